@@ -1,0 +1,64 @@
+# Names the tasks; meson and ninja do the work. Every flavour has a directory of its own.
+PREFIX ?= /usr/local
+WERROR ?= false
+FUZZ_SECONDS ?= 60
+
+options_build       := -Dwerror=$(WERROR) -Dprefix=$(PREFIX)
+options_build-debug := -Dwerror=true -Doptimization=0
+options_build-asan  := -Dwerror=true -Doptimization=1 -Db_sanitize=address,undefined
+options_build-tsan  := -Dwerror=true -Doptimization=1 -Db_sanitize=thread
+options_build-fuzz  := -Dfuzzers=true -Doptimization=1 -Db_sanitize=address,undefined -Db_lundef=false
+
+all: build/build.ninja ## release build: build/pinfold
+	@ninja -C build --quiet pinfold
+
+debug asan tsan: %: build-%/build.ninja ## the same, in build-debug, build-asan, build-tsan
+	@ninja -C build-$@ --quiet pinfold
+
+demo: all ## see it work
+	@scripts/demo.sh
+
+test: build/build.ninja build-asan/build.ninja ## every test, plain and under the sanitizers
+	@scripts/test.sh
+
+lint: build/build.ninja ## formatting, static analysis, order of the rooms
+	@scripts/deps.sh lint
+	@scripts/lint.sh
+
+format: ## rewrite the C files in the one style
+	@scripts/deps.sh lint
+	@find src tests -name '*.[ch]' -exec clang-format-14 -i {} +
+
+bench: all ## measure
+	@scripts/deps.sh bench
+	@tests/bench/run
+
+fuzz: ## each fuzz target for FUZZ_SECONDS
+	@scripts/deps.sh build lint
+	@CC=clang-14 $(MAKE) --no-print-directory build-fuzz/build.ninja
+	@FUZZ_SECONDS=$(FUZZ_SECONDS) scripts/fuzz.sh
+
+e2e: all ## against real components; SMOKE=1 for the short round
+	@if [ -x tests/e2e/run ]; then SMOKE=$(SMOKE) tests/e2e/run; else echo "no e2e tests yet"; fi
+
+install: all ## to PREFIX, below DESTDIR
+	@meson configure build -Dprefix=$(PREFIX)
+	meson install -C build --quiet
+
+deps: ## what the build needs, installed when missing
+	@scripts/deps.sh build
+
+clean: ## keeps what `make deps` fetched
+	@rm -rf build-debug build-asan build-tsan build-fuzz
+	@[ ! -d build ] || find build -mindepth 1 -maxdepth 1 ! -name deps -exec rm -rf {} +
+
+distclean:
+	@rm -rf build build-debug build-asan build-tsan build-fuzz
+
+help:
+	@sed -n 's/^\([a-z][a-z0-9 ]*\):.*## /\1\t/p' Makefile | expand -t 20
+
+%/build.ninja: | deps
+	@meson setup $* $(options_$*) >/dev/null || { cat $*/meson-logs/meson-log.txt; exit 1; }
+
+.PHONY: all debug asan tsan demo test lint format bench fuzz e2e install deps clean distclean help

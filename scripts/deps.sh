@@ -1,0 +1,126 @@
+#!/usr/bin/env bash
+# Makes sure the packages of the given groups are there: deps.sh [build] [lint] [bench].
+# Cheap when nothing is missing. As root it installs what is; otherwise it names it and exits 2.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+# Group, package, and how to see that it is there: a command, a pkg-config module or a file.
+packages="
+build gcc                 cmd  gcc
+build libc6-dev           file /usr/include/stdlib.h
+build meson               cmd  meson
+build ninja-build         cmd  ninja
+build pkg-config          cmd  pkg-config
+build python3             cmd  python3
+build libyaml-dev         pc   yaml-0.1
+build libuv1-dev          pc   libuv
+build libnghttp2-dev      pc   libnghttp2
+build libprotobuf-c-dev   pc   libprotobuf-c
+build protobuf-c-compiler cmd  protoc-c
+build libhwloc-dev        pc   hwloc
+build libseccomp-dev      pc   libseccomp
+build libssl-dev          pc   openssl
+build libcmocka-dev       pc   cmocka
+lint  clang-14            cmd  clang-14
+lint  libclang-rt-14-dev  file /usr/lib/llvm-14/lib/clang/14.0.6/lib/linux
+lint  clang-format-14     cmd  clang-format-14
+lint  clang-tidy-14       cmd  clang-tidy-14
+lint  cppcheck            cmd  cppcheck
+lint  shellcheck          cmd  shellcheck
+lint  mandoc              cmd  mandoc
+bench libjansson-dev      pc   jansson
+bench valgrind            cmd  valgrind
+bench wrk                 cmd  wrk"
+
+# yyjson is not in Debian 12. There, two packages of the next release, which need only libc, are
+# unpacked here; meson.build looks here when pkg-config does not know yyjson.
+yyjson_dir=build/deps
+yyjson_suite=trixie
+cache=${XDG_CACHE_HOME:-$HOME/.cache}/pinfold/yyjson-$yyjson_suite
+
+is_here() {
+    case $1 in
+    cmd) command -v "$2" >/dev/null ;;
+    pc) pkg-config --exists "$2" 2>/dev/null ;;
+    file) [ -e "$2" ] ;;
+    esac
+}
+
+missing_in() {
+    local group package how what
+    while read -r group package how what; do
+        [[ " $* " != *" $group "* ]] || is_here "$how" "$what" || echo "$package"
+    done <<<"$packages"
+}
+
+has_yyjson() {
+    is_here pc yyjson || is_here file $yyjson_dir/lib/libyyjson.so
+}
+
+refuse() {
+    echo "deps: missing: $*" >&2
+    echo "deps: install them, or run 'make deps' as root on Debian" >&2
+    exit 2
+}
+
+install_packages() {
+    if [ "$(id -u)" != 0 ] || ! command -v apt-get >/dev/null; then
+        refuse "$@"
+    fi
+    export DEBIAN_FRONTEND=noninteractive
+    local install=(apt-get install -qq -y --no-install-recommends)
+    echo "deps: installing $*"
+    "${install[@]}" "$@" >/dev/null 2>&1 || {
+        apt-get update -qq
+        "${install[@]}" "$@" >/dev/null
+    }
+}
+
+# apt with a state of its own, on the machine's own mirror but for another release: neither the
+# system's package lists nor its sources change, and signatures are checked as always.
+fetch_yyjson() {
+    local here mirror keyring=/usr/share/keyrings/debian-archive-keyring.gpg
+    here=$(mktemp -d)
+    # shellcheck disable=SC2064 # `here` is local: expand it now
+    trap "rm -rf '$here'" EXIT
+    mirror=$(apt-get indextargets --no-release-info --format '$(RELEASE) $(COMPONENT) $(REPO_URI)' |
+        awk -v suite="$(sed -n 's/^VERSION_CODENAME=//p' /etc/os-release)" \
+            '$1 == suite && $2 == "main" { print $3; exit }')
+    [ -n "$mirror" ] || refuse libyyjson-dev
+    mkdir -p "$here"/{state/lists/partial,cache/archives/partial} "$cache"
+    echo "deb [signed-by=$keyring target=Packages] $mirror $yyjson_suite main" >"$here/sources.list"
+    local apt=(apt-get -qq -o Dir::State="$here/state" -o Dir::State::status=/dev/null
+        -o Dir::Cache="$here/cache" -o Dir::Etc::sourcelist="$here/sources.list"
+        -o Dir::Etc::sourceparts=/dev/null -o Dir::Etc::preferencesparts=/dev/null
+        -o APT::Sandbox::User=root -o Acquire::Languages=none)
+    "${apt[@]}" update
+    (cd "$here" && "${apt[@]}" download libyyjson0 libyyjson-dev)
+    mv "$here"/*.deb "$cache"
+}
+
+unpack_yyjson() {
+    local deb here=$yyjson_dir.$$
+    mkdir -p "$here/lib"
+    for deb in "$cache"/*.deb; do
+        dpkg -x "$deb" "$here/root"
+    done
+    mv "$here/root/usr/include" "$here/include"
+    cp -L "$here"/root/usr/lib/*/libyyjson.so.0 "$here/lib/"
+    ln -s libyyjson.so.0 "$here/lib/libyyjson.so"
+    rm -rf "$here/root" $yyjson_dir
+    mv "$here" $yyjson_dir
+}
+
+mapfile -t missing < <(missing_in "${@:-build}")
+[ ${#missing[@]} = 0 ] || install_packages "${missing[@]}"
+
+if ! has_yyjson; then
+    command -v apt-get >/dev/null || refuse yyjson
+    if [ "$(id -u)" = 0 ] && apt-cache show libyyjson-dev >/dev/null 2>&1; then
+        install_packages libyyjson-dev
+    else
+        echo "deps: taking yyjson from Debian $yyjson_suite into $yyjson_dir"
+        compgen -G "$cache/libyyjson-dev*.deb" >/dev/null || fetch_yyjson
+        unpack_yyjson
+    fi
+fi

@@ -1,0 +1,19 @@
+#!/usr/bin/env bash
+# Runs each libFuzzer target for FUZZ_SECONDS. The corpus in the tree only seeds; what is found goes
+# to the cache directory, so that the next run goes on from there.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+cache=${XDG_CACHE_HOME:-$HOME/.cache}/pinfold/fuzz
+ninja -C build-fuzz --quiet
+failed=0
+for target in $(find build-fuzz/tests/fuzz -maxdepth 1 -type f -name 'fuzz_*' -executable | sort); do
+    name=${target##*/fuzz_}
+    mkdir -p "$cache/$name" "$cache/crashes"
+    echo "== fuzz $name for ${FUZZ_SECONDS:-60} s"
+    "$target" -max_total_time="${FUZZ_SECONDS:-60}" -timeout=10 -rss_limit_mb=2048 \
+        -print_final_stats=1 -artifact_prefix="$cache/crashes/$name-" \
+        "$cache/$name" "tests/fuzz/corpus/$name" 2>&1 |
+        grep -vE '^#[0-9]+\s+(NEW|REDUCE|pulse|RELOAD)' || failed=1
+done
+exit $failed

@@ -1,0 +1,46 @@
+#!/usr/bin/env bash
+# Every static check. Runs them all, then fails when one did.
+set -uo pipefail
+cd "$(dirname "$0")/.." || exit 1
+
+cache=${XDG_CACHE_HOME:-$HOME/.cache}/pinfold
+failed=()
+
+step() {
+    local name=$1
+    shift
+    "$@" || failed+=("$name")
+}
+
+check_format() {
+    find src tests -name '*.[ch]' -print0 | xargs -0 clang-format-14 --dry-run -Werror
+}
+
+check_cppcheck() {
+    mkdir -p "$cache/cppcheck"
+    cppcheck --quiet --std=c11 --enable=warning,performance,portability --inline-suppr \
+        --error-exitcode=1 --cppcheck-build-dir="$cache/cppcheck" -j "$(nproc)" \
+        --suppress=missingIncludeSystem --suppress=uninitvar -D_GNU_SOURCE -I src -I tests/unit src tests
+}
+
+check_shell() {
+    { find scripts tests -name '*.sh'; grep -rlE '^#!.*\b(ba)?sh$' .ci scripts tests; } |
+        sort -u | xargs shellcheck
+}
+
+check_man() {
+    find build/man man -name '*.[1-8]' -print0 2>/dev/null |
+        xargs -0 -r mandoc -T lint -W warning
+}
+
+ninja -C build --quiet # generated sources have to be there
+step clang-format check_format
+step include-order scripts/check-includes
+step shellcheck check_shell
+step man check_man
+step cppcheck check_cppcheck
+step clang-tidy scripts/tidy.py build
+scripts/report-size
+
+[ ${#failed[@]} = 0 ] || { echo "lint failed: ${failed[*]}"; exit 1; }
+echo "lint: clean"

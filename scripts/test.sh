@@ -1,0 +1,27 @@
+#!/usr/bin/env bash
+# Every test in the release build and under address and undefined-behaviour sanitizers; those that
+# start threads also under the thread sanitizer. Ends with a line that counts them.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+failed=0
+flavours=()
+
+test_flavour() {
+    local dir=$1
+    shift
+    flavours+=("$dir")
+    rm -f "$dir/meson-logs/testlog.json"
+    echo "== $dir"
+    ninja -C "$dir" --quiet && meson test -C "$dir" --no-rebuild --print-errorlogs "$@" || failed=1
+}
+
+test_flavour build
+test_flavour build-asan
+if meson test -C build --no-rebuild --list --suite threads 2>/dev/null | grep -q .; then
+    make --no-print-directory build-tsan/build.ninja || failed=1
+    test_flavour build-tsan --suite threads
+fi
+
+scripts/summarise-tests.py "${flavours[@]}" || failed=1
+exit $failed

@@ -1,0 +1,73 @@
+#!/usr/bin/env python3
+"""clang-tidy over every file of the compilation database, in parallel. A file that was clean is not
+checked again until it, a header it includes, its flags or .clang-tidy change."""
+
+import concurrent.futures
+import hashlib
+import json
+import os
+import pathlib
+import re
+import shlex
+import subprocess
+import sys
+
+TIDY = "clang-tidy-14"
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+CACHE = pathlib.Path(os.environ.get("XDG_CACHE_HOME", pathlib.Path.home() / ".cache"), "pinfold/tidy")
+
+
+def run(args, cwd):
+    return subprocess.run(args, cwd=cwd, capture_output=True, text=True, check=False)
+
+
+def preprocess(entry):
+    """The compile command without its output: only lists what the file includes."""
+    args = shlex.split(entry["command"])
+    for flag in ("-o", "-MF", "-MQ"):
+        if flag in args:
+            i = args.index(flag)
+            del args[i : i + 2]
+    return [a for a in args if a not in ("-c", "-MD")] + ["-MM"]
+
+
+def key(entry):
+    """What the verdict depends on; system headers are taken to stay."""
+    listed = run(preprocess(entry), entry["directory"]).stdout.replace("\\\n", " ")
+    files = [pathlib.Path(entry["directory"], f) for f in listed.partition(":")[2].split()]
+    h = hashlib.sha256((entry["command"] + TIDY).encode())
+    for f in [*files, ROOT / ".clang-tidy"]:
+        h.update(f.read_bytes())
+    return h.hexdigest()
+
+
+def check(entry):
+    """What clang-tidy has to say about one file; empty when it is clean."""
+    stamp = CACHE / key(entry)
+    if stamp.exists():
+        return ""
+    build = entry["directory"]
+    done = run([TIDY, "--quiet", "-p", build, entry["file"]], build)
+    if done.returncode == 0 and not done.stdout.strip():
+        stamp.touch()
+        return ""
+    noise = re.compile(r"^\d+ warnings? (generated|treated)|^Suppressed|^Use -header-filter")
+    return done.stdout + "\n".join(l for l in done.stderr.splitlines() if not noise.match(l))
+
+
+def main(build):
+    CACHE.mkdir(parents=True, exist_ok=True)
+    entries = {}
+    for entry in json.loads(pathlib.Path(build, "compile_commands.json").read_text()):
+        path = pathlib.Path(entry["directory"], entry["file"]).resolve()
+        if any(path.is_relative_to(ROOT / d) for d in ("src", "tests")):
+            entries.setdefault(path, entry)
+    forgotten = sorted({*ROOT.glob("src/**/*.c")} - {*entries})
+    with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
+        findings = [f for f in pool.map(check, entries.values()) if f]
+    findings += [f"{path}: in no meson.build\n" for path in forgotten]
+    print("".join(findings) + f"clang-tidy: {len(entries)} files, {len(findings)} with findings")
+    return 1 if findings else 0
+
+
+sys.exit(main(sys.argv[1]))
