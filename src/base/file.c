@@ -1,0 +1,216 @@
+#include "file.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "arena.h"
+#include "err.h"
+#include "macro.h"
+
+static int fail(struct err *err, const char *verb, const char *path)
+{
+	int code = errno;
+
+	return err_set(err, code, "%s %s: %s", verb, path, strerror(code));
+}
+
+static int too_large(struct err *err, const char *name, size_t max)
+{
+	return err_set(err, EFBIG, "%s: larger than %zu bytes", name, max);
+}
+
+int file_read_fd(int fd, const char *name, size_t max, struct arena *a, struct str *ret,
+		 struct err *err)
+{
+	struct strbuf b;
+	struct stat st;
+	ssize_t n;
+
+	if (fstat(fd, &st) == 0 && S_ISREG(st.st_mode) && (size_t)st.st_size > max)
+		return too_large(err, name, max);
+	strbuf_init(&b, a);
+	do {
+		/* sysfs and cgroupfs values fit in a page and say nothing true about their size */
+		char *room = strbuf_reserve(&b, b.n < 4096 ? 4096 : b.n);
+
+		if (!room)
+			return err_set(err, ENOMEM, "%s: not enough memory", name);
+		n = read(fd, room, b.cap - b.n);
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n < 0)
+			return fail(err, "read", name);
+		b.n += (size_t)n;
+		if (b.n > max)
+			return too_large(err, name, max);
+	} while (n != 0);
+	*ret = strbuf_str(&b);
+	return 0;
+}
+
+int file_read_at(int dirfd, const char *path, size_t max, struct arena *a, struct str *ret,
+		 struct err *err)
+{
+	AUTO_CLOSE int fd = openat(dirfd, path, O_RDONLY | O_CLOEXEC);
+
+	if (fd < 0)
+		return fail(err, "open", path);
+	return file_read_fd(fd, path, max, a, ret, err);
+}
+
+int file_poke_at(int dirfd, const char *path, struct str text, struct err *err)
+{
+	AUTO_CLOSE int fd = openat(dirfd, path, O_WRONLY | O_CLOEXEC);
+	ssize_t n;
+
+	if (fd < 0)
+		return fail(err, "open", path);
+	do
+		n = write(fd, text.p, text.n);
+	while (n < 0 && errno == EINTR);
+	if (n < 0)
+		return fail(err, "write", path);
+	if ((size_t)n != text.n)
+		return err_set(err, EIO, "write %s: %zd of %zu bytes", path, n, text.n);
+	return 0;
+}
+
+static int write_all(int fd, struct str text)
+{
+	while (text.n) {
+		ssize_t n = write(fd, text.p, text.n);
+
+		if (n < 0 && errno != EINTR)
+			return -1;
+		if (n > 0)
+			text = str_skip(text, (size_t)n);
+	}
+	return 0;
+}
+
+static int write_synced(int dirfd, const char *path, struct str text, mode_t mode, struct err *err)
+{
+	AUTO_CLOSE int fd = openat(dirfd, path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, mode);
+
+	if (fd < 0)
+		return fail(err, "create", path);
+	if (fchmod(fd, mode) < 0) /* the umask must not decide who reads a state file */
+		return fail(err, "chmod", path);
+	if (write_all(fd, text) < 0)
+		return fail(err, "write", path);
+	if (fsync(fd) < 0)
+		return fail(err, "sync", path);
+	return 0;
+}
+
+static int sync_parent_of(int dirfd, const char *path, struct err *err)
+{
+	const char *slash = strrchr(path, '/');
+	char parent[4096] = ".";
+
+	if (slash)
+		(void)snprintf(parent, sizeof(parent), "%.*s", (int)(slash - path), path);
+	if (slash == path)
+		(void)snprintf(parent, sizeof(parent), "/");
+
+	AUTO_CLOSE int fd = openat(dirfd, parent, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+
+	if (fd < 0)
+		return fail(err, "open", parent);
+	if (fsync(fd) < 0)
+		return fail(err, "sync", parent);
+	return 0;
+}
+
+int file_replace_at(int dirfd, const char *path, struct str text, mode_t mode, struct err *err)
+{
+	char temporary[4096];
+	int r;
+
+	/* A fixed suffix: a crash leaves at most one stale file, which the next try removes. */
+	r = snprintf(temporary, sizeof(temporary), "%s.pinfold-new", path);
+	if (r < 0 || (size_t)r >= sizeof(temporary))
+		return err_set(err, ENAMETOOLONG, "%s: name too long", path);
+	if (unlinkat(dirfd, temporary, 0) < 0 && errno != ENOENT)
+		return fail(err, "remove", temporary);
+	r = write_synced(dirfd, temporary, text, mode, err);
+	if (r == 0 && renameat(dirfd, temporary, dirfd, path) < 0)
+		r = fail(err, "rename to", path);
+	if (r < 0) {
+		(void)unlinkat(dirfd, temporary, 0);
+		return r;
+	}
+	return sync_parent_of(dirfd, path, err);
+}
+
+int file_mkdirs_at(int dirfd, const char *path, mode_t mode, struct err *err)
+{
+	char part[4096];
+	size_t len = strlen(path);
+
+	if (len >= sizeof(part))
+		return err_set(err, ENAMETOOLONG, "%s: name too long", path);
+	memcpy(part, path, len + 1);
+	for (size_t i = 1; i <= len; i++) {
+		if (part[i] != '/' && part[i] != '\0')
+			continue;
+		part[i] = '\0';
+		if (mkdirat(dirfd, part, mode) < 0 && errno != EEXIST)
+			return fail(err, "mkdir", part);
+		part[i] = path[i];
+	}
+	return 0;
+}
+
+static int by_name(const void *a, const void *b)
+{
+	return str_cmp(*(const struct str *)a, *(const struct str *)b);
+}
+
+static void close_dir(DIR **dir)
+{
+	if (*dir)
+		(void)closedir(*dir);
+}
+
+int file_list_at(int dirfd, const char *path, struct arena *a, struct str **ret, size_t *ret_n,
+		 struct err *err)
+{
+	int fd = openat(dirfd, path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	CLEANUP(close_dir) DIR *dir = fd < 0 ? NULL : fdopendir(fd);
+	struct str *names = NULL;
+	size_t n = 0, cap = 0;
+	struct dirent *entry;
+
+	if (!dir) {
+		int r = fail(err, "open", path);
+
+		if (fd >= 0)
+			(void)close(fd);
+		return r;
+	}
+	while ((entry = readdir(dir))) {
+		if (strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0)
+			continue;
+		if (n == cap) {
+			size_t grown = cap ? cap * 2 : 16;
+
+			names = arena_realloc(a, names, cap * sizeof(*names), grown * sizeof(*names));
+			if (!names)
+				return err_set(err, ENOMEM, "%s: not enough memory", path);
+			cap = grown;
+		}
+		names[n++] = str_dup(a, str_from(entry->d_name));
+	}
+	if (n)
+		qsort(names, n, sizeof(*names), by_name);
+	*ret = names;
+	*ret_n = n;
+	return 0;
+}

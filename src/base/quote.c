@@ -1,0 +1,31 @@
+#include "quote.h"
+
+#include <stdio.h>
+
+static int escape(char *to, size_t room, char c)
+{
+	if (c == '"' || c == '\\')
+		return snprintf(to, room, "\\%c", c);
+	if (c == '\n')
+		return snprintf(to, room, "\\n");
+	if (c >= ' ' && c <= '~')
+		return snprintf(to, room, "%c", c);
+	return snprintf(to, room, "\\x%02x", (unsigned)(unsigned char)c);
+}
+
+struct quoted quote(struct str s)
+{
+	const size_t tail = sizeof("\\xff...\""); /* what may still follow the last place we test */
+	struct quoted q = { "\"" };
+	size_t n = 1;
+
+	for (size_t i = 0; i < s.n; i++) {
+		if (n + tail > sizeof(q.text)) {
+			(void)snprintf(q.text + n, sizeof(q.text) - n, "...\"");
+			return q;
+		}
+		n += (size_t)escape(q.text + n, sizeof(q.text) - n, s.p[i]);
+	}
+	(void)snprintf(q.text + n, sizeof(q.text) - n, "\"");
+	return q;
+}

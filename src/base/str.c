@@ -1,0 +1,205 @@
+#include "str.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "arena.h"
+
+struct str str_from(const char *text)
+{
+	return text ? (struct str){ text, strlen(text) } : STR("");
+}
+
+bool str_eq(struct str a, struct str b)
+{
+	return a.n == b.n && (a.n == 0 || memcmp(a.p, b.p, a.n) == 0);
+}
+
+int str_cmp(struct str a, struct str b)
+{
+	size_t common = a.n < b.n ? a.n : b.n;
+	int r = common ? memcmp(a.p, b.p, common) : 0;
+
+	if (r)
+		return r;
+	return (a.n > b.n) - (a.n < b.n);
+}
+
+bool str_starts(struct str s, struct str prefix)
+{
+	return s.n >= prefix.n && str_eq((struct str){ s.p, prefix.n }, prefix);
+}
+
+bool str_ends(struct str s, struct str suffix)
+{
+	return s.n >= suffix.n && str_eq((struct str){ s.p + (s.n - suffix.n), suffix.n }, suffix);
+}
+
+bool str_has(struct str s, struct str part)
+{
+	return part.n == 0 || (s.n && memmem(s.p, s.n, part.p, part.n));
+}
+
+struct str str_skip(struct str s, size_t n)
+{
+	if (n >= s.n)
+		return STR("");
+	return (struct str){ s.p + n, s.n - n };
+}
+
+static bool is_space(char c)
+{
+	return c == ' ' || (c >= '\t' && c <= '\r');
+}
+
+struct str str_trim(struct str s)
+{
+	while (s.n && is_space(s.p[s.n - 1]))
+		s.n--;
+	while (s.n && is_space(s.p[0]))
+		s = str_skip(s, 1);
+	return s;
+}
+
+struct str_split str_split(struct str s)
+{
+	return (struct str_split){ s, false };
+}
+
+bool str_next(struct str_split *split, char sep, struct str *ret)
+{
+	const char *hit;
+
+	if (split->ended)
+		return false;
+	hit = split->rest.n ? memchr(split->rest.p, sep, split->rest.n) : NULL;
+	if (!hit) {
+		*ret = split->rest;
+		split->ended = true;
+		return true;
+	}
+	*ret = (struct str){ split->rest.p, (size_t)(hit - split->rest.p) };
+	split->rest = str_skip(split->rest, ret->n + 1);
+	return true;
+}
+
+bool str_to_u64(struct str s, uint64_t max, uint64_t *ret)
+{
+	uint64_t value = 0;
+
+	if (!s.n)
+		return false;
+	for (size_t i = 0; i < s.n; i++) {
+		unsigned digit = (unsigned)(unsigned char)s.p[i] - '0';
+
+		if (digit > 9 || value > (UINT64_MAX - digit) / 10)
+			return false;
+		value = value * 10 + digit;
+	}
+	if (value > max)
+		return false;
+	*ret = value;
+	return true;
+}
+
+struct str str_dup(struct arena *a, struct str s)
+{
+	char *p = arena_alloc(a, s.n + 1, 1);
+
+	if (!p)
+		return STR("");
+	if (s.n)
+		memcpy(p, s.p, s.n);
+	p[s.n] = '\0';
+	return (struct str){ p, s.n };
+}
+
+const char *str_cstr(struct arena *a, struct str s)
+{
+	return str_dup(a, s).p;
+}
+
+struct str str_printf(struct arena *a, const char *fmt, ...)
+{
+	struct strbuf b;
+	va_list ap;
+
+	strbuf_init(&b, a);
+	va_start(ap, fmt);
+	strbuf_vprintf(&b, fmt, ap);
+	va_end(ap);
+	return strbuf_str(&b);
+}
+
+void strbuf_init(struct strbuf *b, struct arena *a)
+{
+	*b = (struct strbuf){ .a = a };
+}
+
+char *strbuf_reserve(struct strbuf *b, size_t n)
+{
+	size_t cap = b->cap ? b->cap : 64;
+	char *p;
+
+	if (b->failed || n > SIZE_MAX / 4 - b->n) {
+		b->failed = true;
+		return NULL;
+	}
+	if (b->n + n <= b->cap)
+		return b->p + b->n;
+	while (cap < b->n + n)
+		cap *= 2;
+	p = arena_realloc(b->a, b->p, b->cap, cap);
+	if (!p) {
+		b->failed = true;
+		return NULL;
+	}
+	b->p = p;
+	b->cap = cap;
+	return p + b->n;
+}
+
+void strbuf_add(struct strbuf *b, struct str s)
+{
+	char *room = s.n ? strbuf_reserve(b, s.n) : NULL;
+
+	if (!room)
+		return;
+	memcpy(room, s.p, s.n);
+	b->n += s.n;
+}
+
+void strbuf_addc(struct strbuf *b, char c)
+{
+	strbuf_add(b, (struct str){ &c, 1 });
+}
+
+void strbuf_vprintf(struct strbuf *b, const char *fmt, va_list ap)
+{
+	va_list again;
+	char *room;
+	int n;
+
+	va_copy(again, ap);
+	n = vsnprintf(NULL, 0, fmt, ap);
+	room = n >= 0 ? strbuf_reserve(b, (size_t)n + 1) : NULL;
+	if (room) {
+		(void)vsnprintf(room, (size_t)n + 1, fmt, again);
+		b->n += (size_t)n;
+	}
+	va_end(again);
+}
+
+void strbuf_printf(struct strbuf *b, const char *fmt, ...)
+{
+	va_list ap;
+
+	va_start(ap, fmt);
+	strbuf_vprintf(b, fmt, ap);
+	va_end(ap);
+}
+
+struct str strbuf_str(const struct strbuf *b)
+{
+	return b->n ? (struct str){ b->p, b->n } : STR("");
+}
