@@ -1,0 +1,87 @@
+#include "base64.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "base/arena.h"
+#include "base/err.h"
+
+static const char alphabet[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+
+struct str base64_encode(struct str bytes, struct arena *a)
+{
+	const unsigned char *in = (const unsigned char *)bytes.p;
+	size_t len = (bytes.n + 2) / 3 * 4, i = 0;
+	char *out = arena_alloc(a, len + 1, 1);
+	char *p = out;
+
+	if (!out)
+		return STR("");
+	for (; i + 2 < bytes.n; i += 3) {
+		*p++ = alphabet[in[i] >> 2];
+		*p++ = alphabet[(in[i] & 3) << 4 | in[i + 1] >> 4];
+		*p++ = alphabet[(in[i + 1] & 15) << 2 | in[i + 2] >> 6];
+		*p++ = alphabet[in[i + 2] & 63];
+	}
+	if (i < bytes.n) {
+		unsigned second = i + 1 < bytes.n ? in[i + 1] : 0;
+
+		*p++ = alphabet[in[i] >> 2];
+		*p++ = alphabet[(in[i] & 3U) << 4 | second >> 4];
+		*p++ = i + 1 < bytes.n ? alphabet[(second & 15) << 2] : '=';
+		*p++ = '=';
+	}
+	*p = '\0';
+	return (struct str){ out, len };
+}
+
+static int value_of(char c)
+{
+	const char *hit = c ? strchr(alphabet, c) : NULL;
+
+	return hit ? (int)(hit - alphabet) : -1;
+}
+
+/* Decodes four characters; returns how many bytes they hold, or -1. */
+static int decode_group(const char *in, unsigned char out[3])
+{
+	int pad = in[3] != '=' ? 0 : in[2] != '=' ? 1 : 2;
+	unsigned bits = 0;
+
+	for (int i = 0; i < 4 - pad; i++) {
+		int v = value_of(in[i]);
+
+		if (v < 0)
+			return -1;
+		bits |= (unsigned)v << (18 - 6 * i);
+	}
+	out[0] = (unsigned char)(bits >> 16);
+	out[1] = (unsigned char)(bits >> 8 & 255);
+	out[2] = (unsigned char)(bits & 255);
+	if ((pad >= 1 && out[2]) || (pad == 2 && out[1]))
+		return -1; /* bits that no byte uses */
+	return 3 - pad;
+}
+
+int base64_decode(struct str text, struct arena *a, struct str *ret, struct err *err)
+{
+	char *out = arena_alloc(a, text.n / 4 * 3 + 1, 1);
+	size_t n = 0;
+
+	if (!out)
+		return err_set(err, ENOMEM, "base64: not enough memory");
+	if (text.n % 4)
+		return err_set(err, EINVAL, "base64: length is not a multiple of four");
+	for (size_t i = 0; i < text.n; i += 4) {
+		unsigned char bytes[3];
+		int got = decode_group(text.p + i, bytes);
+
+		if (got < 0 || (got < 3 && i + 4 < text.n))
+			return err_set(err, EINVAL, "base64: bad character near offset %zu", i);
+		memcpy(out + n, bytes, (size_t)got);
+		n += (size_t)got;
+	}
+	out[n] = '\0';
+	*ret = (struct str){ out, n };
+	return 0;
+}

@@ -1,0 +1,366 @@
+#include "doc.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/arena.h"
+#include "base/err.h"
+
+struct doc_limits doc_limits_fill(const struct doc_limits *limits)
+{
+	struct doc_limits l = limits ? *limits : (struct doc_limits){ 0 };
+
+	l.size_bytes = l.size_bytes ? l.size_bytes : DOC_MAX_SIZE;
+	l.depth = l.depth ? l.depth : DOC_MAX_DEPTH;
+	l.nodes = l.nodes ? l.nodes : DOC_MAX_NODES;
+	l.alias_nodes = l.alias_nodes ? l.alias_nodes : DOC_MAX_ALIAS_NODES;
+	return l;
+}
+
+static void *alc_malloc(void *ctx, size_t size)
+{
+	return arena_alloc(ctx, size, 16);
+}
+
+static void *alc_realloc(void *ctx, void *p, size_t old, size_t size)
+{
+	return arena_realloc(ctx, p, old, size);
+}
+
+static void alc_free(void *ctx, void *p)
+{
+	(void)ctx; /* the arena frees everything at once */
+	(void)p;
+}
+
+static yyjson_alc arena_alc(struct arena *a)
+{
+	return (yyjson_alc){ alc_malloc, alc_realloc, alc_free, a };
+}
+
+static struct doc_pos position_at(struct str text, size_t offset)
+{
+	struct doc_pos pos = { 1, 1 };
+
+	for (size_t i = 0; i < offset && i < text.n; i++) {
+		pos.column++;
+		if (text.p[i] == '\n') {
+			pos.line++;
+			pos.column = 1;
+		}
+	}
+	return pos;
+}
+
+static int err_at(struct err *err, struct str file, struct doc_pos pos, const char *msg)
+{
+	if (!file.n)
+		return err_set(err, EINVAL, "%u:%u: %s", pos.line, pos.column, msg);
+	return err_set(err, EINVAL, PRI_STR ":%u:%u: %s", FMT_STR(file), pos.line, pos.column, msg);
+}
+
+/* yyjson reads without recursion, so depth costs it nothing; those who walk the result afterwards
+ * may recurse, and this is what lets them. Values lie in one array, parents before children. */
+static bool depth_is_within(yyjson_val *root, size_t n_values, size_t limit)
+{
+	const yyjson_val *ends[DOC_MAX_DEPTH];
+	size_t depth = 0;
+
+	if (limit > DOC_MAX_DEPTH)
+		limit = DOC_MAX_DEPTH;
+	for (yyjson_val *v = root; v < root + n_values; v++) {
+		while (depth && v >= ends[depth - 1])
+			depth--;
+		if (!yyjson_is_ctn(v))
+			continue;
+		if (depth == limit)
+			return false;
+		ends[depth++] = unsafe_yyjson_get_next(v);
+	}
+	return true;
+}
+
+int doc_parse(struct str text, struct str file, const struct doc_limits *limits, struct arena *a,
+	      struct doc *ret, struct err *err)
+{
+	struct doc_limits l = doc_limits_fill(limits);
+	yyjson_alc alc = arena_alc(a);
+	yyjson_read_err why;
+	yyjson_doc *json;
+	char *copy;
+
+	if (text.n > l.size_bytes)
+		return err_set(err, EFBIG, PRI_STR ": larger than %zu bytes", FMT_STR(file),
+			       l.size_bytes);
+	copy = arena_alloc(a, text.n + YYJSON_PADDING_SIZE, 16);
+	if (!copy)
+		return err_set(err, ENOMEM, PRI_STR ": not enough memory", FMT_STR(file));
+	if (text.n)
+		memcpy(copy, text.p, text.n);
+	memset(copy + text.n, 0, YYJSON_PADDING_SIZE);
+	json = yyjson_read_opts(copy, text.n, YYJSON_READ_NUMBER_AS_RAW | YYJSON_READ_INSITU, &alc,
+				&why);
+	if (!json && why.code == YYJSON_READ_ERROR_MEMORY_ALLOCATION)
+		return err_set(err, ENOMEM, PRI_STR ": not enough memory", FMT_STR(file));
+	if (!json)
+		return err_at(err, file, position_at(text, why.pos), why.msg);
+	if (!depth_is_within(yyjson_doc_get_root(json), yyjson_doc_get_val_count(json), l.depth))
+		return err_set(err, EINVAL, PRI_STR ": nested deeper than %zu levels",
+			       FMT_STR(file), l.depth);
+	*ret = (struct doc){
+		.root = yyjson_doc_get_root(json),
+		.file = file,
+		.text = text,
+		.strings = copy,
+		.n_values = yyjson_doc_get_val_count(json),
+	};
+	return 0;
+}
+
+static int by_key(const void *a, const void *b)
+{
+	yyjson_val *x = *(yyjson_val *const *)a, *y = *(yyjson_val *const *)b;
+	int r = str_cmp(doc_str(x), doc_str(y));
+
+	return r ? r : (x > y) - (x < y); /* equal keys in the order of the text */
+}
+
+static int check_keys_of(const struct doc *doc, yyjson_val *object, struct arena *a,
+			 struct err *err)
+{
+	size_t n = yyjson_obj_size(object), i = 0;
+	yyjson_val **keys = arena_array(a, yyjson_val *, n);
+	yyjson_val *key, *value;
+
+	if (!keys)
+		return err_set(err, ENOMEM, PRI_STR ": not enough memory", FMT_STR(doc->file));
+	DOC_EACH_PAIR (object, key, value)
+		keys[i++] = key;
+	(void)value;
+	qsort(keys, n, sizeof(yyjson_val *), by_key);
+	for (i = 1; i < n; i++)
+		if (str_eq(doc_str(keys[i - 1]), doc_str(keys[i])))
+			return doc_err(err, doc, keys[i], "key \"" PRI_STR "\" is given twice",
+				       FMT_STR(doc_str(keys[i])));
+	return 0;
+}
+
+int doc_check_keys(const struct doc *doc, struct arena *a, struct err *err)
+{
+	int r;
+
+	for (yyjson_val *v = doc->root; v < doc->root + doc->n_values; v++) {
+		if (!yyjson_is_obj(v) || yyjson_obj_size(v) < 2)
+			continue;
+		r = check_keys_of(doc, v, a, err);
+		if (r < 0)
+			return r;
+	}
+	return 0;
+}
+
+/* Objects, arrays, booleans and nulls leave no trace in the text; the key in front of them does. */
+static struct doc_pos json_position(const struct doc *doc, yyjson_val *v)
+{
+	for (; v >= doc->root; v--) {
+		struct str text = doc_text(v);
+
+		if (text.n && text.p >= doc->strings && text.p < doc->strings + doc->text.n)
+			return position_at(doc->text, (size_t)(text.p - doc->strings));
+	}
+	return (struct doc_pos){ 1, 1 };
+}
+
+struct doc_pos doc_position(const struct doc *doc, yyjson_val *v)
+{
+	size_t index = v ? (size_t)(v - doc->root) : 0;
+
+	if (!v || v < doc->root || index >= doc->n_values)
+		return (struct doc_pos){ 0, 0 };
+	return doc->marks ? doc->marks[index] : json_position(doc, v);
+}
+
+int doc_err(struct err *err, const struct doc *doc, yyjson_val *v, const char *fmt, ...)
+{
+	char msg[sizeof(err->msg)];
+	struct doc_pos pos = doc_position(doc, v);
+	va_list ap;
+
+	va_start(ap, fmt);
+	(void)vsnprintf(msg, sizeof(msg), fmt, ap);
+	va_end(ap);
+	return err_at(err, doc->file, pos, msg);
+}
+
+yyjson_val *doc_get(yyjson_val *object, struct str key)
+{
+	return yyjson_obj_getn(object, key.p, key.n);
+}
+
+yyjson_val *doc_find(yyjson_val *v, const char *pointer)
+{
+	return yyjson_ptr_get(v, pointer);
+}
+
+struct str doc_str(yyjson_val *v)
+{
+	if (!yyjson_is_str(v))
+		return STR("");
+	return (struct str){ yyjson_get_str(v), yyjson_get_len(v) };
+}
+
+struct str doc_text(yyjson_val *v)
+{
+	if (yyjson_is_raw(v))
+		return (struct str){ yyjson_get_raw(v), yyjson_get_len(v) };
+	return doc_str(v);
+}
+
+bool doc_is_number(yyjson_val *v)
+{
+	return yyjson_is_raw(v) || yyjson_is_num(v);
+}
+
+bool doc_int(yyjson_val *v, int64_t *ret)
+{
+	struct str text = yyjson_is_raw(v) ? doc_text(v) : STR("");
+	bool negative = str_starts(text, STR("-"));
+	uint64_t magnitude;
+
+	if (yyjson_is_sint(v) || (yyjson_is_uint(v) && yyjson_get_uint(v) <= INT64_MAX)) {
+		*ret = yyjson_get_sint(v); /* a number that was built, not read */
+		return true;
+	}
+	if (!str_to_u64(str_skip(text, negative), INT64_MAX, &magnitude))
+		return false;
+	*ret = negative ? -(int64_t)magnitude : (int64_t)magnitude;
+	return true;
+}
+
+bool doc_bool(yyjson_val *v, bool otherwise)
+{
+	return yyjson_is_bool(v) ? yyjson_get_bool(v) : otherwise;
+}
+
+const char *doc_type(yyjson_val *v)
+{
+	if (!v)
+		return "nothing";
+	switch (yyjson_get_type(v)) {
+	case YYJSON_TYPE_RAW:
+	case YYJSON_TYPE_NUM:
+		return "a number";
+	case YYJSON_TYPE_STR:
+		return "a string";
+	case YYJSON_TYPE_BOOL:
+		return "a boolean";
+	case YYJSON_TYPE_ARR:
+		return "a list";
+	case YYJSON_TYPE_OBJ:
+		return "an object";
+	default:
+		return "null";
+	}
+}
+
+yyjson_mut_doc *doc_build(struct arena *a)
+{
+	yyjson_alc alc = arena_alc(a);
+
+	return yyjson_mut_doc_new(&alc);
+}
+
+yyjson_mut_val *doc_new_str(yyjson_mut_doc *m, struct str s)
+{
+	return yyjson_mut_strn(m, s.n ? s.p : "", s.n);
+}
+
+yyjson_mut_val *doc_new_int(yyjson_mut_doc *m, int64_t n)
+{
+	return yyjson_mut_sint(m, n);
+}
+
+bool doc_put(yyjson_mut_doc *m, yyjson_mut_val *object, struct str key, yyjson_mut_val *value)
+{
+	return yyjson_mut_obj_put(object, doc_new_str(m, key), value);
+}
+
+bool doc_put_str(yyjson_mut_doc *m, yyjson_mut_val *object, struct str key, struct str value)
+{
+	return doc_put(m, object, key, doc_new_str(m, value));
+}
+
+bool doc_put_int(yyjson_mut_doc *m, yyjson_mut_val *object, struct str key, int64_t value)
+{
+	return doc_put(m, object, key, doc_new_int(m, value));
+}
+
+bool doc_put_bool(yyjson_mut_doc *m, yyjson_mut_val *object, struct str key, bool value)
+{
+	return doc_put(m, object, key, yyjson_mut_bool(m, value));
+}
+
+yyjson_mut_val *doc_put_obj(yyjson_mut_doc *m, yyjson_mut_val *object, struct str key)
+{
+	yyjson_mut_val *child = yyjson_mut_obj(m);
+
+	return doc_put(m, object, key, child) ? child : NULL;
+}
+
+yyjson_mut_val *doc_put_arr(yyjson_mut_doc *m, yyjson_mut_val *object, struct str key)
+{
+	yyjson_mut_val *child = yyjson_mut_arr(m);
+
+	return doc_put(m, object, key, child) ? child : NULL;
+}
+
+struct str doc_mut_str(yyjson_mut_val *v)
+{
+	if (!yyjson_mut_is_str(v))
+		return STR("");
+	return (struct str){ yyjson_mut_get_str(v), yyjson_mut_get_len(v) };
+}
+
+yyjson_val *doc_freeze(yyjson_mut_val *v, struct arena *a)
+{
+	yyjson_alc alc = arena_alc(a);
+
+	return yyjson_doc_get_root(yyjson_mut_val_imut_copy(v, &alc));
+}
+
+static int written(char *text, size_t n, const yyjson_write_err *why, struct str *ret,
+		   struct err *err)
+{
+	if (!text)
+		return err_set(err, EINVAL, "cannot write JSON: %s", why->msg);
+	*ret = (struct str){ text, n };
+	return 0;
+}
+
+static yyjson_write_flag write_flags(bool pretty)
+{
+	return pretty ? YYJSON_WRITE_PRETTY_TWO_SPACES : YYJSON_WRITE_NOFLAG;
+}
+
+int doc_write(yyjson_mut_val *v, bool pretty, struct arena *a, struct str *ret, struct err *err)
+{
+	yyjson_alc alc = arena_alc(a);
+	yyjson_write_err why = { 0 };
+	size_t n = 0;
+	char *text = yyjson_mut_val_write_opts(v, write_flags(pretty), &alc, &n, &why);
+
+	return written(text, n, &why, ret, err);
+}
+
+int doc_write_val(yyjson_val *v, bool pretty, struct arena *a, struct str *ret, struct err *err)
+{
+	yyjson_alc alc = arena_alc(a);
+	yyjson_write_err why = { 0 };
+	size_t n = 0;
+	char *text = yyjson_val_write_opts(v, write_flags(pretty), &alc, &n, &why);
+
+	return written(text, n, &why, ret, err);
+}

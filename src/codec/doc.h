@@ -1,0 +1,101 @@
+#pragma once
+
+/* Documents: JSON text read by yyjson into an arena, and the few things yyjson does not do: limits,
+ * string views, and where in the file a value stands. yyjson's own types are our document model:
+ * yyjson_val for what was read, yyjson_mut_val for what is being built. Numbers stay text until
+ * somebody asks (quantities and big integers survive a round trip). YAML is read into the same
+ * documents by yaml.h. Nothing here does I/O. */
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <yyjson.h>
+
+#include "base/str.h"
+
+struct arena;
+struct err;
+
+/* What one text may cost us. Zero in a field means the default below. */
+struct doc_limits {
+	size_t size_bytes;
+	size_t depth;
+	size_t nodes;	    /* YAML only; JSON is bounded by its size */
+	size_t alias_nodes; /* nodes that YAML aliases and merge keys may add */
+};
+
+#define DOC_MAX_SIZE ((size_t)16 << 20)
+#define DOC_MAX_DEPTH 100
+#define DOC_MAX_NODES 200000
+#define DOC_MAX_ALIAS_NODES 10000
+
+struct doc_limits doc_limits_fill(const struct doc_limits *limits); /* NULL gives the defaults */
+
+struct doc_pos {
+	uint32_t line, column; /* from 1; 0 when unknown */
+};
+
+struct doc {
+	yyjson_val *root;
+	struct str file;	     /* for messages; may be empty */
+	struct str text;	     /* JSON: as it was given */
+	const char *strings;	     /* JSON: the buffer that string values point into */
+	const struct doc_pos *marks; /* YAML: position of root[i] */
+	size_t n_values;
+};
+
+struct doc_list {
+	struct doc *items;
+	size_t n;
+};
+
+/* Reads one JSON text (RFC 8259, nothing looser). `file` stands in front of every message. */
+int doc_parse(struct str text, struct str file, const struct doc_limits *limits, struct arena *a,
+	      struct doc *ret, struct err *err);
+
+/* Refuses an object that has the same key twice: readers disagree on which one counts. */
+int doc_check_keys(const struct doc *doc, struct arena *a, struct err *err);
+
+/* Where a value stands: exact for YAML; for JSON the nearest string or number. */
+struct doc_pos doc_position(const struct doc *doc, yyjson_val *v);
+
+/* err_set with "file:line:column: " of a value in front. */
+int doc_err(struct err *err, const struct doc *doc, yyjson_val *v, const char *fmt, ...)
+	__attribute__((format(printf, 4, 5), cold));
+
+/* Access. All of these accept NULL and values of another type. */
+yyjson_val *doc_get(yyjson_val *object, struct str key);
+yyjson_val *doc_find(yyjson_val *v, const char *pointer); /* JSON pointer: "/spec/cpu" */
+struct str doc_str(yyjson_val *v);			  /* text of a string, "" otherwise */
+struct str doc_text(yyjson_val *v); /* text of a string or a number, "" otherwise */
+bool doc_is_number(yyjson_val *v);
+bool doc_int(yyjson_val *v, int64_t *ret); /* whole numbers only */
+bool doc_bool(yyjson_val *v, bool otherwise);
+const char *doc_type(yyjson_val *v); /* "string", "object"...: for messages */
+
+#define DOC_EACH_ITEM(array, item)                                                                 \
+	for (yyjson_arr_iter item##_iter = yyjson_arr_iter_with(array);                            \
+	     ((item) = yyjson_arr_iter_next(&item##_iter));)
+#define DOC_EACH_PAIR(object, key, value)                                                          \
+	for (yyjson_obj_iter key##_iter = yyjson_obj_iter_with(object);                            \
+	     ((key) = yyjson_obj_iter_next(&key##_iter)) &&                                        \
+	     ((value) = yyjson_obj_iter_get_val(key), true);)
+
+/* Building. The document and its values live in the arena; strings are not copied. */
+yyjson_mut_doc *doc_build(struct arena *a);
+yyjson_mut_val *doc_new_str(yyjson_mut_doc *m, struct str s);
+yyjson_mut_val *doc_new_int(yyjson_mut_doc *m, int64_t n);
+bool doc_put(yyjson_mut_doc *m, yyjson_mut_val *object, struct str key, yyjson_mut_val *value);
+bool doc_put_str(yyjson_mut_doc *m, yyjson_mut_val *object, struct str key, struct str value);
+bool doc_put_int(yyjson_mut_doc *m, yyjson_mut_val *object, struct str key, int64_t value);
+bool doc_put_bool(yyjson_mut_doc *m, yyjson_mut_val *object, struct str key, bool value);
+yyjson_mut_val *doc_put_obj(yyjson_mut_doc *m, yyjson_mut_val *object, struct str key);
+yyjson_mut_val *doc_put_arr(yyjson_mut_doc *m, yyjson_mut_val *object, struct str key);
+struct str doc_mut_str(yyjson_mut_val *v); /* as doc_str */
+
+/* Freezes what was built, so that code that reads can read it. NULL when memory ran out. */
+yyjson_val *doc_freeze(yyjson_mut_val *v, struct arena *a);
+
+/* Writing. Compact unless `pretty`, which indents by two. No newline at the end. */
+int doc_write(yyjson_mut_val *v, bool pretty, struct arena *a, struct str *ret, struct err *err);
+int doc_write_val(yyjson_val *v, bool pretty, struct arena *a, struct str *ret, struct err *err);

@@ -1,0 +1,20 @@
+#pragma once
+
+/* TOML output, as much as runtime drop-ins need: tables, strings, integers, booleans, lists of
+ * strings. Text goes into a strbuf; nothing is read and nothing is sorted. */
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/str.h"
+
+/* "[a.b.c]"; a part that is not a bare key is quoted. */
+void toml_table(struct strbuf *b, const struct str *parts, size_t n);
+
+void toml_str(struct strbuf *b, struct str key, struct str value);
+void toml_int(struct strbuf *b, struct str key, int64_t value);
+void toml_bool(struct strbuf *b, struct str key, bool value);
+void toml_strs(struct strbuf *b, struct str key, const struct str *values, size_t n);
+
+/* "# text", one line. */
+void toml_comment(struct strbuf *b, struct str text);

@@ -1,0 +1,139 @@
+#include <errno.h>
+#include <string.h>
+#include <yaml.h>
+
+#include "base/arena.h"
+#include "base/err.h"
+#include "base/macro.h"
+#include "yaml.h"
+#include "yaml_scalar.h"
+
+/* libyaml's emitter decides layout and escaping; which strings need quotes we decide ourselves,
+ * because it only knows YAML's syntax and not what a reader makes of the word "no". */
+
+static int append(void *data, unsigned char *bytes, size_t n)
+{
+	struct strbuf *b = data;
+
+	strbuf_add(b, (struct str){ (const char *)bytes, n });
+	return !b->failed;
+}
+
+static bool is_multi_line(struct str s)
+{
+	return s.n > 1 && memchr(s.p, '\n', s.n - 1);
+}
+
+static yaml_scalar_style_t style_of(struct str s)
+{
+	if (yaml_scalar_is_plain_safe(s))
+		return YAML_PLAIN_SCALAR_STYLE;
+	/* Only a wish: the emitter falls back to double quotes where a block would not do. */
+	return is_multi_line(s) ? YAML_LITERAL_SCALAR_STYLE : YAML_DOUBLE_QUOTED_SCALAR_STYLE;
+}
+
+static bool emit_text(yaml_emitter_t *e, struct str s, yaml_scalar_style_t style)
+{
+	yaml_event_t event;
+	const char *text = s.n ? s.p : "";
+
+	return yaml_scalar_event_initialize(&event, NULL, NULL, (const yaml_char_t *)text,
+					    (int)s.n, 1, 1, style) &&
+	       yaml_emitter_emit(e, &event);
+}
+
+static bool emit_scalar(yaml_emitter_t *e, yyjson_mut_val *v)
+{
+	struct str s = doc_mut_str(v);
+
+	if (yyjson_mut_is_str(v))
+		return emit_text(e, s, style_of(s));
+	if (yyjson_mut_is_raw(v))
+		s = (struct str){ yyjson_mut_get_raw(v), yyjson_mut_get_len(v) };
+	else if (yyjson_mut_is_bool(v))
+		s = yyjson_mut_get_bool(v) ? STR("true") : STR("false");
+	else
+		s = STR("null");
+	return emit_text(e, s, YAML_PLAIN_SCALAR_STYLE);
+}
+
+static bool emit(yaml_emitter_t *e, yyjson_mut_val *v);
+
+static bool emit_array(yaml_emitter_t *e, yyjson_mut_val *v)
+{
+	yyjson_mut_arr_iter it = yyjson_mut_arr_iter_with(v);
+	yaml_event_t event;
+	yyjson_mut_val *item;
+
+	if (!yaml_sequence_start_event_initialize(&event, NULL, NULL, 1, YAML_BLOCK_SEQUENCE_STYLE) ||
+	    !yaml_emitter_emit(e, &event))
+		return false;
+	while ((item = yyjson_mut_arr_iter_next(&it)))
+		if (!emit(e, item))
+			return false;
+	return yaml_sequence_end_event_initialize(&event) && yaml_emitter_emit(e, &event);
+}
+
+static bool emit_object(yaml_emitter_t *e, yyjson_mut_val *v)
+{
+	yyjson_mut_obj_iter it = yyjson_mut_obj_iter_with(v);
+	yaml_event_t event;
+	yyjson_mut_val *key;
+
+	if (!yaml_mapping_start_event_initialize(&event, NULL, NULL, 1, YAML_BLOCK_MAPPING_STYLE) ||
+	    !yaml_emitter_emit(e, &event))
+		return false;
+	while ((key = yyjson_mut_obj_iter_next(&it)))
+		if (!emit_scalar(e, key) || !emit(e, yyjson_mut_obj_iter_get_val(key)))
+			return false;
+	return yaml_mapping_end_event_initialize(&event) && yaml_emitter_emit(e, &event);
+}
+
+static bool emit(yaml_emitter_t *e, yyjson_mut_val *v)
+{
+	if (yyjson_mut_is_obj(v))
+		return emit_object(e, v);
+	if (yyjson_mut_is_arr(v))
+		return emit_array(e, v);
+	return emit_scalar(e, v);
+}
+
+static bool emit_document(yaml_emitter_t *e, yyjson_mut_val *v)
+{
+	yaml_event_t event;
+
+	return yaml_stream_start_event_initialize(&event, YAML_UTF8_ENCODING) &&
+	       yaml_emitter_emit(e, &event) &&
+	       yaml_document_start_event_initialize(&event, NULL, NULL, NULL, 1) &&
+	       yaml_emitter_emit(e, &event) && emit(e, v) &&
+	       yaml_document_end_event_initialize(&event, 1) && yaml_emitter_emit(e, &event) &&
+	       yaml_stream_end_event_initialize(&event) && yaml_emitter_emit(e, &event);
+}
+
+int yaml_write(yyjson_mut_val *v, struct arena *a, struct str *ret, struct err *err)
+{
+	CLEANUP(yaml_emitter_delete) yaml_emitter_t e;
+	struct strbuf b;
+
+	strbuf_init(&b, a);
+	if (!yaml_emitter_initialize(&e))
+		return err_set(err, ENOMEM, "cannot write YAML: not enough memory");
+	yaml_emitter_set_output(&e, append, &b);
+	yaml_emitter_set_width(&e, -1);
+	yaml_emitter_set_unicode(&e, 1);
+	if (!emit_document(&e, v) || b.failed)
+		return err_set(err, EINVAL, "cannot write YAML: %s",
+			       e.problem ? e.problem : "not enough memory");
+	*ret = strbuf_str(&b);
+	return 0;
+}
+
+int yaml_write_val(yyjson_val *v, struct arena *a, struct str *ret, struct err *err)
+{
+	yyjson_mut_doc *m = doc_build(a);
+	yyjson_mut_val *copy = m ? yyjson_val_mut_copy(m, v) : NULL;
+
+	if (!copy)
+		return err_set(err, ENOMEM, "cannot write YAML: not enough memory");
+	return yaml_write(copy, a, ret, err);
+}
