@@ -1,0 +1,340 @@
+#include "cpuset.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <string.h>
+
+#include "base/err.h"
+#include "base/quote.h"
+
+static uint64_t bits_from(unsigned bit)
+{
+	return ~UINT64_C(0) << bit;
+}
+
+static uint64_t bits_to(unsigned bit)
+{
+	return ~UINT64_C(0) >> (63 - bit);
+}
+
+void cpuset_add_range(struct cpuset *s, unsigned first, unsigned last)
+{
+	unsigned i = first / 64, end = last / 64;
+
+	assert(first <= last && last < CPUSET_MAX);
+	if (i == end) {
+		s->w[i] |= bits_from(first % 64) & bits_to(last % 64);
+		return;
+	}
+	s->w[i] |= bits_from(first % 64);
+	while (++i < end)
+		s->w[i] = ~UINT64_C(0);
+	s->w[end] |= bits_to(last % 64);
+}
+
+/* Loops without exits in between, so that the compiler turns them into vector instructions. */
+void cpuset_union(struct cpuset *s, const struct cpuset *with)
+{
+	for (size_t i = 0; i < CPUSET_WORDS; i++)
+		s->w[i] |= with->w[i];
+}
+
+void cpuset_intersect(struct cpuset *s, const struct cpuset *with)
+{
+	for (size_t i = 0; i < CPUSET_WORDS; i++)
+		s->w[i] &= with->w[i];
+}
+
+void cpuset_minus(struct cpuset *s, const struct cpuset *without)
+{
+	for (size_t i = 0; i < CPUSET_WORDS; i++)
+		s->w[i] &= ~without->w[i];
+}
+
+void cpuset_xor(struct cpuset *s, const struct cpuset *with)
+{
+	for (size_t i = 0; i < CPUSET_WORDS; i++)
+		s->w[i] ^= with->w[i];
+}
+
+bool cpuset_is_empty(const struct cpuset *s)
+{
+	return cpuset_first(s) == CPUSET_NONE;
+}
+
+bool cpuset_is_subset(const struct cpuset *s, const struct cpuset *of)
+{
+	uint64_t outside = 0;
+
+	for (size_t i = 0; i < CPUSET_WORDS; i++)
+		outside |= s->w[i] & ~of->w[i];
+	return !outside;
+}
+
+bool cpuset_intersects(const struct cpuset *a, const struct cpuset *b)
+{
+	uint64_t common = 0;
+
+	for (size_t i = 0; i < CPUSET_WORDS; i++)
+		common |= a->w[i] & b->w[i];
+	return common;
+}
+
+bool cpuset_eq(const struct cpuset *a, const struct cpuset *b)
+{
+	return memcmp(a, b, sizeof(*a)) == 0;
+}
+
+unsigned cpuset_count(const struct cpuset *s)
+{
+	unsigned n = 0;
+
+	/* Most sets end early, and without the popcnt instruction an empty word costs as much. */
+	for (size_t i = 0; i < CPUSET_WORDS; i++)
+		if (s->w[i])
+			n += (unsigned)__builtin_popcountll(s->w[i]);
+	return n;
+}
+
+unsigned cpuset_first(const struct cpuset *s)
+{
+	return cpuset_next(s, 0);
+}
+
+unsigned cpuset_last(const struct cpuset *s)
+{
+	for (unsigned i = CPUSET_WORDS; i-- > 0;)
+		if (s->w[i])
+			return i * 64 + 63 - (unsigned)__builtin_clzll(s->w[i]);
+	return CPUSET_NONE;
+}
+
+unsigned cpuset_next(const struct cpuset *s, unsigned from)
+{
+	uint64_t word;
+
+	if (from >= CPUSET_MAX)
+		return CPUSET_NONE;
+	word = s->w[from / 64] & bits_from(from % 64);
+	for (unsigned i = from / 64;; word = s->w[i]) {
+		if (word)
+			return i * 64 + (unsigned)__builtin_ctzll(word);
+		if (++i == CPUSET_WORDS)
+			return CPUSET_NONE;
+	}
+}
+
+struct cpuset cpuset_lowest(const struct cpuset *s, unsigned n)
+{
+	struct cpuset lowest = { 0 };
+
+	CPUSET_FOREACH (cpu, s) {
+		if (n-- == 0)
+			break;
+		cpuset_add(&lowest, cpu);
+	}
+	return lowest;
+}
+
+/* Saturates far above CPUSET_MAX: such a number is out of range whatever its value. A sign is the
+ * reference parser's (Go's Atoi) accident, which state files may rely on. */
+static bool number_parse(struct str s, bool lenient, int64_t *ret)
+{
+	bool negative = lenient && str_starts(s, STR("-"));
+	int64_t value = 0;
+
+	if (negative || (lenient && str_starts(s, STR("+"))))
+		s = str_skip(s, 1);
+	for (size_t i = 0; i < s.n; i++) {
+		if (s.p[i] < '0' || s.p[i] > '9')
+			return false;
+		value = value * 10 + (s.p[i] - '0');
+		if (value > INT32_MAX)
+			value = INT32_MAX;
+	}
+	*ret = negative ? -value : value;
+	return s.n > 0;
+}
+
+static int item_parse(struct str item, bool lenient, struct cpuset *s, struct err *err)
+{
+	const char *dash = item.n ? memchr(item.p, '-', item.n) : NULL;
+	struct str left = { item.p, dash ? (size_t)(dash - item.p) : item.n };
+	struct str right = dash ? str_skip(item, left.n + 1) : left;
+	int64_t first, last;
+
+	if (!number_parse(left, lenient, &first) || !number_parse(right, lenient, &last))
+		return err_set(err, EINVAL, "bad item %s: not a CPU number or range",
+			       quote(item).text);
+	if (first >= CPUSET_MAX || last >= CPUSET_MAX)
+		return err_set(err, ERANGE, "CPU %s is out of range: the last is %d",
+			       quote(first >= CPUSET_MAX ? left : right).text, CPUSET_MAX - 1);
+	if (first > last)
+		return err_set(err, EINVAL, "bad range %s: %" PRId64 " is above %" PRId64,
+			       quote(item).text, first, last);
+	cpuset_add_range(s, (unsigned)first, (unsigned)last);
+	return 0;
+}
+
+static int list_parse(struct str list, bool lenient, struct cpuset *ret, struct err *err)
+{
+	struct str_split items = str_split(list);
+	struct cpuset s = { 0 };
+	struct str item;
+	int r;
+
+	while (list.n && str_next(&items, ',', &item)) {
+		if (!item.n)
+			return err_set(err, EINVAL, "empty item in CPU list %s", quote(list).text);
+		r = item_parse(item, lenient, &s, err);
+		if (r < 0)
+			return r;
+	}
+	*ret = s;
+	return 0;
+}
+
+int cpuset_parse(struct str list, struct cpuset *ret, struct err *err)
+{
+	return list_parse(list, false, ret, err);
+}
+
+int cpuset_parse_lenient(struct str list, struct cpuset *ret, struct err *err)
+{
+	return list_parse(list, true, ret, err);
+}
+
+int cpuset_parse_kernel(struct str text, struct cpuset *ret, struct err *err)
+{
+	text = str_trim(text);
+	/* What the kernel prints for a mask it never allocated: nohz_full, when not booted with. */
+	if (str_eq(text, STR("(null)")))
+		text = STR("");
+	return list_parse(text, false, ret, err);
+}
+
+static int hex_digit(char c)
+{
+	if (c >= '0' && c <= '9')
+		return c - '0';
+	if (c >= 'a' && c <= 'f')
+		return c - 'a' + 10;
+	if (c >= 'A' && c <= 'F')
+		return c - 'A' + 10;
+	return -1;
+}
+
+/* Adds one hexadecimal number whose lowest bit is CPU `base`. */
+static int word_parse(struct str word, size_t base, struct cpuset *s, struct err *err)
+{
+	if (!word.n)
+		return err_set(err, EINVAL, "empty word in CPU mask");
+	for (size_t i = 0; i < word.n; i++) {
+		size_t cpu = base + 4 * (word.n - 1 - i);
+		int digit = hex_digit(word.p[i]);
+
+		if (digit < 0)
+			return err_set(err, EINVAL, "bad word %s in CPU mask", quote(word).text);
+		if (digit && cpu >= CPUSET_MAX)
+			return err_set(err, ERANGE, "CPU mask is out of range: the last CPU is %d",
+				       CPUSET_MAX - 1);
+		if (digit)
+			s->w[cpu / 64] |= (uint64_t)digit << (cpu % 64);
+	}
+	return 0;
+}
+
+int cpuset_parse_mask(struct str mask, struct cpuset *ret, struct err *err)
+{
+	bool is_plain = !str_has(mask, STR(","));
+	struct cpuset s = { 0 };
+	size_t base = 0;
+	int r;
+
+	/* From the end, where CPU 0 stands. */
+	for (struct str rest = str_trim(mask);; base += 32) {
+		const char *comma = rest.n ? memrchr(rest.p, ',', rest.n) : NULL;
+		struct str word = comma ? str_skip(rest, (size_t)(comma - rest.p) + 1) : rest;
+
+		if (word.n > 8 && !is_plain)
+			return err_set(err, EINVAL, "word %s in CPU mask is longer than 32 bits",
+				       quote(word).text);
+		r = word_parse(word, base, &s, err);
+		if (r < 0)
+			return r;
+		if (!comma)
+			break;
+		rest.n = (size_t)(comma - rest.p);
+	}
+	*ret = s;
+	return 0;
+}
+
+static unsigned run_end(const struct cpuset *s, unsigned cpu)
+{
+	while (cpuset_has(s, cpu + 1))
+		cpu++;
+	return cpu;
+}
+
+struct str cpuset_format(const struct cpuset *s, struct arena *a)
+{
+	struct strbuf b;
+
+	strbuf_init(&b, a);
+	for (unsigned cpu = cpuset_first(s); cpu != CPUSET_NONE;) {
+		unsigned last = run_end(s, cpu);
+
+		strbuf_printf(&b, b.n ? ",%u" : "%u", cpu);
+		if (last > cpu)
+			strbuf_printf(&b, "-%u", last);
+		cpu = cpuset_next(s, last + 1);
+	}
+	return strbuf_str(&b);
+}
+
+struct str cpuset_format_expanded(const struct cpuset *s, struct arena *a)
+{
+	struct strbuf b;
+
+	strbuf_init(&b, a);
+	CPUSET_FOREACH (cpu, s)
+		strbuf_printf(&b, b.n ? ",%u" : "%u", cpu);
+	return strbuf_str(&b);
+}
+
+static uint32_t word32(const struct cpuset *s, unsigned i)
+{
+	return (uint32_t)(s->w[i / 2] >> (i % 2 * 32));
+}
+
+static unsigned last_word32(const struct cpuset *s)
+{
+	unsigned last = cpuset_last(s);
+
+	return last == CPUSET_NONE ? 0 : last / 32;
+}
+
+struct str cpuset_format_hex(const struct cpuset *s, struct arena *a)
+{
+	unsigned i = last_word32(s);
+	struct strbuf b;
+
+	strbuf_init(&b, a);
+	strbuf_printf(&b, "%" PRIx32, word32(s, i));
+	while (i-- > 0)
+		strbuf_printf(&b, "%08" PRIx32, word32(s, i));
+	return strbuf_str(&b);
+}
+
+struct str cpuset_format_words(const struct cpuset *s, struct arena *a)
+{
+	unsigned i = last_word32(s);
+	struct strbuf b;
+
+	strbuf_init(&b, a);
+	strbuf_printf(&b, "%08" PRIx32, word32(s, i));
+	while (i-- > 0)
+		strbuf_printf(&b, ",%08" PRIx32, word32(s, i));
+	return strbuf_str(&b);
+}

@@ -1,0 +1,89 @@
+#pragma once
+
+/* Sets of logical CPU numbers and every text form they appear in: lists ("0-3,8"), hexadecimal
+ * masks, and the kernel's masks of 32-bit words. It knows nothing of a machine's topology: whether
+ * a CPU exists, is online, or has a sibling is src/cpu/topology's business. */
+
+#include <assert.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/str.h"
+
+struct arena;
+struct err;
+
+#define CPUSET_MAX 8192 /* the largest CONFIG_NR_CPUS a distribution ships; 1 KiB per set */
+#define CPUSET_WORDS (CPUSET_MAX / 64)
+#define CPUSET_NONE CPUSET_MAX /* "no such CPU", as the searches below answer it */
+
+/* A plain value: copy it, compare it, keep it on the stack. { 0 } is the empty set. */
+struct cpuset {
+	uint64_t w[CPUSET_WORDS];
+};
+
+static inline bool cpuset_has(const struct cpuset *s, unsigned cpu)
+{
+	return cpu < CPUSET_MAX && (s->w[cpu / 64] >> (cpu % 64) & 1);
+}
+
+static inline void cpuset_add(struct cpuset *s, unsigned cpu)
+{
+	assert(cpu < CPUSET_MAX);
+	s->w[cpu / 64] |= UINT64_C(1) << (cpu % 64);
+}
+
+static inline void cpuset_del(struct cpuset *s, unsigned cpu)
+{
+	assert(cpu < CPUSET_MAX);
+	s->w[cpu / 64] &= ~(UINT64_C(1) << (cpu % 64));
+}
+
+/* Adds first..last, both included. */
+void cpuset_add_range(struct cpuset *s, unsigned first, unsigned last);
+
+/* These change `s`, the way |=, &=, &= ~ and ^= change a number. */
+void cpuset_union(struct cpuset *s, const struct cpuset *with);
+void cpuset_intersect(struct cpuset *s, const struct cpuset *with);
+void cpuset_minus(struct cpuset *s, const struct cpuset *without);
+void cpuset_xor(struct cpuset *s, const struct cpuset *with);
+
+bool cpuset_is_empty(const struct cpuset *s);
+bool cpuset_is_subset(const struct cpuset *s, const struct cpuset *of);
+bool cpuset_intersects(const struct cpuset *a, const struct cpuset *b);
+bool cpuset_eq(const struct cpuset *a, const struct cpuset *b);
+unsigned cpuset_count(const struct cpuset *s);
+
+/* The lowest CPU, the highest, and the lowest that is >= from; CPUSET_NONE when there is none. */
+unsigned cpuset_first(const struct cpuset *s);
+unsigned cpuset_last(const struct cpuset *s);
+unsigned cpuset_next(const struct cpuset *s, unsigned from);
+
+/* Every CPU in rising order. The body may remove the CPU it was given. */
+#define CPUSET_FOREACH(cpu, s)                                                                     \
+	for (unsigned cpu = cpuset_first(s); cpu != CPUSET_NONE; cpu = cpuset_next(s, cpu + 1))
+
+/* The n lowest CPUs of `s`; all of them when there are fewer. */
+struct cpuset cpuset_lowest(const struct cpuset *s, unsigned n);
+
+/* Parses a list as a person writes it: "0-3,8,10-11", digits only, no blanks; "" is the empty set.
+ * -EINVAL for what is no list, -ERANGE for CPUs from CPUSET_MAX on. All parsers here leave *ret
+ * alone on failure. */
+int cpuset_parse(struct str list, struct cpuset *ret, struct err *err);
+
+/* The same, but a number may carry a sign, as in state files the kubelet is able to read. */
+int cpuset_parse_lenient(struct str list, struct cpuset *ret, struct err *err);
+
+/* Parses what sysfs and cgroup files hold: a list that ends in a newline. */
+int cpuset_parse_kernel(struct str text, struct cpuset *ret, struct err *err);
+
+/* Parses a hexadecimal mask: one number of any length, or 32-bit words with commas between them,
+ * the most significant first ("00000000,0000000f"). White space around it is ignored. */
+int cpuset_parse_mask(struct str mask, struct cpuset *ret, struct err *err);
+
+/* All texts live in `a`. */
+struct str cpuset_format(const struct cpuset *s, struct arena *a);	    /* "0-3,8" */
+struct str cpuset_format_expanded(const struct cpuset *s, struct arena *a); /* "0,1,2,3,8" */
+struct str cpuset_format_hex(const struct cpuset *s, struct arena *a);	    /* "10f", empty: "0" */
+struct str cpuset_format_words(const struct cpuset *s, struct arena *a);    /* "0000010f" */

@@ -1,0 +1,78 @@
+#pragma once
+
+/* Every name that Pinfold shares with a cluster: annotations, labels, resources, kinds, files.
+ * Nobody else spells them. String literals, so that they concatenate: a name that ends in "_PREFIX"
+ * is followed by a type or a container, one that ends in "_SUFFIX" follows a type. Names of our
+ * own programs, flags and metrics are not here. */
+
+/* Opting in. */
+#define NAME_TARGET_PREFIX "target.workload.openshift.io/" /* pod annotation + workload type */
+#define NAME_EFFECT_KEY "effect"			   /* of its JSON value */
+#define NAME_EFFECT_PREFERRED "PreferredDuringScheduling"
+#define NAME_TARGET_VALUE "{\"" NAME_EFFECT_KEY "\":\"" NAME_EFFECT_PREFERRED "\"}"
+#define NAME_ALLOWED                                                                               \
+	"workload.openshift.io/allowed"	  /* namespace annotation: comma-separated types */
+#define NAME_TYPE_MANAGEMENT "management" /* the one workload type in use */
+
+/* What admission leaves behind. */
+#define NAME_RESOURCES_PREFIX "resources.workload.openshift.io/" /* pod annotation + container */
+#define NAME_CPUSHARES_KEY "cpushares"				 /* of its JSON value */
+#define NAME_CPULIMIT_KEY "cpulimit"				 /* likewise, in millicores */
+#define NAME_WARNING "workload.openshift.io/warning"		 /* pod annotation */
+
+/* Resources. One unit is one millicore, of the pools' as well. */
+#define NAME_CORES_SUFFIX ".workload.openshift.io/cores" /* type + this */
+#define NAME_MANAGEMENT_CORES NAME_TYPE_MANAGEMENT NAME_CORES_SUFFIX
+#define NAME_SHARED_CPUS "openshift.io/shared-cpus"
+#define NAME_GUARANTEED_CPUS "openshift.io/guaranteed-cpus"
+#define NAME_CPU "cpu"
+#define NAME_MEMORY "memory"
+
+/* Annotations by others that decide what a pod is. */
+#define NAME_CONFIG_SOURCE "kubernetes.io/config.source" /* static pods: "file", "http" */
+#define NAME_CONFIG_SOURCE_API "api"
+#define NAME_CONFIG_MIRROR "kubernetes.io/config.mirror"
+#define NAME_DEBUG_SOURCE "debug.openshift.io/source-resource" /* `oc debug` made this pod */
+#define NAME_NODES_GROUP "system:nodes"			       /* the group kubelets log in with */
+
+/* The cluster flag: Infrastructure "cluster", /status/cpuPartitioning. */
+#define NAME_CONFIG_API "config.openshift.io/v1"
+#define NAME_INFRASTRUCTURE_KIND "Infrastructure"
+#define NAME_INFRASTRUCTURE "cluster"
+#define NAME_PARTITIONING_KEY "cpuPartitioning"
+#define NAME_PARTITIONING_NONE "None"
+#define NAME_PARTITIONING_ALL "AllNodes"
+#define NAME_TOPOLOGY_KEY "controlPlaneTopology"
+#define NAME_TOPOLOGY_SINGLE "SingleReplica"
+
+/* The profile: spec.cpu.{reserved,isolated,shared,workloads}. */
+#define NAME_PROFILE_API "performance.openshift.io/v2"
+#define NAME_PROFILE_KIND "PerformanceProfile"
+#define NAME_PROFILE_RESERVED "reserved"
+#define NAME_PROFILE_ISOLATED "isolated"
+#define NAME_PROFILE_SHARED "shared"
+#define NAME_PROFILE_WORKLOADS "workloads"
+
+/* install-config. */
+#define NAME_INSTALL_PARTITIONING_KEY "cpuPartitioningMode"
+
+/* Files on the node. */
+#define NAME_KUBELET_MARKER "/etc/kubernetes/openshift-workload-pinning"
+#define NAME_MARKER_CPUSET_KEY "cpuset"			      /* {"management":{"cpuset":"0-1"}} */
+#define NAME_POOLS_FILE "/etc/kubernetes/openshift-cpu-pools" /* ours */
+#define NAME_POOLS_RESERVED_KEY "reserved"
+#define NAME_POOLS_SHARED_KEY "shared"
+#define NAME_POOLS_GUARANTEED_KEY "guaranteed"
+#define NAME_CRIO_DIR "/etc/crio/crio.conf.d/"
+#define NAME_CRIO_DEFAULT "01-workload-pinning-default.conf" /* bootstrap: every CPU */
+#define NAME_CRIO_PINNING "99-workload-pinning.conf"	     /* from a profile */
+
+/* The first document's names: understood as input in the legacy-2021 dialect, never written. */
+#define NAME_LEGACY_TARGET "workload.openshift.io/target"	/* pod label: type */
+#define NAME_LEGACY_ALLOWED "workload.openshift.io/allowed"	/* namespace label: type */
+#define NAME_LEGACY_CPU_PREFIX "cpu.workload.openshift.io/"	/* + type, or + container */
+#define NAME_LEGACY_MARKER "/etc/kubernetes/management-pinning" /* holds just a CPU list */
+#define NAME_LEGACY_CRIO "01-workload-partitioning"		/* the hand-written drop-in */
+#define NAME_LEGACY_SETTINGS_KEY "workloadSettings"		/* [{name, cpuIDs}] */
+#define NAME_LEGACY_SETTINGS_NAME_KEY "name"
+#define NAME_LEGACY_SETTINGS_CPUS_KEY "cpuIDs"

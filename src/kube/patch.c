@@ -1,0 +1,138 @@
+#include "patch.h"
+
+#include <errno.h>
+
+#include "base/arena.h"
+#include "base/err.h"
+
+bool patch_init(struct patch *p, struct arena *a)
+{
+	*p = (struct patch){ .arena = a, .doc = doc_build(a) };
+	p->ops = yyjson_mut_arr(p->doc);
+	return p->ops != NULL;
+}
+
+bool patch_is_empty(const struct patch *p)
+{
+	return yyjson_mut_arr_size(p->ops) == 0;
+}
+
+struct str patch_path(struct arena *a, struct str base, struct str key)
+{
+	struct strbuf b;
+
+	strbuf_init(&b, a);
+	strbuf_add(&b, base);
+	strbuf_addc(&b, '/');
+	for (size_t i = 0; i < key.n; i++) {
+		/* RFC 6901 section 3 */
+		if (key.p[i] == '~')
+			strbuf_add(&b, STR("~0"));
+		else if (key.p[i] == '/')
+			strbuf_add(&b, STR("~1"));
+		else
+			strbuf_addc(&b, key.p[i]);
+	}
+	return strbuf_str(&b);
+}
+
+struct str patch_path_index(struct arena *a, struct str base, size_t index)
+{
+	return str_printf(a, PRI_STR "/%zu", FMT_STR(base), index);
+}
+
+static void add_op(struct patch *p, struct str op, struct str path, yyjson_mut_val *value)
+{
+	yyjson_mut_val *o = yyjson_mut_arr_add_obj(p->doc, p->ops);
+
+	yyjson_mut_obj_add_strn(p->doc, o, "op", op.p, op.n);
+	yyjson_mut_obj_add_strn(p->doc, o, "path", path.n ? path.p : "", path.n);
+	if (value)
+		yyjson_mut_obj_add_val(p->doc, o, "value", value);
+}
+
+void patch_add(struct patch *p, struct str path, yyjson_mut_val *value)
+{
+	add_op(p, STR("add"), path, value);
+}
+
+void patch_add_str(struct patch *p, struct str path, struct str value)
+{
+	patch_add(p, path, doc_new_str(p->doc, value));
+}
+
+void patch_replace(struct patch *p, struct str path, yyjson_mut_val *value)
+{
+	add_op(p, STR("replace"), path, value);
+}
+
+void patch_remove(struct patch *p, struct str path)
+{
+	add_op(p, STR("remove"), path, NULL);
+}
+
+static void diff_objects(struct patch *p, struct str base, yyjson_val *from, yyjson_val *to)
+{
+	yyjson_val *key, *value;
+
+	DOC_EACH_PAIR (from, key, value)
+		if (!doc_get(to, doc_str(key)))
+			patch_remove(p, patch_path(p->arena, base, doc_str(key)));
+	DOC_EACH_PAIR (to, key, value) {
+		struct str path = patch_path(p->arena, base, doc_str(key));
+		yyjson_val *old = doc_get(from, doc_str(key));
+
+		if (old)
+			patch_diff(p, path, old, value);
+		else
+			patch_add(p, path, yyjson_val_mut_copy(p->doc, value));
+	}
+}
+
+static void diff_arrays(struct patch *p, struct str base, yyjson_val *from, yyjson_val *to)
+{
+	yyjson_arr_iter it = yyjson_arr_iter_with(from);
+	yyjson_val *value;
+	size_t i = 0;
+
+	DOC_EACH_ITEM (to, value)
+		patch_diff(p, patch_path_index(p->arena, base, i++), yyjson_arr_iter_next(&it),
+			   value);
+}
+
+void patch_diff(struct patch *p, struct str base, yyjson_val *from, yyjson_val *to)
+{
+	if (yyjson_is_obj(from) && yyjson_is_obj(to))
+		diff_objects(p, base, from, to);
+	else if (yyjson_is_arr(from) && yyjson_is_arr(to) &&
+		 yyjson_arr_size(from) == yyjson_arr_size(to))
+		diff_arrays(p, base, from, to);
+	else if (!yyjson_equals(from, to))
+		patch_replace(p, base, yyjson_val_mut_copy(p->doc, to));
+}
+
+int patch_write(const struct patch *p, struct arena *a, struct str *ret, struct err *err)
+{
+	return doc_write(p->ops, false, a, ret, err);
+}
+
+int patch_apply(const struct patch *p, yyjson_val *v, struct arena *a, yyjson_val **ret,
+		struct err *err)
+{
+	yyjson_mut_doc *m = doc_build(a);
+	yyjson_mut_val *before = m ? yyjson_val_mut_copy(m, v) : NULL;
+	yyjson_patch_err why = { 0 };
+	yyjson_mut_val *after;
+	yyjson_val *frozen;
+
+	if (!before)
+		return err_set(err, ENOMEM, "not enough memory to apply a patch");
+	after = yyjson_mut_patch(m, before, p->ops, &why);
+	if (!after)
+		return err_set(err, EINVAL, "patch operation %zu: %s", why.idx, why.msg);
+	frozen = doc_freeze(after, a);
+	if (!frozen)
+		return err_set(err, ENOMEM, "not enough memory to apply a patch");
+	*ret = frozen;
+	return 0;
+}
