@@ -1,0 +1,129 @@
+#include "command.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/arena.h"
+#include "base/err.h"
+#include "help.h"
+#include "output.h"
+
+/* The first word of "profile check" is the family "profile". */
+static bool names_family(const struct command *c, const char *word)
+{
+	size_t n = strlen(word);
+
+	return strncmp(c->name, word, n) == 0 && c->name[n] == ' ';
+}
+
+bool command_is_family(const char *word)
+{
+	for (size_t i = 0; commands[i]; i++)
+		if (names_family(commands[i], word))
+			return true;
+	return false;
+}
+
+const struct command *command_find(int argc, char **argv, int *ret_words)
+{
+	for (size_t i = 0; argc > 1 && commands[i]; i++) {
+		const struct command *c = commands[i];
+
+		if (strcmp(c->name, argv[1]) == 0) {
+			*ret_words = 1;
+			return c;
+		}
+		if (argc > 2 && names_family(c, argv[1]) &&
+		    strcmp(c->name + strlen(argv[1]) + 1, argv[2]) == 0) {
+			*ret_words = 2;
+			return c;
+		}
+	}
+	return NULL;
+}
+
+static bool asks_for_help(int argc, char **argv)
+{
+	for (int i = 1; i < argc && strcmp(argv[i], "--") != 0; i++)
+		if (strcmp(argv[i], "--help") == 0 || strcmp(argv[i], "-h") == 0)
+			return true;
+	return false;
+}
+
+static int run(const struct command *c, int argc, char **argv, struct arena *a, struct err *err)
+{
+	struct invocation inv = { .command = c, .arena = a };
+	struct options o = { .table = c->options, .arena = a };
+	int r;
+
+	inv.options = arena_zalloc(a, c->options_size ? c->options_size : 1, 16);
+	if (c->defaults)
+		memcpy(inv.options, c->defaults, c->options_size);
+	o.target = inv.options;
+	r = options_parse(&o, argc, argv, &inv.args, err);
+	if (r < 0) {
+		size_t n = strlen(err->msg);
+
+		(void)snprintf(err->msg + n, sizeof(err->msg) - n, " (see pinfold %s --help)",
+			       c->name);
+		return r;
+	}
+	r = c->run(&inv, err);
+	assert(r <= EXIT_FINDING);
+	return r;
+}
+
+static int unknown_command(const char *word, struct err *err)
+{
+	return err_set(err, EINVAL, "unknown command \"%s\" (see pinfold --help)", word);
+}
+
+static int dispatch(int argc, char **argv, struct arena *a, struct err *err)
+{
+	int words = 0;
+	const struct command *c = command_find(argc, argv, &words);
+
+	if (argc < 2)
+		return err_set(err, EINVAL, "no command given (see pinfold --help)");
+	if (!c && (strcmp(argv[1], "--version") == 0 || strcmp(argv[1], "version") == 0))
+		return output_text(STR("pinfold " PINFOLD_VERSION "\n"), err);
+	if (!c && (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0))
+		return output_text(help_overview(a), err);
+	if (!c && strcmp(argv[1], "help") == 0) {
+		c = command_find(argc - 1, argv + 1, &words);
+		if (!c && argc > 2 && !command_is_family(argv[2]))
+			return unknown_command(argv[2], err);
+		return output_text(c	      ? help_command(c, a) :
+				   argc > 2 ? help_family(argv[2], a) :
+					      help_overview(a),
+				   err);
+	}
+	if (!c && command_is_family(argv[1])) {
+		if (argc == 2 || asks_for_help(argc, argv))
+			return output_text(help_family(argv[1], a), err);
+		return err_set(err, EINVAL, "unknown command \"%s %s\" (see pinfold %s --help)",
+			       argv[1], argv[2], argv[1]);
+	}
+	if (!c)
+		return unknown_command(argv[1], err);
+	if (asks_for_help(argc - words, argv + words))
+		return output_text(help_command(c, a), err);
+	return run(c, argc - words, argv + words, a, err);
+}
+
+int command_main(int argc, char **argv)
+{
+	struct err err = { 0 };
+	struct arena a;
+	int r;
+
+	arena_init(&a, 0);
+	r = dispatch(argc, argv, &a, &err);
+	arena_done(&a);
+	if (r >= 0)
+		return r;
+	(void)fprintf(stderr, "%s\n", err.msg);
+	return EXIT_BAD;
+}

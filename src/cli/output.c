@@ -1,0 +1,122 @@
+#include "output.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/arena.h"
+#include "base/err.h"
+#include "codec/yaml.h"
+
+enum output_format output_format_of(const char *name)
+{
+	if (name && strcmp(name, "json") == 0)
+		return OUTPUT_JSON;
+	if (name && strcmp(name, "yaml") == 0)
+		return OUTPUT_YAML;
+	return OUTPUT_TABLE;
+}
+
+int output_text(struct str text, struct err *err)
+{
+	if (fwrite(text.p, 1, text.n, stdout) != text.n || fflush(stdout) != 0)
+		return err_set(err, errno ? errno : EIO, "cannot write the output: %s",
+			       strerror(errno));
+	return 0;
+}
+
+int output_doc(yyjson_mut_val *v, enum output_format format, struct arena *a, struct err *err)
+{
+	struct str text;
+	int r;
+
+	if (format == OUTPUT_YAML)
+		r = yaml_write(v, a, &text, err);
+	else
+		r = doc_write(v, true, a, &text, err);
+	if (r == 0)
+		r = output_text(text, err);
+	if (r == 0 && format == OUTPUT_JSON)
+		r = output_text(STR("\n"), err);
+	return r;
+}
+
+bool output_wants_colour(void)
+{
+	const char *no_color = getenv("NO_COLOR"); /* https://no-color.org */
+	const char *term = getenv("TERM");
+
+	if ((no_color && *no_color) || (term && strcmp(term, "dumb") == 0))
+		return false;
+	return isatty(STDOUT_FILENO);
+}
+
+size_t text_width(struct str s)
+{
+	size_t width = 0;
+
+	for (size_t i = 0; i < s.n; i++) {
+		unsigned char c = (unsigned char)s.p[i];
+
+		if (c == 0x1b) { /* a colour sequence runs to its 'm' */
+			while (i < s.n && s.p[i] != 'm')
+				i++;
+			continue;
+		}
+		width += (c & 0xc0) != 0x80; /* continuation bytes of UTF-8 take no room */
+	}
+	return width;
+}
+
+void table_init(struct table *t, size_t n_columns, struct arena *a)
+{
+	*t = (struct table){ .a = a, .n_columns = n_columns };
+}
+
+void table_add(struct table *t, const struct str *cells)
+{
+	if (t->n + t->n_columns > t->cap) {
+		size_t cap = t->cap ? t->cap * 2 : 16 * t->n_columns;
+
+		t->cells = arena_realloc(t->a, t->cells, t->cap * sizeof(*cells),
+					 cap * sizeof(*cells));
+		t->cap = cap;
+	}
+	memcpy(t->cells + t->n, cells, t->n_columns * sizeof(*cells));
+	t->n += t->n_columns;
+}
+
+static size_t column_width(const struct table *t, size_t column)
+{
+	size_t widest = 0;
+
+	for (size_t i = column; i < t->n; i += t->n_columns) {
+		size_t width = text_width(t->cells[i]);
+
+		widest = width > widest ? width : widest;
+	}
+	return widest;
+}
+
+struct str table_format(const struct table *t)
+{
+	size_t *widths = arena_array(t->a, size_t, t->n_columns);
+	struct strbuf b;
+
+	for (size_t c = 0; c < t->n_columns; c++)
+		widths[c] = column_width(t, c);
+	strbuf_init(&b, t->a);
+	for (size_t i = 0; i < t->n; i++) {
+		size_t c = i % t->n_columns;
+		bool last = c + 1 == t->n_columns;
+
+		strbuf_add(&b, t->cells[i]);
+		if (last)
+			strbuf_addc(&b, '\n');
+		else
+			strbuf_printf(&b, "%*s", (int)(widths[c] - text_width(t->cells[i]) + 2), "");
+	}
+	return strbuf_str(&b);
+}

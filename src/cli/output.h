@@ -1,0 +1,49 @@
+#pragma once
+
+/* Printing for people and programs: text, JSON, YAML, tables; colour only on a terminal. A failed
+ * write is an error like any other, so that a full disk is not taken for success. */
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "base/str.h"
+#include "codec/doc.h"
+
+struct arena;
+struct err;
+
+enum output_format { OUTPUT_TABLE, OUTPUT_JSON, OUTPUT_YAML };
+
+/* From the value of -o; NULL is the table. */
+enum output_format output_format_of(const char *name);
+
+/* The row for an option table: OUTPUT_OPTION(struct cpuset_options, output). */
+#define OUTPUT_OPTION(type, field)                                                                 \
+	{                                                                                          \
+		OPT_ENUM, 'o', "output", "FORMAT", "print json, yaml or a table (default: table)", \
+			"json|yaml|table", offsetof(type, field)                                   \
+	}
+
+int output_text(struct str text, struct err *err);
+
+/* A document as JSON (indented) or YAML, with a newline. `format` is not the table. */
+int output_doc(yyjson_mut_val *v, enum output_format format, struct arena *a, struct err *err);
+
+/* True on a terminal, unless NO_COLOR is set (to anything but "") or TERM is "dumb". */
+bool output_wants_colour(void);
+
+/* Rows of cells, padded to the widest of each column; the last column is never padded. Cells may
+ * hold UTF-8 and colour sequences: neither counts wrongly in the width. */
+struct table {
+	struct arena *a;
+	size_t n_columns;
+	struct str *cells;
+	size_t n, cap;
+};
+
+void table_init(struct table *t, size_t n_columns, struct arena *a);
+void table_add(struct table *t, const struct str *cells); /* n_columns of them */
+struct str table_format(const struct table *t);
+
+/* Columns a text takes on a terminal. */
+size_t text_width(struct str s);
