@@ -72,6 +72,9 @@ struct profile {
 /* Adds what is wrong to `p` and goes on. Returns false when the profile cannot be used at all. */
 bool profile_read(struct manifest m, struct arena *a, struct profile *ret, struct problems *p);
 
+/* "worker-cnf" of the node selector "node-role.kubernetes.io/worker-cnf"; "" when it has no role. */
+struct str profile_role(const struct profile *profile);
+
 static inline bool profile_has(const struct profile *profile, enum profile_set_id id)
 {
 	return profile->sets[id].value != NULL;

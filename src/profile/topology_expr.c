@@ -1,7 +1,7 @@
 #include "topology_expr.h"
 
 #include <errno.h>
-#include <string.h>
+#include <stdio.h>
 
 #include "base/arena.h"
 #include "base/err.h"
@@ -65,8 +65,8 @@ static int parse_number(struct words *w, const char *what, unsigned *ret, struct
 	uint64_t n;
 
 	if (!str_to_u64(w->word, CPUSET_MAX, &n))
-		return err_set(err, EINVAL, w->word.n ? "%s is no number of %s" : "%s%s is missing",
-			       w->word.n ? quote(w->word).text : "a number of ", what);
+		return err_set(err, EINVAL, "%s where a number of %s should stand",
+			       w->word.n ? quote(w->word).text : "the text ends", what);
 	*ret = (unsigned)n;
 	next_word(w);
 	return 0;
@@ -142,39 +142,51 @@ static bool is_unit(struct str word)
 	return false;
 }
 
-/* A number before a unit counts; any other list is that list. */
-static int parse_term(struct words *w, struct expr_term *term, struct err *err)
+static int parse_part(struct words *w, struct expr_term *term, struct err *err)
+{
+	if (take(w, STR("all"))) {
+		term->unit = EXPR_ALL;
+		return 0;
+	}
+	if (str_ends(w->word, STR("%")))
+		return parse_percent(w, term, err);
+	term->from_end = str_eq(w->word, STR("last"));
+	if (term->from_end || str_eq(w->word, STR("first")))
+		next_word(w);
+	return parse_count(w, term, err);
+}
+
+/* A number before a unit counts; before anything else it is a CPU list. */
+static bool begins_part(const struct words *w)
 {
 	struct words ahead = *w;
-	int r;
 
 	next_word(&ahead);
+	return str_eq(w->word, STR("all")) || str_eq(w->word, STR("first")) ||
+	       str_eq(w->word, STR("last")) || str_ends(w->word, STR("%")) || is_unit(ahead.word);
+}
+
+static int parse_term(struct words *w, struct expr_term *term, struct err *err)
+{
+	int r;
+
 	if (take(w, STR("rest"))) {
 		term->unit = EXPR_REST;
 		return 0;
 	}
-	if (take(w, STR("all")))
-		term->unit = EXPR_ALL;
-	else if (str_ends(w->word, STR("%")) && (r = parse_percent(w, term, err)) < 0)
-		return r;
-	else if (term->unit == EXPR_PERCENT)
-		; /* taken just now */
-	else if (take(w, STR("first")) || (term->from_end = take(w, STR("last"))) ||
-		 is_unit(ahead.word)) {
-		r = parse_count(w, term, err);
-		if (r < 0)
-			return r;
-	} else if (!topology_expr_looks_like(w->word) && w->word.n) {
-		r = cpuset_parse(w->word, &term->list, err);
-		term->unit = EXPR_LIST;
-		next_word(w);
-		return r;
-	} else {
-		return err_set(err, EINVAL,
-			       "%s where a CPU list, first, last, all, rest or a percentage should stand",
-			       w->word.n ? quote(w->word).text : "the text ends");
+	if (begins_part(w)) {
+		r = parse_part(w, term, err);
+		return r < 0 ? r : parse_scope(w, term, err);
 	}
-	return parse_scope(w, term, err);
+	if (!w->word.n || topology_expr_looks_like(w->word))
+		return err_set(err, EINVAL,
+			       "%s where a CPU list, first, last, all, rest or a percentage "
+			       "should stand",
+			       w->word.n ? quote(w->word).text : "the text ends");
+	term->unit = EXPR_LIST;
+	r = cpuset_parse(w->word, &term->list, err);
+	next_word(w);
+	return r;
 }
 
 int topology_expr_parse(struct str text, struct arena *a, struct topology_expr *ret,
