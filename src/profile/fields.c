@@ -79,8 +79,7 @@ void field_unknown(const struct field_reader *r, yyjson_val *object, const char 
 {
 	yyjson_val *key, *value;
 
-	DOC_EACH_PAIR(object, key, value)
-	{
+	DOC_EACH_PAIR (object, key, value) {
 		if (!is_known(doc_str(key), known))
 			problem_add(r->p, level, PROBLEM_AT(r->doc, key, field),
 				    "%s is not a field we act on; it is left alone",

@@ -26,7 +26,8 @@ struct str field_key(const char *field);
 yyjson_val *field_get(yyjson_val *object, struct str key);
 
 /* The value of the field's last step in `object`. */
-bool field_bool(const struct field_reader *r, yyjson_val *object, const char *field, bool otherwise);
+bool field_bool(const struct field_reader *r, yyjson_val *object, const char *field,
+		bool otherwise);
 struct str field_str(const struct field_reader *r, yyjson_val *object, const char *field);
 int64_t field_int(const struct field_reader *r, yyjson_val *object, const char *field,
 		  int64_t otherwise);

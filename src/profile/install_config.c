@@ -45,11 +45,11 @@ static void read_topologies(struct install_config *c, struct problems *p)
 	yyjson_val *arbiter = doc_get(root, STR("arbiter")), *pool;
 	int64_t masters, arbiters = 0, workers = compute ? 0 : DEFAULT_REPLICAS;
 
-	masters = replicas_of(c->at, doc_get(root, STR("controlPlane")), "controlPlane.replicas", p);
+	masters =
+		replicas_of(c->at, doc_get(root, STR("controlPlane")), "controlPlane.replicas", p);
 	if (yyjson_is_obj(arbiter))
 		arbiters = replicas_of(c->at, arbiter, "arbiter.replicas", p);
-	DOC_EACH_ITEM(compute, pool)
-	{
+	DOC_EACH_ITEM (compute, pool) {
 		workers += replicas_of(c->at, pool, "compute.replicas", p);
 	}
 	c->control_plane_topology = control_plane_topology(masters, arbiters);
@@ -106,8 +106,7 @@ static void read_setting_nodes(struct install_config *c, struct workload_setting
 		return;
 	}
 	s->nodes = arena_array(a, struct str, yyjson_arr_size(nodes));
-	DOC_EACH_ITEM(nodes, node)
-	{
+	DOC_EACH_ITEM (nodes, node) {
 		if (doc_str(node).n)
 			s->nodes[s->n_nodes++] = doc_str(node);
 		else
@@ -199,8 +198,7 @@ static void read_settings(struct install_config *c, struct str key, struct arena
 			      doc_type(list));
 		return;
 	}
-	DOC_EACH_ITEM(list, item)
-	{
+	DOC_EACH_ITEM (list, item) {
 		read_setting(c, item, a, p);
 	}
 	if (c->n_settings && c->mode == PARTITIONING_NONE)

@@ -19,8 +19,8 @@ static void list_add(struct manifests *ms, struct manifest_list *list, struct ma
 	if (list->n == list->cap) {
 		size_t cap = list->cap ? list->cap * 2 : 8;
 
-		list->items = arena_realloc(ms->a, list->items, list->cap * sizeof(m),
-					    cap * sizeof(m));
+		list->items =
+			arena_realloc(ms->a, list->items, list->cap * sizeof(m), cap * sizeof(m));
 		list->cap = cap;
 	}
 	list->items[list->n++] = m;
@@ -83,7 +83,8 @@ static void add_object(struct manifests *ms, struct manifest m, struct problems 
 	if (str_eq(api, STR(NAME_CONFIG_API)) && str_eq(kind, STR(NAME_INFRASTRUCTURE_KIND)))
 		add_infrastructure(ms, m);
 	else if (str_eq(kind, STR(NAME_PROFILE_KIND)))
-		problem_warn(p, PROBLEM_AT(m.doc, doc_get(m.object, STR("apiVersion")), "apiVersion"),
+		problem_warn(p,
+			     PROBLEM_AT(m.doc, doc_get(m.object, STR("apiVersion")), "apiVersion"),
 			     "%s is ignored: only %s is understood", quote(api).text,
 			     NAME_PROFILE_API);
 }

@@ -68,14 +68,13 @@ static void read_workloads(const struct field_reader *r, yyjson_val *cpu, struct
 			      "must be a list, not %s", doc_type(ret->workloads));
 		return;
 	}
-	DOC_EACH_ITEM(ret->workloads, item)
-	{
+	DOC_EACH_ITEM (ret->workloads, item) {
 		if (str_eq(doc_str(item), STR(NAME_WORKLOAD_INFRASTRUCTURE)))
 			ret->pins_infrastructure = true;
 		else
 			problem_error(r->p, PROBLEM_AT(r->doc, item, "spec.cpu.workloads"),
-				      "unsupported value %s: the only valid value is "
-				      NAME_WORKLOAD_INFRASTRUCTURE,
+				      "unsupported value %s: the only valid value "
+				      "is " NAME_WORKLOAD_INFRASTRUCTURE,
 				      quote(doc_text(item)).text);
 	}
 }
@@ -83,8 +82,9 @@ static void read_workloads(const struct field_reader *r, yyjson_val *cpu, struct
 static void read_cpu(const struct field_reader *r, yyjson_val *spec, struct profile *ret)
 {
 	static const char *const known[] = {
-		NAME_PROFILE_RESERVED, NAME_PROFILE_ISOLATED,  NAME_PROFILE_OFFLINED,
-		NAME_PROFILE_SHARED,   NAME_PROFILE_OVS_DPDK,  NAME_PROFILE_WORKLOADS,
+		NAME_PROFILE_RESERVED, NAME_PROFILE_ISOLATED,
+		NAME_PROFILE_OFFLINED, NAME_PROFILE_SHARED,
+		NAME_PROFILE_OVS_DPDK, NAME_PROFILE_WORKLOADS,
 		"balanceIsolated",     NULL,
 	};
 	yyjson_val *cpu = field_get(spec, STR("cpu"));
@@ -120,8 +120,7 @@ static yyjson_val *read_labels(const struct field_reader *r, yyjson_val *spec, c
 		problem_error(r->p, PROBLEM_AT(r->doc, v, field), "must be an object of labels");
 		return NULL;
 	}
-	DOC_EACH_PAIR(v, key, value)
-	{
+	DOC_EACH_PAIR (v, key, value) {
 		if (!yyjson_is_str(value))
 			problem_error(r->p, PROBLEM_AT(r->doc, value, field),
 				      "the value of label %s must be a string",
@@ -180,7 +179,8 @@ static void read_metadata(const struct field_reader *r, struct profile *ret)
 	ret->name = doc_str(name);
 	ret->uid = doc_str(doc_get(meta, STR("uid")));
 	if (!name)
-		problem_error(r->p, PROBLEM_AT(r->doc, meta ? meta : ret->at.object, "metadata.name"),
+		problem_error(r->p,
+			      PROBLEM_AT(r->doc, meta ? meta : ret->at.object, "metadata.name"),
 			      "required");
 	else if (!is_object_name(ret->name))
 		problem_error(r->p, PROBLEM_AT(r->doc, name, "metadata.name"),

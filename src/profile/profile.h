@@ -26,8 +26,8 @@ enum profile_set_id {
 	PROFILE_SET__COUNT
 };
 
-const char *profile_set_name(enum profile_set_id id);	/* "reserved" */
-const char *profile_set_field(enum profile_set_id id);	/* "spec.cpu.reserved" */
+const char *profile_set_name(enum profile_set_id id);  /* "reserved" */
+const char *profile_set_field(enum profile_set_id id); /* "spec.cpu.reserved" */
 
 struct profile_set {
 	yyjson_val *value; /* NULL when the field is absent */
@@ -65,14 +65,15 @@ struct profile {
 	bool user_networking;
 	yyjson_val *net_devices;
 	bool rps, rps_on_physical;
-	bool exec_affinity; /* CRI-O's exec_cpu_affinity = "first" */
+	bool exec_affinity;	  /* CRI-O's exec_cpu_affinity = "first" */
 	yyjson_val *kubelet_base; /* of the annotation kubeletconfig.experimental; NULL: none */
 };
 
 /* Adds what is wrong to `p` and goes on. Returns false when the profile cannot be used at all. */
 bool profile_read(struct manifest m, struct arena *a, struct profile *ret, struct problems *p);
 
-/* "worker-cnf" of the node selector "node-role.kubernetes.io/worker-cnf"; "" when it has no role. */
+/* "worker-cnf" of the node selector "node-role.kubernetes.io/worker-cnf"; "" when it has no role.
+ */
 struct str profile_role(const struct profile *profile);
 
 static inline bool profile_has(const struct profile *profile, enum profile_set_id id)
@@ -80,7 +81,8 @@ static inline bool profile_has(const struct profile *profile, enum profile_set_i
 	return profile->sets[id].value != NULL;
 }
 
-/* Document 004's pools: a shared set, unless it is meant the other way (workloadHints.mixedCpus). */
+/* Document 004's pools: a shared set, unless it is meant the other way (workloadHints.mixedCpus).
+ */
 static inline bool profile_has_pools(const struct profile *profile)
 {
 	return profile->sets[PROFILE_SHARED].text.n && !profile->hint_mixed_cpus;

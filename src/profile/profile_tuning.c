@@ -13,7 +13,8 @@ static void read_hints(const struct field_reader *r, yyjson_val *spec, struct pr
 	yyjson_val *hints = field_object(r, spec, "spec.workloadHints");
 
 	ret->hint_realtime = field_bool(r, hints, "spec.workloadHints.realTime", true);
-	ret->hint_high_power = field_bool(r, hints, "spec.workloadHints.highPowerConsumption", false);
+	ret->hint_high_power =
+		field_bool(r, hints, "spec.workloadHints.highPowerConsumption", false);
 	ret->hint_per_pod_power =
 		field_bool(r, hints, "spec.workloadHints.perPodPowerManagement", false);
 	ret->hint_mixed_cpus = field_bool(r, hints, "spec.workloadHints.mixedCpus", false);
@@ -94,8 +95,7 @@ static void read_hugepages(const struct field_reader *r, yyjson_val *spec, struc
 		problem_error(r->p, PROBLEM_AT(r->doc, huge, "spec.hugepages.defaultHugepagesSize"),
 			      "required when pages are given");
 	ret->hugepages = arena_array(r->a, struct hugepages, yyjson_arr_size(pages) + 1);
-	DOC_EACH_ITEM(pages, page)
-	{
+	DOC_EACH_ITEM (pages, page) {
 		struct hugepages *h = &ret->hugepages[ret->n_hugepages++];
 
 		h->size = field_str(r, page, "spec.hugepages.pages.size");
@@ -130,8 +130,7 @@ static void read_kernel_args(const struct field_reader *r, yyjson_val *spec, str
 		problem_error(r->p, PROBLEM_AT(r->doc, list, "spec.additionalKernelArgs"),
 			      "must be a list, not %s", doc_type(list));
 	ret->kernel_args = arena_array(r->a, struct str, yyjson_arr_size(list) + 1);
-	DOC_EACH_ITEM(list, item)
-	{
+	DOC_EACH_ITEM (list, item) {
 		if (is_kernel_arg(doc_str(item)))
 			ret->kernel_args[ret->n_kernel_args++] = doc_str(item);
 		else
@@ -161,15 +160,14 @@ static void read_net(const struct field_reader *r, yyjson_val *spec, struct prof
 
 	ret->user_networking = field_bool(r, net, "spec.net.userLevelNetworking", false);
 	ret->net_devices = field_get(net, STR("devices"));
-	DOC_EACH_ITEM(ret->net_devices, device)
-	{
-		DOC_EACH_PAIR(device, key, value)
-		{
+	DOC_EACH_ITEM (ret->net_devices, device) {
+		DOC_EACH_PAIR (device, key, value) {
 			/* They become a line of an INI file. */
 			if (!yyjson_is_str(value) || !doc_str(value).n ||
 			    memchr(doc_str(value).p, '\n', doc_str(value).n))
 				problem_error(r->p, PROBLEM_AT(r->doc, value, "spec.net.devices"),
-					      "%s must be a line of text", quote(doc_str(key)).text);
+					      "%s must be a line of text",
+					      quote(doc_str(key)).text);
 		}
 	}
 }
@@ -199,8 +197,7 @@ void profile_read_tuning(const struct field_reader *r, yyjson_val *spec, struct 
 	read_frequencies(r, spec, ret);
 	read_hugepages(r, spec, ret);
 	read_net(r, spec, ret);
-	ret->irq_balancing_off =
-		field_bool(r, spec, "spec.globallyDisableIrqLoadBalancing", false);
+	ret->irq_balancing_off = field_bool(r, spec, "spec.globallyDisableIrqLoadBalancing", false);
 	field_unknown(r, spec, "spec", known, PROBLEM_NOTE);
 }
 
@@ -213,11 +210,13 @@ static void read_kubelet_base(const struct field_reader *r, yyjson_val *v, struc
 		return;
 	if (doc_parse(doc_str(v), STR(""), NULL, r->a, &doc, &err) < 0)
 		problem_error(r->p,
-			      PROBLEM_AT(r->doc, v, "metadata.annotations." NAME_KUBELET_EXPERIMENTAL),
+			      PROBLEM_AT(r->doc, v,
+					 "metadata.annotations." NAME_KUBELET_EXPERIMENTAL),
 			      "not JSON: %s", err.msg);
 	else if (!yyjson_is_obj(doc.root))
 		problem_error(r->p,
-			      PROBLEM_AT(r->doc, v, "metadata.annotations." NAME_KUBELET_EXPERIMENTAL),
+			      PROBLEM_AT(r->doc, v,
+					 "metadata.annotations." NAME_KUBELET_EXPERIMENTAL),
 			      "must be a JSON object");
 	else
 		ret->kubelet_base = doc.root;

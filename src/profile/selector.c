@@ -11,8 +11,7 @@ static bool value_in(yyjson_val *values, struct str value)
 {
 	yyjson_val *item;
 
-	DOC_EACH_ITEM(values, item)
-	{
+	DOC_EACH_ITEM (values, item) {
 		if (str_eq(doc_str(item), value))
 			return true;
 	}
@@ -33,9 +32,10 @@ static int expression_matches(yyjson_val *expression, yyjson_val *labels, struct
 		return label != NULL;
 	if (str_eq(op, STR("DoesNotExist")))
 		return label == NULL;
-	return err_set(err, EINVAL,
-		       "unknown selector operator %s: valid ones are In, NotIn, Exists, DoesNotExist",
-		       quote(op).text);
+	return err_set(
+		err, EINVAL,
+		"unknown selector operator %s: valid ones are In, NotIn, Exists, DoesNotExist",
+		quote(op).text);
 }
 
 int selector_matches(yyjson_val *selector, yyjson_val *labels, struct err *err)
@@ -44,15 +44,13 @@ int selector_matches(yyjson_val *selector, yyjson_val *labels, struct err *err)
 
 	if (!yyjson_is_obj(selector))
 		return 0;
-	DOC_EACH_PAIR(doc_get(selector, STR("matchLabels")), key, value)
-	{
+	DOC_EACH_PAIR (doc_get(selector, STR("matchLabels")), key, value) {
 		yyjson_val *label = doc_get(labels, doc_str(key));
 
 		if (!label || !str_eq(doc_str(label), doc_str(value)))
 			return 0;
 	}
-	DOC_EACH_ITEM(doc_get(selector, STR("matchExpressions")), expression)
-	{
+	DOC_EACH_ITEM (doc_get(selector, STR("matchExpressions")), expression) {
 		int r = expression_matches(expression, labels, err);
 
 		if (r <= 0)
@@ -73,8 +71,7 @@ struct str labels_format(yyjson_val *labels, struct arena *a)
 	struct strbuf b;
 	size_t n = 0;
 
-	DOC_EACH_PAIR(labels, key, value)
-	{
+	DOC_EACH_PAIR (labels, key, value) {
 		pairs[n++] = str_printf(a, PRI_STR "=" PRI_STR, FMT_STR(doc_str(key)),
 					FMT_STR(doc_str(value)));
 	}

@@ -205,8 +205,8 @@ int topology_expr_parse(struct str text, struct arena *a, struct topology_expr *
 		r = parse_term(&w, &e.terms[e.n], err);
 		if (r < 0)
 			return r;
-		e.terms[e.n].text = str_trim(
-			(struct str){ start, (size_t)((w.word.n ? w.word.p : text.p + text.n) - start) });
+		e.terms[e.n].text = str_trim((struct str){
+			start, (size_t)((w.word.n ? w.word.p : text.p + text.n) - start) });
 		e.n++;
 	} while (take(&w, STR("and")));
 	if (w.word.n)

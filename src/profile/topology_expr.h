@@ -31,7 +31,7 @@ enum expr_scope { EXPR_MACHINE, EXPR_EACH, EXPR_ONE };
 
 struct expr_term {
 	enum expr_unit unit;
-	unsigned n;  /* percent, cores or CPUs */
+	unsigned n;    /* percent, cores or CPUs */
 	bool from_end; /* "last" */
 	enum expr_scope scope;
 	enum topology_level level; /* of the scope */
@@ -54,6 +54,7 @@ int topology_expr_parse(struct str text, struct arena *a, struct topology_expr *
 /* Has the term "rest", and therefore has to be resolved after the others. */
 bool topology_expr_has_rest(const struct topology_expr *e);
 
-/* The CPUs it means on this machine, out of those in `from`. -ERANGE when the machine is too small. */
+/* The CPUs it means on this machine, out of those in `from`. -ERANGE when the machine is too small.
+ */
 int topology_expr_resolve(const struct topology_expr *e, const struct topology *t,
 			  const struct cpuset *from, struct cpuset *ret, struct err *err);
