@@ -4,12 +4,10 @@
  * `const struct command cmd_<name>`, declare it here, and give it a row. */
 
 extern const struct command cmd_cpuset;
+extern const struct command cmd_render;
 extern const struct command cmd_completion;
 extern const struct command cmd_man;
 
 const struct command *const commands[] = {
-	&cmd_cpuset,
-	&cmd_completion,
-	&cmd_man,
-	NULL,
+	&cmd_cpuset, &cmd_render, &cmd_completion, &cmd_man, NULL,
 };

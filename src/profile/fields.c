@@ -4,6 +4,17 @@
 
 #include "base/quote.h"
 
+bool field_is_name(struct str s)
+{
+	if (!s.n || s.n > 200 || s.p[0] == '.' || s.p[0] == '-')
+		return false;
+	for (size_t i = 0; i < s.n; i++)
+		if (!((s.p[i] >= 'a' && s.p[i] <= 'z') || (s.p[i] >= '0' && s.p[i] <= '9') ||
+		      s.p[i] == '-' || s.p[i] == '.'))
+			return false;
+	return true;
+}
+
 struct str field_key(const char *field)
 {
 	const char *dot = strrchr(field, '.');
@@ -77,12 +88,12 @@ static bool is_known(struct str key, const char *const *known)
 void field_unknown(const struct field_reader *r, yyjson_val *object, const char *field,
 		   const char *const *known, enum problem_level level)
 {
-	yyjson_val *key, *value;
+	yyjson_obj_iter it = yyjson_obj_iter_with(object);
+	yyjson_val *key;
 
-	DOC_EACH_PAIR (object, key, value) {
+	while ((key = yyjson_obj_iter_next(&it)))
 		if (!is_known(doc_str(key), known))
 			problem_add(r->p, level, PROBLEM_AT(r->doc, key, field),
 				    "%s is not a field we act on; it is left alone",
 				    quote(doc_str(key)).text);
-	}
 }

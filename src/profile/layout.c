@@ -8,6 +8,7 @@
 #include "base/quote.h"
 #include "check.h"
 #include "codec/problems.h"
+#include "fields.h"
 #include "kube/names.h"
 #include "kube/pod.h"
 #include "kube/quantity.h"
@@ -136,9 +137,9 @@ static void resolve_pools(struct resolving *r)
 	for (size_t i = 0; i < pools->n; i++) {
 		struct manifest m = pools->items[i];
 
-		if (!object_name(m.object).n)
+		if (!field_is_name(object_name(m.object)))
 			problem_error(r->p, PROBLEM_AT(m.doc, m.object, "metadata.name"),
-				      "required");
+				      "required: a name");
 		out->pools[out->n_pools++] = (struct machine_pool){
 			.at = m,
 			.name = object_name(m.object),

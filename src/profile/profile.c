@@ -159,18 +159,6 @@ static void read_selectors(const struct field_reader *r, yyjson_val *spec, struc
 			      "as spec.machineConfigLabel");
 }
 
-/* Names end up in file names and object names: what Kubernetes allows there, and no path. */
-static bool is_object_name(struct str s)
-{
-	if (!s.n || s.n > 200 || s.p[0] == '.' || s.p[0] == '-')
-		return false;
-	for (size_t i = 0; i < s.n; i++)
-		if (!((s.p[i] >= 'a' && s.p[i] <= 'z') || (s.p[i] >= '0' && s.p[i] <= '9') ||
-		      s.p[i] == '-' || s.p[i] == '.'))
-			return false;
-	return true;
-}
-
 static void read_metadata(const struct field_reader *r, struct profile *ret)
 {
 	yyjson_val *meta = doc_get(ret->at.object, STR("metadata"));
@@ -182,7 +170,7 @@ static void read_metadata(const struct field_reader *r, struct profile *ret)
 		problem_error(r->p,
 			      PROBLEM_AT(r->doc, meta ? meta : ret->at.object, "metadata.name"),
 			      "required");
-	else if (!is_object_name(ret->name))
+	else if (!field_is_name(ret->name))
 		problem_error(r->p, PROBLEM_AT(r->doc, name, "metadata.name"),
 			      "%s is no name: lower-case letters, digits, \"-\" and \".\"",
 			      quote(doc_text(name)).text);
