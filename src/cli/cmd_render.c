@@ -1,16 +1,15 @@
 #include <errno.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/arena.h"
 #include "base/err.h"
-#include "codec/problems.h"
 #include "command.h"
 #include "input.h"
+#include "intake.h"
 #include "output.h"
-#include "profile/layout.h"
 #include "render/file_set.h"
+#include "render/host.h"
 #include "render/openshift.h"
 #include "write_set.h"
 
@@ -20,6 +19,7 @@ struct render_options {
 	const char *owner_ref;
 	const char *target;
 	const char *cpu_manager;
+	struct option_list topologies;
 	bool quota_keys;
 	bool allow_split_cores;
 	bool force;
@@ -31,20 +31,19 @@ static const struct option_desc options[] = {
 	  offsetof(struct render_options, input_dir) },
 	{ OPT_STR, 0, "asset-output-dir", "DIR", "where the files go; must be empty or missing",
 	  NULL, offsetof(struct render_options, output_dir) },
-	{ OPT_ENUM, 0, "owner-ref", "MODE",
-	  "how objects name their profile: by label, by Kubernetes owner, not (default: "
-	  "label-name)",
-	  "label-name|k8s|none", offsetof(struct render_options, owner_ref) },
 	{ OPT_ENUM, 0, "target", "WHAT",
 	  "objects for OpenShift, or files for any host (default: openshift)", "openshift|host",
 	  offsetof(struct render_options, target) },
+	{ OPT_ENUM, 0, "owner-ref", "MODE",
+	  "how objects name their profile: label, owner, not at all (default: label-name)",
+	  "none|k8s|label-name", offsetof(struct render_options, owner_ref) },
+	TOPOLOGY_OPTION(struct render_options, topologies),
 	{ OPT_ENUM, 0, "cpu-manager", "POLICY",
-	  "who hands out guaranteed CPUs: the kubelet (static) or Pinfold's agent (none)",
-	  "static|none", offsetof(struct render_options, cpu_manager) },
+	  "who hands out guaranteed CPUs: the kubelet (static) or our agent (none)", "static|none",
+	  offsetof(struct render_options, cpu_manager) },
 	{ OPT_FLAG, 0, "quota-keys", NULL, "write cpuquota and cpuperiod into CRI-O's drop-in",
 	  NULL, offsetof(struct render_options, quota_keys) },
-	{ OPT_FLAG, 0, "allow-split-cores", NULL, "only warn of SMT siblings in different sets",
-	  NULL, offsetof(struct render_options, allow_split_cores) },
+	SPLIT_CORES_OPTION(struct render_options, allow_split_cores),
 	{ OPT_FLAG, 0, "force", NULL, "replace files in an output directory that is not empty",
 	  NULL, offsetof(struct render_options, force) },
 	{ 0 },
@@ -53,10 +52,15 @@ static const struct option_desc options[] = {
 static const struct command_example examples[] = {
 	{ "pinfold render --asset-input-dir manifests --asset-output-dir out",
 	  "OpenShift's MachineConfigs and the rest, from a directory of manifests" },
+	{ "pinfold render --target host --asset-input-dir profile.yaml --asset-output-dir out",
+	  "files for machines without OpenShift; then out/worker/install.sh on each worker" },
+	{ "pinfold render --topology 'pack:2 core:16 pu:2' --asset-input-dir m --asset-output-dir "
+	  "out",
+	  "also check the profiles against two sockets of 16 cores" },
 	{ 0 },
 };
 
-/* OpenShift's bootstrap sets these; the flag wins. An empty directory counts as none given. */
+/* OpenShift's bootstrap sets these; the flag wins. An empty value counts as none. */
 static const char *or_environment(const char *given, const char *name, const char *otherwise)
 {
 	const char *value = getenv(name);
@@ -79,39 +83,75 @@ static int owner_mode(const char *name, enum owner_mode *ret, struct err *err)
 	return 0;
 }
 
+static bool is_host(const struct render_options *o)
+{
+	return o->target && strcmp(o->target, "host") == 0;
+}
+
+static enum cpu_manager cpu_manager_of(const struct render_options *o)
+{
+	return o->cpu_manager && strcmp(o->cpu_manager, "none") == 0 ? CPU_MANAGER_NONE :
+								       CPU_MANAGER_STATIC;
+}
+
+static int render_host(const struct render_options *o, struct intake *in, struct file_set *files,
+		       struct err *err)
+{
+	/* Where nobody said whether the cluster is partitioned, the profile alone says it is. */
+	bool is_told = in->manifests.infrastructure.doc || in->manifests.install_config.doc;
+	const struct host_options host = {
+		.quota_keys = o->quota_keys,
+		.pinned = in->layout.pinned || !is_told,
+		.kubelet = { .cpu_manager = cpu_manager_of(o), .strict_reservation = true },
+	};
+
+	return host_render(&in->layout, &host, files, &in->problems, err);
+}
+
+static int render_openshift(const struct render_options *o, struct intake *in,
+			    struct file_set *files, struct err *err)
+{
+	struct openshift_options openshift = {
+		.quota_keys = o->quota_keys,
+		.kubelet = { .cpu_manager = cpu_manager_of(o), .fill_reservations = true },
+	};
+	int r = owner_mode(or_environment(o->owner_ref, "OWNER_REF", "label-name"),
+			   &openshift.owner, err);
+
+	return r < 0 ? r : openshift_render(&in->layout, &openshift, files, &in->problems, err);
+}
+
 static int run(struct invocation *inv, struct err *err)
 {
 	const struct render_options *o = inv->options;
-	const char *input = or_environment(o->input_dir, "ASSET_INPUT_DIR", "/assets");
 	const char *output = or_environment(o->output_dir, "ASSET_OUTPUT_DIR", NULL);
-	struct openshift_options openshift = { .quota_keys = o->quota_keys };
-	struct layout_options layout_options = { .allow_split_cores = o->allow_split_cores };
-	struct manifests ms;
-	struct problems problems;
 	struct file_set files;
-	struct layout layout;
+	struct intake in;
 	int r;
 
-	r = owner_mode(or_environment(o->owner_ref, "OWNER_REF", "label-name"), &openshift.owner,
-		       err);
-	if (r < 0)
-		return r;
+	if (inv->args.n)
+		return err_set(err, EINVAL, "unexpected \"%s\" (see pinfold render --help)",
+			       inv->args.items[0]);
 	if (!output)
 		return err_set(err, EINVAL, "--asset-output-dir must be given");
-	manifests_init(&ms, inv->arena);
-	problems_init(&problems, inv->arena);
+	intake_init(&in, inv->arena);
 	file_set_init(&files, inv->arena);
-	r = input_read_list(&ms, input, &problems, err);
+	in.layout_options.imply_pools = is_host(o);
+	in.layout_options.allow_split_cores = o->allow_split_cores;
+	r = intake_topologies(&in, &o->topologies, err);
+	if (r == 0)
+		r = input_read_list(&in.manifests,
+				    or_environment(o->input_dir, "ASSET_INPUT_DIR", "/assets"),
+				    &in.problems, err);
 	if (r < 0)
 		return r;
-	layout_resolve(&ms, &layout_options, inv->arena, &layout, &problems);
-	r = openshift_render(&layout, &openshift, &files, &problems, err);
+	intake_resolve(&in);
+	r = is_host(o) ? render_host(o, &in, &files, err) : render_openshift(o, &in, &files, err);
 	if (r < 0)
 		return r;
-	(void)fputs(str_cstr(inv->arena, problems_format(&problems, inv->arena)), stderr);
-	if (problems.n_errors)
-		return err_set(err, EINVAL, "%zu problems; nothing was written", problems.n_errors);
-	return write_set(&files, output, o->force, err);
+	intake_complain(&in);
+	r = intake_refuse(&in, "nothing was written", err);
+	return r < 0 ? r : write_set(&files, output, o->force, err);
 }
 
 const struct command cmd_render = {
@@ -119,7 +159,14 @@ const struct command cmd_render = {
 	.group = COMMAND_TOOL,
 	.summary = "write every file from install-config and profiles",
 	.operands = "",
-	.about = "Reads manifests and writes what machines need.",
+	.about =
+		"Reads manifests (install-config, Infrastructure, MachineConfigPools,\n"
+		"PerformanceProfiles, Nodes; YAML or JSON, other kinds are passed over) and "
+		"writes\n"
+		"what machines need: for OpenShift the objects its Node Tuning Operator would\n"
+		"render, for other hosts one directory per pool with files, install.sh, Ignition,\n"
+		"cloud-config and kubeadm patches. All problems are reported at once; when there\n"
+		"is one, or the output directory is not empty, nothing is written.",
 	.options = options,
 	.options_size = sizeof(struct render_options),
 	.examples = examples,

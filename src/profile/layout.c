@@ -96,18 +96,18 @@ static void resolve_mode(struct resolving *r)
 	out->pinned = out->pinned || out->is_legacy;
 }
 
-static struct machine_pool implied_pool(struct resolving *r, const char *role)
+static struct machine_pool implied_pool(struct resolving *r, struct str role)
 {
-	struct str text = str_printf(r->a,
-				     "{\"labels\":{\"" NAME_POOL_LABEL_PREFIX "%s\":\"\"},"
-				     "\"nodeSelector\":{\"matchLabels\":{\"" NAME_NODE_ROLE_PREFIX
-				     "%s\":\"\"}}}",
-				     role, role);
+	struct str text = str_printf(
+		r->a,
+		"{\"labels\":{\"" NAME_POOL_LABEL_PREFIX PRI_STR "\":\"\"},"
+		"\"nodeSelector\":{\"matchLabels\":{\"" NAME_NODE_ROLE_PREFIX PRI_STR "\":\"\"}}}",
+		FMT_STR(role), FMT_STR(role));
 	struct doc doc = { 0 };
 
 	(void)doc_parse(text, STR(""), NULL, r->a, &doc, NULL); /* it is our own text */
 	return (struct machine_pool){
-		.name = str_from(role),
+		.name = role,
 		.labels = doc_get(doc.root, STR("labels")),
 		.node_selector = doc_get(doc.root, STR("nodeSelector")),
 	};
@@ -130,10 +130,11 @@ static void resolve_pools(struct resolving *r)
 	const struct manifest_list *pools = &r->ms->pools;
 	struct layout *out = r->out;
 
-	out->pools = arena_array(r->a, struct machine_pool, pools->n + ARRAY_LEN(implied));
+	out->pools = arena_array(r->a, struct machine_pool,
+				 pools->n + ARRAY_LEN(implied) + r->ms->profiles.n);
 	for (size_t i = 0; i < ARRAY_LEN(implied); i++)
 		if (!has_pool(pools, implied[i]))
-			out->pools[out->n_pools++] = implied_pool(r, implied[i]);
+			out->pools[out->n_pools++] = implied_pool(r, str_from(implied[i]));
 	for (size_t i = 0; i < pools->n; i++) {
 		struct manifest m = pools->items[i];
 
@@ -201,6 +202,11 @@ static const struct machine_pool *pool_of_profile(struct resolving *r,
 			return NULL;
 		}
 		found = pool;
+	}
+	if (!found && r->options->imply_pools && field_is_name(profile_role(profile))) {
+		r->out->pools[r->out->n_pools] = implied_pool(r, profile_role(profile));
+		r->out->pools[r->out->n_pools].node_selector = NULL; /* this profile's alone */
+		return &r->out->pools[r->out->n_pools++];
 	}
 	if (!found)
 		problem_error(r->p, at, "no MachineConfigPool selects nodes with \"" PRI_STR "\"",

@@ -57,6 +57,7 @@ struct pool_topology {
 struct layout_options {
 	const struct pool_topology *topologies;
 	size_t n_topologies;
+	bool imply_pools;	/* no MachineConfigPools here: a profile's role is its pool */
 	bool allow_split_cores; /* SMT siblings in different sets are then only a warning */
 };
 

@@ -119,13 +119,18 @@ static void set_cpu_manager(yyjson_mut_doc *m, yyjson_mut_val *c, const struct p
 		fill_option(m, c, STR("strict-cpu-reservation"));
 }
 
+static bool needs_memory_manager(const struct profile *profile)
+{
+	return str_eq(profile->topology_policy, STR("restricted")) ||
+	       str_eq(profile->topology_policy, STR("single-numa-node"));
+}
+
 static void set_memory_manager(yyjson_mut_doc *m, yyjson_mut_val *c, const struct partition *part,
 			       struct arena *a, struct problems *p)
 {
-	struct str policy = part->profile->topology_policy;
 	struct err err = { 0 };
 
-	if (!str_eq(policy, STR("restricted")) && !str_eq(policy, STR("single-numa-node")))
+	if (!needs_memory_manager(part->profile))
 		return;
 	set_str(m, c, STR("memoryManagerPolicy"), STR("Static"));
 	if (!yyjson_mut_obj_get(c, "reservedMemory") && reserve_memory(m, c, a, &err) < 0)
@@ -145,7 +150,8 @@ yyjson_mut_val *kubelet_configuration(yyjson_mut_doc *m, const struct partition 
 	object_copy_pairs(m, c, part->profile->kubelet_base);
 	set_str(m, c, STR("apiVersion"), STR("kubelet.config.k8s.io/v1beta1"));
 	set_str(m, c, STR("kind"), STR("KubeletConfiguration"));
-	object_fill(m, c, constant(STR(DEFAULT_RESERVATIONS), a));
+	if (options->fill_reservations || needs_memory_manager(part->profile))
+		object_fill(m, c, constant(STR(DEFAULT_RESERVATIONS), a));
 	set_cpu_manager(m, c, part, options);
 	set_str(m, c, STR("topologyManagerPolicy"), policy.n ? policy : STR("best-effort"));
 	set_str(m, c, STR("reservedSystemCPUs"), reserved_cpus(part, a));

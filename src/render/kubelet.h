@@ -18,6 +18,7 @@ enum cpu_manager {
 
 struct kubelet_options {
 	enum cpu_manager cpu_manager;
+	bool fill_reservations;	 /* memory for the system and eviction, as OpenShift sets it */
 	bool strict_reservation; /* nobody but the platform on reserved CPUs (kubelet 1.32 and up)
 				  */
 };

@@ -63,7 +63,8 @@ static void add_units(yyjson_mut_doc *m, yyjson_mut_val *ignition, const struct 
 		yyjson_mut_val *unit = yyjson_mut_arr_add_obj(m, list);
 
 		doc_put_str(m, unit, STR("contents"), config->units[i].contents);
-		doc_put_bool(m, unit, STR("enabled"), config->units[i].enabled);
+		if (config->units[i].enabled)
+			doc_put_bool(m, unit, STR("enabled"), true);
 		doc_put_str(m, unit, STR("name"), config->units[i].name);
 	}
 }

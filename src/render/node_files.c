@@ -47,7 +47,7 @@ static void add_rps(struct node_config *c, const struct partition *part, struct 
 		       FMT_STR(cpuset_format_words(&part->cpus[PROFILE_RESERVED], a))));
 	if (part->profile->rps_on_physical)
 		return;
-	add(c, "/usr/local/bin/set-rps-mask.sh", MODE_SCRIPT, STR(SCRIPT_RPS_MASK));
+	add(c, "/usr/local/bin/set-rps-mask.sh", MODE_SCRIPT, STR(SET_RPS_MASK_SH));
 	add(c, "/etc/udev/rules.d/99-netdev-physical-rps.rules", MODE_PLAIN,
 	    STR("# Physical devices have hardware queues: no software steering.\n"
 		"SUBSYSTEM==\"net\", ACTION==\"add\", ENV{DEVPATH}!=\"/devices/virtual/net/*\", "
@@ -82,7 +82,7 @@ static void add_hugepages(struct node_config *c, const struct partition *part, s
 		name = str_printf(a, "hugepages-allocation-%ldkB-NUMA%lld.service",
 				  size_kib(h->size), (long long)h->node);
 		add(c, "/usr/local/bin/hugepages-allocation.sh", MODE_SCRIPT,
-		    STR(SCRIPT_HUGEPAGES));
+		    STR(HUGEPAGES_ALLOCATION_SH));
 		node_config_add_unit(c, name.p,
 				     str_printf(a, UNIT_HUGEPAGES, size_kib(h->size),
 						(long long)h->node, (long long)h->count,
@@ -96,7 +96,7 @@ static void add_offline(struct node_config *c, const struct partition *part, str
 
 	if (!cpus.n)
 		return;
-	add(c, "/usr/local/bin/set-cpus-offline.sh", MODE_SCRIPT, STR(SCRIPT_OFFLINE));
+	add(c, "/usr/local/bin/set-cpus-offline.sh", MODE_SCRIPT, STR(SET_CPUS_OFFLINE_SH));
 	node_config_add_unit(c, "set-cpus-offline.service",
 			     str_printf(a, UNIT_OFFLINE, FMT_STR(cpus), FMT_STR(cpus)));
 }
@@ -107,7 +107,7 @@ static void add_irqbalance(struct node_config *c, const struct partition *part, 
 	const struct cpuset *ovs = &part->cpus[PROFILE_OVS_DPDK];
 
 	add(c, "/usr/local/bin/clear-irqbalance-banned-cpus.sh", MODE_SCRIPT,
-	    STR(SCRIPT_IRQBALANCE));
+	    STR(CLEAR_IRQBALANCE_BANNED_CPUS_SH));
 	node_config_add_unit(
 		c, "clear-irqbalance-banned-cpus.service",
 		str_printf(a, UNIT_IRQBALANCE,
@@ -151,12 +151,15 @@ void node_files_build(const struct partition *part, const struct node_files_opti
 			   profile->large_kernel_pages ? "64k-pages" :
 							 "default";
 	add_hugepages(ret, part, a);
-	add(ret, NAME_CRIO_DIR NAME_CRIO_RUNTIMES, MODE_PLAIN, pinning_runtimes(part, a));
+	if (!options->plain_host)
+		add(ret, NAME_CRIO_DIR NAME_CRIO_RUNTIMES, MODE_PLAIN, pinning_runtimes(part, a));
 	add_rps(ret, part, a);
 	add_pinning(ret, part, options, a);
 	add_offline(ret, part, a);
-	add_irqbalance(ret, part, a);
-	add_ovs(ret, part, a);
+	if (!options->plain_host) {
+		add_irqbalance(ret, part, a);
+		add_ovs(ret, part, a);
+	}
 	if (profile_has_mixed_cpus(profile))
 		add(ret, NAME_MIXED_CPUS_FILE, MODE_PLAIN, pinning_mixed_cpus());
 }

@@ -14,6 +14,7 @@ struct partition;
 struct node_files_options {
 	bool pinned;	 /* the cluster is partitioned */
 	bool quota_keys; /* cpuquota and cpuperiod in CRI-O's drop-in (document 003) */
+	bool plain_host; /* leave out what only OpenShift's machines have */
 };
 
 void node_files_build(const struct partition *part, const struct node_files_options *options,

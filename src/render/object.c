@@ -115,10 +115,8 @@ static void sort_keys(yyjson_mut_val *v, struct arena *a)
 		sort_keys(item, a);
 }
 
-int object_write(yyjson_mut_doc *m, yyjson_mut_val *object, struct arena *a, struct str *ret,
-		 struct err *err)
+int object_write(yyjson_mut_val *object, struct arena *a, struct str *ret, struct err *err)
 {
-	(void)m;
 	sort_keys(object, a);
 	return yaml_write(object, a, ret, err);
 }

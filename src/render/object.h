@@ -32,5 +32,4 @@ void object_set(yyjson_mut_doc *m, yyjson_mut_val *object, struct str key, yyjso
 void object_fill(yyjson_mut_doc *m, yyjson_mut_val *object, yyjson_val *defaults);
 
 /* As YAML with the keys of every object sorted, so that equal objects are equal bytes. */
-int object_write(yyjson_mut_doc *m, yyjson_mut_val *object, struct arena *a, struct str *ret,
-		 struct err *err);
+int object_write(yyjson_mut_val *object, struct arena *a, struct str *ret, struct err *err);

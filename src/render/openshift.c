@@ -24,7 +24,7 @@ struct rendering {
 static int add_object(struct rendering *r, struct str file, yyjson_mut_val *object, struct err *err)
 {
 	struct str text;
-	int ret = object_write(r->m, object, r->a, &text, err);
+	int ret = object_write(object, r->a, &text, err);
 
 	if (ret < 0)
 		return err_wrap(err, PRI_STR, FMT_STR(file));
@@ -99,7 +99,7 @@ static int render_settings(struct rendering *r, struct str pool, struct err *err
 static int render_machine_config(struct rendering *r, const struct partition *part, struct str file,
 				 struct err *err)
 {
-	const struct node_files_options o = { r->layout->pinned, r->options->quota_keys };
+	const struct node_files_options o = { r->layout->pinned, r->options->quota_keys, false };
 	struct node_config config;
 	yyjson_mut_val *object;
 

@@ -85,6 +85,6 @@ void workload_settings_build(const struct install_config *install, bool quota_ke
 	if (!per_node)
 		return;
 	file_set_add(&ret->files, STR("/usr/local/bin/pinfold-node-pinning.sh"), MODE_SCRIPT,
-		     STR(SCRIPT_NODE_PINNING));
+		     STR(PINFOLD_NODE_PINNING_SH));
 	node_config_add_unit(ret, "pinfold-node-pinning.service", STR(UNIT_NODE_PINNING));
 }

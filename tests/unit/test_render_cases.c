@@ -230,6 +230,7 @@ static void replay(const char *name, struct arena *a, size_t *ret_files)
 	yyjson_val *description = parse(read_case(name, "case.json", a), a), *dir;
 	struct openshift_options options = {
 		.owner = owner_of(doc_str(doc_get(description, STR("ownerRef")))),
+		.kubelet = { .fill_reservations = true },
 	};
 	bool succeeds = doc_bool(doc_get(description, STR("expectSuccess")), false);
 	const struct layout_options layout_options = { 0 };

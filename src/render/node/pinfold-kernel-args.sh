@@ -1,0 +1,53 @@
+#!/bin/sh
+# Puts the kernel arguments in /etc/pinfold/kernel-args (one per line) on the boot loader's line, or
+# takes them off again: pinfold-kernel-args add|remove. PINFOLD_ROOT: work below that directory.
+set -eu
+root=${PINFOLD_ROOT:-}
+list=$root/etc/pinfold/kernel-args
+grub=$root/etc/default/grub.d/50-pinfold.cfg
+cmdline=$root/etc/kernel/cmdline
+
+have() { command -v "$1" >/dev/null 2>&1; }
+
+# The words of the file $1 that are not in our list.
+others() {
+	tr -s ' \t' '\n' <"$1" | while read -r word; do
+		[ -z "$word" ] || grep -qxF -e "$word" "$list" || printf '%s\n' "$word"
+	done
+}
+
+case ${1:-} in
+add | remove) ;;
+*)
+	echo "usage: pinfold-kernel-args add|remove" >&2
+	exit 2
+	;;
+esac
+args=$(tr '\n' ' ' <"$list")
+args=${args% }
+
+if have grubby && [ -z "$root" ]; then
+	if [ "$1" = add ]; then
+		grubby --update-kernel=ALL --args="$args"
+	else
+		grubby --update-kernel=ALL --remove-args="$args"
+	fi
+elif [ -d "$root/etc/default/grub.d" ]; then
+	if [ "$1" = add ]; then
+		quoted=$(printf '%s' "$args" | sed 's/[\\"$`]/\\&/g')
+		# shellcheck disable=SC2016 # grub-mkconfig is to expand it
+		printf 'GRUB_CMDLINE_LINUX="$GRUB_CMDLINE_LINUX %s"\n' "$quoted" >"$grub"
+	else
+		rm -f "$grub"
+	fi
+	[ -n "$root" ] || update-grub
+elif [ -e "$cmdline" ]; then
+	line=$(others "$cmdline" | tr '\n' ' ')
+	[ "$1" = remove ] || line=$line$args
+	printf '%s\n' "${line% }" >"$cmdline.pinfold-new"
+	mv "$cmdline.pinfold-new" "$cmdline"
+	[ -n "$root" ] || ! have kernel-install || kernel-install add-all
+else
+	echo "no boot loader we know; these belong on the kernel's command line: $args" >&2
+	exit 1
+fi
