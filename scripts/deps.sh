@@ -22,6 +22,7 @@ build libseccomp-dev      pc   libseccomp
 build libssl-dev          pc   openssl
 build libcmocka-dev       pc   cmocka
 test  mandoc              cmd  mandoc
+test  python3-yaml        file /usr/lib/python3/dist-packages/yaml
 lint  clang-14            cmd  clang-14
 lint  libclang-rt-14-dev  file /usr/lib/llvm-14/lib/clang/14.0.6/lib/linux
 lint  clang-format-14     cmd  clang-format-14

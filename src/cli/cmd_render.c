@@ -97,11 +97,8 @@ static enum cpu_manager cpu_manager_of(const struct render_options *o)
 static int render_host(const struct render_options *o, struct intake *in, struct file_set *files,
 		       struct err *err)
 {
-	/* Where nobody said whether the cluster is partitioned, the profile alone says it is. */
-	bool is_told = in->manifests.infrastructure.doc || in->manifests.install_config.doc;
 	const struct host_options host = {
 		.quota_keys = o->quota_keys,
-		.pinned = in->layout.pinned || !is_told,
 		.kubelet = { .cpu_manager = cpu_manager_of(o), .strict_reservation = true },
 	};
 
@@ -136,7 +133,7 @@ static int run(struct invocation *inv, struct err *err)
 		return err_set(err, EINVAL, "--asset-output-dir must be given");
 	intake_init(&in, inv->arena);
 	file_set_init(&files, inv->arena);
-	in.layout_options.imply_pools = is_host(o);
+	in.layout_options.plain_hosts = is_host(o);
 	in.layout_options.allow_split_cores = o->allow_split_cores;
 	r = intake_topologies(&in, &o->topologies, err);
 	if (r == 0)

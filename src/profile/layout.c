@@ -203,7 +203,7 @@ static const struct machine_pool *pool_of_profile(struct resolving *r,
 		}
 		found = pool;
 	}
-	if (!found && r->options->imply_pools && field_is_name(profile_role(profile))) {
+	if (!found && r->options->plain_hosts && field_is_name(profile_role(profile))) {
 		r->out->pools[r->out->n_pools] = implied_pool(r, profile_role(profile));
 		r->out->pools[r->out->n_pools].node_selector = NULL; /* this profile's alone */
 		return &r->out->pools[r->out->n_pools++];
@@ -325,6 +325,8 @@ void layout_resolve(const struct manifests *ms, const struct layout_options *opt
 	resolve_mode(&r);
 	resolve_pools(&r);
 	resolve_bootstrap(&r);
+	if (options->plain_hosts && !ms->infrastructure.doc && !ms->install_config.doc)
+		ret->pinned = true;
 	for (size_t i = 0; i < ms->profiles.n; i++)
 		resolve_profile(&r, ms->profiles.items[i], &ret->profiles[i]);
 }

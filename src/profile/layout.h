@@ -57,7 +57,8 @@ struct pool_topology {
 struct layout_options {
 	const struct pool_topology *topologies;
 	size_t n_topologies;
-	bool imply_pools;	/* no MachineConfigPools here: a profile's role is its pool */
+	bool plain_hosts; /* outside OpenShift: a profile's role is its pool, and a profile alone
+			   * is enough to partition its machines */
 	bool allow_split_cores; /* SMT siblings in different sets are then only a warning */
 };
 

@@ -33,7 +33,6 @@ static struct str containerd_nri(struct arena *a)
 
 	strbuf_init(&b, a);
 	toml_int(&b, STR("version"), 2); /* read by containerd 1.6 to 2.x */
-	strbuf_addc(&b, '\n');
 	toml_table(&b, table, 2);
 	toml_bool(&b, STR("disable"), false);
 	toml_bool(&b, STR("disable_connections"), false);
@@ -55,7 +54,6 @@ static struct str crio_nri(struct str infra_cpus, struct arena *a)
 	if (infra_cpus.n) {
 		toml_table(&b, runtime, 2);
 		toml_str(&b, STR("infra_ctr_cpuset"), infra_cpus);
-		strbuf_addc(&b, '\n');
 	}
 	toml_table(&b, nri, 2);
 	toml_bool(&b, STR("enable_nri"), true);
@@ -144,23 +142,29 @@ static struct kubelet_options kubelet_options_of(const struct partition *part,
 	return k;
 }
 
-static int render_pool(const struct partition *part, const struct host_options *o,
-		       struct file_set *files, struct problems *p, struct err *err)
+struct host_rendering {
+	const struct layout *layout;
+	const struct host_options *options;
+	struct file_set *files;
+	struct problems *p;
+};
+
+static int render_pool(struct host_rendering *h, const struct partition *part, struct err *err)
 {
-	const struct node_files_options nodes = { o->pinned, o->quota_keys, true };
-	const struct kubelet_options kubelet = kubelet_options_of(part, o);
-	struct arena *a = files->a;
+	const struct node_files_options nodes = { h->layout->pinned, h->options->quota_keys, true };
+	const struct kubelet_options kubelet = kubelet_options_of(part, h->options);
+	struct arena *a = h->files->a;
 	yyjson_mut_doc *m = doc_build(a);
 	struct node_config config;
 	struct kernel_args args;
 	struct str text;
 	int r;
 
-	kernel_args_check(part, a, p);
+	kernel_args_check(part, a, h->p);
 	kernel_args_build(part, a, &args);
 	node_files_build(part, &nodes, a, &config);
 	add_runtimes(&config, part->text[PROFILE_RESERVED], a);
-	r = object_write(kubelet_configuration(m, part, &kubelet, a, p), a, &text, err);
+	r = object_write(kubelet_configuration(m, part, &kubelet, a, h->p), a, &text, err);
 	if (r < 0)
 		return r;
 	add_kubelet(&config, text);
@@ -168,25 +172,25 @@ static int render_pool(const struct partition *part, const struct host_options *
 	add_tmpfiles(&config, part, a);
 	add(&config, "/etc/tuned/pinfold/tuned.conf", MODE_PLAIN, tuned_host_conf(part, a));
 	add_kernel_args(&config, &args, a);
-	file_set_add(files,
+	file_set_add(h->files,
 		     str_printf(a, PRI_STR "/kubeadm/kubeletconfiguration0+merge.yaml",
 				FMT_STR(part->pool->name)),
 		     MODE_PLAIN, text);
-	return render_bundle(files, part->pool->name, &config, &args, err);
+	return render_bundle(h->files, part->pool->name, &config, &args, err);
 }
 
 /* A pool of a partitioned cluster that no profile is for: members, with all CPUs open. */
-static int render_default(const struct layout *layout, struct str pool,
-			  const struct host_options *o, struct file_set *files, struct err *err)
+static int render_default(struct host_rendering *h, struct str pool, struct err *err)
 {
+	const struct install_config *install = &h->layout->install;
 	const struct kernel_args none = { NULL, 0 };
 	struct node_config config, settings;
-	struct arena *a = files->a;
+	struct arena *a = h->files->a;
 
-	node_files_bootstrap(o->quota_keys, a, &config);
+	node_files_bootstrap(h->options->quota_keys, a, &config);
 	add_runtimes(&config, STR(""), a);
-	if (layout->install.n_settings) {
-		workload_settings_build(&layout->install, o->quota_keys, a, &settings);
+	if (install->n_settings) {
+		workload_settings_build(install, h->options->quota_keys, a, &settings);
 		for (size_t i = 0; i < settings.files.n; i++)
 			file_set_add(&config.files, settings.files.items[i].path,
 				     settings.files.items[i].mode, settings.files.items[i].bytes);
@@ -194,18 +198,19 @@ static int render_default(const struct layout *layout, struct str pool,
 			node_config_add_unit(&config, settings.units[i].name.p,
 					     settings.units[i].contents);
 	}
-	return render_bundle(files, pool, &config, &none, err);
+	return render_bundle(h->files, pool, &config, &none, err);
 }
 
 int host_render(const struct layout *layout, const struct host_options *options,
 		struct file_set *files, struct problems *p, struct err *err)
 {
+	struct host_rendering h = { layout, options, files, p };
 	int r = 0;
 
 	for (size_t i = 0; i < layout->n_partitions && r == 0; i++)
-		r = render_pool(&layout->partitions[i], options, files, p, err);
+		r = render_pool(&h, &layout->partitions[i], err);
 	for (size_t i = 0; i < layout->n_bootstrap && r == 0; i++)
 		if (!layout_find(layout, layout->bootstrap[i]))
-			r = render_default(layout, layout->bootstrap[i], options, files, err);
+			r = render_default(&h, layout->bootstrap[i], err);
 	return r;
 }

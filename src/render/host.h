@@ -18,7 +18,6 @@ struct problems;
 
 struct host_options {
 	bool quota_keys;
-	bool pinned; /* write the pinning files */
 	struct kubelet_options kubelet;
 };
 
