@@ -4,10 +4,14 @@
  * `const struct command cmd_<name>`, declare it here, and give it a row. */
 
 extern const struct command cmd_cpuset;
+extern const struct command cmd_profile_check;
+extern const struct command cmd_profile_suggest;
 extern const struct command cmd_render;
 extern const struct command cmd_completion;
 extern const struct command cmd_man;
 
 const struct command *const commands[] = {
-	&cmd_cpuset, &cmd_render, &cmd_completion, &cmd_man, NULL,
+	&cmd_cpuset, &cmd_profile_check, &cmd_profile_suggest,
+	&cmd_render, &cmd_completion,	 &cmd_man,
+	NULL,
 };

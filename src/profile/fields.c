@@ -4,17 +4,6 @@
 
 #include "base/quote.h"
 
-bool field_is_name(struct str s)
-{
-	if (!s.n || s.n > 200 || s.p[0] == '.' || s.p[0] == '-')
-		return false;
-	for (size_t i = 0; i < s.n; i++)
-		if (!((s.p[i] >= 'a' && s.p[i] <= 'z') || (s.p[i] >= '0' && s.p[i] <= '9') ||
-		      s.p[i] == '-' || s.p[i] == '.'))
-			return false;
-	return true;
-}
-
 struct str field_key(const char *field)
 {
 	const char *dot = strrchr(field, '.');

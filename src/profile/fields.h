@@ -19,9 +19,6 @@ struct field_reader {
 	struct arena *a;
 };
 
-/* A name as Kubernetes allows it: it ends up in file and object names, so it is never a path. */
-bool field_is_name(struct str s);
-
 /* The last step of a field's name: "enabled" of "spec.realTimeKernel.enabled". */
 struct str field_key(const char *field);
 

@@ -6,8 +6,8 @@
 #include "base/err.h"
 #include "base/quote.h"
 #include "codec/problems.h"
-#include "fields.h"
 #include "kube/names.h"
+#include "profile.h"
 
 #define DEFAULT_REPLICAS 3 /* what the installer fills in */
 
@@ -108,7 +108,7 @@ static void read_setting_nodes(struct install_config *c, struct workload_setting
 	}
 	s->nodes = arena_array(a, struct str, yyjson_arr_size(nodes));
 	DOC_EACH_ITEM (nodes, node) {
-		if (field_is_name(doc_str(node)))
+		if (profile_is_name(doc_str(node)))
 			s->nodes[s->n_nodes++] = doc_str(node);
 		else
 			problem_error(p, PROBLEM_AT(c->at.doc, node, "workloadSettings.nodes"),

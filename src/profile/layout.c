@@ -8,7 +8,6 @@
 #include "base/quote.h"
 #include "check.h"
 #include "codec/problems.h"
-#include "fields.h"
 #include "kube/names.h"
 #include "kube/pod.h"
 #include "kube/quantity.h"
@@ -138,7 +137,7 @@ static void resolve_pools(struct resolving *r)
 	for (size_t i = 0; i < pools->n; i++) {
 		struct manifest m = pools->items[i];
 
-		if (!field_is_name(object_name(m.object)))
+		if (!profile_is_name(object_name(m.object)))
 			problem_error(r->p, PROBLEM_AT(m.doc, m.object, "metadata.name"),
 				      "required: a name");
 		out->pools[out->n_pools++] = (struct machine_pool){
@@ -203,7 +202,7 @@ static const struct machine_pool *pool_of_profile(struct resolving *r,
 		}
 		found = pool;
 	}
-	if (!found && r->options->plain_hosts && field_is_name(profile_role(profile))) {
+	if (!found && r->options->plain_hosts && profile_is_name(profile_role(profile))) {
 		r->out->pools[r->out->n_pools] = implied_pool(r, profile_role(profile));
 		r->out->pools[r->out->n_pools].node_selector = NULL; /* this profile's alone */
 		return &r->out->pools[r->out->n_pools++];

@@ -131,6 +131,17 @@ static yyjson_val *read_labels(const struct field_reader *r, yyjson_val *spec, c
 	return yyjson_obj_size(v) ? v : NULL;
 }
 
+bool profile_is_name(struct str s)
+{
+	if (!s.n || s.n > 200 || s.p[0] == '.' || s.p[0] == '-')
+		return false;
+	for (size_t i = 0; i < s.n; i++)
+		if (!((s.p[i] >= 'a' && s.p[i] <= 'z') || (s.p[i] >= '0' && s.p[i] <= '9') ||
+		      s.p[i] == '-' || s.p[i] == '.'))
+			return false;
+	return true;
+}
+
 struct str profile_role(const struct profile *profile)
 {
 	yyjson_obj_iter it = yyjson_obj_iter_with(profile->node_selector);
@@ -170,7 +181,7 @@ static void read_metadata(const struct field_reader *r, struct profile *ret)
 		problem_error(r->p,
 			      PROBLEM_AT(r->doc, meta ? meta : ret->at.object, "metadata.name"),
 			      "required");
-	else if (!field_is_name(ret->name))
+	else if (!profile_is_name(ret->name))
 		problem_error(r->p, PROBLEM_AT(r->doc, name, "metadata.name"),
 			      "%s is no name: lower-case letters, digits, \"-\" and \".\"",
 			      quote(doc_text(name)).text);

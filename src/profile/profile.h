@@ -72,6 +72,9 @@ struct profile {
 /* Adds what is wrong to `p` and goes on. Returns false when the profile cannot be used at all. */
 bool profile_read(struct manifest m, struct arena *a, struct profile *ret, struct problems *p);
 
+/* A name as Kubernetes allows it: it ends up in file and object names, so it is never a path. */
+bool profile_is_name(struct str s);
+
 /* "worker-cnf" of the node selector "node-role.kubernetes.io/worker-cnf"; "" when it has no role.
  */
 struct str profile_role(const struct profile *profile);

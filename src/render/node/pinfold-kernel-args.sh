@@ -9,13 +9,6 @@ cmdline=$root/etc/kernel/cmdline
 
 have() { command -v "$1" >/dev/null 2>&1; }
 
-# The words of the file $1 that are not in our list.
-others() {
-	tr -s ' \t' '\n' <"$1" | while read -r word; do
-		[ -z "$word" ] || grep -qxF -e "$word" "$list" || printf '%s\n' "$word"
-	done
-}
-
 case ${1:-} in
 add | remove) ;;
 *)
@@ -42,9 +35,13 @@ elif [ -d "$root/etc/default/grub.d" ]; then
 	fi
 	[ -n "$root" ] || update-grub
 elif [ -e "$cmdline" ]; then
-	line=$(others "$cmdline" | tr '\n' ' ')
-	[ "$1" = remove ] || line=$line$args
-	printf '%s\n' "${line% }" >"$cmdline.pinfold-new"
+	line=$(tr '\n' ' ' <"$cmdline")
+	case $line in # what was added stands there in one piece
+	*" $args"*) line="${line%%" $args"*}${line#*" $args"}" ;;
+	esac
+	line=${line% }
+	[ "$1" = remove ] || line="$line $args"
+	printf '%s\n' "$line" >"$cmdline.pinfold-new"
 	mv "$cmdline.pinfold-new" "$cmdline"
 	[ -n "$root" ] || ! have kernel-install || kernel-install add-all
 else
