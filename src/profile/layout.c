@@ -294,21 +294,25 @@ static void resolve_profile(struct resolving *r, struct manifest m, struct profi
 {
 	struct partition *part = &r->out->partitions[r->out->n_partitions];
 
-	if (!profile_read(m, r->a, profile, r->p))
-		return;
-	*part = (struct partition){ .profile = profile, .pool = pool_of_profile(r, profile) };
-	if (!part->pool)
-		return;
-	part->topology = topology_of_pool(r->options, part->pool->name);
-	check_same(r, part);
-	if (!partition_resolve(part, r->a, r->p))
+	bool is_usable = profile_read(m, r->a, profile, r->p);
+
+	*part = (struct partition){ .profile = profile };
+	if (profile->node_selector)
+		part->pool = pool_of_profile(r, profile);
+	part->topology = topology_of_pool(r->options, part->pool ? part->pool->name : STR(""));
+	if (part->pool)
+		check_same(r, part);
+	/* Whatever else is wrong, the sets are looked at: a person wants to hear it all. */
+	if (!profile->has_sound_sets || !partition_resolve(part, r->a, r->p))
 		return;
 	check_sets(part, r->p);
 	if (part->topology)
 		check_hardware(part, r->options->allow_split_cores, r->p);
 	check_intent(r, part);
+	if (!part->pool)
+		return;
 	check_nodes(r, part);
-	r->out->n_partitions++;
+	r->out->n_partitions += is_usable;
 }
 
 void layout_resolve(const struct manifests *ms, const struct layout_options *options,

@@ -88,12 +88,14 @@ static void read_cpu(const struct field_reader *r, yyjson_val *spec, struct prof
 		"balanceIsolated",     NULL,
 	};
 	yyjson_val *cpu = field_get(spec, STR("cpu"));
+	size_t errors;
 
 	if (!yyjson_is_obj(cpu)) {
 		problem_error(r->p, PROBLEM_AT(r->doc, cpu ? cpu : spec, "spec.cpu"),
 			      cpu ? "must be an object" : "required: the CPU sets");
 		return;
 	}
+	errors = r->p->n_errors;
 	for (int id = 0; id < PROFILE_SET__COUNT; id++)
 		read_set(r, cpu, (enum profile_set_id)id, &ret->sets[id]);
 	for (int id = PROFILE_RESERVED; id <= PROFILE_ISOLATED; id++) {
@@ -105,6 +107,7 @@ static void read_cpu(const struct field_reader *r, yyjson_val *spec, struct prof
 			problem_error(r->p, PROBLEM_AT(r->doc, set->value, sets[id].field),
 				      "must not be empty");
 	}
+	ret->has_sound_sets = r->p->n_errors == errors;
 	ret->balance_isolated = field_bool(r, cpu, "spec.cpu.balanceIsolated", true);
 	read_workloads(r, cpu, ret);
 	field_unknown(r, cpu, "spec.cpu", known, PROBLEM_WARNING);

@@ -46,12 +46,13 @@ struct profile {
 	struct manifest at;
 	struct str name, uid;
 	struct profile_set sets[PROFILE_SET__COUNT];
-	bool balance_isolated;	    /* false: isolcpus=domain, too */
-	bool pins_infrastructure;   /* workloads: [Infrastructure], document 002 */
-	yyjson_val *workloads;	    /* NULL when the field is absent */
-	yyjson_val *node_selector;  /* the three are objects of labels, or NULL */
-	yyjson_val *machine_label;  /* machineConfigLabel */
-	yyjson_val *pool_selector;  /* machineConfigPoolSelector */
+	bool has_sound_sets;	   /* each that is there could be read, and the required ones are */
+	bool balance_isolated;	   /* false: isolcpus=domain, too */
+	bool pins_infrastructure;  /* workloads: [Infrastructure], document 002 */
+	yyjson_val *workloads;	   /* NULL when the field is absent */
+	yyjson_val *node_selector; /* the three are objects of labels, or NULL */
+	yyjson_val *machine_label; /* machineConfigLabel */
+	yyjson_val *pool_selector; /* machineConfigPoolSelector */
 	struct str topology_policy; /* "" when absent */
 	bool realtime_kernel, large_kernel_pages;
 	bool hint_realtime, hint_high_power, hint_per_pod_power, hint_mixed_cpus;
@@ -69,7 +70,7 @@ struct profile {
 	yyjson_val *kubelet_base; /* of the annotation kubeletconfig.experimental; NULL: none */
 };
 
-/* Adds what is wrong to `p` and goes on. Returns false when the profile cannot be used at all. */
+/* Adds what is wrong to `p` and goes on. Returns false when anything was. */
 bool profile_read(struct manifest m, struct arena *a, struct profile *ret, struct problems *p);
 
 /* A name as Kubernetes allows it: it ends up in file and object names, so it is never a path. */
