@@ -41,6 +41,7 @@ elif [ -e "$cmdline" ]; then
 	esac
 	line=${line% }
 	[ "$1" = remove ] || line="$line $args"
+	cp -p "$cmdline" "$cmdline.pinfold-new" # for its mode
 	printf '%s\n' "$line" >"$cmdline.pinfold-new"
 	mv "$cmdline.pinfold-new" "$cmdline"
 	[ -n "$root" ] || ! have kernel-install || kernel-install add-all
