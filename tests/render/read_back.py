@@ -25,7 +25,13 @@ PREFIX = "data:text/plain;charset=utf-8;base64,"
 SHELLCHECK = shutil.which("shellcheck")
 
 
+seen = set()
+
+
 def check_script(text, name):
+    if text in seen:  # shellcheck takes its time
+        return
+    seen.add(text)
     subprocess.run(["sh", "-n"], input=text, text=True, check=True)
     if SHELLCHECK:
         subprocess.run([SHELLCHECK, "-"], input=text, text=True, check=True, stdout=sys.stderr)
