@@ -13,7 +13,13 @@ step() {
 }
 
 check_format() {
-    find src tests -name '*.[ch]' -print0 | xargs -0 clang-format-14 --dry-run -Werror
+    local said
+    said=$(find src tests -name '*.[ch]' -print0 |
+        xargs -0 clang-format-14 --dry-run -Werror 2>&1) || {
+        grep error: <<<"$said"
+        echo "run 'make format'"
+        return 1
+    }
 }
 
 check_cppcheck() {
@@ -28,16 +34,10 @@ check_shell() {
         sort -u | xargs shellcheck
 }
 
-check_man() {
-    find build/man man -name '*.[1-8]' -print0 2>/dev/null |
-        xargs -0 -r mandoc -T lint -W warning
-}
-
 ninja -C build --quiet # generated sources have to be there
 step clang-format check_format
 step include-order scripts/check-includes
 step shellcheck check_shell
-step man check_man
 step cppcheck check_cppcheck
 step clang-tidy scripts/tidy.py build
 scripts/report-size

@@ -4,6 +4,7 @@
  * freed at once, never piecemeal. With a limit, running out fails that one unit of work; without
  * one, running out aborts the process. */
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -15,19 +16,22 @@ struct arena {
 	char *end;    /* one past its last byte */
 	size_t limit; /* bytes this owner may use before allocation fails; 0 means no limit */
 	size_t used;  /* bytes handed out, rounding included */
+	bool failed;  /* the limit was reached; stays so until the arena is reset */
 };
 
 void arena_init(struct arena *a, size_t limit);
 void arena_done(struct arena *a);
 
-/* Forgets everything but keeps the first chunk, so that a loop of requests does not return to malloc. */
+/* Forgets everything but keeps the first chunk, so that a loop of requests does not return to
+ * malloc. */
 void arena_reset(struct arena *a);
 
-/* NULL only when the limit is reached. `align` is a power of two, at most 16. */
+/* NULL only when the limit is reached, and from then on always: a unit of work that ran out once
+ * must not go on with half of its data. `align` is a power of two, at most 16. */
 void *arena_alloc(struct arena *a, size_t size, size_t align) __attribute__((alloc_size(2)));
 void *arena_zalloc(struct arena *a, size_t size, size_t align) __attribute__((alloc_size(2)));
 
-/* Grows or shrinks the block `p` of `old` bytes; in place when it is the newest one. */
+/* Grows or shrinks the block `p` of `old` bytes; the newest one mostly in place. */
 void *arena_realloc(struct arena *a, void *p, size_t old, size_t size);
 
 /* Both zero their memory, so a new struct starts as { 0 }. */

@@ -1,5 +1,6 @@
 #include "err.h"
 
+#include <assert.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -18,6 +19,7 @@ int err_set(struct err *err, int code, const char *fmt, ...)
 {
 	va_list ap;
 
+	assert(code > 0);
 	if (!err)
 		return -code;
 	err->code = code;

@@ -16,7 +16,10 @@ struct str {
 };
 
 #define STR(lit) ((struct str){ "" lit, sizeof(lit) - 1 })
-#define STR_INIT(lit) { "" lit, sizeof(lit) - 1 } /* the same, for static tables */
+#define STR_INIT(lit)                                                                              \
+	{                                                                                          \
+		"" lit, sizeof(lit) - 1                                                            \
+	} /* the same, for static tables */
 #define PRI_STR "%.*s"
 #define FMT_STR(s) (int)(s).n, (s).p
 
@@ -26,8 +29,9 @@ int str_cmp(struct str a, struct str b); /* bytewise, shorter first: the order o
 bool str_starts(struct str s, struct str prefix);
 bool str_ends(struct str s, struct str suffix);
 bool str_has(struct str s, struct str part);
-struct str str_skip(struct str s, size_t n); /* without the first n bytes; n may exceed the length */
-struct str str_trim(struct str s);	     /* without ASCII white space at both ends */
+struct str str_skip(struct str s,
+		    size_t n);	   /* without the first n bytes; n may exceed the length */
+struct str str_trim(struct str s); /* without ASCII white space at both ends */
 
 /* Cuts *rest at the first `sep`: returns what stands before it and leaves what stands after.
  * Returns false when *rest is exhausted; an empty text has one empty item. */

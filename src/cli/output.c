@@ -116,7 +116,8 @@ struct str table_format(const struct table *t)
 		if (last)
 			strbuf_addc(&b, '\n');
 		else
-			strbuf_printf(&b, "%*s", (int)(widths[c] - text_width(t->cells[i]) + 2), "");
+			strbuf_printf(&b, "%*s", (int)(widths[c] - text_width(t->cells[i]) + 2),
+				      "");
 	}
 	return strbuf_str(&b);
 }

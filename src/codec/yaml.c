@@ -193,8 +193,9 @@ static int read_scalar(struct reader *r, bool as_key, struct node **ret)
 	int x;
 
 	x = resolve(r, &s);
-	if (x == 0)
-		x = new_node(r, pos_of(r->event.start_mark), &n);
+	if (x < 0)
+		return x;
+	x = new_node(r, pos_of(r->event.start_mark), &n);
 	if (x < 0)
 		return x;
 	if (as_key && s.kind == YAML_NULL)

@@ -28,7 +28,7 @@ static const struct {
 };
 
 static const char *const not_finite[] = {
-	".nan", ".NaN", ".NAN",	 ".inf",  ".Inf",  ".INF",
+	".nan",	 ".NaN",  ".NAN",  ".inf",  ".Inf",  ".INF",
 	"+.inf", "+.Inf", "+.INF", "-.inf", "-.Inf", "-.INF",
 };
 
@@ -233,8 +233,8 @@ bool yaml_scalar_is_plain_safe(struct str text)
 		return false;
 	for (size_t i = 0; i < text.n; i++) {
 		bool inner_colon = text.p[i] == ':' && i + 1 < text.n && text.p[i + 1] != ' ';
-		bool inner_blank = text.p[i] == ' ' && i && i + 1 < text.n && text.p[i + 1] != '#' &&
-				   text.p[i + 1] != ' ';
+		bool inner_blank = text.p[i] == ' ' && i && i + 1 < text.n &&
+				   text.p[i + 1] != '#' && text.p[i + 1] != ' ';
 
 		if (!is_plain_char(text.p[i]) && !inner_colon && !inner_blank)
 			return false;

@@ -1,4 +1,5 @@
 #include <errno.h>
+#include <stdio.h>
 #include <string.h>
 #include <yaml.h>
 
@@ -37,20 +38,24 @@ static bool emit_text(yaml_emitter_t *e, struct str s, yaml_scalar_style_t style
 	yaml_event_t event;
 	const char *text = s.n ? s.p : "";
 
-	return yaml_scalar_event_initialize(&event, NULL, NULL, (const yaml_char_t *)text,
-					    (int)s.n, 1, 1, style) &&
+	return yaml_scalar_event_initialize(&event, NULL, NULL, (const yaml_char_t *)text, (int)s.n,
+					    1, 1, style) &&
 	       yaml_emitter_emit(e, &event);
 }
 
 static bool emit_scalar(yaml_emitter_t *e, yyjson_mut_val *v)
 {
 	struct str s = doc_mut_str(v);
+	char number[24];
 
 	if (yyjson_mut_is_str(v))
 		return emit_text(e, s, style_of(s));
 	if (yyjson_mut_is_raw(v))
 		s = (struct str){ yyjson_mut_get_raw(v), yyjson_mut_get_len(v) };
-	else if (yyjson_mut_is_bool(v))
+	else if (yyjson_mut_is_int(v)) {
+		(void)snprintf(number, sizeof(number), "%lld", (long long)yyjson_mut_get_sint(v));
+		s = str_from(number);
+	} else if (yyjson_mut_is_bool(v))
 		s = yyjson_mut_get_bool(v) ? STR("true") : STR("false");
 	else
 		s = STR("null");
@@ -65,7 +70,8 @@ static bool emit_array(yaml_emitter_t *e, yyjson_mut_val *v)
 	yaml_event_t event;
 	yyjson_mut_val *item;
 
-	if (!yaml_sequence_start_event_initialize(&event, NULL, NULL, 1, YAML_BLOCK_SEQUENCE_STYLE) ||
+	if (!yaml_sequence_start_event_initialize(&event, NULL, NULL, 1,
+						  YAML_BLOCK_SEQUENCE_STYLE) ||
 	    !yaml_emitter_emit(e, &event))
 		return false;
 	while ((item = yyjson_mut_arr_iter_next(&it)))

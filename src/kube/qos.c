@@ -29,8 +29,7 @@ const char *qos_name(enum qos_class class)
 }
 
 struct sums {
-	struct quantity of[COUNTED__COUNT];
-	bool has[COUNTED__COUNT];
+	struct quantity of[COUNTED__COUNT]; /* zero when nobody asked */
 };
 
 /* What Kubernetes' rule gathers from a pod. */
@@ -56,7 +55,6 @@ static int sums_add(struct sums *sums, yyjson_val *list, struct err *err)
 		r = quantity_add(&sums->of[i], &q, err);
 		if (r < 0)
 			return r;
-		sums->has[i] = true;
 		n++;
 	}
 	return n;
@@ -97,13 +95,16 @@ static int gather_pod(struct gathered *g, const struct pod *pod, struct err *err
 
 static bool is_nothing(const struct sums *sums)
 {
-	return !sums->has[COUNTED_CPU] && !sums->has[COUNTED_MEMORY];
+	for (size_t i = 0; i < COUNTED__COUNT; i++)
+		if (quantity_sign(&sums->of[i]) != 0)
+			return false;
+	return true;
 }
 
 static bool is_same(const struct sums *a, const struct sums *b)
 {
 	for (size_t i = 0; i < COUNTED__COUNT; i++)
-		if (a->has[i] != b->has[i] || quantity_cmp(&a->of[i], &b->of[i]) != 0)
+		if (quantity_cmp(&a->of[i], &b->of[i]) != 0)
 			return false;
 	return true;
 }
