@@ -56,8 +56,9 @@ struct hint_config {
 
 /* The NUMA nodes hints are merged over, and their distances; see hint_nodes_of. */
 struct hint_nodes {
-	uint64_t mask;
-	const struct topology *topology; /* NULL: distances are unknown */
+	unsigned n;
+	const uint32_t *ids;	   /* rising */
+	const uint32_t *distances; /* n x n, row by row; NULL when unknown */
 };
 
 struct hint_decision {
@@ -99,21 +100,11 @@ struct cpu_hint_request {
 };
 
 /* The CPU manager's hints, in the order of masks: fewer nodes first, then lower ids. `any` for a
- * request of 0; no items when it cannot be satisfied. -E2BIG above HINTS_MAX_NODES nodes. */
+ * request of 0; no items when it cannot be satisfied. -E2BIG with more than HINTS_MAX_NODES nodes or
+ * node ids from 64 on: such a machine can only be used without hints (7.10). */
 int hints_for_cpus(const struct topology *t, const struct cpu_hint_request *request,
 		   struct arena *a, struct hint_list *ret, struct err *err);
-
-/* The parts hints_decide is made of. */
-
-/* Fewer nodes, or as many with the lower number. */
-bool hint_mask_is_narrower(uint64_t a, uint64_t b);
 
 /* Binary, most significant node first, padded to an even number of digits with the kubelet's own
  * exceptions: "01", "10", "100", "0101" (5.1). For logs. */
 struct str hint_mask_format(uint64_t mask, struct arena *a);
-
-/* The mean of all distances between nodes of the mask, both ways and to themselves. */
-double hint_average_distance(const struct topology *t, uint64_t mask);
-
-/* Of two masks the one whose nodes are closer to each other, after fewer nodes. */
-uint64_t hint_closest_mask(const struct topology *t, uint64_t a, uint64_t b);

@@ -25,7 +25,7 @@ static const struct option {
 };
 
 /* Go's strconv.ParseBool. */
-static bool parse_bool(struct str text, bool *ret)
+int policy_bool_parse(struct str name, struct str value, bool *ret, struct err *err)
 {
 	static const struct str words[2][6] = {
 		{ STR_INIT("0"), STR_INIT("f"), STR_INIT("F"), STR_INIT("FALSE"),
@@ -35,11 +35,13 @@ static bool parse_bool(struct str text, bool *ret)
 	};
 
 	for (size_t i = 0; i < 2 * ARRAY_LEN(words[0]); i++)
-		if (str_eq(text, words[i & 1][i / 2])) {
+		if (str_eq(value, words[i & 1][i / 2])) {
 			*ret = i & 1;
-			return true;
+			return 0;
 		}
-	return false;
+	return err_set(err, EINVAL,
+		       "bad value for option %s: strconv.ParseBool: parsing %s: invalid syntax",
+		       quote(name).text, quote(value).text);
 }
 
 static bool *option_find(struct pick_options *o, struct str name)
@@ -57,12 +59,7 @@ int pick_options_set(struct pick_options *o, struct str name, struct str value, 
 	if (!option)
 		return err_set(err, EINVAL, "unknown CPU Manager Policy option: %s",
 			       quote(name).text);
-	if (!parse_bool(value, option))
-		return err_set(err, EINVAL,
-			       "bad value for option %s: strconv.ParseBool: parsing %s: "
-			       "invalid syntax",
-			       quote(name).text, quote(value).text);
-	return 0;
+	return policy_bool_parse(name, value, option, err);
 }
 
 static int exclude(bool a, const char *a_name, bool b, const char *b_name, struct err *err)

@@ -23,5 +23,8 @@ struct pick_options {
 /* Sets one by name. The value is what Go calls a boolean: 1 t T TRUE true True 0 f F ... */
 int pick_options_set(struct pick_options *o, struct str name, struct str value, struct err *err);
 
+/* The value of any such option: -EINVAL with the kubelet's sentence for what is no boolean. */
+int policy_bool_parse(struct str name, struct str value, bool *ret, struct err *err);
+
 /* Refuses pairs that exclude each other, and with a topology (may be NULL) what it cannot do. */
 int pick_options_check(const struct pick_options *o, const struct topology *t, struct err *err);
