@@ -1,6 +1,8 @@
 #include "config.h"
 
 #include <errno.h>
+#include <stddef.h>
+#include <stdio.h>
 
 #include "base/arena.h"
 #include "base/err.h"
