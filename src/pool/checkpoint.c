@@ -262,7 +262,8 @@ static int read_body(struct checkpoint *c, yyjson_val *root, struct arena *a, st
 	c->policy = doc_str(get_folded(root, "policyName"));
 	r = parse_set(set, &c->default_cpus, err);
 	if (r < 0)
-		return err_wrap(err, "could not parse default CPU set %s", quote(doc_str(set)).text);
+		return err_wrap(err, "could not parse default CPU set %s",
+				quote(doc_str(set)).text);
 	r = read_entries(c, get_folded(root, "entries"), a, err);
 	if (r < 0 || c->version < 3)
 		return r;

@@ -1,9 +1,9 @@
 #pragma once
 
-/* The kubelet's CPU manager checkpoint (/var/lib/kubelet/cpu_manager_state), read and never written:
- * it says whether the kubelet pins CPUs too (policy "static": two managers would fight), and what
- * its containers held when a node moves over to us. Versions 1 to 4 (spec/cpumanager.md 3.13). Our
- * own state is state.h. */
+/* The kubelet's CPU manager checkpoint (/var/lib/kubelet/cpu_manager_state), read and never
+ * written: it says whether the kubelet pins CPUs too (policy "static": two managers would fight),
+ * and what its containers held when a node moves over to us. Versions 1 to 4
+ * (spec/cpumanager.md 3.13). Our own state is state.h. */
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -29,7 +29,8 @@ static const struct {
 	size_t offset;
 } option_fields[] = {
 	{ "full-pcpus-only", offsetof(struct pick_options, full_pcpus_only) },
-	{ "distribute-cpus-across-numa", offsetof(struct pick_options, distribute_cpus_across_numa) },
+	{ "distribute-cpus-across-numa",
+	  offsetof(struct pick_options, distribute_cpus_across_numa) },
 	{ "align-by-socket", offsetof(struct pick_options, align_by_socket) },
 	{ "distribute-cpus-across-cores",
 	  offsetof(struct pick_options, distribute_cpus_across_cores) },
@@ -128,8 +129,8 @@ static int check_lists(const struct pool_config *c, const struct topology *t, st
 		wrong = *list;
 		cpuset_minus(&wrong, &machine);
 		if (!cpuset_is_empty(&wrong)) {
-			(void)snprintf(complaint, sizeof(complaint),
-				       "%s, but not on this machine", pool_names[p]);
+			(void)snprintf(complaint, sizeof(complaint), "%s, but not on this machine",
+				       pool_names[p]);
 			return refuse(err, &wrong, complaint);
 		}
 		for (int q = 0; q < p; q++) {
@@ -145,7 +146,8 @@ static int check_lists(const struct pool_config *c, const struct topology *t, st
 	return 0;
 }
 
-/* Kubelet options that the pool cannot honour: a core of two threads beside one of one (7.10, 20). */
+/* Kubelet options that the pool cannot honour: a core of two threads beside one of one (7.10, 20).
+ */
 static int check_core_widths(const struct pool_config *c, const struct topology *t, struct err *err)
 {
 	unsigned seen = 0;
@@ -157,10 +159,11 @@ static int check_core_widths(const struct pool_config *c, const struct topology 
 		unsigned width = topology_size(t, TOPOLOGY_CORE, core);
 
 		if (seen && width != seen)
-			return err_set(err, EINVAL,
-				       "full-pcpus-only: the guaranteed pool mixes cores of %u and %u "
-				       "threads",
-				       seen, width);
+			return err_set(
+				err, EINVAL,
+				"full-pcpus-only: the guaranteed pool mixes cores of %u and %u "
+				"threads",
+				seen, width);
 		seen = width;
 	}
 	return 0;
@@ -239,7 +242,8 @@ static int read_options(const struct doc *doc, yyjson_val *v, struct pool_config
 		if (!target)
 			return doc_err(err, doc, k, "unknown option %s", quote(doc_str(k)).text);
 		if (!yyjson_is_bool(value))
-			return doc_err(err, doc, value, "option %s: expected true or false, found %s",
+			return doc_err(err, doc, value,
+				       "option %s: expected true or false, found %s",
 				       quote(doc_str(k)).text, doc_type(value));
 		*target = yyjson_get_bool(value);
 	}
@@ -265,9 +269,11 @@ int pool_config_from_doc(const struct doc *doc, yyjson_val *v, struct pool_confi
 		struct err why = { 0 };
 
 		if (!yyjson_is_str(list))
-			return doc_err(err, doc, list ? list : v, "%s: expected a CPU list, found %s",
-				       pool_names[p], doc_type(list));
-		if (cpuset_parse(doc_str(list), (struct cpuset *)list_of(&c, (enum pool)p), &why) < 0)
+			return doc_err(err, doc, list ? list : v,
+				       "%s: expected a CPU list, found %s", pool_names[p],
+				       doc_type(list));
+		if (cpuset_parse(doc_str(list), (struct cpuset *)list_of(&c, (enum pool)p), &why) <
+		    0)
 			return doc_err(err, doc, list, "%s: %s", pool_names[p], why.msg);
 	}
 	r = read_options(doc, doc_get(v, STR("options")), &c, err);
@@ -292,8 +298,8 @@ int pool_reserve(const struct topology *t, const struct pick_options *o, unsigne
 		return r;
 	if (cpuset_count(&picked) != n)
 		return err_set(err, EINVAL,
-			       "[cpumanager] unable to reserve the required amount of CPUs (size of "
-			       PRI_STR " did not equal %u)",
+			       "[cpumanager] unable to reserve the required amount of CPUs (size "
+			       "of " PRI_STR " did not equal %u)",
 			       FMT_STR(cpuset_format(&picked, &a)), n);
 	unknown = picked;
 	cpuset_minus(&unknown, &t->online);

@@ -30,9 +30,10 @@ struct pool_config {
 	/* No `shared` list: shared is what is online, not reserved and not held exclusively. */
 	bool is_classic;
 	struct cpuset reserved;
-	struct cpuset shared;	  /* not in classic mode */
-	struct cpuset guaranteed; /* classic mode: where exclusive CPUs come from; empty: anywhere */
-	bool fold_rest; /* online CPUs in no list go to shared; otherwise they are refused */
+	struct cpuset shared; /* not in classic mode */
+	struct cpuset
+		guaranteed; /* classic mode: where exclusive CPUs come from; empty: anywhere */
+	bool fold_rest;	    /* online CPUs in no list go to shared; otherwise they are refused */
 	/* strict_cpu_reservation says, in classic mode only, that shared containers stay off the
 	 * reserved CPUs. Ours always do (DESIGN 1); the kubelet's do only when told so. */
 	struct pick_options options;

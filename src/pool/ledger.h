@@ -1,8 +1,8 @@
 #pragma once
 
-/* Who owns which CPU. The ledger has the three pools of a node and the exclusive assignments, decides
- * who gets what, and keeps invariants I1 to I5 (spec/cpumanager.md 7.1). It moves no process: the
- * agent writes cgroups after the ledger has answered. One owner, one thread.
+/* Who owns which CPU. The ledger has the three pools of a node and the exclusive assignments,
+ * decides who gets what, and keeps invariants I1 to I5 (spec/cpumanager.md 7.1). It moves no
+ * process: the agent writes cgroups after the ledger has answered. One owner, one thread.
  *
  * A change is a transaction: decided, checked, written (store.h), and only then visible. When it
  * cannot be written nothing has changed. Without a store the ledger lives in memory only, for
@@ -59,7 +59,8 @@ struct ledger {
 	size_t n_journal, cap_journal;
 };
 
-/* The topology must outlive the ledger (or the next ledger_hotplug). Fails like pool_config_check. */
+/* The topology must outlive the ledger (or the next ledger_hotplug). Fails like pool_config_check.
+ */
 int ledger_init(struct ledger *l, const struct topology *t, const struct pool_config *c,
 		struct err *err);
 void ledger_done(struct ledger *l);
@@ -123,8 +124,8 @@ struct resize_conflict {
 };
 
 struct resize_plan {
-	struct cpuset reserved, shared; /* where those containers will run */
-	struct cpuset joining, leaving; /* CPUs that the guaranteed pool wins and loses */
+	struct cpuset reserved, shared;		 /* where those containers will run */
+	struct cpuset joining, leaving;		 /* CPUs that the guaranteed pool wins and loses */
 	const struct resize_conflict *conflicts; /* in `a`; none: it can be done */
 	size_t n_conflicts;
 };

@@ -21,9 +21,10 @@ static int check_whole_cores(const struct ledger *l, const struct cpuset *availa
 	unsigned group = l->now.sets.group, free = cpuset_count(available);
 
 	if (n % group != 0)
-		return err_set(err, EDOM,
-			       "SMT Alignment Error: requested %u cpus not multiple cpus per core = %u",
-			       n, group);
+		return err_set(
+			err, EDOM,
+			"SMT Alignment Error: requested %u cpus not multiple cpus per core = %u", n,
+			group);
 	if (n > free)
 		return err_set(err, EDOM,
 			       "SMT Alignment Error: not enough free physical CPUs: available "
@@ -150,8 +151,7 @@ static const char *obstacle(const struct ledger *l, const struct ledger_request 
 	if (!cpuset_is_subset(cpus, &l->now.sets.guaranteed))
 		return "not all in the guaranteed pool";
 	for (size_t i = first; i < first + n; i++)
-		if (request->demand.kind == CONTAINER_INIT ||
-		    l->items[i]->kind == CONTAINER_INIT)
+		if (request->demand.kind == CONTAINER_INIT || l->items[i]->kind == CONTAINER_INIT)
 			cpuset_minus(&others, &l->items[i]->cpus);
 	/* A sibling's own CPUs may also be an init container's: put them back. */
 	for (size_t i = first; i < first + n && request->demand.kind != CONTAINER_INIT; i++)
@@ -212,10 +212,11 @@ int ledger_check_update(const struct ledger *l, const struct ledger_request *req
 	if (has == wants)
 		return 0;
 	if (!has)
-		return err_set(err, EPERM,
-			       "container %s runs in the shared pool and cannot get CPUs of its own "
-			       "while it runs: create the pod anew",
-			       quote(request->container).text);
+		return err_set(
+			err, EPERM,
+			"container %s runs in the shared pool and cannot get CPUs of its own "
+			"while it runs: create the pod anew",
+			quote(request->container).text);
 	return err_set(err, EPERM,
 		       "container %s owns %u CPUs and cannot change to %" PRId64
 		       " millicores while it runs: create the pod anew",

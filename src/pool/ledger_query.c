@@ -30,7 +30,8 @@ const struct assignment *ledger_owner(const struct ledger *l, unsigned cpu)
 
 	if (!cpuset_has(&l->now.sets.held, cpu))
 		return NULL;
-	LEDGER_EACH (l, i, a) {
+	LEDGER_EACH(l, i, a)
+	{
 		if (!cpuset_has(&a->cpus, cpu))
 			continue;
 		found = a;

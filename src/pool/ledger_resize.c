@@ -14,13 +14,14 @@ static int find_conflicts(const struct ledger *l, const struct cpuset *pool, str
 	const struct assignment *item;
 	size_t n = 0;
 
-	LEDGER_EACH (l, i, item)
-		n += !cpuset_is_subset(&item->cpus, pool);
+	LEDGER_EACH(l, i, item)
+	n += !cpuset_is_subset(&item->cpus, pool);
 	conflicts = arena_array(a, struct resize_conflict, n + 1);
 	if (!conflicts)
 		return err_set(err, ENOMEM, "not enough memory");
 	plan->conflicts = conflicts;
-	LEDGER_EACH (l, i, item) {
+	LEDGER_EACH(l, i, item)
+	{
 		if (cpuset_is_subset(&item->cpus, pool))
 			continue;
 		*conflicts = (struct resize_conflict){ item, item->cpus };

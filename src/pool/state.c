@@ -158,17 +158,16 @@ static bool kind_parse(struct str name, enum container_kind *ret)
 	return false;
 }
 
-static int read_entry(const struct doc *doc, yyjson_val *v, struct assignment *ret,
-		      struct err *err)
+static int read_entry(const struct doc *doc, yyjson_val *v, struct assignment *ret, struct err *err)
 {
 	struct str kind, cpus;
 	const struct {
 		const char *key;
 		struct str *target;
 	} texts[] = {
-		{ "pod", &ret->pod_uid },	  { "namespace", &ret->pod_namespace },
-		{ "name", &ret->pod_name },	  { "container", &ret->container },
-		{ "kind", &kind },		  { "cpus", &cpus },
+		{ "pod", &ret->pod_uid },   { "namespace", &ret->pod_namespace },
+		{ "name", &ret->pod_name }, { "container", &ret->container },
+		{ "kind", &kind },	    { "cpus", &cpus },
 	};
 	struct err why = { 0 };
 

@@ -18,8 +18,8 @@
 #define MOST_ASIDE 10 /* corrupt files that are kept; the newest replaces the last */
 
 static const char *const outcome_names[] = {
-	[STORE_FRESH] = "fresh",       [STORE_RESTORED] = "restored", [STORE_RESIZED] = "resized",
-	[STORE_KEPT] = "kept",	       [STORE_REBOOTED] = "rebooted", [STORE_CORRUPT] = "corrupt",
+	[STORE_FRESH] = "fresh", [STORE_RESTORED] = "restored", [STORE_RESIZED] = "resized",
+	[STORE_KEPT] = "kept",	 [STORE_REBOOTED] = "rebooted", [STORE_CORRUPT] = "corrupt",
 };
 _Static_assert(ARRAY_LEN(outcome_names) == STORE__OUTCOMES, "every outcome has a name");
 
@@ -35,8 +35,8 @@ int store_read_boot_id(int root_fd, char ret[STORE_BOOT_ID_MAX], struct err *err
 	int r;
 
 	arena_init(&a, 0);
-	r = file_read_at(root_fd, "proc/sys/kernel/random/boot_id", STORE_BOOT_ID_MAX - 1, &a, &text,
-			 err);
+	r = file_read_at(root_fd, "proc/sys/kernel/random/boot_id", STORE_BOOT_ID_MAX - 1, &a,
+			 &text, err);
 	if (r < 0)
 		return err_wrap(err, "boot id");
 	text = str_trim(text);

@@ -1,8 +1,8 @@
 #pragma once
 
 /* The ledger's one file: restart recovery when it is opened, and one atomic, synced replacement per
- * transaction from then on (spec/cpumanager.md 7.8). Best on a tmpfs such as /run: assignments never
- * outlive a boot, and syncing costs nothing there. What stands in the file is state.h. */
+ * transaction from then on (spec/cpumanager.md 7.8). Best on a tmpfs such as /run: assignments
+ * never outlive a boot, and syncing costs nothing there. What stands in the file is state.h. */
 
 #include <stdbool.h>
 
@@ -32,9 +32,9 @@ enum store_outcome {
 
 struct store_report {
 	enum store_outcome outcome;
-	struct err why;	    /* of STORE_KEPT and STORE_CORRUPT: an alarm, not a failure */
-	char aside[256];    /* of STORE_CORRUPT: the name it was kept under */
-	size_t n_restored;  /* assignments */
+	struct err why;	      /* of STORE_KEPT and STORE_CORRUPT: an alarm, not a failure */
+	char aside[256];      /* of STORE_CORRUPT: the name it was kept under */
+	size_t n_restored;    /* assignments */
 	bool machine_differs; /* CPUs came or went since the state was written */
 };
 
