@@ -404,7 +404,7 @@ static void replay_policy(yyjson_val *root, yyjson_val *row)
 	if (i == ARRAY_LEN(kinds))
 		test_fail(TEST_AT("kind"), "unknown kind " PRI_STR, FMT_STR(kind));
 	if (doc_get(row, STR("topology"))) {
-		topologies_load(root, text_of(row, "topology"), &s.a, &s.topology);
+		topologies_get(root, text_of(row, "topology"), &s.a, &s.topology);
 		if (!scene_reserve(&s, row))
 			return;
 	}
@@ -509,7 +509,7 @@ TEST(the_pools_give_take_back_and_refuse_step_by_step)
 
 		TEST_ROW(PRI_STR " " PRI_STR, FMT_STR(text_of(row, "id")),
 			 FMT_STR(text_of(row, "name")));
-		topologies_load(root, text_of(row, "topology"), &a, &t);
+		topologies_get(root, text_of(row, "topology"), &a, &t);
 		pool_config_init(&c);
 		c.reserved = set_of(row, "reservedCPUs");
 		c.shared = set_of(row, "sharedCPUs");
