@@ -114,7 +114,7 @@ unpack_yyjson() {
 mapfile -t missing < <(missing_in "${@:-build}")
 [ ${#missing[@]} = 0 ] || install_packages "${missing[@]}"
 
-if ! has_yyjson; then
+if [[ " ${*:-build} " == *" build "* ]] && ! has_yyjson; then
     command -v apt-get >/dev/null || refuse yyjson
     if [ "$(id -u)" = 0 ] && apt-cache show libyyjson-dev >/dev/null 2>&1; then
         install_packages libyyjson-dev
