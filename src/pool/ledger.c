@@ -61,6 +61,8 @@ static void split_of(const struct ledger_frame *f, struct cpuset *ret)
 
 void ledger_compute(struct ledger_frame *f)
 {
+	f->topology_hash = topology_hash(f->topology);
+	f->config_hash = pool_config_hash(&f->config);
 	pool_config_shared(&f->config, f->topology, &f->sets.shared);
 	pool_config_guaranteed(&f->config, f->topology, &f->sets.guaranteed);
 	if (f->config.is_classic && cpuset_is_empty(&f->config.guaranteed)) {
@@ -291,8 +293,8 @@ void ledger_to_state(const struct ledger *l, struct arena *a, struct state *ret)
 	for (size_t i = 0; i < l->n; i++)
 		entries[i] = *l->items[i];
 	*ret = (struct state){
-		.config_hash = pool_config_hash(&l->now.config),
-		.topology_hash = topology_hash(l->now.topology),
+		.config_hash = l->now.config_hash,
+		.topology_hash = l->now.topology_hash,
 		.config = l->now.config,
 		.entries = entries,
 		.n_entries = l->n,

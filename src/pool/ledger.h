@@ -37,6 +37,7 @@ struct ledger_sets {
 struct ledger_frame {
 	const struct topology *topology;
 	struct pool_config config;
+	uint64_t topology_hash, config_hash; /* of the two above; every write repeats them */
 	struct ledger_sets sets;
 };
 
