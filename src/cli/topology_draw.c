@@ -53,20 +53,19 @@ static void draw_thread(struct canvas *c, struct strbuf *cell, unsigned cpu)
 		strbuf_addc(cell, pool->letter);
 }
 
-/* "[0 40]", or "(16)" for an efficiency core: the CPUs of a core that lie in this node. */
-static struct str draw_core(struct canvas *c, unsigned core, unsigned node)
+/* "[0 40]", or "(16)" for an efficiency core: the CPUs of a core that lie in this box. */
+static struct str draw_core(struct canvas *c, unsigned core, const struct cpuset *box)
 {
 	const struct topology_elements *e = &c->t->level[TOPOLOGY_CORE];
-	bool efficient = false, first = true;
+	const struct topology_cpu *first_cpu = topology_cpu_find(c->t, e->cpus[e->first[core]]);
+	const bool efficient = first_cpu->core_type == CORE_TYPE_EFFICIENCY;
 	struct strbuf cell;
+	bool first = true;
 
-	for (unsigned i = 0; i < c->t->n_cpus; i++)
-		if (c->t->cpus[i].cpu == e->cpus[e->first[core]])
-			efficient = c->t->cpus[i].core_type == CORE_TYPE_EFFICIENCY;
 	strbuf_init(&cell, c->a);
 	strbuf_addc(&cell, efficient ? '(' : '[');
 	for (unsigned i = e->first[core]; i < e->first[core + 1]; i++) {
-		if (topology_index(c->t, TOPOLOGY_NUMA, e->cpus[i]) != node)
+		if (!cpuset_has(box, e->cpus[i]))
 			continue;
 		if (!first)
 			strbuf_addc(&cell, ' ');
@@ -86,7 +85,7 @@ static void draw_line(struct canvas *c, struct str text)
 }
 
 /* Cores of one cache in this node, as many to a line as fit. */
-static void draw_cache(struct canvas *c, unsigned cache, const struct cpuset *cpus, unsigned node)
+static void draw_cache(struct canvas *c, unsigned cache, const struct cpuset *cpus)
 {
 	struct str label = str_printf(c->a, "L3 %-4u", c->t->level[TOPOLOGY_UNCORE].ids[cache]);
 	struct strbuf line;
@@ -94,12 +93,10 @@ static void draw_cache(struct canvas *c, unsigned cache, const struct cpuset *cp
 	strbuf_init(&line, c->a);
 	strbuf_add(&line, label);
 	for (unsigned core = 0; core < c->t->level[TOPOLOGY_CORE].n; core++) {
-		const struct topology_elements *e = &c->t->level[TOPOLOGY_CORE];
-		struct str cell;
+		struct str cell = draw_core(c, core, cpus);
 
-		if (!cpuset_has(cpus, e->cpus[e->first[core]]))
+		if (cell.n == 2) /* no CPU of it is in here */
 			continue;
-		cell = draw_core(c, core, node);
 		if (text_width(strbuf_str(&line)) + 1 + text_width(cell) > WIDTH - 4) {
 			draw_line(c, strbuf_str(&line));
 			strbuf_init(&line, c->a);
@@ -146,7 +143,7 @@ static struct str node_title(struct canvas *c, uint32_t id, const struct cpuset 
 static void draw_node(struct canvas *c, uint32_t id)
 {
 	struct cpuset cpus = { 0 };
-	unsigned node = TOPOLOGY_NO_INDEX;
+	unsigned node;
 
 	if (topology_find(c->t, TOPOLOGY_NUMA, id, &node))
 		topology_add_element(c->t, TOPOLOGY_NUMA, node, &cpus);
@@ -157,7 +154,7 @@ static void draw_node(struct canvas *c, uint32_t id)
 		topology_add_element(c->t, TOPOLOGY_UNCORE, i, &in_cache);
 		cpuset_intersect(&in_cache, &cpus);
 		if (!cpuset_is_empty(&in_cache))
-			draw_cache(c, i, &in_cache, node);
+			draw_cache(c, i, &in_cache);
 	}
 	draw_border(c, (struct str){ 0 });
 }

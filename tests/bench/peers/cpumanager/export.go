@@ -15,6 +15,9 @@ type Request struct {
 	Distributed, Spread, Uncore, AlignBySocket bool
 }
 
+// Hang is what a copy panics with instead of looping for ever; see build.
+type Hang struct{}
+
 // Pick answers a request as the static policy would.
 func Pick(t *topology.CPUTopology, available cpuset.CPUSet, r Request) (cpuset.CPUSet, error) {
 	sorting := CPUSortingStrategyPacked
