@@ -121,8 +121,18 @@ static struct topology_cpu describe(hwloc_topology_t h, hwloc_obj_t pu)
 	return cpu;
 }
 
-static int read_cpus(hwloc_topology_t h, struct arena *a, struct topology_input *in,
-		     struct err *err)
+static void apply_extra(const struct topology_extra *extra, struct topology_cpu *cpu)
+{
+	if (!extra)
+		return;
+	if (cpuset_has(&extra->performance, cpu->cpu))
+		cpu->core_type = CORE_TYPE_PERFORMANCE;
+	if (cpuset_has(&extra->efficiency, cpu->cpu))
+		cpu->core_type = CORE_TYPE_EFFICIENCY;
+}
+
+static int read_cpus(hwloc_topology_t h, const struct topology_extra *extra, struct arena *a,
+		     struct topology_input *in, struct err *err)
 {
 	const int n = hwloc_get_nbobjs_by_type(h, HWLOC_OBJ_PU);
 	struct topology_cpu *cpus;
@@ -143,7 +153,8 @@ static int read_cpus(hwloc_topology_t h, struct arena *a, struct topology_input 
 			return err_set(err, ERANGE, "CPU %u is too large, the limit is %d",
 				       pu->os_index, CPUSET_MAX - 1);
 		cpuset_del(&in->offline, pu->os_index);
-		cpus[in->n_cpus++] = describe(h, pu);
+		cpus[in->n_cpus] = describe(h, pu);
+		apply_extra(extra, &cpus[in->n_cpus++]);
 	}
 	topology_settle(cpus, in->n_cpus);
 	in->cpus = cpus;
@@ -206,8 +217,8 @@ static int read_nodes(hwloc_topology_t h, struct arena *a, struct topology_input
 	return 0;
 }
 
-/* Loads what was set up, and turns it into ours. `isolated` is not hwloc's to know. */
-static int finish(hwloc_topology_t h, const struct cpuset *isolated, struct arena *a,
+/* Loads what was set up, and turns it into ours. */
+static int finish(hwloc_topology_t h, const struct topology_extra *extra, struct arena *a,
 		  struct topology *ret, struct err *err)
 {
 	struct topology_input in = { 0 };
@@ -218,9 +229,9 @@ static int finish(hwloc_topology_t h, const struct cpuset *isolated, struct aren
 		return err_set(err, EINVAL, "hwloc does not understand it%s%s",
 			       errno && errno != EINVAL ? ": " : "",
 			       errno && errno != EINVAL ? strerror(errno) : "");
-	if (isolated)
-		in.isolated = *isolated;
-	r = read_cpus(h, a, &in, err);
+	if (extra)
+		in.isolated = extra->isolated;
+	r = read_cpus(h, extra, a, &in, err);
 	if (r == 0)
 		r = read_nodes(h, a, &in, err);
 	return r < 0 ? r : topology_build(&in, a, ret, err);
@@ -266,13 +277,13 @@ int topology_parse_synthetic(struct str text, struct arena *a, struct topology *
 	return r < 0 ? err_wrap(err, "%s", quote(trimmed).text) : 0;
 }
 
-int topology_hwloc_host(const struct cpuset *isolated, struct arena *a, struct topology *ret,
+int topology_hwloc_host(const struct topology_extra *extra, struct arena *a, struct topology *ret,
 			struct err *err)
 {
 	CLEANUP(hwloc_done) hwloc_topology_t h = NULL;
 	int r = hwloc_begin(&h, err);
 
 	if (r == 0)
-		r = finish(h, isolated, a, ret, err);
+		r = finish(h, extra, a, ret, err);
 	return r < 0 ? err_wrap(err, "this machine") : 0;
 }

@@ -25,25 +25,13 @@ int topology_parse(struct str text, struct str file, struct arena *a, struct top
 	return topology_parse_synthetic(text, a, ret, err);
 }
 
-/* hwloc does not say which CPUs are isolated, and nobody does where the file is missing. */
-static int read_isolated(struct arena *a, struct cpuset *ret, struct err *err)
-{
-	static const char path[] = "/sys/devices/system/cpu/isolated";
-	struct str text;
-	int r = file_read_at(AT_FDCWD, path, 4096, a, &text, err);
-
-	if (r < 0)
-		return r == -ENOENT ? 0 : r;
-	r = cpuset_parse_kernel(text, ret, err);
-	return r < 0 ? err_wrap(err, "%s", path) : 0;
-}
-
 int topology_read_host(struct arena *a, struct topology *ret, struct err *err)
 {
-	struct cpuset isolated = { 0 };
-	int r = read_isolated(a, &isolated, err);
+	AUTO_CLOSE int system = open("/sys/devices/system", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	struct topology_extra extra = { 0 };
+	int r = system < 0 ? 0 : topology_sysfs_extra(system, &extra, err);
 
-	return r < 0 ? r : topology_hwloc_host(&isolated, a, ret, err);
+	return r < 0 ? r : topology_hwloc_host(&extra, a, ret, err);
 }
 
 /* A copy of a whole root, of /sys, or of /sys/devices/system itself. */

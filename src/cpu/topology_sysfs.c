@@ -10,6 +10,7 @@
 #include "base/file.h"
 #include "base/macro.h"
 #include "base/quote.h"
+#include "topology_hwloc.h"
 #include "topology_read.h"
 #include "topology_settle.h"
 
@@ -196,29 +197,36 @@ static int read_cpus(struct sysfs *fs, struct arena *a, struct err *err)
 }
 
 /* Intel's hybrid processors name their kinds beside the system tree. */
-static int read_types(struct sysfs *fs, struct err *err)
+static int read_extra(struct sysfs *fs, struct topology_extra *ret, struct err *err)
 {
-	static const struct {
-		const char *path;
-		enum topology_core_type type;
-	} kinds[] = {
-		{ "../cpu_core/cpus", CORE_TYPE_PERFORMANCE },
-		{ "../cpu_atom/cpus", CORE_TYPE_EFFICIENCY },
-	};
+	int r = read_list(fs, "cpu/isolated", &ret->isolated, err);
 
-	for (size_t i = 0; i < ARRAY_LEN(kinds); i++) {
-		struct cpuset members;
-		int r = read_list(fs, kinds[i].path, &members, err);
+	if (r >= 0)
+		r = read_list(fs, "../cpu_core/cpus", &ret->performance, err);
+	if (r >= 0)
+		r = read_list(fs, "../cpu_atom/cpus", &ret->efficiency, err);
+	return r < 0 ? r : 0;
+}
 
-		if (r < 0)
-			return r;
-		if (r == 0)
-			continue;
-		cpuset_intersect(&members, &fs->online);
-		CPUSET_FOREACH (cpu, &members)
-			fs->cpus[fs->row[cpu]].core_type = (uint8_t)kinds[i].type;
-	}
-	return 0;
+int topology_sysfs_extra(int system_fd, struct topology_extra *ret, struct err *err)
+{
+	struct sysfs fs = { .fd = system_fd };
+	struct topology_extra extra = { 0 };
+	int r;
+
+	arena_init(&fs.scratch, 0);
+	r = read_extra(&fs, &extra, err);
+	arena_done(&fs.scratch);
+	if (r == 0)
+		*ret = extra;
+	return r;
+}
+
+static void set_types(struct sysfs *fs, const struct cpuset *members, enum topology_core_type type)
+{
+	CPUSET_FOREACH (cpu, members)
+		if (cpuset_has(&fs->online, cpu))
+			fs->cpus[fs->row[cpu]].core_type = (uint8_t)type;
 }
 
 static int compare_nodes(const void *a, const void *b)
@@ -286,12 +294,15 @@ static int read_distances(struct sysfs *fs, uint32_t node, size_t n, uint32_t *r
 	if (r <= 0)
 		return r;
 	numbers = str_split(str_trim(text));
-	for (; str_next(&numbers, ' ', &item); i++) {
-		if (i == n || !str_to_u64(item, UINT32_MAX, &value))
-			break;
-		ret[i] = (uint32_t)value;
+	while (i <= n && str_next(&numbers, ' ', &item)) {
+		if (!str_to_u64(item, UINT32_MAX, &value))
+			return err_set(err, EINVAL, "%s: %s is no distance", path,
+				       quote(item).text);
+		if (i < n)
+			ret[i] = (uint32_t)value;
+		i++;
 	}
-	if (i != n || !numbers.ended)
+	if (i != n)
 		return err_set(err, EINVAL, "%s: not %zu numbers", path, n);
 	return 1;
 }
@@ -328,18 +339,20 @@ static int read_nodes(struct sysfs *fs, struct arena *a, struct topology_input *
 static int read_machine(struct sysfs *fs, struct arena *a, struct topology *ret, struct err *err)
 {
 	struct topology_input in = { 0 };
+	struct topology_extra extra = { 0 };
 	int r = find_online(fs, &in.offline, err);
 
 	if (r == 0)
-		r = read_list(fs, "cpu/isolated", &in.isolated, err);
-	if (r >= 0)
-		r = read_cpus(fs, a, err);
+		r = read_extra(fs, &extra, err);
 	if (r == 0)
-		r = read_types(fs, err);
+		r = read_cpus(fs, a, err);
 	if (r == 0)
 		r = read_nodes(fs, a, &in, err);
 	if (r < 0)
 		return r;
+	set_types(fs, &extra.performance, CORE_TYPE_PERFORMANCE);
+	set_types(fs, &extra.efficiency, CORE_TYPE_EFFICIENCY);
+	in.isolated = extra.isolated;
 	cpuset_minus(&in.offline, &fs->online);
 	in.cpus = fs->cpus;
 	in.n_cpus = fs->n_cpus;

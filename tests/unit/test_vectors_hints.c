@@ -323,8 +323,9 @@ TEST(cpu_hints_are_those_of_the_cpu_manager)
 /* The call a row of error_vectors is about. */
 static int provoke(struct str what, struct arena *a, struct err *err)
 {
-	static const struct topology_cpu cpu;
-	const struct topology_input in = { .cpus = &cpu, .n_cpus = 1 };
+	static const struct topology_cpu cpus[] = { { .cpu = 0 },
+						    { .cpu = 1, .id[TOPOLOGY_NUMA] = 1 } };
+	const struct topology_input in = { .cpus = cpus, .n_cpus = 2 };
 	struct hint_config config = { .policy = HINT_POLICY_RESTRICTED, .prefer_closest = true };
 	struct topology t;
 	enum hint_policy policy;
