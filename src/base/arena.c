@@ -47,6 +47,7 @@ void arena_reset(struct arena *a)
 	a->next = first->data;
 	a->end = first->data + first->size;
 	a->used = 0;
+	a->is_exhausted = false;
 }
 
 /* Chunks double, so a large document costs few mallocs and a small one little memory. */
@@ -78,8 +79,10 @@ void *arena_alloc(struct arena *a, size_t size, size_t align)
 	char *p;
 
 	assert(align && align <= 16 && !(align & (align - 1)));
-	if (a->limit && (size > a->limit || a->used + pad + size > a->limit))
+	if (a->limit && (size > a->limit || a->used + pad + size > a->limit)) {
+		a->is_exhausted = true;
 		return NULL;
+	}
 	if (!a->next || pad + size > (size_t)(a->end - a->next)) {
 		add_chunk(a, size);
 		pad = 0;
@@ -112,8 +115,10 @@ void *arena_realloc(struct arena *a, void *p, size_t old, size_t size)
 	void *moved;
 
 	if (block && block + old == a->next && size <= old + (size_t)(a->end - a->next)) {
-		if (a->limit && size > old && a->used + (size - old) > a->limit)
+		if (a->limit && size > old && a->used + (size - old) > a->limit) {
+			a->is_exhausted = true;
 			return NULL;
+		}
 		a->next = block + size;
 		a->used = a->used - old + size;
 		return block;

@@ -4,6 +4,7 @@
  * freed at once, never piecemeal. With a limit, running out fails that one unit of work; without
  * one, running out aborts the process. */
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -15,6 +16,7 @@ struct arena {
 	char *end;    /* one past its last byte */
 	size_t limit; /* bytes this owner may use before allocation fails; 0 means no limit */
 	size_t used;  /* bytes handed out, rounding included */
+	bool is_exhausted; /* the limit refused something since the last reset */
 };
 
 void arena_init(struct arena *a, size_t limit);

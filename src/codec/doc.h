@@ -22,6 +22,7 @@ struct doc_limits {
 	size_t depth;
 	size_t nodes;	    /* YAML only; JSON is bounded by its size */
 	size_t alias_nodes; /* nodes that YAML aliases and merge keys may add */
+	bool first_only;    /* JSON only: what follows the first value is not looked at */
 };
 
 #define DOC_MAX_SIZE ((size_t)16 << 20)
