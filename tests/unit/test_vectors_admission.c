@@ -1,58 +1,9 @@
 /* tests/vectors/admission.json and node-admission.json: every row as an AdmissionReview, the way
  * the webhook and `pinfold admit --review` see it. */
 
+#include "admission/defaults.h"
 #include "admission_rows.h"
 #include "vectors.h"
-
-/* What the API server does to resources before any hook: limits become missing requests, nothing is
- * finer than a milli unit. */
-static void default_list(yyjson_mut_doc *m, yyjson_mut_val *list, struct arena *a)
-{
-	yyjson_mut_val *key;
-	yyjson_mut_obj_iter it = yyjson_mut_obj_iter_with(list);
-
-	while ((key = yyjson_mut_obj_iter_next(&it))) {
-		struct quantity q;
-		yyjson_mut_val *value = yyjson_mut_obj_iter_get_val(key);
-
-		if (quantity_parse(doc_mut_str(value), &q, NULL) < 0)
-			continue;
-		q = quantity_round_up_milli(&q);
-		yyjson_mut_set_strn(value, quantity_format(&q, a).p, quantity_format(&q, a).n);
-	}
-	(void)m;
-}
-
-static void default_container(yyjson_mut_doc *m, yyjson_mut_val *c, struct arena *a)
-{
-	yyjson_mut_val *resources = yyjson_mut_obj_get(c, "resources");
-	yyjson_mut_val *limits = yyjson_mut_obj_get(resources, "limits"), *key;
-	yyjson_mut_val *requests = yyjson_mut_obj_get(resources, "requests");
-	yyjson_mut_obj_iter it = yyjson_mut_obj_iter_with(limits);
-
-	if (limits && !requests)
-		requests = doc_put_obj(m, resources, STR("requests"));
-	while ((key = yyjson_mut_obj_iter_next(&it)))
-		if (!yyjson_mut_obj_get(requests, yyjson_mut_get_str(key)))
-			doc_put(m, requests, doc_mut_str(key),
-				yyjson_mut_val_mut_copy(m, yyjson_mut_obj_iter_get_val(key)));
-	default_list(m, limits, a);
-	default_list(m, requests, a);
-}
-
-static yyjson_val *defaulted(yyjson_val *pod, struct arena *a)
-{
-	yyjson_mut_doc *m = doc_build(a);
-	yyjson_mut_val *copy = yyjson_val_mut_copy(m, pod), *c;
-	yyjson_mut_val *spec = yyjson_mut_obj_get(copy, "spec");
-	size_t i, max;
-
-	yyjson_mut_arr_foreach(yyjson_mut_obj_get(spec, "initContainers"), i, max, c)
-		default_container(m, c, a);
-	yyjson_mut_arr_foreach(yyjson_mut_obj_get(spec, "containers"), i, max, c)
-		default_container(m, c, a);
-	return doc_freeze(copy, a);
-}
 
 static void check_refusal(yyjson_val *row, yyjson_val *response)
 {
@@ -111,6 +62,7 @@ static void check_pod_row(yyjson_val *row, struct arena *a)
 	yyjson_val *expect = doc_get(row, STR("expect"));
 	struct row_request rq = request_of(row, a);
 	struct state_manifests m;
+	struct err err = { 0 };
 	int64_t passes = 1;
 
 	row_state(row, &m, a);
@@ -120,7 +72,7 @@ static void check_pod_row(yyjson_val *row, struct arena *a)
 	/* D9: only a node may create static pods, so the rows about them come from one. */
 	rq.by_node = doc_get(object_annotations(rq.object), STR(NAME_CONFIG_SOURCE)) != NULL;
 	if (str_eq(doc_str(doc_get(row, STR("pipeline"))), STR("defaults+hook")))
-		rq.object = defaulted(rq.object, a);
+		CHECK_OK(pod_default_resources(rq.object, a, &rq.object, &err));
 	if (str_has(phase, STR("admit")))
 		for (int64_t i = 0; i < passes; i++)
 			if (!ask(row, &m.state, REVIEW_MUTATE, &rq, a))
