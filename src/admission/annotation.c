@@ -1,8 +1,6 @@
 #include "annotation.h"
 
 #include <errno.h>
-#include <inttypes.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
@@ -230,16 +228,19 @@ int container_cpu_parse(struct str value, struct arena *a, struct container_cpu 
 
 struct str container_cpu_format(const struct container_cpu *cpu, struct arena *a)
 {
-	char text[80];
-	int n;
+	bool is_negative = cpu->limit_milli < 0;
+	struct strbuf b;
 
-	if (cpu->limit_milli)
-		n = snprintf(text, sizeof(text),
-			     "{\"" NAME_CPUSHARES_KEY "\":%" PRIu64 ",\"" NAME_CPULIMIT_KEY
-			     "\":%" PRId64 "}",
-			     cpu->shares, cpu->limit_milli);
-	else
-		n = snprintf(text, sizeof(text), "{\"" NAME_CPUSHARES_KEY "\":%" PRIu64 "}",
-			     cpu->shares);
-	return str_dup(a, (struct str){ text, (size_t)n });
+	strbuf_init(&b, a);
+	strbuf_add(&b, STR("{\"" NAME_CPUSHARES_KEY "\":"));
+	strbuf_add_u64(&b, cpu->shares);
+	if (cpu->limit_milli) {
+		strbuf_add(&b, STR(",\"" NAME_CPULIMIT_KEY "\":"));
+		if (is_negative)
+			strbuf_addc(&b, '-');
+		strbuf_add_u64(&b, is_negative ? -(uint64_t)cpu->limit_milli :
+						 (uint64_t)cpu->limit_milli);
+	}
+	strbuf_addc(&b, '}');
+	return strbuf_str(&b);
 }

@@ -186,14 +186,19 @@ struct conversion {
 	struct container_cpu cpu; /* the annotation */
 };
 
-static struct str resources_key(struct admission *ad, struct str container)
+static struct str joined(struct arena *a, struct str x, struct str y)
 {
 	struct strbuf b;
 
-	strbuf_init(&b, ad->a);
-	strbuf_add(&b, STR(NAME_RESOURCES_PREFIX));
-	strbuf_add(&b, container);
+	strbuf_init(&b, a);
+	strbuf_add(&b, x);
+	strbuf_add(&b, y);
 	return strbuf_str(&b);
+}
+
+static struct str resources_key(struct admission *ad, struct str container)
+{
+	return joined(ad->a, STR(NAME_RESOURCES_PREFIX), container);
 }
 
 /* The amount requested before: of the current resource, or in the legacy dialect of the first
@@ -322,7 +327,7 @@ static void convert_container(struct admission *ad, const struct container_facts
 static void convert(struct admission *ad, const struct conversion *plans, struct str resource,
 		    bool is_best_effort)
 {
-	struct str key = str_printf(ad->a, NAME_TARGET_PREFIX PRI_STR, FMT_STR(ad->type));
+	struct str key = joined(ad->a, STR(NAME_TARGET_PREFIX), ad->type);
 
 	for (size_t i = 0; i < ad->facts.n; i++) {
 		const struct container_facts *f = &ad->facts.items[i];
@@ -340,7 +345,7 @@ static void convert(struct admission *ad, const struct conversion *plans, struct
 
 static void check_qos_and_convert(struct admission *ad)
 {
-	struct str resource = str_printf(ad->a, PRI_STR NAME_CORES_SUFFIX, FMT_STR(ad->type));
+	struct str resource = joined(ad->a, ad->type, STR(NAME_CORES_SUFFIX));
 	const struct conversion *plans = plan(ad, resource);
 	enum qos_class before, after;
 

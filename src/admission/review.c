@@ -80,7 +80,8 @@ static void put_status(yyjson_mut_doc *m, yyjson_mut_val *response, unsigned cod
 static int put_patch(yyjson_mut_doc *m, yyjson_mut_val *response, const struct patch *p,
 		     struct arena *a, struct err *err)
 {
-	struct str text, encoded;
+	struct str text, quoted;
+	struct strbuf b;
 	int r;
 
 	if (patch_is_empty(p))
@@ -88,9 +89,14 @@ static int put_patch(yyjson_mut_doc *m, yyjson_mut_val *response, const struct p
 	r = patch_write(p, a, &text, err);
 	if (r < 0)
 		return r;
-	encoded = base64_encode(text, a);
+	/* Raw: base64 has nothing to escape, so nobody needs to look for it. */
+	strbuf_init(&b, a);
+	strbuf_addc(&b, '"');
+	strbuf_add(&b, base64_encode(text, a));
+	strbuf_addc(&b, '"');
+	quoted = strbuf_str(&b);
 	yyjson_mut_obj_add_str(m, response, "patchType", "JSONPatch");
-	yyjson_mut_obj_add_strn(m, response, "patch", encoded.p, encoded.n);
+	yyjson_mut_obj_add_val(m, response, "patch", yyjson_mut_rawn(m, quoted.p, quoted.n));
 	return 0;
 }
 

@@ -7,6 +7,7 @@
 
 #define ARENA_FIRST_CHUNK ((size_t)16 << 10)
 #define ARENA_MAX_CHUNK ((size_t)1 << 20)
+#define ARENA_MAX_KEPT ((size_t)256 << 10)
 
 struct arena_chunk {
 	struct arena_chunk *prev;
@@ -19,35 +20,42 @@ void arena_init(struct arena *a, size_t limit)
 	*a = (struct arena){ .limit = limit };
 }
 
-static void free_chunks_above(struct arena *a, const struct arena_chunk *keep)
-{
-	while (a->head != keep) {
-		struct arena_chunk *prev = a->head->prev;
-
-		free(a->head);
-		a->head = prev;
-	}
-}
-
 void arena_done(struct arena *a)
 {
-	free_chunks_above(a, NULL);
+	for (struct arena_chunk *c = a->head, *prev; c; c = prev) {
+		prev = c->prev;
+		free(c);
+	}
 	arena_init(a, a->limit);
+}
+
+/* The largest chunk worth keeping: requests of one kind then settle on one chunk that fits. */
+static struct arena_chunk *chunk_to_keep(const struct arena *a)
+{
+	struct arena_chunk *best = NULL;
+
+	for (struct arena_chunk *c = a->head; c; c = c->prev)
+		if (c->size <= ARENA_MAX_KEPT && (!best || c->size > best->size))
+			best = c;
+	return best;
 }
 
 void arena_reset(struct arena *a)
 {
-	struct arena_chunk *first = a->head;
+	struct arena_chunk *keep = chunk_to_keep(a);
 
-	if (!first)
+	for (struct arena_chunk *c = a->head, *prev; c; c = prev) {
+		prev = c->prev;
+		if (c != keep)
+			free(c);
+	}
+	arena_init(a, a->limit);
+	if (!keep)
 		return;
-	while (first->prev)
-		first = first->prev;
-	free_chunks_above(a, first);
-	a->next = first->data;
-	a->end = first->data + first->size;
-	a->used = 0;
-	a->is_exhausted = false;
+	keep->prev = NULL;
+	a->head = keep;
+	a->next = keep->data;
+	a->end = keep->data + keep->size;
 }
 
 /* Chunks double, so a large document costs few mallocs and a small one little memory. */

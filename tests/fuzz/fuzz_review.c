@@ -149,9 +149,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	struct str body, answer;
 	int r;
 
+	arena_init(&a, (size_t)64 << 20);
 	if (!size)
 		return 0;
-	arena_init(&a, (size_t)64 << 20);
 	state = state_of(data[0]);
 	hook = data[0] & 32 ? REVIEW_VALIDATE : REVIEW_MUTATE;
 	body = (struct str){ (const char *)data + 1, size - 1 };
