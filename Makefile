@@ -10,7 +10,7 @@ options_build-tsan  := -Dwerror=true -Doptimization=1 -Db_sanitize=thread
 options_build-fuzz  := -Dfuzzers=true -Doptimization=1 -Db_sanitize=address,undefined -Db_lundef=false
 
 all: build/build.ninja ## release build: build/pinfold
-	@ninja -C build --quiet pinfold
+	@ninja -C build --quiet product
 
 debug asan tsan: %: build-%/build.ninja ## the same, in build-debug, build-asan, build-tsan
 	@ninja -C build-$@ --quiet pinfold
@@ -18,23 +18,19 @@ debug asan tsan: %: build-%/build.ninja ## the same, in build-debug, build-asan,
 demo: all ## see it work
 	@scripts/demo.sh
 
-test: build/build.ninja build-asan/build.ninja ## every test, plain and under the sanitizers
+test: deps-build deps-test build/build.ninja build-asan/build.ninja ## every test, plain and under the sanitizers
 	@scripts/test.sh
 
-lint: build/build.ninja ## formatting, static analysis, order of the rooms
-	@scripts/deps.sh lint
+lint: deps-lint build/build.ninja ## formatting, static analysis, order of the rooms
 	@scripts/lint.sh
 
-format: ## rewrite the C files in the one style
-	@scripts/deps.sh lint
+format: deps-lint ## rewrite the C files in the one style
 	@find src tests -name '*.[ch]' -exec clang-format-14 -i {} +
 
-bench: all ## measure
-	@scripts/deps.sh bench
+bench: deps-bench all ## measure
 	@tests/bench/run
 
-fuzz: ## each fuzz target for FUZZ_SECONDS
-	@scripts/deps.sh build lint
+fuzz: deps-lint ## each fuzz target for FUZZ_SECONDS
 	@CC=clang-14 $(MAKE) --no-print-directory build-fuzz/build.ninja
 	@FUZZ_SECONDS=$(FUZZ_SECONDS) scripts/fuzz.sh
 
@@ -43,10 +39,11 @@ e2e: all ## against real components; SMOKE=1 for the short round
 
 install: all ## to PREFIX, below DESTDIR
 	@meson configure build -Dprefix=$(PREFIX)
-	meson install -C build --quiet
+	meson install -C build --no-rebuild --quiet
 
-deps: ## what the build needs, installed when missing
-	@scripts/deps.sh build
+deps: deps-build ## what the build needs, installed when missing
+deps-%:
+	@scripts/deps.sh $*
 
 clean: ## keeps what `make deps` fetched
 	@rm -rf build-debug build-asan build-tsan build-fuzz
@@ -58,7 +55,7 @@ distclean:
 help:
 	@sed -n 's/^\([a-z][a-z0-9 ]*\):.*## /\1\t/p' Makefile | expand -t 20
 
-%/build.ninja: | deps
+%/build.ninja: | deps-build
 	@meson setup $* $(options_$*) >/dev/null || { cat $*/meson-logs/meson-log.txt; exit 1; }
 
 .PHONY: all debug asan tsan demo test lint format bench fuzz e2e install deps clean distclean help

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Makes sure the packages of the given groups are there: deps.sh [build] [lint] [bench].
+# Makes sure the packages of the given groups are there: deps.sh [build] [test] [lint] [bench].
 # Cheap when nothing is missing. As root it installs what is; otherwise it names it and exits 2.
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -21,13 +21,13 @@ build libhwloc-dev        pc   hwloc
 build libseccomp-dev      pc   libseccomp
 build libssl-dev          pc   openssl
 build libcmocka-dev       pc   cmocka
+test  mandoc              cmd  mandoc
 lint  clang-14            cmd  clang-14
 lint  libclang-rt-14-dev  file /usr/lib/llvm-14/lib/clang/14.0.6/lib/linux
 lint  clang-format-14     cmd  clang-format-14
 lint  clang-tidy-14       cmd  clang-tidy-14
 lint  cppcheck            cmd  cppcheck
 lint  shellcheck          cmd  shellcheck
-lint  mandoc              cmd  mandoc
 bench libjansson-dev      pc   jansson
 bench valgrind            cmd  valgrind
 bench wrk                 cmd  wrk"
@@ -114,7 +114,7 @@ unpack_yyjson() {
 mapfile -t missing < <(missing_in "${@:-build}")
 [ ${#missing[@]} = 0 ] || install_packages "${missing[@]}"
 
-if ! has_yyjson; then
+if [[ " ${*:-build} " == *" build "* ]] && ! has_yyjson; then
     command -v apt-get >/dev/null || refuse yyjson
     if [ "$(id -u)" = 0 ] && apt-cache show libyyjson-dev >/dev/null 2>&1; then
         install_packages libyyjson-dev

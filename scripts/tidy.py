@@ -13,6 +13,7 @@ import subprocess
 import sys
 
 TIDY = "clang-tidy-14"
+GCC_FLAGS = "--extra-arg=-Wno-unknown-warning-option"  # the database is gcc's
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 CACHE = pathlib.Path(os.environ.get("XDG_CACHE_HOME", pathlib.Path.home() / ".cache"), "pinfold/tidy")
 
@@ -36,7 +37,7 @@ def key(entry):
     listed = run(preprocess(entry), entry["directory"]).stdout.replace("\\\n", " ")
     files = [pathlib.Path(entry["directory"], f) for f in listed.partition(":")[2].split()]
     h = hashlib.sha256((entry["command"] + TIDY).encode())
-    for f in [*files, ROOT / ".clang-tidy"]:
+    for f in [*files, ROOT / ".clang-tidy", ROOT / "tests/.clang-tidy"]:
         h.update(f.read_bytes())
     return h.hexdigest()
 
@@ -47,12 +48,12 @@ def check(entry):
     if stamp.exists():
         return ""
     build = entry["directory"]
-    done = run([TIDY, "--quiet", "-p", build, entry["file"]], build)
+    done = run([TIDY, "--quiet", "-p", build, GCC_FLAGS, entry["file"]], build)
     if done.returncode == 0 and not done.stdout.strip():
         stamp.touch()
         return ""
-    noise = re.compile(r"^\d+ warnings? (generated|treated)|^Suppressed|^Use -header-filter")
-    return done.stdout + "\n".join(l for l in done.stderr.splitlines() if not noise.match(l))
+    noise = re.compile(r"^\d+ (warnings?|errors?)\b.*(generated|treated)|^Error while processing|^Suppressed|^Use -header-filter")
+    return done.stdout + "".join(l + "\n" for l in done.stderr.splitlines() if not noise.match(l))
 
 
 def main(build):

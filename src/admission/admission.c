@@ -141,7 +141,7 @@ static void pod_mutate(struct admission *ad)
 /* Memory that ran out anywhere on the way shows here: nothing half-made leaves the room. */
 static int finished(const struct admission *ad)
 {
-	return ad->a->is_exhausted ? -ENOMEM : 0;
+	return ad->a->failed ? -ENOMEM : 0;
 }
 
 int admit_mutate(const struct admission_state *state, const struct admission_request *request,

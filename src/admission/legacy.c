@@ -163,7 +163,7 @@ bool legacy_migrate(yyjson_val *object, struct arena *a, struct migration *ret)
 	} else if (yyjson_is_arr(doc_get(object, STR(NAME_LEGACY_SETTINGS_KEY)))) {
 		migrate_install_config(ret, object);
 	}
-	return !a->is_exhausted;
+	return !a->failed;
 }
 
 bool legacy_is_used(yyjson_val *object, struct arena *a)

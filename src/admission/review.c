@@ -221,7 +221,7 @@ int review_answer(const struct admission_state *state, enum review_hook hook, st
 	r = answer_review(state, hook, doc.root, a, &text, &facts, err);
 	if (r < 0)
 		return r;
-	if (a->is_exhausted)
+	if (a->failed)
 		return exhausted(err);
 	*ret_answer = text;
 	*ret = facts;

@@ -206,5 +206,5 @@ int static_pod_convert(yyjson_val *pod, const struct static_options *options, st
 	convert_managed(&cv);
 	if (ret->allowed)
 		annotations_flush(&cv.annotations, cv.pod.meta, &ret->patch);
-	return a->is_exhausted ? -ENOMEM : 0;
+	return a->failed ? -ENOMEM : 0;
 }

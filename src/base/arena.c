@@ -20,12 +20,19 @@ void arena_init(struct arena *a, size_t limit)
 	*a = (struct arena){ .limit = limit };
 }
 
+static void free_chunks_above(struct arena *a, const struct arena_chunk *keep)
+{
+	while (a->head != keep) {
+		struct arena_chunk *prev = a->head->prev;
+
+		free(a->head);
+		a->head = prev;
+	}
+}
+
 void arena_done(struct arena *a)
 {
-	for (struct arena_chunk *c = a->head, *prev; c; c = prev) {
-		prev = c->prev;
-		free(c);
-	}
+	free_chunks_above(a, NULL);
 	arena_init(a, a->limit);
 }
 
@@ -44,18 +51,29 @@ void arena_reset(struct arena *a)
 {
 	struct arena_chunk *keep = chunk_to_keep(a);
 
-	for (struct arena_chunk *c = a->head, *prev; c; c = prev) {
-		prev = c->prev;
-		if (c != keep)
-			free(c);
+	if (keep) {
+		free_chunks_above(a, keep);
+		a->head = keep->prev; /* the rest lies below it */
+		keep->prev = NULL;
 	}
-	arena_init(a, a->limit);
+	arena_done(a);
 	if (!keep)
 		return;
-	keep->prev = NULL;
 	a->head = keep;
 	a->next = keep->data;
 	a->end = keep->data + keep->size;
+}
+
+static struct arena_chunk *resize_chunk(struct arena_chunk *chunk, size_t size)
+{
+	chunk = size < PTRDIFF_MAX ? realloc(chunk, sizeof(*chunk) + size) : NULL;
+	if (!chunk) {
+		/* CONVENTIONS: process-wide exhaustion aborts, the supervisor restarts us. */
+		(void)fputs("pinfold: out of memory\n", stderr);
+		abort();
+	}
+	chunk->size = size;
+	return chunk;
 }
 
 /* Chunks double, so a large document costs few mallocs and a small one little memory. */
@@ -68,36 +86,39 @@ static void add_chunk(struct arena *a, size_t need)
 		size = ARENA_MAX_CHUNK;
 	if (size < need)
 		size = need;
-	chunk = malloc(sizeof(*chunk) + size);
-	if (!chunk) {
-		/* CONVENTIONS: process-wide exhaustion aborts, the supervisor restarts us. */
-		fputs("pinfold: out of memory\n", stderr);
-		abort();
-	}
+	chunk = resize_chunk(NULL, size);
 	chunk->prev = a->head;
-	chunk->size = size;
 	a->head = chunk;
 	a->next = chunk->data;
 	a->end = chunk->data + size;
 }
 
+static bool may_use(struct arena *a, size_t more)
+{
+	if (a->limit && (more > a->limit || a->used > a->limit - more))
+		a->failed = true;
+	return !a->failed;
+}
+
 void *arena_alloc(struct arena *a, size_t size, size_t align)
 {
 	size_t pad = (size_t)(-(uintptr_t)a->next) & (align - 1);
+	size_t need;
 	char *p;
 
 	assert(align && align <= 16 && !(align & (align - 1)));
-	if (a->limit && (size > a->limit || a->used + pad + size > a->limit)) {
-		a->is_exhausted = true;
+	if (__builtin_add_overflow(pad, size, &need))
+		need = SIZE_MAX;
+	if (!may_use(a, need))
 		return NULL;
-	}
-	if (!a->next || pad + size > (size_t)(a->end - a->next)) {
+	if (!a->next || need > (size_t)(a->end - a->next)) {
 		add_chunk(a, size);
 		pad = 0;
+		need = size;
 	}
 	p = a->next + pad;
-	a->next = p + size;
-	a->used += pad + size;
+	a->next += need;
+	a->used += need;
 	return p;
 }
 
@@ -117,21 +138,31 @@ void *arena_zalloc_array(struct arena *a, size_t size, size_t n, size_t align)
 	return arena_zalloc(a, total, align);
 }
 
+/* The newest block ends where free space begins. Where its chunk is too small, but holds nothing
+ * else, the chunk grows: text of many megabytes then leaves no copies behind. */
+static void *resize_newest(struct arena *a, char *block, size_t old, size_t size)
+{
+	if (size > old && !may_use(a, size - old))
+		return NULL;
+	if (size > (size_t)(a->end - block)) {
+		a->head = resize_chunk(a->head, size);
+		block = a->head->data;
+		a->end = block + size;
+	}
+	a->next = block + size;
+	a->used = a->used - old + size;
+	return block;
+}
+
 void *arena_realloc(struct arena *a, void *p, size_t old, size_t size)
 {
 	char *block = p;
 	void *moved;
 
-	if (block && block + old == a->next && size <= old + (size_t)(a->end - a->next)) {
-		if (a->limit && size > old && a->used + (size - old) > a->limit) {
-			a->is_exhausted = true;
-			return NULL;
-		}
-		a->next = block + size;
-		a->used = a->used - old + size;
-		return block;
-	}
-	if (size <= old)
+	if (block && block + old == a->next &&
+	    (size <= (size_t)(a->end - block) || block == a->head->data))
+		return resize_newest(a, block, old, size);
+	if (block && size <= old)
 		return block;
 	moved = arena_alloc(a, size, 16);
 	if (moved && old)

@@ -16,7 +16,7 @@ struct arena {
 	char *end;    /* one past its last byte */
 	size_t limit; /* bytes this owner may use before allocation fails; 0 means no limit */
 	size_t used;  /* bytes handed out, rounding included */
-	bool is_exhausted; /* the limit refused something since the last reset */
+	bool failed;  /* the limit was reached; stays so until the arena is reset */
 };
 
 void arena_init(struct arena *a, size_t limit);
@@ -26,11 +26,12 @@ void arena_done(struct arena *a);
  * not return to malloc. */
 void arena_reset(struct arena *a);
 
-/* NULL only when the limit is reached. `align` is a power of two, at most 16. */
+/* NULL only when the limit is reached, and from then on always: a unit of work that ran out once
+ * must not go on with half of its data. `align` is a power of two, at most 16. */
 void *arena_alloc(struct arena *a, size_t size, size_t align) __attribute__((alloc_size(2)));
 void *arena_zalloc(struct arena *a, size_t size, size_t align) __attribute__((alloc_size(2)));
 
-/* Grows or shrinks the block `p` of `old` bytes; in place when it is the newest one. */
+/* Grows or shrinks the block `p` of `old` bytes; the newest one mostly in place. */
 void *arena_realloc(struct arena *a, void *p, size_t old, size_t size);
 
 /* Both zero their memory, so a new struct starts as { 0 }. */

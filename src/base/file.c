@@ -37,7 +37,7 @@ int file_read_fd(int fd, const char *name, size_t max, struct arena *a, struct s
 	strbuf_init(&b, a);
 	do {
 		/* sysfs and cgroupfs values fit in a page and say nothing true about their size */
-		char *room = strbuf_reserve(&b, b.n < 4096 ? 4096 : b.n);
+		char *room = strbuf_reserve(&b, 4096);
 
 		if (!room)
 			return err_set(err, ENOMEM, "%s: not enough memory", name);
@@ -66,7 +66,7 @@ int file_read_at(int dirfd, const char *path, size_t max, struct arena *a, struc
 
 int file_poke_at(int dirfd, const char *path, struct str text, struct err *err)
 {
-	AUTO_CLOSE int fd = openat(dirfd, path, O_WRONLY | O_CLOEXEC);
+	AUTO_CLOSE int fd = openat(dirfd, path, O_WRONLY | O_TRUNC | O_CLOEXEC);
 	ssize_t n;
 
 	if (fd < 0)
@@ -140,13 +140,20 @@ int file_replace_at(int dirfd, const char *path, struct str text, mode_t mode, s
 	if (unlinkat(dirfd, temporary, 0) < 0 && errno != ENOENT)
 		return fail(err, "remove", temporary);
 	r = write_synced(dirfd, temporary, text, mode, err);
-	if (r == 0 && renameat(dirfd, temporary, dirfd, path) < 0)
+	if (r >= 0 && renameat(dirfd, temporary, dirfd, path) < 0)
 		r = fail(err, "rename to", path);
 	if (r < 0) {
 		(void)unlinkat(dirfd, temporary, 0);
 		return r;
 	}
 	return sync_parent_of(dirfd, path, err);
+}
+
+static bool is_directory(int dirfd, const char *path)
+{
+	struct stat st;
+
+	return fstatat(dirfd, path, &st, 0) == 0 && S_ISDIR(st.st_mode);
 }
 
 int file_mkdirs_at(int dirfd, const char *path, mode_t mode, struct err *err)
@@ -161,7 +168,8 @@ int file_mkdirs_at(int dirfd, const char *path, mode_t mode, struct err *err)
 		if (part[i] != '/' && part[i] != '\0')
 			continue;
 		part[i] = '\0';
-		if (mkdirat(dirfd, part, mode) < 0 && errno != EEXIST)
+		if (mkdirat(dirfd, part, mode) < 0 &&
+		    (errno != EEXIST || !is_directory(dirfd, part)))
 			return fail(err, "mkdir", part);
 		part[i] = path[i];
 	}
@@ -195,19 +203,24 @@ int file_list_at(int dirfd, const char *path, struct arena *a, struct str **ret,
 			(void)close(fd);
 		return r;
 	}
-	while ((entry = readdir(dir))) {
+	while ((errno = 0, entry = readdir(dir))) {
 		if (strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0)
 			continue;
 		if (n == cap) {
 			size_t grown = cap ? cap * 2 : 16;
 
-			names = arena_realloc(a, names, cap * sizeof(*names), grown * sizeof(*names));
+			names = arena_realloc(a, names, cap * sizeof(*names),
+					      grown * sizeof(*names));
 			if (!names)
 				return err_set(err, ENOMEM, "%s: not enough memory", path);
 			cap = grown;
 		}
 		names[n++] = str_dup(a, str_from(entry->d_name));
 	}
+	if (errno)
+		return fail(err, "read", path);
+	if (a->failed)
+		return err_set(err, ENOMEM, "%s: not enough memory", path);
 	if (n)
 		qsort(names, n, sizeof(*names), by_name);
 	*ret = names;

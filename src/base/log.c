@@ -1,5 +1,6 @@
 #include "log.h"
 
+#include <assert.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -40,65 +41,107 @@ bool log_level_parse(struct str name, enum log_level *ret)
 	return false;
 }
 
+/* What ends a line that is too long: it stays valid in either format. */
+#define CUT_QUOTED "...\""
+#define LINE_TAIL sizeof(CUT_QUOTED) /* and a closing brace instead of the NUL */
+
 struct line {
 	char *p;
-	size_t n, cap;
+	size_t n, cap; /* cap without room for LINE_TAIL */
+	bool full;
 };
 
-static void put(struct line *l, char c)
+/* Adds all of it or nothing; once something did not fit, nothing more is added. */
+static void put(struct line *l, struct str s)
 {
-	if (l->n < l->cap)
-		l->p[l->n++] = c;
+	if (l->full || s.n > l->cap - l->n) {
+		l->full = true;
+		return;
+	}
+	memcpy(l->p + l->n, s.p, s.n);
+	l->n += s.n;
 }
 
 static void put_text(struct line *l, const char *s)
 {
-	while (*s)
-		put(l, *s++);
+	put(l, str_from(s));
 }
 
-/* Quoted and escaped, so that a value from outside can neither end the line nor forge a field. */
+/* The length of the UTF-8 character in front (RFC 3629), or 0 when there is none. */
+static size_t utf8_span(struct str s)
+{
+	static const struct {
+		unsigned char first, last, low, high; /* leading byte; bounds of the second one */
+		size_t len;
+	} forms[] = {
+		{ 0x00, 0x7f, 0x00, 0x00, 1 }, { 0xc2, 0xdf, 0x80, 0xbf, 2 },
+		{ 0xe0, 0xe0, 0xa0, 0xbf, 3 }, { 0xe1, 0xec, 0x80, 0xbf, 3 },
+		{ 0xed, 0xed, 0x80, 0x9f, 3 }, { 0xee, 0xef, 0x80, 0xbf, 3 },
+		{ 0xf0, 0xf0, 0x90, 0xbf, 4 }, { 0xf1, 0xf3, 0x80, 0xbf, 4 },
+		{ 0xf4, 0xf4, 0x80, 0x8f, 4 },
+	};
+	const unsigned char *p = (const unsigned char *)s.p;
+	size_t i = 0;
+
+	while (i < ARRAY_LEN(forms) && (p[0] < forms[i].first || p[0] > forms[i].last))
+		i++;
+	if (i == ARRAY_LEN(forms) || s.n < forms[i].len)
+		return 0;
+	if (forms[i].len > 1 && (p[1] < forms[i].low || p[1] > forms[i].high))
+		return 0;
+	for (size_t k = 2; k < forms[i].len; k++)
+		if ((p[k] & 0xc0) != 0x80)
+			return 0;
+	return forms[i].len;
+}
+
+/* Puts one character and returns how many bytes it took. */
+static size_t put_escaped(struct line *l, struct str s)
+{
+	size_t n = utf8_span(s);
+	unsigned char c =
+		(unsigned char)s.p[n == 2]; /* of U+0080 to U+00BF the second byte tells */
+	char escape[8];
+
+	if (n == 0)
+		put_text(l, "\\ufffd");
+	else if (s.p[0] == '"' || s.p[0] == '\\')
+		put(l, (struct str){ s.p[0] == '"' ? "\\\"" : "\\\\", 2 });
+	else if (s.p[0] == '\n')
+		put_text(l, "\\n");
+	else if ((n == 1 && (c < 0x20 || c == 0x7f)) || (s.p[0] == '\xc2' && c < 0xa0)) {
+		(void)snprintf(escape, sizeof(escape), "\\u%04x", c);
+		put_text(l, escape);
+	} else
+		put(l, (struct str){ s.p, n });
+	return n ? n : 1;
+}
+
+/* The rest of a quoted text, escaped so that a value from outside can neither end the line, nor
+ * forge a field, nor send control characters to a terminal. What does not fit is cut. */
 static void put_quoted(struct line *l, struct str s)
 {
-	static const char hex[] = "0123456789abcdef";
-
-	put(l, '"');
-	for (size_t i = 0; i < s.n; i++) {
-		unsigned char c = (unsigned char)s.p[i];
-
-		if (c == '"' || c == '\\') {
-			put(l, '\\');
-			put(l, (char)c);
-		} else if (c == '\n') {
-			put_text(l, "\\n");
-		} else if (c < 0x20 || c == 0x7f) {
-			put_text(l, "\\u00");
-			put(l, hex[c >> 4]);
-			put(l, hex[c & 15]);
-		} else {
-			put(l, (char)c);
-		}
-	}
-	put(l, '"');
+	while (s.n && !l->full)
+		s = str_skip(s, put_escaped(l, s));
+	put_text(l, "\"");
+	if (!l->full)
+		return;
+	memcpy(l->p + l->n, CUT_QUOTED, strlen(CUT_QUOTED));
+	l->n += strlen(CUT_QUOTED);
 }
 
+/* A field whose beginning does not fit is left out. */
 static void put_field(struct line *l, const struct log_field *f)
 {
 	bool json = chosen_format == LOG_FORMAT_JSON;
-	char number[24];
+	char number[24], head[96];
 
-	put(l, json ? ',' : ' ');
-	if (json)
-		put_quoted(l, str_from(f->key));
-	else
-		put_text(l, f->key);
-	put(l, json ? ':' : '=');
-	if (f->is_number) {
-		(void)snprintf(number, sizeof(number), "%lld", (long long)f->number);
-		put_text(l, number);
-	} else {
+	(void)snprintf(number, sizeof(number), "%lld", (long long)f->number);
+	(void)snprintf(head, sizeof(head), json ? ",\"%s\":%s" : " %s=%s", f->key,
+		       f->is_number ? number : "\"");
+	put_text(l, head);
+	if (!f->is_number && !l->full)
 		put_quoted(l, f->text);
-	}
 }
 
 static void put_time(struct line *l)
@@ -118,19 +161,20 @@ static void put_time(struct line *l)
 size_t log_format_line(char *buf, size_t cap, enum log_level level, const char *msg,
 		       const struct log_field *fields, size_t n)
 {
-	struct line l = { buf, 0, cap };
+	struct line l = { buf, 0, cap - LINE_TAIL, false };
 	bool json = chosen_format == LOG_FORMAT_JSON;
 
+	assert(cap >= LOG_LINE_MIN);
 	put_text(&l, json ? "{\"time\":\"" : "time=");
 	put_time(&l);
 	put_text(&l, json ? "\",\"level\":\"" : " level=");
 	put_text(&l, level_names[level]);
-	put_text(&l, json ? "\",\"msg\":" : " msg=");
+	put_text(&l, json ? "\",\"msg\":\"" : " msg=\"");
 	put_quoted(&l, str_from(msg));
 	for (size_t i = 1; i < n; i++)
 		put_field(&l, &fields[i]);
 	if (json)
-		put(&l, '}');
+		l.p[l.n++] = '}';
 	return l.n;
 }
 

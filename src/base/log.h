@@ -11,7 +11,13 @@
 #include "err.h"
 #include "str.h"
 
-enum log_level { LOG_LEVEL_ERROR, LOG_LEVEL_WARNING, LOG_LEVEL_INFO, LOG_LEVEL_DEBUG, LOG_LEVEL__COUNT };
+enum log_level {
+	LOG_LEVEL_ERROR,
+	LOG_LEVEL_WARNING,
+	LOG_LEVEL_INFO,
+	LOG_LEVEL_DEBUG,
+	LOG_LEVEL__COUNT
+};
 enum log_format { LOG_FORMAT_TEXT, LOG_FORMAT_JSON };
 
 struct log_field {
@@ -41,6 +47,9 @@ bool log_level_parse(struct str name, enum log_level *ret);
 /* fields[0] is an unused sentinel, so that the macros work without any field. */
 void log_write(enum log_level level, const char *msg, const struct log_field *fields, size_t n);
 
-/* The line log_write would print, without the journal prefix and the newline. Cut at `cap`. */
+#define LOG_LINE_MIN 128
+
+/* The line log_write would print, without the journal prefix and the newline. `cap` is at least
+ * LOG_LINE_MIN; a line that does not fit loses its last fields, but stays whole JSON. */
 size_t log_format_line(char *buf, size_t cap, enum log_level level, const char *msg,
 		       const struct log_field *fields, size_t n);

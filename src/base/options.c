@@ -25,7 +25,7 @@ void option_env_name(const struct option_desc *d, char ret[OPTION_ENV_MAX])
 static const struct option_desc *find_long(const struct option_desc *table, struct str name)
 {
 	for (const struct option_desc *d = table; !option_is_end(d); d++)
-		if (d->name && str_eq(str_from(d->name), name))
+		if (d->kind != OPT_GROUP && str_eq(str_from(d->name), name))
 			return d;
 	return NULL;
 }
@@ -168,16 +168,18 @@ static int parse_long(struct options *o, struct cursor *c, struct err *err)
 				   str_from(arg + 2);
 	const struct option_desc *d = find_long(o->table, name);
 	const char *value = equals ? equals + 1 : "true";
+	char shown[OPTION_ENV_MAX];
 	int r;
 
+	(void)snprintf(shown, sizeof(shown), "--" PRI_STR, FMT_STR(name));
 	if (!d)
-		return err_set(err, EINVAL, "unknown option --" PRI_STR, FMT_STR(name));
+		return err_set(err, EINVAL, "unknown option %s", shown);
 	if (!equals && d->kind != OPT_FLAG) {
-		r = take_value(c, arg, &value, err);
+		r = take_value(c, shown, &value, err);
 		if (r < 0)
 			return r;
 	}
-	return store(o, d, value, arg, err);
+	return store(o, d, value, shown, err);
 }
 
 static int parse_letters(struct options *o, struct cursor *c, struct err *err)

@@ -16,7 +16,10 @@ struct str {
 };
 
 #define STR(lit) ((struct str){ "" lit, sizeof(lit) - 1 })
-#define STR_INIT(lit) { "" lit, sizeof(lit) - 1 } /* the same, for static tables */
+#define STR_INIT(lit) /* the same, for static tables */                                            \
+	{                                                                                          \
+		"" lit, sizeof(lit) - 1                                                            \
+	}
 #define PRI_STR "%.*s"
 #define FMT_STR(s) (int)(s).n, (s).p
 
@@ -26,7 +29,7 @@ int str_cmp(struct str a, struct str b); /* bytewise, shorter first: the order o
 bool str_starts(struct str s, struct str prefix);
 bool str_ends(struct str s, struct str suffix);
 bool str_has(struct str s, struct str part);
-struct str str_skip(struct str s, size_t n); /* without the first n bytes; n may exceed the length */
+struct str str_skip(struct str s, size_t n); /* without the first n bytes, or all there are */
 struct str str_trim(struct str s);	     /* without ASCII white space at both ends */
 
 /* Cuts *rest at the first `sep`: returns what stands before it and leaves what stands after.
@@ -60,6 +63,7 @@ void strbuf_add(struct strbuf *b, struct str s);
 void strbuf_addc(struct strbuf *b, char c);
 void strbuf_add_u64(struct strbuf *b, uint64_t n); /* in decimal */
 void strbuf_printf(struct strbuf *b, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
-void strbuf_vprintf(struct strbuf *b, const char *fmt, va_list ap);
+void strbuf_vprintf(struct strbuf *b, const char *fmt, va_list ap)
+	__attribute__((format(printf, 2, 0)));
 char *strbuf_reserve(struct strbuf *b, size_t n); /* room for n more bytes; NULL when failed */
 struct str strbuf_str(const struct strbuf *b);

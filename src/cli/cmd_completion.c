@@ -100,18 +100,19 @@ static struct str bash_script(struct arena *a)
 	struct strbuf b;
 
 	strbuf_init(&b, a);
-	strbuf_add(&b, STR("# bash completion for pinfold\n"
-			   "_pinfold_reply() {\n"
-			   "  mapfile -t COMPREPLY < <(compgen -W \"$words\" -- \"$cur\")\n"
-			   "  case $cur in -*) return ;; esac\n"
-			   "  [ -n \"$only\" ] || mapfile -t -O ${#COMPREPLY[@]} COMPREPLY "
-			   "< <(compgen -f -- \"$cur\")\n"
-			   "}\n"
-			   "_pinfold() {\n"
-			   "  local cur=${COMP_WORDS[COMP_CWORD]} prev=${COMP_WORDS[COMP_CWORD-1]}\n"
-			   "  local cmd=${COMP_WORDS[1]} words='' only=''\n"
-			   "  if [ \"$COMP_CWORD\" -eq 1 ]; then\n"
-			   "    only=1 words='"));
+	strbuf_add(&b,
+		   STR("# bash completion for pinfold\n"
+		       "_pinfold_reply() {\n"
+		       "  mapfile -t COMPREPLY < <(compgen -W \"$words\" -- \"$cur\")\n"
+		       "  case $cur in -*) return ;; esac\n"
+		       "  [ -n \"$only\" ] || mapfile -t -O ${#COMPREPLY[@]} COMPREPLY "
+		       "< <(compgen -f -- \"$cur\")\n"
+		       "}\n"
+		       "_pinfold() {\n"
+		       "  local cur=${COMP_WORDS[COMP_CWORD]} prev=${COMP_WORDS[COMP_CWORD-1]}\n"
+		       "  local cmd=${COMP_WORDS[1]} words='' only=''\n"
+		       "  if [ \"$COMP_CWORD\" -eq 1 ]; then\n"
+		       "    only=1 words='"));
 	add_first_words(&b);
 	strbuf_add(&b, STR("'\n    _pinfold_reply\n    return\n  fi\n  case $cmd in\n"));
 	add_bash_families(&b);
@@ -141,17 +142,18 @@ static struct str zsh_script(struct arena *a)
 
 	/* zsh runs bash completions; one script is one thing to keep right. */
 	strbuf_init(&b, a);
-	strbuf_add(&b, STR("#compdef pinfold\n"
-			   "autoload -U +X bashcompinit && bashcompinit\n"
-			   "(( $+functions[mapfile] )) || mapfile() {\n"
-			   "  local -i from=0\n"
-			   "  local line name\n"
-			   "  while [[ $1 == -* ]]; do [[ $1 == -O ]] && { from=$2; shift; }; shift; "
-			   "done\n"
-			   "  name=$1\n"
-			   "  (( from )) || eval \"$name=()\"\n"
-			   "  while IFS= read -r line; do eval \"$name+=(\\\"\\$line\\\")\"; done\n"
-			   "}\n"));
+	strbuf_add(&b,
+		   STR("#compdef pinfold\n"
+		       "autoload -U +X bashcompinit && bashcompinit\n"
+		       "(( $+functions[mapfile] )) || mapfile() {\n"
+		       "  local -i from=0\n"
+		       "  local line name\n"
+		       "  while [[ $1 == -* ]]; do [[ $1 == -O ]] && { from=$2; shift; }; shift; "
+		       "done\n"
+		       "  name=$1\n"
+		       "  (( from )) || eval \"$name=()\"\n"
+		       "  while IFS= read -r line; do eval \"$name+=(\\\"\\$line\\\")\"; done\n"
+		       "}\n"));
 	strbuf_add(&b, bash_script(a));
 	return strbuf_str(&b);
 }
@@ -179,7 +181,8 @@ static void add_fish_command(struct strbuf *b, const struct command *c)
 			      (int)(space - c->name), c->name, (int)(space - c->name), c->name,
 			      space + 1);
 	else
-		strbuf_printf(b, "complete -c pinfold -n '__fish_use_subcommand' -f -a %s", c->name);
+		strbuf_printf(b, "complete -c pinfold -n '__fish_use_subcommand' -f -a %s",
+			      c->name);
 	strbuf_add(b, STR(" -d '"));
 	add_shell_text(b, c->summary);
 	strbuf_add(b, STR("'\n"));

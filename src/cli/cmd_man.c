@@ -23,7 +23,8 @@ struct man_options {
 static const struct option_desc options[] = {
 	{ OPT_STR, 0, "prose", "FILE", "mdoc sections to put between the options and the examples",
 	  NULL, offsetof(struct man_options, prose) },
-	{ OPT_STR, 0, "date", "DATE", "date of the page", NULL, offsetof(struct man_options, date) },
+	{ OPT_STR, 0, "date", "DATE", "date of the page", NULL,
+	  offsetof(struct man_options, date) },
 	{ 0 },
 };
 
@@ -64,7 +65,8 @@ static void add_head(struct strbuf *b, const struct command *c, const char *date
 			strbuf_addc(b, '-');
 		strbuf_addc(b, *p == ' ' ? '-' : *p);
 	}
-	strbuf_printf(b, "\n.Nd %s\n", c ? c->summary : "workload partitioning for every Kubernetes");
+	strbuf_printf(b, "\n.Nd %s\n",
+		      c ? c->summary : "workload partitioning for every Kubernetes");
 }
 
 static void add_options(struct strbuf *b, const struct command *c)
@@ -113,11 +115,13 @@ static void add_examples(struct strbuf *b, const struct command *c)
 		return;
 	strbuf_add(b, STR(".Sh EXAMPLES\n"));
 	for (const struct command_example *e = c->examples; e->line; e++) {
+		if (e != c->examples)
+			strbuf_add(b, STR(".Pp\n"));
 		strbuf_addc(b, (char)toupper((unsigned char)e->what[0]));
 		add_text(b, e->what + 1);
 		strbuf_add(b, STR(":\n.Bd -literal -offset indent\n"));
 		add_text(b, e->line);
-		strbuf_add(b, STR("\n.Ed\n.Pp\n"));
+		strbuf_add(b, STR("\n.Ed\n"));
 	}
 }
 

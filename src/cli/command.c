@@ -95,7 +95,7 @@ static int dispatch(int argc, char **argv, struct arena *a, struct err *err)
 		c = command_find(argc - 1, argv + 1, &words);
 		if (!c && argc > 2 && !command_is_family(argv[2]))
 			return unknown_command(argv[2], err);
-		return output_text(c	      ? help_command(c, a) :
+		return output_text(c	    ? help_command(c, a) :
 				   argc > 2 ? help_family(argv[2], a) :
 					      help_overview(a),
 				   err);

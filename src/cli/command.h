@@ -14,9 +14,9 @@ struct err;
 
 /* Exit status (DESIGN section 7). */
 enum {
-	EXIT_YES = 0,	 /* done, or the answer is yes */
+	EXIT_YES = 0,	  /* done, or the answer is yes */
 	EXIT_FINDING = 1, /* a negative finding: drift, violations, a rejected pod */
-	EXIT_BAD = 2,	 /* bad usage or bad input */
+	EXIT_BAD = 2,	  /* bad usage or bad input */
 };
 
 struct invocation {
@@ -44,7 +44,7 @@ struct command {
 	const char *about;    /* a paragraph or two for --help and the man page */
 	const struct option_desc *options;
 	size_t options_size;
-	const void *defaults; /* NULL: all zero */
+	const void *defaults;			/* NULL: all zero */
 	const struct command_example *examples; /* ends with { 0 } */
 	bool hidden;
 	command_fn run;

@@ -8,6 +8,7 @@
 
 #include "base/arena.h"
 #include "base/err.h"
+#include "base/quote.h"
 
 struct doc_limits doc_limits_fill(const struct doc_limits *limits)
 {
@@ -17,6 +18,9 @@ struct doc_limits doc_limits_fill(const struct doc_limits *limits)
 	l.depth = l.depth ? l.depth : DOC_MAX_DEPTH;
 	l.nodes = l.nodes ? l.nodes : DOC_MAX_NODES;
 	l.alias_nodes = l.alias_nodes ? l.alias_nodes : DOC_MAX_ALIAS_NODES;
+	l.documents = l.documents ? l.documents : DOC_MAX_DOCUMENTS;
+	if (l.depth > DOC_MAX_DEPTH)
+		l.depth = DOC_MAX_DEPTH; /* our own stack is as deep */
 	return l;
 }
 
@@ -41,63 +45,80 @@ static yyjson_alc arena_alc(struct arena *a)
 	return (yyjson_alc){ alc_malloc, alc_realloc, alc_free, a };
 }
 
-static struct doc_pos position_at(struct str text, size_t offset)
+struct doc_pos doc_position_at(struct str text, size_t offset)
 {
 	struct doc_pos pos = { 1, 1 };
 
 	for (size_t i = 0; i < offset && i < text.n; i++) {
-		pos.column++;
 		if (text.p[i] == '\n') {
 			pos.line++;
-			pos.column = 1;
+			pos.column = 0;
 		}
+		pos.column += ((unsigned char)text.p[i] & 0xc0) != 0x80; /* UTF-8: characters */
 	}
 	return pos;
 }
 
-static int err_at(struct err *err, struct str file, struct doc_pos pos, const char *msg)
+int doc_err_at(struct err *err, int code, struct str file, struct doc_pos pos, const char *fmt, ...)
 {
-	if (!file.n)
-		return err_set(err, EINVAL, "%u:%u: %s", pos.line, pos.column, msg);
-	return err_set(err, EINVAL, PRI_STR ":%u:%u: %s", FMT_STR(file), pos.line, pos.column, msg);
+	char msg[sizeof(err->msg)];
+	va_list ap;
+
+	va_start(ap, fmt);
+	(void)vsnprintf(msg, sizeof(msg), fmt, ap);
+	va_end(ap);
+	if (pos.line && file.n)
+		return err_set(err, code, PRI_STR ":%u:%u: %s", FMT_STR(file), pos.line, pos.column,
+			       msg);
+	if (pos.line)
+		return err_set(err, code, "%u:%u: %s", pos.line, pos.column, msg);
+	if (file.n)
+		return err_set(err, code, PRI_STR ": %s", FMT_STR(file), msg);
+	return err_set(err, code, "%s", msg);
+}
+
+static int no_memory(struct err *err, struct str file)
+{
+	return doc_err_at(err, ENOMEM, file, (struct doc_pos){ 0 }, "not enough memory");
 }
 
 /* yyjson reads without recursion, so depth costs it nothing; those who walk the result afterwards
- * may recurse, and this is what lets them. Values lie in one array, parents before children. */
-static bool depth_is_within(yyjson_val *root, size_t n_values, size_t limit)
+ * may recurse, and this is what lets them. Values lie in one array, parents before children.
+ * Returns the first value that is too deep. */
+static yyjson_val *find_too_deep(const struct doc *doc, size_t limit)
 {
 	const yyjson_val *ends[DOC_MAX_DEPTH];
 	size_t depth = 0;
 
-	if (limit > DOC_MAX_DEPTH)
-		limit = DOC_MAX_DEPTH;
-	for (yyjson_val *v = root; v < root + n_values; v++) {
+	for (yyjson_val *v = doc->root; v < doc->root + doc->n_values; v++) {
 		while (depth && v >= ends[depth - 1])
 			depth--;
 		if (!yyjson_is_ctn(v))
 			continue;
 		if (depth == limit)
-			return false;
+			return v;
 		ends[depth++] = unsafe_yyjson_get_next(v);
 	}
-	return true;
+	return NULL;
 }
 
 int doc_parse(struct str text, struct str file, const struct doc_limits *limits, struct arena *a,
 	      struct doc *ret, struct err *err)
 {
 	struct doc_limits l = doc_limits_fill(limits);
+	struct doc doc = { .file = file, .text = text };
 	yyjson_alc alc = arena_alc(a);
 	yyjson_read_err why;
 	yyjson_doc *json;
+	yyjson_val *deep;
 	char *copy;
 
 	if (text.n > l.size_bytes)
-		return err_set(err, EFBIG, PRI_STR ": larger than %zu bytes", FMT_STR(file),
-			       l.size_bytes);
+		return doc_err_at(err, EFBIG, file, (struct doc_pos){ 0 }, "larger than %zu bytes",
+				  l.size_bytes);
 	copy = arena_alloc(a, text.n + YYJSON_PADDING_SIZE, 16);
 	if (!copy)
-		return err_set(err, ENOMEM, PRI_STR ": not enough memory", FMT_STR(file));
+		return no_memory(err, file);
 	if (text.n)
 		memcpy(copy, text.p, text.n);
 	memset(copy + text.n, 0, YYJSON_PADDING_SIZE);
@@ -106,19 +127,16 @@ int doc_parse(struct str text, struct str file, const struct doc_limits *limits,
 					(l.first_only ? YYJSON_READ_STOP_WHEN_DONE : 0),
 				&alc, &why);
 	if (!json && why.code == YYJSON_READ_ERROR_MEMORY_ALLOCATION)
-		return err_set(err, ENOMEM, PRI_STR ": not enough memory", FMT_STR(file));
+		return no_memory(err, file);
 	if (!json)
-		return err_at(err, file, position_at(text, why.pos), why.msg);
-	if (!depth_is_within(yyjson_doc_get_root(json), yyjson_doc_get_val_count(json), l.depth))
-		return err_set(err, EINVAL, PRI_STR ": nested deeper than %zu levels",
-			       FMT_STR(file), l.depth);
-	*ret = (struct doc){
-		.root = yyjson_doc_get_root(json),
-		.file = file,
-		.text = text,
-		.strings = copy,
-		.n_values = yyjson_doc_get_val_count(json),
-	};
+		return doc_err_at(err, EINVAL, file, doc_position_at(text, why.pos), "%s", why.msg);
+	doc.root = yyjson_doc_get_root(json);
+	doc.strings = copy;
+	doc.n_values = yyjson_doc_get_val_count(json);
+	deep = find_too_deep(&doc, l.depth);
+	if (deep)
+		return doc_err(err, &doc, deep, "nested deeper than %zu levels", l.depth);
+	*ret = doc;
 	return 0;
 }
 
@@ -138,15 +156,15 @@ static int check_keys_of(const struct doc *doc, yyjson_val *object, struct arena
 	yyjson_val *key, *value;
 
 	if (!keys)
-		return err_set(err, ENOMEM, PRI_STR ": not enough memory", FMT_STR(doc->file));
+		return no_memory(err, doc->file);
 	DOC_EACH_PAIR (object, key, value)
 		keys[i++] = key;
 	(void)value;
 	qsort(keys, n, sizeof(yyjson_val *), by_key);
 	for (i = 1; i < n; i++)
 		if (str_eq(doc_str(keys[i - 1]), doc_str(keys[i])))
-			return doc_err(err, doc, keys[i], "key \"" PRI_STR "\" is given twice",
-				       FMT_STR(doc_str(keys[i])));
+			return doc_err(err, doc, keys[i], "key %s is given twice",
+				       quote(doc_str(keys[i])).text);
 	return 0;
 }
 
@@ -164,37 +182,47 @@ int doc_check_keys(const struct doc *doc, struct arena *a, struct err *err)
 	return 0;
 }
 
-/* Objects, arrays, booleans and nulls leave no trace in the text; the key in front of them does. */
-static struct doc_pos json_position(const struct doc *doc, yyjson_val *v)
+/* The offset of a string or number in the text. All else leaves no trace there. */
+static bool find_offset(const struct doc *doc, yyjson_val *v, size_t *ret)
 {
-	for (; v >= doc->root; v--) {
-		struct str text = doc_text(v);
+	const char *p = yyjson_is_str(v) ? yyjson_get_str(v) : yyjson_get_raw(v);
+	uintptr_t begin = (uintptr_t)doc->strings;
 
-		if (text.n && text.p >= doc->strings && text.p < doc->strings + doc->text.n)
-			return position_at(doc->text, (size_t)(text.p - doc->strings));
-	}
+	if ((uintptr_t)p < begin || (uintptr_t)p > begin + doc->text.n)
+		return false;
+	*ret = (uintptr_t)p - begin - yyjson_is_str(v); /* from the opening quote */
+	return true;
+}
+
+static struct doc_pos json_position(const struct doc *doc, size_t index)
+{
+	size_t offset;
+
+	do {
+		if (find_offset(doc, doc->root + index, &offset))
+			return doc_position_at(doc->text, offset);
+	} while (index--);
 	return (struct doc_pos){ 1, 1 };
 }
 
 struct doc_pos doc_position(const struct doc *doc, yyjson_val *v)
 {
-	size_t index = v ? (size_t)(v - doc->root) : 0;
+	size_t index = ((uintptr_t)v - (uintptr_t)doc->root) / sizeof(*v);
 
 	if (!v || v < doc->root || index >= doc->n_values)
 		return (struct doc_pos){ 0, 0 };
-	return doc->marks ? doc->marks[index] : json_position(doc, v);
+	return doc->marks ? doc->marks[index] : json_position(doc, index);
 }
 
 int doc_err(struct err *err, const struct doc *doc, yyjson_val *v, const char *fmt, ...)
 {
 	char msg[sizeof(err->msg)];
-	struct doc_pos pos = doc_position(doc, v);
 	va_list ap;
 
 	va_start(ap, fmt);
 	(void)vsnprintf(msg, sizeof(msg), fmt, ap);
 	va_end(ap);
-	return err_at(err, doc->file, pos, msg);
+	return doc_err_at(err, EINVAL, doc->file, doc_position(doc, v), "%s", msg);
 }
 
 yyjson_val *doc_get(yyjson_val *object, struct str key)
@@ -236,9 +264,9 @@ bool doc_int(yyjson_val *v, int64_t *ret)
 		*ret = yyjson_get_sint(v); /* a number that was built, not read */
 		return true;
 	}
-	if (!str_to_u64(str_skip(text, negative), INT64_MAX, &magnitude))
+	if (!str_to_u64(str_skip(text, negative), (uint64_t)INT64_MAX + negative, &magnitude))
 		return false;
-	*ret = negative ? -(int64_t)magnitude : (int64_t)magnitude;
+	*ret = (int64_t)(negative ? -magnitude : magnitude);
 	return true;
 }
 
@@ -337,7 +365,9 @@ static int written(char *text, size_t n, const yyjson_write_err *why, struct str
 		   struct err *err)
 {
 	if (!text)
-		return err_set(err, EINVAL, "cannot write JSON: %s", why->msg);
+		return err_set(err,
+			       why->code == YYJSON_WRITE_ERROR_MEMORY_ALLOCATION ? ENOMEM : EINVAL,
+			       "cannot write JSON: %s", why->msg);
 	*ret = (struct str){ text, n };
 	return 0;
 }

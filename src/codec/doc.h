@@ -22,6 +22,7 @@ struct doc_limits {
 	size_t depth;
 	size_t nodes;	    /* YAML only; JSON is bounded by its size */
 	size_t alias_nodes; /* nodes that YAML aliases and merge keys may add */
+	size_t documents;   /* in one YAML stream */
 	bool first_only;    /* JSON only: what follows the first value is not looked at */
 };
 
@@ -29,6 +30,7 @@ struct doc_limits {
 #define DOC_MAX_DEPTH 100
 #define DOC_MAX_NODES 200000
 #define DOC_MAX_ALIAS_NODES 10000
+#define DOC_MAX_DOCUMENTS 5000
 
 struct doc_limits doc_limits_fill(const struct doc_limits *limits); /* NULL gives the defaults */
 
@@ -57,10 +59,17 @@ int doc_parse(struct str text, struct str file, const struct doc_limits *limits,
 /* Refuses an object that has the same key twice: readers disagree on which one counts. */
 int doc_check_keys(const struct doc *doc, struct arena *a, struct err *err);
 
-/* Where a value stands: exact for YAML; for JSON the nearest string or number. */
+/* Where a value stands: exact for YAML; for JSON the string or number nearest before it. Columns
+ * count characters. */
 struct doc_pos doc_position(const struct doc *doc, yyjson_val *v);
 
-/* err_set with "file:line:column: " of a value in front. */
+struct doc_pos doc_position_at(struct str text, size_t offset);
+
+/* err_set with "file:line:column: " in front, as far as it is known. */
+int doc_err_at(struct err *err, int code, struct str file, struct doc_pos pos, const char *fmt, ...)
+	__attribute__((format(printf, 5, 6), cold));
+
+/* The same for a value, with -EINVAL. */
 int doc_err(struct err *err, const struct doc *doc, yyjson_val *v, const char *fmt, ...)
 	__attribute__((format(printf, 4, 5), cold));
 
@@ -72,7 +81,7 @@ struct str doc_text(yyjson_val *v); /* text of a string or a number, "" otherwis
 bool doc_is_number(yyjson_val *v);
 bool doc_int(yyjson_val *v, int64_t *ret); /* whole numbers only */
 bool doc_bool(yyjson_val *v, bool otherwise);
-const char *doc_type(yyjson_val *v); /* "string", "object"...: for messages */
+const char *doc_type(yyjson_val *v); /* "a string", "an object"...: for messages */
 
 #define DOC_EACH_ITEM(array, item)                                                                 \
 	for (yyjson_arr_iter item##_iter = yyjson_arr_iter_with(array);                            \

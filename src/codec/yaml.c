@@ -18,6 +18,8 @@ struct node {
 	bool open; /* still being read: an alias to it would be a loop */
 };
 
+#define COMPARISONS_MAX 1000000
+
 struct anchor {
 	struct str name;
 	struct node *node;
@@ -28,9 +30,10 @@ struct reader {
 	yaml_parser_t parser;
 	yaml_event_t event;
 	struct arena *a;
-	struct str file;
+	struct str file, text;
 	struct doc_limits limits;
-	size_t depth, nodes, alias_nodes;
+	size_t depth, nodes, alias_nodes, compared;
+	size_t nodes_before; /* the present document */
 	struct anchor *anchors;
 	struct err *err;
 };
@@ -42,8 +45,12 @@ static struct doc_pos pos_of(yaml_mark_t mark)
 
 static int fail(struct reader *r, struct doc_pos pos, const char *what)
 {
-	return err_set(r->err, EINVAL, PRI_STR ":%u:%u: %s", FMT_STR(r->file), pos.line, pos.column,
-		       what);
+	return doc_err_at(r->err, EINVAL, r->file, pos, "%s", what);
+}
+
+static int no_memory(struct reader *r)
+{
+	return doc_err_at(r->err, ENOMEM, r->file, (struct doc_pos){ 0 }, "not enough memory");
 }
 
 static int fail_here(struct reader *r, const char *what)
@@ -58,10 +65,10 @@ static int next_event(struct reader *r)
 	if (yaml_parser_parse(&r->parser, &r->event))
 		return 0;
 	if (r->parser.error == YAML_MEMORY_ERROR)
-		return err_set(r->err, ENOMEM, PRI_STR ": not enough memory", FMT_STR(r->file));
+		return no_memory(r);
 	if (r->parser.error == YAML_READER_ERROR)
-		return err_set(r->err, EINVAL, PRI_STR ": byte %zu: %s", FMT_STR(r->file),
-			       r->parser.problem_offset, r->parser.problem);
+		return fail(r, doc_position_at(r->text, r->parser.problem_offset),
+			    r->parser.problem);
 	return fail(r, pos_of(r->parser.problem_mark), r->parser.problem);
 }
 
@@ -73,7 +80,7 @@ static int new_node(struct reader *r, struct doc_pos pos, struct node **ret)
 		return fail(r, pos, "too many values");
 	n = arena_new(r->a, struct node);
 	if (!n)
-		return err_set(r->err, ENOMEM, PRI_STR ": not enough memory", FMT_STR(r->file));
+		return no_memory(r);
 	n->pos = pos;
 	*ret = n;
 	return 0;
@@ -87,7 +94,7 @@ static int remember_anchor(struct reader *r, const yaml_char_t *name, struct nod
 		return 0;
 	anchor = arena_new(r->a, struct anchor);
 	if (!anchor)
-		return err_set(r->err, ENOMEM, PRI_STR ": not enough memory", FMT_STR(r->file));
+		return no_memory(r);
 	*anchor = (struct anchor){ str_dup(r->a, str_from((const char *)name)), node, r->anchors };
 	r->anchors = anchor;
 	return 0;
@@ -98,12 +105,69 @@ static struct node *node_of(yyjson_mut_val *v)
 	return container_of(v, struct node, v);
 }
 
-/* Copies a value that an alias or a merge key repeats. Recursion is bounded by the depth that
- * reading the original was bounded by; the number of copies by the alias budget. */
+static int copy_node(struct reader *r, struct node *from, struct node **ret);
+
+static int copy_items(struct reader *r, struct node *from, struct node *to)
+{
+	yyjson_mut_arr_iter it = yyjson_mut_arr_iter_with(&from->v);
+	yyjson_mut_val *item;
+	struct node *copy;
+	int x;
+
+	yyjson_mut_set_arr(&to->v);
+	while ((item = yyjson_mut_arr_iter_next(&it))) {
+		x = copy_node(r, node_of(item), &copy);
+		if (x < 0)
+			return x;
+		yyjson_mut_arr_append(&to->v, &copy->v);
+	}
+	return 0;
+}
+
+static int copy_pair(struct reader *r, yyjson_mut_val *key, struct node *to)
+{
+	struct node *key_copy, *copy;
+	int x;
+
+	x = copy_node(r, node_of(key), &key_copy);
+	if (x < 0)
+		return x;
+	x = copy_node(r, node_of(yyjson_mut_obj_iter_get_val(key)), &copy);
+	if (x < 0)
+		return x;
+	yyjson_mut_obj_add(&to->v, &key_copy->v, &copy->v);
+	return 0;
+}
+
+static int copy_pairs(struct reader *r, struct node *from, struct node *to)
+{
+	yyjson_mut_obj_iter it = yyjson_mut_obj_iter_with(&from->v);
+	yyjson_mut_val *key;
+	int x;
+
+	yyjson_mut_set_obj(&to->v);
+	while ((key = yyjson_mut_obj_iter_next(&it))) {
+		x = copy_pair(r, key, to);
+		if (x < 0)
+			return x;
+	}
+	return 0;
+}
+
+static int enter(struct reader *r)
+{
+	if (r->depth >= r->limits.depth)
+		return doc_err_at(r->err, EINVAL, r->file, pos_of(r->event.start_mark),
+				  "nested deeper than %zu levels", r->limits.depth);
+	r->depth++;
+	return 0;
+}
+
+/* Copies a value that an alias or a merge key repeats. What was shallow where it stood may be too
+ * deep where it is repeated. */
 static int copy_node(struct reader *r, struct node *from, struct node **ret)
 {
-	yyjson_mut_val *child, *key;
-	struct node *n, *copy, *key_copy;
+	struct node *n;
 	int x;
 
 	if (r->alias_nodes++ >= r->limits.alias_nodes)
@@ -111,35 +175,26 @@ static int copy_node(struct reader *r, struct node *from, struct node **ret)
 	x = new_node(r, from->pos, &n);
 	if (x < 0)
 		return x;
+	*ret = n;
 	if (!yyjson_mut_is_ctn(&from->v)) {
 		n->v = from->v;
 		n->v.next = NULL;
+		return 0;
 	}
-	if (yyjson_mut_is_arr(&from->v)) {
-		yyjson_mut_arr_iter it = yyjson_mut_arr_iter_with(&from->v);
+	x = enter(r);
+	if (x < 0)
+		return x;
+	x = yyjson_mut_is_arr(&from->v) ? copy_items(r, from, n) : copy_pairs(r, from, n);
+	r->depth--;
+	return x;
+}
 
-		yyjson_mut_set_arr(&n->v);
-		while ((child = yyjson_mut_arr_iter_next(&it))) {
-			x = copy_node(r, node_of(child), &copy);
-			if (x < 0)
-				return x;
-			yyjson_mut_arr_append(&n->v, &copy->v);
-		}
-	} else if (yyjson_mut_is_obj(&from->v)) {
-		yyjson_mut_obj_iter it = yyjson_mut_obj_iter_with(&from->v);
-
-		yyjson_mut_set_obj(&n->v);
-		while ((key = yyjson_mut_obj_iter_next(&it))) {
-			x = copy_node(r, node_of(key), &key_copy);
-			if (x == 0)
-				x = copy_node(r, node_of(yyjson_mut_obj_iter_get_val(key)), &copy);
-			if (x < 0)
-				return x;
-			yyjson_mut_obj_add(&n->v, &key_copy->v, &copy->v);
-		}
-	}
-	*ret = n;
-	return 0;
+/* Anchors and merged keys are looked up one by one, which is the fastest way for the few that real
+ * files have; a file that makes this expensive is none. */
+static int spend(struct reader *r, size_t comparisons)
+{
+	r->compared += comparisons;
+	return r->compared > COMPARISONS_MAX ? fail_here(r, "too many anchors or merged keys") : 0;
 }
 
 static int read_alias(struct reader *r, struct node **ret)
@@ -147,8 +202,9 @@ static int read_alias(struct reader *r, struct node **ret)
 	struct str name = str_from((const char *)r->event.data.alias.anchor);
 	struct anchor *anchor = r->anchors;
 
-	while (anchor && !str_eq(anchor->name, name))
-		anchor = anchor->older;
+	for (; anchor && !str_eq(anchor->name, name); anchor = anchor->older)
+		if (spend(r, 1) < 0)
+			return -EINVAL;
 	if (!anchor)
 		return fail_here(r, "alias to an unknown anchor");
 	if (anchor->node->open)
@@ -193,8 +249,9 @@ static int read_scalar(struct reader *r, bool as_key, struct node **ret)
 	int x;
 
 	x = resolve(r, &s);
-	if (x == 0)
-		x = new_node(r, pos_of(r->event.start_mark), &n);
+	if (x < 0)
+		return x;
+	x = new_node(r, pos_of(r->event.start_mark), &n);
 	if (x < 0)
 		return x;
 	if (as_key && s.kind == YAML_NULL)
@@ -236,7 +293,7 @@ static int read_sequence(struct reader *r, struct node *n)
 
 static bool is_merge_key(const yaml_event_t *e)
 {
-	return e->type == YAML_SCALAR_EVENT && e->data.scalar.style == YAML_PLAIN_SCALAR_STYLE &&
+	return e->type == YAML_SCALAR_EVENT && e->data.scalar.plain_implicit &&
 	       strcmp((const char *)e->data.scalar.value, "<<") == 0;
 }
 
@@ -245,20 +302,19 @@ static int merge_one(struct reader *r, struct node *into, yyjson_mut_val *from)
 {
 	yyjson_mut_obj_iter it = yyjson_mut_obj_iter_with(from);
 	yyjson_mut_val *key;
-	struct node *key_copy, *copy;
 	int x;
 
 	if (!yyjson_mut_is_obj(from))
-		return fail_here(r, "only a mapping can be merged");
+		return fail(r, node_of(from)->pos, "only a mapping can be merged");
 	while ((key = yyjson_mut_obj_iter_next(&it))) {
-		if (yyjson_mut_obj_getn(&into->v, yyjson_mut_get_str(key), yyjson_mut_get_len(key)))
-			continue;
-		x = copy_node(r, node_of(key), &key_copy);
-		if (x == 0)
-			x = copy_node(r, node_of(yyjson_mut_obj_iter_get_val(key)), &copy);
+		x = spend(r, yyjson_mut_obj_size(&into->v));
 		if (x < 0)
 			return x;
-		yyjson_mut_obj_add(&into->v, &key_copy->v, &copy->v);
+		if (yyjson_mut_obj_getn(&into->v, yyjson_mut_get_str(key), yyjson_mut_get_len(key)))
+			continue;
+		x = copy_pair(r, key, into);
+		if (x < 0)
+			return x;
 	}
 	return 0;
 }
@@ -282,13 +338,16 @@ static int merge(struct reader *r, struct node *into, yyjson_mut_val *from)
 
 static int read_key(struct reader *r, struct node **ret)
 {
+	int x;
+
 	if (r->event.type == YAML_SCALAR_EVENT)
 		return read_scalar(r, true, ret);
 	if (r->event.type != YAML_ALIAS_EVENT)
-		return fail_here(r, "a key must be a plain value");
-	if (read_alias(r, ret) < 0)
-		return -EINVAL;
-	return yyjson_mut_is_str(&(*ret)->v) ? 0 : fail_here(r, "a key must be a plain value");
+		return fail_here(r, "a key must be a string");
+	x = read_alias(r, ret);
+	if (x < 0)
+		return x;
+	return yyjson_mut_is_str(&(*ret)->v) ? 0 : fail_here(r, "a key must be a string");
 }
 
 static int read_mapping(struct reader *r, struct node *n)
@@ -340,14 +399,14 @@ static int read_collection(struct reader *r, struct node **ret)
 
 	if (!is_core_tag(tag, sequence ? YAML_SEQ_TAG : YAML_MAP_TAG))
 		return fail_here(r, "unknown tag");
-	if (r->depth >= r->limits.depth)
-		return fail_here(r, "nested too deeply");
+	x = enter(r);
+	if (x < 0)
+		return x;
 	x = new_node(r, pos_of(r->event.start_mark), &n);
 	if (x == 0)
 		x = remember_anchor(r, anchor, n);
 	if (x < 0)
 		return x;
-	r->depth++;
 	n->open = true;
 	x = sequence ? read_sequence(r, n) : read_mapping(r, n);
 	n->open = false;
@@ -394,25 +453,27 @@ static void collect_marks(yyjson_mut_val *v, struct doc_pos *marks, size_t *n)
 
 static int finish_document(struct reader *r, struct node *root, struct doc *ret)
 {
-	struct doc_pos *marks = arena_array(r->a, struct doc_pos, r->nodes);
+	struct doc_pos *marks = arena_array(r->a, struct doc_pos, r->nodes - r->nodes_before);
 	struct doc doc = { .root = doc_freeze(&root->v, r->a), .file = r->file, .marks = marks };
 
 	if (!marks || !doc.root)
-		return err_set(r->err, ENOMEM, PRI_STR ": not enough memory", FMT_STR(r->file));
+		return no_memory(r);
 	collect_marks(&root->v, marks, &doc.n_values);
 	*ret = doc;
 	return doc_check_keys(&doc, r->a, r->err);
 }
 
+/* The list doubles whenever its length is a power of two. */
 static int list_add(struct reader *r, struct doc_list *list, const struct doc *doc)
 {
-	struct doc *items = arena_realloc(r->a, list->items, list->n * sizeof(*items),
-					  (list->n + 1) * sizeof(*items));
+	size_t old = list->n * sizeof(*doc);
 
-	if (!items)
-		return err_set(r->err, ENOMEM, PRI_STR ": not enough memory", FMT_STR(r->file));
-	items[list->n++] = *doc;
-	list->items = items;
+	if (!(list->n & (list->n - 1))) {
+		list->items = arena_realloc(r->a, list->items, old, old ? old * 2 : sizeof(*doc));
+		if (!list->items)
+			return no_memory(r);
+	}
+	list->items[list->n++] = *doc;
 	return 0;
 }
 
@@ -422,7 +483,10 @@ static int read_document(struct reader *r, struct doc_list *list)
 	struct doc doc;
 	int x;
 
+	if (list->n >= r->limits.documents)
+		return fail_here(r, "too many documents");
 	r->anchors = NULL;
+	r->nodes_before = r->nodes;
 	x = next_event(r);
 	if (x == 0)
 		x = read_value(r, &root);
@@ -455,12 +519,12 @@ static int read_stream(struct reader *r, struct doc_list *list)
 static int parse_yaml(struct str text, struct str file, const struct doc_limits *limits,
 		      struct arena *a, struct doc_list *ret, struct err *err)
 {
-	struct reader r = { .a = a, .file = file, .limits = *limits, .err = err };
+	struct reader r = { .a = a, .file = file, .text = text, .limits = *limits, .err = err };
 	struct doc_list list = { 0 };
 	int x;
 
 	if (!yaml_parser_initialize(&r.parser))
-		return err_set(err, ENOMEM, PRI_STR ": not enough memory", FMT_STR(file));
+		return no_memory(&r);
 	yaml_parser_set_input_string(&r.parser, (const unsigned char *)(text.n ? text.p : ""),
 				     text.n);
 	x = read_stream(&r, &list);
@@ -471,34 +535,26 @@ static int parse_yaml(struct str text, struct str file, const struct doc_limits 
 	return x;
 }
 
-static int parse_json(struct str text, struct str file, const struct doc_limits *limits,
-		      struct arena *a, struct doc_list *ret, struct err *err)
-{
-	struct doc *doc = arena_new(a, struct doc);
-	int x;
-
-	if (!doc)
-		return err_set(err, ENOMEM, PRI_STR ": not enough memory", FMT_STR(file));
-	x = doc_parse(text, file, limits, a, doc, err);
-	if (x == 0)
-		x = doc_check_keys(doc, a, err);
-	if (x == 0)
-		*ret = (struct doc_list){ doc, 1 };
-	return x;
-}
-
 int yaml_parse(struct str text, struct str file, const struct doc_limits *limits, struct arena *a,
 	       struct doc_list *ret, struct err *err)
 {
 	struct doc_limits l = doc_limits_fill(limits);
 	struct str begin = str_trim(text);
+	struct doc *doc;
+	int x;
 
 	if (text.n > l.size_bytes)
-		return err_set(err, EFBIG, PRI_STR ": larger than %zu bytes", FMT_STR(file),
-			       l.size_bytes);
+		return doc_err_at(err, EFBIG, file, (struct doc_pos){ 0 }, "larger than %zu bytes",
+				  l.size_bytes);
+	if (!str_starts(begin, STR("{")) && !str_starts(begin, STR("[")))
+		return parse_yaml(text, file, &l, a, ret, err);
 	/* JSON is YAML only almost (\ud83d\ude00 is one character there), so it is tried as JSON
-	 * first; what merely begins like it is a YAML flow mapping. */
-	if (str_starts(begin, STR("{")) && parse_json(text, file, &l, a, ret, NULL) == 0)
-		return 0;
-	return parse_yaml(text, file, &l, a, ret, err);
+	 * first; what merely begins like it is YAML in flow style. */
+	doc = arena_new(a, struct doc);
+	if (!doc || doc_parse(text, file, &l, a, doc, NULL) < 0)
+		return parse_yaml(text, file, &l, a, ret, err);
+	x = doc_check_keys(doc, a, err);
+	if (x == 0)
+		*ret = (struct doc_list){ doc, 1 };
+	return x;
 }

@@ -28,7 +28,7 @@ static const struct {
 };
 
 static const char *const not_finite[] = {
-	".nan", ".NaN", ".NAN",	 ".inf",  ".Inf",  ".INF",
+	".nan",	 ".NaN",  ".NAN",  ".inf",  ".Inf",  ".INF",
 	"+.inf", "+.Inf", "+.INF", "-.inf", "-.Inf", "-.INF",
 };
 
@@ -40,18 +40,28 @@ static bool is_not_finite(struct str text)
 	return false;
 }
 
-/* A number is at most this long; a longer run of digits is some identifier. */
-#define NUMBER_MAX 64
+static bool is_one_of(char c, const char *set)
+{
+	return c && strchr(set, c);
+}
+
+static bool begins_like_number(struct str text)
+{
+	return text.n && (isdigit((unsigned char)text.p[0]) || is_one_of(text.p[0], "+-."));
+}
 
 /* Underscores group digits and mean nothing. */
-static struct str without_underscores(struct str text, char buf[NUMBER_MAX])
+static struct str without_underscores(struct str text, struct arena *a)
 {
-	size_t n = 0;
+	struct strbuf b;
 
-	for (size_t i = 0; i < text.n && n < NUMBER_MAX; i++)
+	if (!str_has(text, STR("_")))
+		return text;
+	strbuf_init(&b, a);
+	for (size_t i = 0; i < text.n; i++)
 		if (text.p[i] != '_')
-			buf[n++] = text.p[i];
-	return (struct str){ buf, n };
+			strbuf_addc(&b, text.p[i]);
+	return strbuf_str(&b);
 }
 
 static int digit_value(char c)
@@ -163,23 +173,29 @@ static struct str decimal_as_json(const struct decimal *d, struct arena *a)
 	return strbuf_str(&b);
 }
 
-static bool may_be_number(struct str text)
+static bool is_json_number(struct str text)
 {
-	return text.n && text.n <= NUMBER_MAX &&
-	       (isdigit((unsigned char)text.p[0]) || strchr("+-.", text.p[0]));
+	struct decimal d;
+
+	return text.p[0] != '+' && parse_decimal(text, &d) && d.whole.n &&
+	       (d.whole.n == 1 || d.whole.p[0] != '0') &&
+	       str_has(text, STR(".")) == (d.fraction.n > 0);
 }
 
 static bool resolve_number(struct str text, struct arena *a, struct str *ret)
 {
-	char buf[NUMBER_MAX];
 	struct str plain;
 	struct decimal d;
 	bool negative;
 	uint64_t whole;
 
-	if (!may_be_number(text))
+	if (!begins_like_number(text))
 		return false;
-	plain = without_underscores(text, buf);
+	if (is_json_number(text)) {
+		*ret = text;
+		return true;
+	}
+	plain = without_underscores(text, a);
 	if (parse_whole(plain, &negative, &whole)) {
 		*ret = str_printf(a, "%s%llu", negative ? "-" : "", (unsigned long long)whole);
 		return true;
@@ -207,19 +223,25 @@ struct yaml_scalar yaml_scalar_resolve(struct str text, struct arena *a)
 /* Characters that keep their meaning anywhere in a plain scalar, in block and in flow context. */
 static bool is_plain_char(char c)
 {
-	return isalnum((unsigned char)c) || strchr("-_./@+,", c);
+	return isalnum((unsigned char)c) || is_one_of(c, "-_./@+,");
 }
 
 /* YAML 1.1 reads 1_000, 12:30, 0o14, 1e3 and dates as numbers or times: anything that begins like a
  * number stays in quotes unless letters make it a name. */
 static bool looks_numeric(struct str text)
 {
-	if (!isdigit((unsigned char)text.p[0]) && !strchr("+-.", text.p[0]))
+	if (!begins_like_number(text))
 		return false;
 	for (size_t i = 0; i < text.n; i++)
-		if (!isxdigit((unsigned char)text.p[i]) && !strchr("+-._:,oOxX", text.p[i]))
+		if (!isxdigit((unsigned char)text.p[i]) && !is_one_of(text.p[i], "+-._:,oOxX"))
 			return false;
 	return true;
+}
+
+/* 2001-12-14t21:59:43.10-05:00 and all its variants */
+static bool looks_like_time(struct str text)
+{
+	return span_digits(text) == 4 && text.n > 4 && text.p[4] == '-';
 }
 
 bool yaml_scalar_is_plain_safe(struct str text)
@@ -229,12 +251,12 @@ bool yaml_scalar_is_plain_safe(struct str text)
 	for (size_t i = 0; i < ARRAY_LEN(words); i++)
 		if (str_eq(text, words[i].text))
 			return false;
-	if (is_not_finite(text) || looks_numeric(text))
+	if (is_not_finite(text) || looks_numeric(text) || looks_like_time(text))
 		return false;
 	for (size_t i = 0; i < text.n; i++) {
 		bool inner_colon = text.p[i] == ':' && i + 1 < text.n && text.p[i + 1] != ' ';
-		bool inner_blank = text.p[i] == ' ' && i && i + 1 < text.n && text.p[i + 1] != '#' &&
-				   text.p[i + 1] != ' ';
+		bool inner_blank = text.p[i] == ' ' && i && i + 1 < text.n &&
+				   text.p[i + 1] != '#' && text.p[i + 1] != ' ';
 
 		if (!is_plain_char(text.p[i]) && !inner_colon && !inner_blank)
 			return false;

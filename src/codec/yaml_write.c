@@ -19,9 +19,16 @@ static int append(void *data, unsigned char *bytes, size_t n)
 	return !b->failed;
 }
 
+/* U+0085, U+2028 and U+2029 end a line in a YAML 1.1 block, but not in YAML 1.2. */
+static bool has_odd_break(struct str s)
+{
+	return str_has(s, STR("\xc2\x85")) || str_has(s, STR("\xe2\x80\xa8")) ||
+	       str_has(s, STR("\xe2\x80\xa9"));
+}
+
 static bool is_multi_line(struct str s)
 {
-	return s.n > 1 && memchr(s.p, '\n', s.n - 1);
+	return s.n > 1 && memchr(s.p, '\n', s.n - 1) && !has_odd_break(s);
 }
 
 static yaml_scalar_style_t style_of(struct str s)
@@ -37,19 +44,22 @@ static bool emit_text(yaml_emitter_t *e, struct str s, yaml_scalar_style_t style
 	yaml_event_t event;
 	const char *text = s.n ? s.p : "";
 
-	return yaml_scalar_event_initialize(&event, NULL, NULL, (const yaml_char_t *)text,
-					    (int)s.n, 1, 1, style) &&
+	return yaml_scalar_event_initialize(&event, NULL, NULL, (const yaml_char_t *)text, (int)s.n,
+					    1, 1, style) &&
 	       yaml_emitter_emit(e, &event);
 }
 
 static bool emit_scalar(yaml_emitter_t *e, yyjson_mut_val *v)
 {
+	AUTO_FREE char *number = yyjson_mut_is_num(v) ? yyjson_mut_val_write(v, 0, NULL) : NULL;
 	struct str s = doc_mut_str(v);
 
 	if (yyjson_mut_is_str(v))
 		return emit_text(e, s, style_of(s));
 	if (yyjson_mut_is_raw(v))
 		s = (struct str){ yyjson_mut_get_raw(v), yyjson_mut_get_len(v) };
+	else if (number)
+		s = str_from(number);
 	else if (yyjson_mut_is_bool(v))
 		s = yyjson_mut_get_bool(v) ? STR("true") : STR("false");
 	else
@@ -65,7 +75,8 @@ static bool emit_array(yaml_emitter_t *e, yyjson_mut_val *v)
 	yaml_event_t event;
 	yyjson_mut_val *item;
 
-	if (!yaml_sequence_start_event_initialize(&event, NULL, NULL, 1, YAML_BLOCK_SEQUENCE_STYLE) ||
+	if (!yaml_sequence_start_event_initialize(&event, NULL, NULL, 1,
+						  YAML_BLOCK_SEQUENCE_STYLE) ||
 	    !yaml_emitter_emit(e, &event))
 		return false;
 	while ((item = yyjson_mut_arr_iter_next(&it)))
@@ -121,9 +132,11 @@ int yaml_write(yyjson_mut_val *v, struct arena *a, struct str *ret, struct err *
 	yaml_emitter_set_output(&e, append, &b);
 	yaml_emitter_set_width(&e, -1);
 	yaml_emitter_set_unicode(&e, 1);
-	if (!emit_document(&e, v) || b.failed)
-		return err_set(err, EINVAL, "cannot write YAML: %s",
-			       e.problem ? e.problem : "not enough memory");
+	if (!emit_document(&e, v))
+		return err_set(err, b.failed ? ENOMEM : EINVAL, "cannot write YAML: %s",
+			       b.failed	 ? "not enough memory" :
+			       e.problem ? e.problem :
+					   "a string is not UTF-8");
 	*ret = strbuf_str(&b);
 	return 0;
 }

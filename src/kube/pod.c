@@ -73,7 +73,8 @@ struct object_iter object_iter(yyjson_val *root)
 	yyjson_val *items = doc_get(root, STR("items"));
 
 	if (str_ends(object_kind(root), STR("List")) && yyjson_is_arr(items))
-		return (struct object_iter){ .items = yyjson_arr_iter_with(items), .is_list = true };
+		return (struct object_iter){ .items = yyjson_arr_iter_with(items),
+					     .is_list = true };
 	return (struct object_iter){ .single = root };
 }
 

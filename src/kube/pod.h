@@ -14,11 +14,11 @@
 struct err;
 
 struct pod {
-	yyjson_val *meta; /* of the pod or the template; may be NULL */
-	yyjson_val *spec; /* may be NULL: a pod without a spec is for others to refuse */
+	yyjson_val *meta;	 /* of the pod or the template; may be NULL */
+	yyjson_val *spec;	 /* may be NULL: a pod without a spec is for others to refuse */
 	yyjson_val *object_meta; /* of the object that was given: has the name and the namespace */
 	struct str kind;	 /* "Pod", "Deployment"... */
-	const char *prefix;	 /* JSON pointer from the object to the pod: "" or "/spec/template" */
+	const char *prefix; /* JSON pointer from the object to the pod: "" or "/spec/template" */
 };
 
 /* False when the object's kind neither is a pod nor makes pods. */
@@ -73,5 +73,6 @@ struct container_iter container_iter(const struct pod *pod, bool with_ephemeral)
 bool container_next(struct container_iter *it, struct container *ret);
 
 /* A quantity in a resource list. Returns 1 and sets *ret when it is there, 0 when it is absent or
- * null (which the API server reads as zero and stores as "0"), -EINVAL or -ERANGE when unreadable. */
+ * null (which the API server reads as zero and stores as "0"), -EINVAL or -ERANGE when unreadable.
+ */
 int resource_get(yyjson_val *list, struct str name, struct quantity *ret, struct err *err);

@@ -26,8 +26,7 @@ const char *qos_name(enum qos_class class)
 }
 
 struct sums {
-	struct quantity of[QOS_COUNTED__COUNT];
-	bool has[QOS_COUNTED__COUNT];
+	struct quantity of[QOS_COUNTED__COUNT]; /* zero when nobody asked */
 };
 
 /* What Kubernetes' rule gathers from a pod. */
@@ -53,7 +52,6 @@ static int sums_add(struct sums *sums, yyjson_val *list, struct err *err)
 		r = quantity_add(&sums->of[i], &q, err);
 		if (r < 0)
 			return r;
-		sums->has[i] = true;
 		n++;
 	}
 	return n;
@@ -94,13 +92,16 @@ static int gather_pod(struct gathered *g, const struct pod *pod, struct err *err
 
 static bool is_nothing(const struct sums *sums)
 {
-	return !sums->has[QOS_CPU] && !sums->has[QOS_MEMORY];
+	for (size_t i = 0; i < QOS_COUNTED__COUNT; i++)
+		if (quantity_sign(&sums->of[i]) != 0)
+			return false;
+	return true;
 }
 
 static bool is_same(const struct sums *a, const struct sums *b)
 {
 	for (size_t i = 0; i < QOS_COUNTED__COUNT; i++)
-		if (a->has[i] != b->has[i] || quantity_cmp(&a->of[i], &b->of[i]) != 0)
+		if (quantity_cmp(&a->of[i], &b->of[i]) != 0)
 			return false;
 	return true;
 }

@@ -247,8 +247,8 @@ int quantity_parse(struct str text, struct quantity *ret, struct err *err)
 	if (!nano_from(&parts, &scale, &q.nano))
 		return err_set(err, ERANGE, "quantity %s is out of range", quote(text).text);
 
-	is_kept = scale.format == QUANTITY_BINARY_SI ? is_kept_binary(&parts, scale.exponent)
-						     : is_kept_decimal(&parts, scale.exponent);
+	is_kept = scale.format == QUANTITY_BINARY_SI ? is_kept_binary(&parts, scale.exponent) :
+						       is_kept_decimal(&parts, scale.exponent);
 	if (is_kept)
 		q.text = text;
 	/* The API server's own rule: a part of one unit cannot be told in Ki. */

@@ -65,6 +65,7 @@ TEST(bad_lists_name_the_bad_item)
 		{ "-1", EINVAL, "bad item \"-1\": not a CPU number or range" },
 		{ "+1", EINVAL, "bad item \"+1\": not a CPU number or range" },
 		{ "0-+2", EINVAL, "bad item \"0-+2\": not a CPU number or range" },
+		{ "0--3", EINVAL, "bad item \"0--3\": not a CPU number or range" },
 		{ "1-2-3", EINVAL, "bad item \"1-2-3\": not a CPU number or range" },
 		{ "0, 1", EINVAL, "bad item \" 1\": not a CPU number or range" },
 		{ "0,,3", EINVAL, "empty item in CPU list \"0,,3\"" },

@@ -44,7 +44,7 @@ TEST(quantities_print_as_the_api_server_prints_them)
 {
 	static const struct {
 		const char *text, *want;
-		int64_t value, milli;
+		int64_t value, milli; /* INT64_MAX: does not fit, see below */
 	} cases[] = {
 		{ "0", "0", 0, 0 },
 		{ "-0", "0", 0, 0 },
@@ -61,7 +61,14 @@ TEST(quantities_print_as_the_api_server_prints_them)
 		{ "1.5Ki", "1536", 1536, 1536000 },
 		{ "1023Ki", "1023Ki", 1047552, 1047552000 },
 		{ "4096Ki", "4Mi", 4194304, 4194304000 },
-		{ "1Pi", "1Pi", 1125899906842624, INT64_MAX }, /* as milli: out of range */
+		{ "1Pi", "1Pi", 1125899906842624, INT64_MAX },
+		{ "04Ki", "04Ki", 4096, 4096000 },
+		{ "08Ki", "8Ki", 8192, 8192000 },
+		{ "012345678901Ki", "012345678901Ki", 12641975194624, INT64_MAX },
+		{ "0123456789012Ki", "123456789012Ki", 126419751948288, INT64_MAX },
+		{ "0123456789012345678", "0123456789012345678", 123456789012345678, INT64_MAX },
+		{ "01234567890123456789", "1234567890123456789", 1234567890123456789, INT64_MAX },
+		{ "1000P", "1E", 1000000000000000000, INT64_MAX },
 		{ "0.05Gi", "53687091200m", 53687092, 53687091200 },
 		{ "1.1E-9", "2e-9", 1, 1 },
 		{ "1.3E+6", "1300e3", 1300000, 1300000000 },
@@ -246,7 +253,7 @@ TEST(comparison_is_by_value_not_by_text)
 
 TEST(sums_are_exact_or_an_error)
 {
-	struct quantity sum = parse("0.1"), more = parse("0.2");
+	struct quantity sum = parse("100m"), more = parse("0.2");
 	struct quantity max = parse("9223372036854775807");
 	struct err err = { 0 };
 

@@ -1,2 +1,0 @@
-extern int scaffold;
-int scaffold;
