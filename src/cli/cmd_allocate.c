@@ -61,8 +61,7 @@ struct question {
 	struct pick_request request;
 };
 
-static int parse_policy(const struct allocate_options *o, struct pick_options *ret,
-			struct err *err)
+static int parse_policy(const struct allocate_options *o, struct pick_options *ret, struct err *err)
 {
 	for (size_t i = 0; i < o->policy_options.n; i++) {
 		const struct str item = str_from(o->policy_options.items[i]);
@@ -195,7 +194,8 @@ const struct command cmd_allocate = {
 	.group = COMMAND_TOOL,
 	.summary = "show which CPUs would be picked",
 	.operands = "",
-	.about = "Picks CPUs the way the agent does for a container that asks for whole CPUs, which\n"
+	.about = "Picks CPUs the way the agent does for a container that asks for whole CPUs, "
+		 "which\n"
 		 "is the kubelet's own way, and prints their list. Nothing is allocated. The exit\n"
 		 "status is 1, with the kubelet's message, when the request cannot be satisfied.",
 	.options = options,

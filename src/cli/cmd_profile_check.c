@@ -94,14 +94,14 @@ static int print(struct intake *in, enum output_format format, struct err *err)
 	yyjson_mut_val *root = yyjson_mut_obj(m);
 	struct strbuf b;
 
-	problems_sort(&in->problems);
+	problem_list_sort(&in->problems);
 	if (format != OUTPUT_TABLE) {
 		doc_put(m, root, STR("partitions"), partitions_to_doc(&in->layout, m, a));
-		doc_put(m, root, STR("problems"), problems_to_doc(&in->problems, m));
+		doc_put(m, root, STR("problems"), problem_list_to_doc(&in->problems, m));
 		return output_doc(root, format, a, err);
 	}
 	strbuf_init(&b, a);
-	strbuf_add(&b, problems_format(&in->problems, a));
+	strbuf_add(&b, problem_list_format(&in->problems, a));
 	if (in->layout.n_partitions)
 		strbuf_add(&b, format_partitions(&in->layout, a));
 	return output_text(strbuf_str(&b), err);

@@ -3,21 +3,32 @@
 /* Every command, in the order the help shows them. To add one: write cmd_<name>.c with its
  * `const struct command cmd_<name>`, declare it here, and give it a row. */
 
+extern const struct command cmd_admit;
 extern const struct command cmd_allocate;
+extern const struct command cmd_completion;
 extern const struct command cmd_cpuset;
+extern const struct command cmd_explain;
+extern const struct command cmd_lint;
+extern const struct command cmd_man;
+extern const struct command cmd_migrate;
+extern const struct command cmd_plan;
 extern const struct command cmd_profile_check;
 extern const struct command cmd_profile_suggest;
 extern const struct command cmd_render;
 extern const struct command cmd_topology;
-extern const struct command cmd_completion;
-extern const struct command cmd_man;
 
 const struct command *const commands[] = {
-	&cmd_cpuset, &cmd_profile_check, &cmd_profile_suggest,
-	&cmd_render, &cmd_completion,	 &cmd_man,
+	&cmd_admit,
+	&cmd_explain,
+	&cmd_lint,
+	&cmd_migrate,
 	&cmd_cpuset,
 	&cmd_topology,
 	&cmd_allocate,
+	&cmd_profile_check,
+	&cmd_profile_suggest,
+	&cmd_render,
+	&cmd_plan,
 	&cmd_completion,
 	&cmd_man,
 	NULL,

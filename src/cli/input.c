@@ -13,7 +13,8 @@
 
 #define INPUT_MAX_DEPTH 32
 
-static int read_file(struct manifests *ms, const char *path, struct problems *p, struct err *err)
+static int read_file(struct manifests *ms, const char *path, struct problem_list *p,
+		     struct err *err)
 {
 	struct str text;
 	int r = file_read_at(AT_FDCWD, path, DOC_MAX_SIZE, ms->a, &text, err);
@@ -24,10 +25,10 @@ static int read_file(struct manifests *ms, const char *path, struct problems *p,
 	return 0;
 }
 
-static int read_path(struct manifests *ms, const char *path, unsigned depth, struct problems *p,
+static int read_path(struct manifests *ms, const char *path, unsigned depth, struct problem_list *p,
 		     struct err *err);
 
-static int read_dir(struct manifests *ms, const char *path, unsigned depth, struct problems *p,
+static int read_dir(struct manifests *ms, const char *path, unsigned depth, struct problem_list *p,
 		    struct err *err)
 {
 	size_t n, length = strlen(path);
@@ -47,7 +48,7 @@ static int read_dir(struct manifests *ms, const char *path, unsigned depth, stru
 	return r;
 }
 
-static int read_path(struct manifests *ms, const char *path, unsigned depth, struct problems *p,
+static int read_path(struct manifests *ms, const char *path, unsigned depth, struct problem_list *p,
 		     struct err *err)
 {
 	struct stat st;
@@ -64,12 +65,13 @@ static int read_path(struct manifests *ms, const char *path, unsigned depth, str
 	return 0;
 }
 
-int input_read(struct manifests *ms, const char *path, struct problems *p, struct err *err)
+int input_read(struct manifests *ms, const char *path, struct problem_list *p, struct err *err)
 {
 	return read_path(ms, str_cstr(ms->a, str_from(path)), 0, p, err);
 }
 
-int input_read_list(struct manifests *ms, const char *paths, struct problems *p, struct err *err)
+int input_read_list(struct manifests *ms, const char *paths, struct problem_list *p,
+		    struct err *err)
 {
 	struct str_split split = str_split(str_from(paths));
 	struct str path;

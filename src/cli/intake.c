@@ -12,7 +12,7 @@ void intake_init(struct intake *in, struct arena *a)
 {
 	*in = (struct intake){ 0 };
 	manifests_init(&in->manifests, a);
-	problems_init(&in->problems, a);
+	problem_list_init(&in->problems, a);
 }
 
 /* "worker=host": a name before "=". Neither paths nor synthetic strings begin like that. */
@@ -52,8 +52,8 @@ void intake_complain(struct intake *in)
 {
 	struct str text;
 
-	problems_sort(&in->problems);
-	text = problems_format(&in->problems, in->manifests.a);
+	problem_list_sort(&in->problems);
+	text = problem_list_format(&in->problems, in->manifests.a);
 	(void)fwrite(text.p, 1, text.n, stderr);
 }
 

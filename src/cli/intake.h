@@ -15,7 +15,7 @@ struct err;
 
 struct intake {
 	struct manifests manifests;
-	struct problems problems;
+	struct problem_list problems;
 	struct layout_options layout_options;
 	struct layout layout;
 };

@@ -51,7 +51,8 @@ static int write_one(int dirfd, const struct rendered_file *file, const char *su
 	if (r < 0)
 		return r;
 	path = str_cstr(a, str_printf(a, PRI_STR "%s", FMT_STR(file->path), suffix));
-	(void)unlinkat(dirfd, path, 0); /* left by a run that was killed */
+	if (*suffix)
+		(void)unlinkat(dirfd, path, 0); /* left by a run that was killed */
 	return file_create_at(dirfd, path, file->bytes, (mode_t)file->mode, err);
 }
 

@@ -7,12 +7,12 @@
 
 static const char *const level_names[PROBLEM__COUNT] = { "error", "warning", "note" };
 
-void problems_init(struct problems *p, struct arena *a)
+void problem_list_init(struct problem_list *p, struct arena *a)
 {
-	*p = (struct problems){ .a = a };
+	*p = (struct problem_list){ .a = a };
 }
 
-static struct problem *new_problem(struct problems *p, enum problem_level level)
+static struct problem *new_problem(struct problem_list *p, enum problem_level level)
 {
 	if (p->n == p->cap) {
 		size_t cap = p->cap ? p->cap * 2 : 16;
@@ -27,7 +27,7 @@ static struct problem *new_problem(struct problems *p, enum problem_level level)
 	return &p->items[p->n++];
 }
 
-void problem_add(struct problems *p, enum problem_level level, struct problem_at at,
+void problem_add(struct problem_list *p, enum problem_level level, struct problem_at at,
 		 const char *fmt, ...)
 {
 	struct problem *item = new_problem(p, level);
@@ -47,7 +47,7 @@ void problem_add(struct problems *p, enum problem_level level, struct problem_at
 		item->pos = doc_position(at.doc, at.value);
 }
 
-void problem_from_err(struct problems *p, const struct err *err)
+void problem_from_err(struct problem_list *p, const struct err *err)
 {
 	new_problem(p, PROBLEM_ERROR)->text = str_dup(p->a, str_from(err->msg));
 }
@@ -63,7 +63,7 @@ static int by_place(const struct problem *a, const struct problem *b)
 	return 0;
 }
 
-void problems_sort(struct problems *p)
+void problem_list_sort(struct problem_list *p)
 {
 	/* Insertion: short lists, mostly in order, and it keeps what is equal where it is. */
 	for (size_t i = 1; i < p->n; i++) {
@@ -92,7 +92,7 @@ static void format_one(const struct problem *item, struct strbuf *b)
 	strbuf_addc(b, '\n');
 }
 
-struct str problems_format(const struct problems *p, struct arena *a)
+struct str problem_list_format(const struct problem_list *p, struct arena *a)
 {
 	struct strbuf b;
 
@@ -102,7 +102,7 @@ struct str problems_format(const struct problems *p, struct arena *a)
 	return strbuf_str(&b);
 }
 
-yyjson_mut_val *problems_to_doc(const struct problems *p, yyjson_mut_doc *m)
+yyjson_mut_val *problem_list_to_doc(const struct problem_list *p, yyjson_mut_doc *m)
 {
 	yyjson_mut_val *list = yyjson_mut_arr(m);
 

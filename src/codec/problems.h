@@ -28,7 +28,7 @@ struct problem {
 	struct str text;
 };
 
-struct problems {
+struct problem_list {
 	struct arena *a;
 	struct problem *items;
 	size_t n, cap;
@@ -44,10 +44,10 @@ struct problem_at {
 
 #define PROBLEM_AT(doc, value, field) ((struct problem_at){ (doc), (value), (field) })
 
-void problems_init(struct problems *p, struct arena *a);
+void problem_list_init(struct problem_list *p, struct arena *a);
 
 /* All texts are copied. */
-void problem_add(struct problems *p, enum problem_level level, struct problem_at at,
+void problem_add(struct problem_list *p, enum problem_level level, struct problem_at at,
 		 const char *fmt, ...) __attribute__((format(printf, 4, 5)));
 
 #define problem_error(p, at, ...) problem_add((p), PROBLEM_ERROR, (at), __VA_ARGS__)
@@ -55,13 +55,13 @@ void problem_add(struct problems *p, enum problem_level level, struct problem_at
 #define problem_note(p, at, ...) problem_add((p), PROBLEM_NOTE, (at), __VA_ARGS__)
 
 /* A failure somebody else reported with its own "file:line:column: " in front. */
-void problem_from_err(struct problems *p, const struct err *err);
+void problem_from_err(struct problem_list *p, const struct err *err);
 
 /* In the order of files as they came, then of lines; a finding without a place keeps its own. */
-void problems_sort(struct problems *p);
+void problem_list_sort(struct problem_list *p);
 
 /* One line each: "file:line:column: warning: field: text"; errors have no word in front. */
-struct str problems_format(const struct problems *p, struct arena *a);
+struct str problem_list_format(const struct problem_list *p, struct arena *a);
 
 /* [{"level","file","line","column","field","text"}...] */
-yyjson_mut_val *problems_to_doc(const struct problems *p, yyjson_mut_doc *m);
+yyjson_mut_val *problem_list_to_doc(const struct problem_list *p, yyjson_mut_doc *m);

@@ -13,7 +13,7 @@ static struct problem_at at_set(const struct partition *part, enum profile_set_i
 }
 
 static void check_overlap(const struct partition *part, enum profile_set_id x,
-			  enum profile_set_id y, struct problems *p)
+			  enum profile_set_id y, struct problem_list *p)
 {
 	struct cpuset both = part->cpus[x];
 
@@ -24,7 +24,7 @@ static void check_overlap(const struct partition *part, enum profile_set_id x,
 			      FMT_STR(cpuset_format(&both, p->a)));
 }
 
-void check_sets(const struct partition *part, struct problems *p)
+void check_sets(const struct partition *part, struct problem_list *p)
 {
 	for (int x = 0; x < PROFILE_SET__COUNT; x++) {
 		const struct profile_set *set = &part->profile->sets[x];
@@ -49,7 +49,7 @@ static struct cpuset present(const struct topology *t)
 	return all;
 }
 
-static void check_present(const struct partition *part, struct problems *p)
+static void check_present(const struct partition *part, struct problem_list *p)
 {
 	const struct cpuset there = present(part->topology);
 
@@ -67,7 +67,8 @@ static void check_present(const struct partition *part, struct problems *p)
 
 /* One finding per pair of sets, with the CPUs of both sides, not one per core. */
 static void check_split_pair(const struct partition *part, enum profile_set_id x,
-			     enum profile_set_id y, enum problem_level level, struct problems *p)
+			     enum profile_set_id y, enum problem_level level,
+			     struct problem_list *p)
 {
 	struct cpuset cores, other;
 
@@ -86,7 +87,8 @@ static void check_split_pair(const struct partition *part, enum profile_set_id x
 }
 
 /* An offlined sibling is how SMT is turned off for a core: that is no split. */
-static void check_split(const struct partition *part, enum problem_level level, struct problems *p)
+static void check_split(const struct partition *part, enum problem_level level,
+			struct problem_list *p)
 {
 	for (int x = 0; x < PROFILE_SET__COUNT; x++)
 		for (int y = x + 1; y < PROFILE_SET__COUNT; y++)
@@ -106,7 +108,7 @@ static bool gives_whole_cores(const struct profile *profile)
 }
 
 static void check_unusable(const struct partition *part, enum problem_level level,
-			   struct problems *p)
+			   struct problem_list *p)
 {
 	struct cpuset usable = part->cpus[PROFILE_ISOLATED], split;
 
@@ -123,7 +125,7 @@ static void check_unusable(const struct partition *part, enum problem_level leve
 }
 
 /* Interrupts and kernel threads of a node then run on another one, or on guaranteed CPUs. */
-static void check_housekeeping(const struct partition *part, struct problems *p)
+static void check_housekeeping(const struct partition *part, struct problem_list *p)
 {
 	const struct topology_elements *nodes = &part->topology->level[TOPOLOGY_NUMA];
 	struct cpuset keepers = part->cpus[PROFILE_RESERVED];
@@ -140,7 +142,7 @@ static void check_housekeeping(const struct partition *part, struct problems *p)
 	}
 }
 
-static void check_uncovered(const struct partition *part, struct problems *p)
+static void check_uncovered(const struct partition *part, struct problem_list *p)
 {
 	struct cpuset rest = part->topology->online;
 
@@ -156,7 +158,7 @@ static void check_uncovered(const struct partition *part, struct problems *p)
 							   "they stay with ordinary pods");
 }
 
-void check_hardware(const struct partition *part, bool allow_split_cores, struct problems *p)
+void check_hardware(const struct partition *part, bool allow_split_cores, struct problem_list *p)
 {
 	enum problem_level level = allow_split_cores ? PROBLEM_WARNING : PROBLEM_ERROR;
 

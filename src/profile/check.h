@@ -6,11 +6,11 @@
 #include <stdbool.h>
 
 struct partition;
-struct problems;
+struct problem_list;
 
 /* Sets against each other: empty ones, overlaps. */
-void check_sets(const struct partition *part, struct problems *p);
+void check_sets(const struct partition *part, struct problem_list *p);
 
 /* Sets against part->topology, which must be there: CPUs it lacks, SMT siblings in different sets,
  * guaranteed CPUs nobody could use, NUMA nodes without housekeeping, CPUs in no set. */
-void check_hardware(const struct partition *part, bool allow_split_cores, struct problems *p);
+void check_hardware(const struct partition *part, bool allow_split_cores, struct problem_list *p);

@@ -15,7 +15,7 @@ struct profile;
 
 struct field_reader {
 	const struct doc *doc;
-	struct problems *p;
+	struct problem_list *p;
 	struct arena *a;
 };
 

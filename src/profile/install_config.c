@@ -28,7 +28,7 @@ const char *infrastructure_topology(int64_t workers, const char *control_plane)
 }
 
 static int64_t replicas_of(struct manifest m, yyjson_val *pool, const char *field,
-			   struct problems *p)
+			   struct problem_list *p)
 {
 	yyjson_val *v = doc_get(pool, STR("replicas"));
 	int64_t n = DEFAULT_REPLICAS;
@@ -40,7 +40,7 @@ static int64_t replicas_of(struct manifest m, yyjson_val *pool, const char *fiel
 	return n;
 }
 
-static void read_topologies(struct install_config *c, struct problems *p)
+static void read_topologies(struct install_config *c, struct problem_list *p)
 {
 	yyjson_val *root = c->at.object, *compute = doc_get(root, STR("compute"));
 	yyjson_val *arbiter = doc_get(root, STR("arbiter")), *pool;
@@ -58,7 +58,7 @@ static void read_topologies(struct install_config *c, struct problems *p)
 }
 
 /* The installer takes any unknown text for None without a word; we do not. */
-static void read_mode(struct install_config *c, struct problems *p)
+static void read_mode(struct install_config *c, struct problem_list *p)
 {
 	const char *field = NAME_INSTALL_PARTITIONING_KEY;
 	yyjson_val *v = doc_get(c->at.object, STR(NAME_INSTALL_PARTITIONING_KEY));
@@ -95,7 +95,7 @@ static bool is_type_name(struct str s)
 }
 
 static void read_setting_nodes(struct install_config *c, struct workload_setting *s,
-			       struct arena *a, struct problems *p)
+			       struct arena *a, struct problem_list *p)
 {
 	yyjson_val *nodes = doc_get(s->value, STR(NAME_LEGACY_SETTINGS_NODES_KEY)), *node;
 
@@ -117,7 +117,7 @@ static void read_setting_nodes(struct install_config *c, struct workload_setting
 }
 
 static void read_setting_cpus(struct install_config *c, struct workload_setting *s,
-			      struct problems *p)
+			      struct problem_list *p)
 {
 	yyjson_val *v = doc_get(s->value, STR(NAME_LEGACY_SETTINGS_CPUS_KEY));
 	struct problem_at at = PROBLEM_AT(c->at.doc, v ? v : s->value, "workloadSettings.cpuIDs");
@@ -148,7 +148,7 @@ static bool settings_meet(const struct workload_setting *x, const struct workloa
 }
 
 static void check_setting_pair(const struct install_config *c, const struct workload_setting *x,
-			       const struct workload_setting *y, struct problems *p)
+			       const struct workload_setting *y, struct problem_list *p)
 {
 	struct problem_at at = PROBLEM_AT(c->at.doc, y->value, NAME_LEGACY_SETTINGS_KEY);
 	struct cpuset both = x->cpus;
@@ -166,7 +166,7 @@ static void check_setting_pair(const struct install_config *c, const struct work
 }
 
 static void read_setting(struct install_config *c, yyjson_val *value, struct arena *a,
-			 struct problems *p)
+			 struct problem_list *p)
 {
 	struct workload_setting *s = &c->settings[c->n_settings];
 
@@ -187,7 +187,7 @@ static void read_setting(struct install_config *c, yyjson_val *value, struct are
 }
 
 static void read_settings(struct install_config *c, struct str key, struct arena *a,
-			  struct problems *p)
+			  struct problem_list *p)
 {
 	yyjson_val *list = doc_get(c->at.object, key), *item;
 	const char *field = str_cstr(a, key);
@@ -213,7 +213,7 @@ static void read_settings(struct install_config *c, struct str key, struct arena
 }
 
 void install_config_read(struct manifest m, struct arena *a, struct install_config *ret,
-			 struct problems *p)
+			 struct problem_list *p)
 {
 	size_t most = yyjson_arr_size(doc_get(m.object, STR(NAME_LEGACY_SETTINGS_KEY))) +
 		      yyjson_arr_size(doc_get(m.object, STR(NAME_LEGACY_POOLS_KEY)));

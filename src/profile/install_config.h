@@ -12,7 +12,7 @@
 #include "manifests.h"
 
 struct arena;
-struct problems;
+struct problem_list;
 
 enum partitioning_mode { PARTITIONING_UNSET, PARTITIONING_NONE, PARTITIONING_ALL_NODES };
 
@@ -37,7 +37,7 @@ struct install_config {
 
 /* Adds what is wrong to `p` and goes on; *ret is complete either way. */
 void install_config_read(struct manifest m, struct arena *a, struct install_config *ret,
-			 struct problems *p);
+			 struct problem_list *p);
 
 /* The mode in effect: workloadSettings switches partitioning on by itself (document 001). */
 bool install_config_wants_partitioning(const struct install_config *c);

@@ -20,7 +20,7 @@ struct resolving {
 	const struct layout_options *options;
 	struct arena *a;
 	struct layout *out;
-	struct problems *p;
+	struct problem_list *p;
 };
 
 /* Unknown values silently mean None upstream; a typing error would switch the feature off. */
@@ -316,7 +316,7 @@ static void resolve_profile(struct resolving *r, struct manifest m, struct profi
 }
 
 void layout_resolve(const struct manifests *ms, const struct layout_options *options,
-		    struct arena *a, struct layout *ret, struct problems *p)
+		    struct arena *a, struct layout *ret, struct problem_list *p)
 {
 	struct resolving r = { ms, options, a, ret, p };
 

@@ -13,7 +13,7 @@
 #include "profile.h"
 
 struct arena;
-struct problems;
+struct problem_list;
 struct topology;
 
 /* A MachineConfigPool, given or implied (master and worker always exist). */
@@ -64,7 +64,7 @@ struct layout_options {
 
 /* *ret is complete when no error was added to `p`. */
 void layout_resolve(const struct manifests *ms, const struct layout_options *options,
-		    struct arena *a, struct layout *ret, struct problems *p);
+		    struct arena *a, struct layout *ret, struct problem_list *p);
 
 /* The partition of a pool; NULL when no profile is for it. */
 const struct partition *layout_find(const struct layout *layout, struct str pool);

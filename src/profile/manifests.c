@@ -50,7 +50,7 @@ static void add_infrastructure(struct manifests *ms, struct manifest m)
 		ms->infrastructure = m;
 }
 
-static void add_install_config(struct manifests *ms, struct manifest m, struct problems *p)
+static void add_install_config(struct manifests *ms, struct manifest m, struct problem_list *p)
 {
 	if (ms->install_config.doc)
 		problem_error(p, PROBLEM_AT(m.doc, m.object, NULL),
@@ -60,7 +60,7 @@ static void add_install_config(struct manifests *ms, struct manifest m, struct p
 		ms->install_config = m;
 }
 
-static void add_object(struct manifests *ms, struct manifest m, struct problems *p)
+static void add_object(struct manifests *ms, struct manifest m, struct problem_list *p)
 {
 	const struct {
 		struct str api, kind;
@@ -89,7 +89,7 @@ static void add_object(struct manifests *ms, struct manifest m, struct problems 
 			     NAME_PROFILE_API);
 }
 
-static void add_document(struct manifests *ms, const struct doc *doc, struct problems *p)
+static void add_document(struct manifests *ms, const struct doc *doc, struct problem_list *p)
 {
 	struct object_iter it = object_iter(doc->root);
 	yyjson_val *object;
@@ -111,7 +111,7 @@ static void add_document(struct manifests *ms, const struct doc *doc, struct pro
 	}
 }
 
-void manifests_add(struct manifests *ms, struct str text, struct str file, struct problems *p)
+void manifests_add(struct manifests *ms, struct str text, struct str file, struct problem_list *p)
 {
 	struct err err = { 0 };
 	struct doc_list docs;

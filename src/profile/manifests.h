@@ -11,7 +11,7 @@
 #include "codec/doc.h"
 
 struct arena;
-struct problems;
+struct problem_list;
 
 /* One object and the document it stands in, for messages. */
 struct manifest {
@@ -34,4 +34,4 @@ struct manifests {
 void manifests_init(struct manifests *ms, struct arena *a);
 
 /* Takes one file: YAML or JSON, several documents, Lists expanded. The text must outlive `ms`. */
-void manifests_add(struct manifests *ms, struct str text, struct str file, struct problems *p);
+void manifests_add(struct manifests *ms, struct str text, struct str file, struct problem_list *p);

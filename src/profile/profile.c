@@ -190,7 +190,7 @@ static void read_metadata(const struct field_reader *r, struct profile *ret)
 			      quote(doc_text(name)).text);
 }
 
-bool profile_read(struct manifest m, struct arena *a, struct profile *ret, struct problems *p)
+bool profile_read(struct manifest m, struct arena *a, struct profile *ret, struct problem_list *p)
 {
 	struct field_reader r = { m.doc, p, a };
 	yyjson_val *spec = field_get(m.object, STR("spec"));

@@ -14,7 +14,7 @@
 #include "manifests.h"
 
 struct arena;
-struct problems;
+struct problem_list;
 
 /* In the order in which overlaps are reported (spec/render.md section 12, item 3). */
 enum profile_set_id {
@@ -71,7 +71,7 @@ struct profile {
 };
 
 /* Adds what is wrong to `p` and goes on. Returns false when anything was. */
-bool profile_read(struct manifest m, struct arena *a, struct profile *ret, struct problems *p);
+bool profile_read(struct manifest m, struct arena *a, struct profile *ret, struct problem_list *p);
 
 /* A name as Kubernetes allows it: it ends up in file and object names, so it is never a path. */
 bool profile_is_name(struct str s);

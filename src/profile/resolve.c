@@ -18,7 +18,7 @@ static struct problem_at at_set(const struct partition *part, enum profile_set_i
 }
 
 static bool resolve_one(struct partition *part, enum profile_set_id id,
-			const struct topology_expr *expr, struct arena *a, struct problems *p)
+			const struct topology_expr *expr, struct arena *a, struct problem_list *p)
 {
 	struct cpuset left = part->topology->online;
 	struct err err = { 0 };
@@ -34,7 +34,7 @@ static bool resolve_one(struct partition *part, enum profile_set_id id,
 }
 
 /* One pass for what takes a part, one for what takes the rest. */
-static bool resolve_pass(struct partition *part, bool rest, struct arena *a, struct problems *p)
+static bool resolve_pass(struct partition *part, bool rest, struct arena *a, struct problem_list *p)
 {
 	bool ok = true, seen = false;
 
@@ -53,7 +53,7 @@ static bool resolve_pass(struct partition *part, bool rest, struct arena *a, str
 	return ok;
 }
 
-bool partition_resolve(struct partition *part, struct arena *a, struct problems *p)
+bool partition_resolve(struct partition *part, struct arena *a, struct problem_list *p)
 {
 	bool needs_topology = false;
 

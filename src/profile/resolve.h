@@ -7,7 +7,7 @@
 
 struct arena;
 struct partition;
-struct problems;
+struct problem_list;
 
 /* Fills cpus and text of a partition whose profile and topology are set. False when it cannot. */
-bool partition_resolve(struct partition *part, struct arena *a, struct problems *p);
+bool partition_resolve(struct partition *part, struct arena *a, struct problem_list *p);

@@ -146,7 +146,7 @@ struct host_rendering {
 	const struct layout *layout;
 	const struct host_options *options;
 	struct file_set *files;
-	struct problems *p;
+	struct problem_list *p;
 };
 
 static int render_pool(struct host_rendering *h, const struct partition *part, struct err *err)
@@ -202,7 +202,7 @@ static int render_default(struct host_rendering *h, struct str pool, struct err 
 }
 
 int host_render(const struct layout *layout, const struct host_options *options,
-		struct file_set *files, struct problems *p, struct err *err)
+		struct file_set *files, struct problem_list *p, struct err *err)
 {
 	struct host_rendering h = { layout, options, files, p };
 	int r = 0;

@@ -14,7 +14,7 @@ struct file_set;
 struct layout;
 struct node_config;
 struct partition;
-struct problems;
+struct problem_list;
 
 struct host_options {
 	bool quota_keys;
@@ -22,4 +22,4 @@ struct host_options {
 };
 
 int host_render(const struct layout *layout, const struct host_options *options,
-		struct file_set *files, struct problems *p, struct err *err);
+		struct file_set *files, struct problem_list *p, struct err *err);

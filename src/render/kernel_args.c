@@ -133,7 +133,7 @@ static size_t tuned_extra(const struct partition *part, struct arena *a)
 	       sizeof("tuned.non_isolcpus=");
 }
 
-void kernel_args_check(const struct partition *part, struct arena *a, struct problems *p)
+void kernel_args_check(const struct partition *part, struct arena *a, struct problem_list *p)
 {
 	struct kernel_args args;
 	size_t n;

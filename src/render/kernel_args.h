@@ -12,7 +12,7 @@
 
 struct arena;
 struct partition;
-struct problems;
+struct problem_list;
 
 #define KERNEL_ARGS_MAX 2047 /* COMMAND_LINE_SIZE of x86 and arm64, without its NUL */
 
@@ -25,7 +25,7 @@ void kernel_args_build(const struct partition *part, struct arena *a, struct ker
 struct str kernel_args_join(const struct kernel_args *args, struct arena *a);
 
 /* Adds a problem when the line would be cut off by the kernel. */
-void kernel_args_check(const struct partition *part, struct arena *a, struct problems *p);
+void kernel_args_check(const struct partition *part, struct arena *a, struct problem_list *p);
 
 /* The arguments for huge pages, as one text: " default_hugepagesz=1G   hugepagesz=2M hugepages=128
  * ". Empty without huge pages. */

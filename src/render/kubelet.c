@@ -126,7 +126,7 @@ static bool needs_memory_manager(const struct profile *profile)
 }
 
 static void set_memory_manager(yyjson_mut_doc *m, yyjson_mut_val *c, const struct partition *part,
-			       struct arena *a, struct problems *p)
+			       struct arena *a, struct problem_list *p)
 {
 	struct err err = { 0 };
 
@@ -142,7 +142,7 @@ static void set_memory_manager(yyjson_mut_doc *m, yyjson_mut_val *c, const struc
 
 yyjson_mut_val *kubelet_configuration(yyjson_mut_doc *m, const struct partition *part,
 				      const struct kubelet_options *options, struct arena *a,
-				      struct problems *p)
+				      struct problem_list *p)
 {
 	struct str policy = part->profile->topology_policy;
 	yyjson_mut_val *c = yyjson_mut_obj(m);

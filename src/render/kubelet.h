@@ -9,7 +9,7 @@
 
 struct arena;
 struct partition;
-struct problems;
+struct problem_list;
 
 enum cpu_manager {
 	CPU_MANAGER_STATIC, /* the kubelet hands out guaranteed CPUs */
@@ -27,7 +27,7 @@ struct kubelet_options {
  */
 yyjson_mut_val *kubelet_configuration(yyjson_mut_doc *m, const struct partition *part,
 				      const struct kubelet_options *options, struct arena *a,
-				      struct problems *p);
+				      struct problem_list *p);
 
 /* Adds the zero values OpenShift's typed writer leaves in; they change nothing on a node. */
 void kubelet_add_noise(yyjson_mut_doc *m, yyjson_mut_val *configuration, struct arena *a);

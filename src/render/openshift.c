@@ -18,7 +18,7 @@ struct rendering {
 	struct file_set *files;
 	struct arena *a;
 	yyjson_mut_doc *m;
-	struct problems *p;
+	struct problem_list *p;
 };
 
 static int add_object(struct rendering *r, struct str file, yyjson_mut_val *object, struct err *err)
@@ -188,7 +188,7 @@ static int render_profile(struct rendering *r, const struct partition *part, str
 }
 
 int openshift_render(const struct layout *layout, const struct openshift_options *options,
-		     struct file_set *files, struct problems *p, struct err *err)
+		     struct file_set *files, struct problem_list *p, struct err *err)
 {
 	struct rendering r = { layout, options, files, files->a, doc_build(files->a), p };
 	int ret = render_infrastructure(&r, err);

@@ -13,7 +13,7 @@ struct arena;
 struct err;
 struct file_set;
 struct layout;
-struct problems;
+struct problem_list;
 
 struct openshift_options {
 	enum owner_mode owner;
@@ -23,4 +23,4 @@ struct openshift_options {
 
 /* Adds the files; problems of the input go to `p`. Fails only when memory does. */
 int openshift_render(const struct layout *layout, const struct openshift_options *options,
-		     struct file_set *files, struct problems *p, struct err *err);
+		     struct file_set *files, struct problem_list *p, struct err *err);

@@ -21,7 +21,7 @@ static void require(bool ok)
 		abort();
 }
 
-static void render_all(struct layout *layout, struct problems *p, struct arena *a)
+static void render_all(struct layout *layout, struct problem_list *p, struct arena *a)
 {
 	const struct openshift_options openshift = { .kubelet = { .fill_reservations = true } };
 	const struct host_options host = { .quota_keys = true };
@@ -41,13 +41,13 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	CLEANUP(arena_done) struct arena a;
 	const struct layout_options options = { .plain_hosts = size % 2 };
 	struct str text = { (const char *)data, size };
-	struct problems p;
+	struct problem_list p;
 	struct manifests ms;
 	struct layout layout;
 
 	arena_init(&a, 0);
 	manifests_init(&ms, &a);
-	problems_init(&p, &a);
+	problem_list_init(&p, &a);
 	manifests_add(&ms, text, STR("input"), &p);
 	layout_resolve(&ms, &options, &a, &layout, &p);
 	if (!p.n_errors)

@@ -49,7 +49,7 @@ TEST(what_is_suggested_passes_every_check_on_its_machine)
 		struct layout_options options = { .plain_hosts = true, .n_topologies = 1 };
 		struct pool_topology machine = { 0 };
 		struct suggestion s;
-		struct problems p;
+		struct problem_list p;
 		struct manifests ms;
 		struct layout layout;
 		struct topology t;
@@ -62,10 +62,10 @@ TEST(what_is_suggested_passes_every_check_on_its_machine)
 		machine.topology = &t;
 		options.topologies = &machine;
 		manifests_init(&ms, &a);
-		problems_init(&p, &a);
+		problem_list_init(&p, &a);
 		manifests_add(&ms, profile_text(&s, &a), STR("p"), &p);
 		layout_resolve(&ms, &options, &a, &layout, &p);
-		CHECK_STR(p.n_errors ? problems_format(&p, &a) : STR(""), "");
+		CHECK_STR(p.n_errors ? problem_list_format(&p, &a) : STR(""), "");
 		CHECK(cpuset_count(&s.reserved) >= o.reserved);
 		CHECK(cpuset_count(&s.shared) >= o.shared);
 		CHECK(cpuset_has(&s.reserved, cpuset_first(&t.online)));

@@ -207,7 +207,7 @@ def run_case(case, target):
         n = 0
         for bundle in sorted(out.iterdir()):
             n += check_bundle(bundle)
-            if (bundle / "boot").exists():
+            if (bundle / "boot").exists() and case.name.startswith("render-host"):
                 n += sum(check_install(bundle, boot, look) for boot, look in BOOT_LOADERS)
         return n
 

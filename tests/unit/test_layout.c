@@ -86,13 +86,13 @@ TEST(selectors_match_as_kubernetes_matches)
 }
 
 static void resolve(const char *text, bool plain_hosts, struct arena *a, struct layout *ret,
-		    struct problems *p)
+		    struct problem_list *p)
 {
 	struct layout_options options = { .plain_hosts = plain_hosts };
 	struct manifests *ms = arena_new(a, struct manifests);
 
 	manifests_init(ms, a);
-	problems_init(p, a);
+	problem_list_init(p, a);
 	manifests_add(ms, str_dup(a, str_from(text)), STR("test"), p);
 	layout_resolve(ms, &options, a, ret, p);
 }
@@ -136,7 +136,7 @@ TEST(the_cluster_is_partitioned_only_when_somebody_says_so)
 	arena_init(&a, 0);
 	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
 		struct layout layout;
-		struct problems p;
+		struct problem_list p;
 
 		TEST_ROW("%s", rows[i].what);
 		resolve(rows[i].text, rows[i].plain_hosts, &a, &layout, &p);
@@ -163,7 +163,7 @@ TEST(a_node_belongs_to_one_pool)
 	};
 	CLEANUP(arena_done) struct arena a;
 	struct layout layout;
-	struct problems p;
+	struct problem_list p;
 
 	arena_init(&a, 0);
 	resolve("apiVersion: machineconfiguration.openshift.io/v1\nkind: MachineConfigPool\n"
@@ -183,7 +183,7 @@ TEST(a_list_keeps_its_spelling_and_sets_are_parsed)
 {
 	CLEANUP(arena_done) struct arena a;
 	struct layout layout;
-	struct problems p;
+	struct problem_list p;
 
 	arena_init(&a, 0);
 	resolve("apiVersion: performance.openshift.io/v2\nkind: PerformanceProfile\n"
@@ -202,14 +202,14 @@ TEST(problems_are_printed_with_their_place)
 {
 	CLEANUP(arena_done) struct arena a;
 	struct layout layout;
-	struct problems p;
+	struct problem_list p;
 
 	arena_init(&a, 0);
 	resolve("baseDomain: x\ncontrolPlane: {replicas: -1}\ncpuPartitioningMode: all\n", false,
 		&a, &layout, &p);
-	problems_sort(&p);
+	problem_list_sort(&p);
 	CHECK_STR(
-		problems_format(&p, &a),
+		problem_list_format(&p, &a),
 		"test:2:26: controlPlane.replicas: must be a whole number, 0 or more\n"
 		"test:3:22: cpuPartitioningMode: unsupported value \"all\": valid values are None, "
 		"AllNodes\n");

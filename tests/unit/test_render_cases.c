@@ -44,7 +44,8 @@ static yyjson_val *parse(struct str text, struct arena *a)
 	return docs.items[0].root;
 }
 
-static void read_input(const char *name, struct str dir, struct manifests *ms, struct problems *p)
+static void read_input(const char *name, struct str dir, struct manifests *ms,
+		       struct problem_list *p)
 {
 	struct err err = { 0 };
 	struct str *names;
@@ -235,21 +236,21 @@ static void replay(const char *name, struct arena *a, size_t *ret_files)
 	bool succeeds = doc_bool(doc_get(description, STR("expectSuccess")), false);
 	const struct layout_options layout_options = { 0 };
 	struct err err = { 0 };
-	struct problems problems;
+	struct problem_list problems;
 	struct manifests ms;
 	struct file_set files;
 	struct layout layout;
 	size_t expected;
 
 	manifests_init(&ms, a);
-	problems_init(&problems, a);
+	problem_list_init(&problems, a);
 	file_set_init(&files, a);
 	DOC_EACH_ITEM (doc_get(description, STR("inputDirs")), dir) {
 		read_input(name, doc_str(dir), &ms, &problems);
 	}
 	layout_resolve(&ms, &layout_options, a, &layout, &problems);
 	CHECK_OK(openshift_render(&layout, &options, &files, &problems, &err));
-	TEST_ROW("%s: " PRI_STR, name, FMT_STR(problems_format(&problems, a)));
+	TEST_ROW("%s: " PRI_STR, name, FMT_STR(problem_list_format(&problems, a)));
 	CHECK((problems.n_errors == 0) == succeeds);
 	if (!succeeds)
 		return;
