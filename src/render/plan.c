@@ -49,6 +49,7 @@ static const struct {
 	{ STR_INIT("/etc/tuned/"), PLAN_RESTART, "tuned" },
 	{ STR_INIT("/etc/tmpfiles.d/"), PLAN_RESTART, "systemd-tmpfiles --create" },
 	{ STR_INIT("/rootfs/"), PLAN_REBOOT, "acts at boot" },
+	{ STR_INIT("/boot/"), PLAN_REBOOT, "kernel arguments" },
 	{ STR_INIT(""), PLAN_NOTHING, "packing of the same files" },
 };
 
