@@ -5,6 +5,13 @@
 
 extern const struct command cmd_admit;
 extern const struct command cmd_allocate;
+extern const struct command cmd_local_up;
+extern const struct command cmd_local_plan;
+extern const struct command cmd_local_status;
+extern const struct command cmd_local_map;
+extern const struct command cmd_local_verify;
+extern const struct command cmd_local_apply;
+extern const struct command cmd_local_down;
 extern const struct command cmd_completion;
 extern const struct command cmd_cpuset;
 extern const struct command cmd_explain;
@@ -29,6 +36,13 @@ const struct command *const commands[] = {
 	&cmd_profile_suggest,
 	&cmd_render,
 	&cmd_plan,
+	&cmd_local_up,
+	&cmd_local_plan,
+	&cmd_local_status,
+	&cmd_local_map,
+	&cmd_local_verify,
+	&cmd_local_apply,
+	&cmd_local_down,
 	&cmd_completion,
 	&cmd_man,
 	NULL,
