@@ -50,6 +50,7 @@ struct ledger {
 	struct ledger_frame now;
 	struct assignment **items; /* sorted by pod, then container */
 	size_t n, cap;
+	unsigned n_words; /* of a cpuset: no assignment has a CPU beyond */
 
 	ledger_persist_fn persist; /* NULL: in memory only */
 	void *persist_data;
@@ -207,6 +208,7 @@ void ledger_numa(const struct ledger *l, size_t node, struct ledger_numa *ret);
 int ledger_hints(const struct ledger *l, const struct ledger_request *request, struct arena *a,
 		 struct hint_list *ret, struct err *err);
 
-/* For the store: the ledger as a state; and back, when ledger_init has just run. */
-void ledger_to_state(const struct ledger *l, struct arena *a, struct state *ret);
-int ledger_load(struct ledger *l, const struct assignment *entries, size_t n, struct err *err);
+/* For the store: the ledger as a state, without the boot id; good until the next change. And back,
+ * when ledger_init has just run. */
+void ledger_to_state(const struct ledger *l, struct state *ret);
+int ledger_load(struct ledger *l, struct assignment *const *entries, size_t n, struct err *err);

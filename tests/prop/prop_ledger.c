@@ -43,7 +43,7 @@ static struct str encode(const struct ledger *l, struct arena *a)
 	struct state s;
 	struct str text;
 
-	ledger_to_state(l, a, &s);
+	ledger_to_state(l, &s);
 	s.boot_id = STR("boot");
 	CHECK_OK(state_encode(&s, a, &text, &err));
 	return text;

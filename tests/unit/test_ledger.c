@@ -639,20 +639,28 @@ TEST(each_broken_invariant_is_noticed)
 	};
 
 	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+		struct str pod = rows[i].other_pod ? STR("q") : STR("p");
 		struct assignment entries[] = {
-			{ STR("p"), STR("ns"), STR("p"), STR("a"), CONTAINER_APP,
-			  cpus(rows[i].first) },
-			{ rows[i].other_pod ? STR("q") : STR("p"), STR("ns"),
-			  rows[i].other_pod ? STR("q") : STR("p"),
-			  rows[i].other_pod ? STR("app") : STR("b"), CONTAINER_APP,
-			  cpus(rows[i].second) },
+			{ .pod_uid = STR("p"),
+			  .pod_namespace = STR("ns"),
+			  .pod_name = STR("p"),
+			  .container = STR("a"),
+			  .kind = CONTAINER_APP,
+			  .cpus = cpus(rows[i].first) },
+			{ .pod_uid = pod,
+			  .pod_namespace = STR("ns"),
+			  .pod_name = pod,
+			  .container = rows[i].other_pod ? STR("app") : STR("b"),
+			  .kind = CONTAINER_APP,
+			  .cpus = cpus(rows[i].second) },
 		};
+		struct assignment *order[] = { &entries[0], &entries[1] };
 		CLEANUP(bench_done) struct bench b;
 		struct err err = { 0 };
 
 		TEST_ROW("row %zu", i);
 		bench_start(&b, config("0-1", "2-7", "8-15"));
-		CHECK_ERR(ledger_load(&b.l, entries, 2, &err), EUCLEAN, rows[i].error);
+		CHECK_ERR(ledger_load(&b.l, order, 2, &err), EUCLEAN, rows[i].error);
 		CHECK_UINT(b.l.n, 0);
 	}
 }
