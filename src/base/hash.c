@@ -52,7 +52,7 @@ static uint64_t eat_stripes(struct str *text, uint64_t seed)
 	uint64_t hash;
 
 	for (; text->n >= STRIPE; *text = str_skip(*text, STRIPE))
-		for (unsigned i = 0; i < 4; i++)
+		for (size_t i = 0; i < 4; i++)
 			lane[i] = round_of(lane[i], read_le64(text->p + 8 * i));
 	hash = rotate(lane[0], 1) + rotate(lane[1], 7) + rotate(lane[2], 12) + rotate(lane[3], 18);
 	for (unsigned i = 0; i < 4; i++)

@@ -147,9 +147,9 @@ struct ledger_live {
 	bool current_known;
 
 	/* The answer: where it belongs, and whether somebody has to put it there. */
-	struct ledger_grant grant;
 	bool push;
 	struct err refused; /* code != 0: no exclusive CPUs for it; `grant` is the shared pool */
+	struct ledger_grant grant;
 };
 
 /* Releases pods that are gone, keeps and adopts what is there, allocates what is missing: one

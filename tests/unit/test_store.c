@@ -54,9 +54,9 @@ static void place_build(struct place *p, unsigned n_cpus)
 	struct topology_input in = { .cpus = list };
 	struct err err = { 0 };
 
-	for (uint16_t cpu = 0; cpu < n_cpus; cpu++)
-		list[in.n_cpus++] =
-			(struct topology_cpu){ .cpu = cpu, .id = { [TOPOLOGY_CORE] = cpu } };
+	for (unsigned cpu = 0; cpu < n_cpus; cpu++)
+		list[in.n_cpus++] = (struct topology_cpu){ .cpu = (uint16_t)cpu,
+							   .id = { [TOPOLOGY_CORE] = cpu } };
 	if (n_cpus < 16)
 		cpuset_add_range(&in.offline, n_cpus, 15);
 	CHECK_OK(topology_build(&in, &p->a, &p->topology, &err));
