@@ -208,6 +208,10 @@ void ledger_numa(const struct ledger *l, size_t node, struct ledger_numa *ret);
 int ledger_hints(const struct ledger *l, const struct ledger_request *request, struct arena *a,
 		 struct hint_list *ret, struct err *err);
 
+/* The same for all containers of a pod at once, in their order: pod scope (5.4). */
+int ledger_pod_hints(const struct ledger *l, const struct ledger_request *containers, size_t n,
+		     struct arena *a, struct hint_list *ret, struct err *err);
+
 /* For the store: the ledger as a state, without the boot id; good until the next change. And back,
  * when ledger_init has just run. */
 void ledger_to_state(const struct ledger *l, struct state *ret);
