@@ -163,7 +163,7 @@ void ledger_numa(const struct ledger *l, size_t node, struct ledger_numa *ret)
 }
 
 /* What a hint promises, ledger_allocate must be able to pick. */
-static int make_hints(const struct ledger *l, struct cpu_hint_request *hint, struct arena *a,
+static int make_hints(const struct ledger *l, struct cpu_hint_request hint, struct arena *a,
 		      struct hint_list *ret, struct err *err)
 {
 	const struct ledger_frame *f = &l->now;
@@ -175,10 +175,10 @@ static int make_hints(const struct ledger *l, struct cpu_hint_request *hint, str
 		cpuset_minus(&available, &f->sets.split);
 		cpuset_minus(&pool, &f->sets.split);
 	}
-	hint->available = &available;
-	hint->capacity = &pool;
-	hint->align_by_socket = f->config.options.align_by_socket;
-	return hints_for_cpus(f->topology, hint, a, ret, err);
+	hint.available = &available;
+	hint.capacity = &pool;
+	hint.align_by_socket = f->config.options.align_by_socket;
+	return hints_for_cpus(f->topology, &hint, a, ret, err);
 }
 
 static unsigned wanted_by(const struct ledger_request *request)
@@ -198,7 +198,7 @@ int ledger_hints(const struct ledger *l, const struct ledger_request *request, s
 	};
 
 	ledger_reusable(l, request->pod_uid, &reusable);
-	return make_hints(l, &hint, a, ret, err);
+	return make_hints(l, hint, a, ret, err);
 }
 
 int ledger_pod_hints(const struct ledger *l, const struct ledger_request *containers, size_t n,
@@ -214,7 +214,8 @@ int ledger_pod_hints(const struct ledger *l, const struct ledger_request *contai
 		const struct ledger_request *c = &containers[i];
 		const struct assignment *has = ledger_find(l, c->pod_uid, c->container);
 
-		demands[i] = c->is_management ? (struct demand){ 0 } : c->demand;
+		if (!c->is_management)
+			demands[i] = c->demand;
 		if (has && cpuset_count(&has->cpus) != wanted_by(c)) {
 			*ret = (struct hint_list){ 0 }; /* cannot be satisfied */
 			return 0;
@@ -229,5 +230,5 @@ int ledger_pod_hints(const struct ledger *l, const struct ledger_request *contai
 		ledger_reusable(l, containers[0].pod_uid, &reusable);
 		cpuset_union(&reusable, &held);
 	}
-	return make_hints(l, &hint, a, ret, err);
+	return make_hints(l, hint, a, ret, err);
 }
