@@ -256,6 +256,32 @@ int topology_parse_xml(struct str text, struct str file, struct arena *a, struct
 	return r < 0 ? err_wrap(err, PRI_STR, FMT_STR(file)) : 0;
 }
 
+/* How many CPUs a synthetic string describes, or more than the limit: the product of the numbers
+ * that its words end in ("core:8", "8"), attributes in brackets aside. hwloc would build them all
+ * before anybody could count. */
+static uint64_t synthetic_size(struct str text)
+{
+	uint64_t product = 1, number = 0;
+	int depth = 0;
+
+	for (size_t i = 0; i <= text.n && product <= CPUSET_MAX; i++) {
+		const char c = i < text.n ? text.p[i] : ' ';
+
+		depth += (c == '(' || c == '[') - (c == ')' || c == ']');
+		if (depth > 0)
+			continue;
+		if (c >= '0' && c <= '9') {
+			number = number > CPUSET_MAX ? number : number * 10 + (uint64_t)(c - '0');
+		} else if (c == ':') {
+			number = 0; /* "L3:2": the digit belongs to the name */
+		} else if (c != ')' && c != ']') {
+			product *= (c == ' ' || c == '\n' || c == '\t') && number ? number : 1;
+			number = 0;
+		}
+	}
+	return product;
+}
+
 int topology_parse_synthetic(struct str text, struct arena *a, struct topology *ret,
 			     struct err *err)
 {
@@ -265,6 +291,9 @@ int topology_parse_synthetic(struct str text, struct arena *a, struct topology *
 
 	if (!trimmed.n)
 		return err_set(err, EINVAL, "an empty topology");
+	if (synthetic_size(trimmed) > CPUSET_MAX)
+		return err_set(err, ERANGE, "%s: more than %d CPUs", quote(trimmed).text,
+			       CPUSET_MAX);
 	r = hwloc_begin(&h, err);
 	if (r < 0)
 		return r;

@@ -299,6 +299,9 @@ TEST(what_is_no_machine_is_refused_with_its_place)
 		{ "pack:2 core:0", NULL },
 		{ "nonsense", "\"nonsense\": no such file, and not an hwloc synthetic topology such as "
 			      "\"pack:2 core:4 pu:2\"" },
+		{ "pack:99999 core:99999 pu:2", "\"pack:99999 core:99999 pu:2\": more than 8192 CPUs" },
+		{ "64 64 4", "\"64 64 4\": more than 8192 CPUs" },
+		{ "pack:64 L3:64(size=1) core:4", "\"pack:64 L3:64(size=1) core:4\": more than 8192 CPUs" },
 		{ "", "an empty topology" },
 	};
 	CLEANUP(arena_done) struct arena a;
