@@ -33,8 +33,8 @@ static const struct option_desc options[] = {
 	  "packed: as close together as possible (default); distributed: evenly over NUMA nodes",
 	  "packed|distributed", offsetof(struct allocate_options, policy) },
 	{ OPT_STRS, 0, "option", "NAME=BOOL",
-	  "an option of the kubelet's static CPU manager policy: full-pcpus-only=true",
-	  NULL, offsetof(struct allocate_options, policy_options) },
+	  "an option of the kubelet's static CPU manager policy: full-pcpus-only=true", NULL,
+	  offsetof(struct allocate_options, policy_options) },
 	{ OPT_UINT, 0, "group", "N",
 	  "distributed: deal out N CPUs at a time (default: a core with full-pcpus-only, else 1)",
 	  NULL, offsetof(struct allocate_options, group) },
@@ -60,8 +60,7 @@ struct question {
 	struct pick_request request;
 };
 
-static int parse_policy(const struct allocate_options *o, struct pick_options *ret,
-			struct err *err)
+static int parse_policy(const struct allocate_options *o, struct pick_options *ret, struct err *err)
 {
 	for (size_t i = 0; i < o->policy_options.n; i++) {
 		const struct str item = str_from(o->policy_options.items[i]);
@@ -194,7 +193,8 @@ const struct command cmd_allocate = {
 	.group = COMMAND_TOOL,
 	.summary = "show which CPUs would be picked",
 	.operands = "",
-	.about = "Picks CPUs the way the agent does for a container that asks for whole CPUs, which\n"
+	.about = "Picks CPUs the way the agent does for a container that asks for whole CPUs, "
+		 "which\n"
 		 "is the kubelet's own way, and prints their list. Nothing is allocated. The exit\n"
 		 "status is 1, with the kubelet's message, when the request cannot be satisfied.",
 	.options = options,

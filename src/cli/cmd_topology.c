@@ -105,7 +105,8 @@ const struct command cmd_topology = {
 	.summary = "show sockets, NUMA nodes, caches, cores and threads",
 	.operands = "",
 	.about = "Draws a box per NUMA node with its cores; the CPUs between brackets are the\n"
-		 "threads of one core. With -o json it prints the topology file that other commands\n"
+		 "threads of one core. With -o json it prints the topology file that other "
+		 "commands\n"
 		 "read. CPUs of the given pools are coloured, or marked r, s and i.",
 	.options = options,
 	.options_size = sizeof(struct topology_options),

@@ -10,10 +10,5 @@ extern const struct command cmd_completion;
 extern const struct command cmd_man;
 
 const struct command *const commands[] = {
-	&cmd_cpuset,
-	&cmd_topology,
-	&cmd_allocate,
-	&cmd_completion,
-	&cmd_man,
-	NULL,
+	&cmd_cpuset, &cmd_topology, &cmd_allocate, &cmd_completion, &cmd_man, NULL,
 };

@@ -4,7 +4,7 @@
 #include "cpu/topology.h"
 #include "output.h"
 
-#define WIDTH 80 /* of the boxes */
+#define WIDTH 80      /* of the boxes */
 #define MAX_MATRIX 16 /* nodes whose distances fit on a line */
 
 struct canvas {
