@@ -46,4 +46,5 @@ const struct command *const commands[] = {
 	&cmd_completion,
 	&cmd_man,
 	NULL,
+	&cmd_cpuset, &cmd_topology, &cmd_allocate, &cmd_completion, &cmd_man, NULL,
 };

@@ -147,8 +147,7 @@ static int read_cpus(hwloc_topology_t h, const struct topology_extra *extra, str
 	cpus = arena_array(a, struct topology_cpu, (size_t)n);
 	if (!cpus)
 		return err_set(err, ENOMEM, "topology: out of memory");
-	while ((pu = hwloc_get_next_obj_by_type(h, HWLOC_OBJ_PU, pu)) &&
-	       in->n_cpus < (size_t)n) {
+	while ((pu = hwloc_get_next_obj_by_type(h, HWLOC_OBJ_PU, pu)) && in->n_cpus < (size_t)n) {
 		if (pu->os_index >= CPUSET_MAX)
 			return err_set(err, ERANGE, "CPU %u is too large, the limit is %d",
 				       pu->os_index, CPUSET_MAX - 1);

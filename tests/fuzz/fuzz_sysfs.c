@@ -81,7 +81,7 @@ static void unpack(int dir, struct str text, struct arena *a)
 	struct str line;
 	int n = 0;
 
-	while (str_next(&lines, '\n', &line) && n++ < 600) {
+	while (str_next(&lines, '\n', &line) && n++ < 100) {
 		struct str_split parts = str_split(line);
 		struct str path;
 
@@ -92,13 +92,14 @@ static void unpack(int dir, struct str text, struct arena *a)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	char root[] = "/tmp/pinfold-fuzz-XXXXXX";
+	char root[] = "/dev/shm/pinfold-fuzz-XXXXXX"; /* not a disk: every input is a tree */
 	CLEANUP(arena_done) struct arena a = { 0 };
 	struct topology t = { .n_cpus = 4242 };
 	struct err err = { 0 };
 	int dir, system, r;
 
-	require(mkdtemp(root));
+	if (!mkdtemp(root))
+		return 0; /* no such file system here */
 	dir = open(root, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	require(dir >= 0);
 	(void)mkdirat(dir, "system", 0700);

@@ -78,9 +78,8 @@ TEST(merging_finds_what_the_whole_product_holds)
 			lists[i].n = prop_below(&p, MAX_HINTS + 1);
 			for (size_t j = 0; j < lists[i].n; j++) {
 				hints[i][j].has_mask = !prop_one_in(&p, 6);
-				hints[i][j].mask = hints[i][j].has_mask ?
-							   prop_below(&p, 64) & 0x2f :
-							   0;
+				hints[i][j].mask =
+					hints[i][j].has_mask ? prop_below(&p, 64) & 0x2f : 0;
 				hints[i][j].preferred = !prop_one_in(&p, 3);
 			}
 		}

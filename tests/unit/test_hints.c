@@ -125,9 +125,8 @@ TEST(masks_print_as_the_kubelet_prints_them)
 	static const struct {
 		uint64_t mask;
 		const char *text;
-	} rows[] = { { 0, "00" },   { 1, "01" },    { 2, "10" },     { 3, "11" },
-		     { 4, "100" },  { 5, "0101" },  { 8, "1000" },   { 16, "10000" },
-		     { 17, "010001" } };
+	} rows[] = { { 0, "00" },   { 1, "01" },   { 2, "10" },	    { 3, "11" },     { 4, "100" },
+		     { 5, "0101" }, { 8, "1000" }, { 16, "10000" }, { 17, "010001" } };
 	CLEANUP(arena_done) struct arena a;
 
 	arena_init(&a, 0);
@@ -154,8 +153,9 @@ TEST(policy_options_are_checked)
 		for (int j = 0; j < 2; j++)
 			CHECK_OK(pick_options_set(&o, str_from(pairs[i][j]), STR("T"), &err));
 		CHECK_ERR(pick_options_check(&o, NULL, &err), EINVAL,
-			  str_cstr(&a, str_printf(&a, "static policy options %s and %s can not be "
-						      "used at the same time",
+			  str_cstr(&a, str_printf(&a,
+						  "static policy options %s and %s can not be "
+						  "used at the same time",
 						  pairs[i][0], pairs[i][1])));
 	}
 	o = (struct pick_options){ .align_by_socket = true };
