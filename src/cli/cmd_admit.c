@@ -285,11 +285,11 @@ const struct command cmd_admit = {
 	.summary = "show pods as admission would store them",
 	.operands = "",
 	.about = "Reads pods, or workloads that make pods, and prints each pod as a cluster with\n"
-		 "Pinfold's webhook would store it: API defaulting of resources, mutation,\n"
-		 "validation. Cluster objects may stand among the manifests or in --state files;\n"
-		 "what is missing altogether is assumed to allow the most, and said so.\n\n"
-		 "With --review it answers one AdmissionReview exactly as the webhook does, and\n"
-		 "assumes nothing. A pod that is refused gives exit status 1.",
+		 "Pinfold's webhook would store it: defaulted, mutated, validated.\n"
+		 "Cluster objects may stand among the manifests or in --state files; what is missing\n"
+		 "altogether is assumed to allow the most, and stderr says so.\n"
+		 "With --review it answers one AdmissionReview as the webhook does, and assumes nothing.\n"
+		 "A pod that is refused gives exit status 1.",
 	.options = options,
 	.options_size = sizeof(struct admit_options),
 	.examples = examples,

@@ -56,7 +56,7 @@ static struct str outcome(const struct explained *e, struct arena *a)
 		return STR("admitted, and its CPU is counted in the pools");
 	for (size_t i = 0; i < r->n_steps; i++)
 		if (r->steps[i].verdict == VERDICT_STRIP)
-			return str_printf(a, "skipped: " PRI_STR, FMT_STR(r->steps[i].seen));
+			return str_printf(a, "skipped: " PRI_STR, FMT_STR(r->warnings[0]));
 	if (last && !patch_is_empty(&r->patch))
 		return STR("admitted without the annotations that only admission may write");
 	return STR("admitted as it is");
@@ -105,6 +105,15 @@ static void add_changes(struct strbuf *b, const struct patch *p)
 	}
 }
 
+/* What a refusal looked at is in its message, which the result repeats in full. */
+static void add_step(struct strbuf *b, size_t n, const struct rule_step *step)
+{
+	strbuf_printf(b, "%3zu. %s: %s — ", n, rule_name(step->rule), rule_question(step->rule));
+	if (step->verdict != VERDICT_REFUSE)
+		strbuf_printf(b, PRI_STR " — ", FMT_STR(step->seen));
+	strbuf_printf(b, "%s\n", verdict_name(step->verdict));
+}
+
 static void add_text(struct strbuf *b, const struct explained *e, struct arena *a)
 {
 	const struct admission_result *r = &e->result;
@@ -115,9 +124,7 @@ static void add_text(struct strbuf *b, const struct explained *e, struct arena *
 	strbuf_printf(b, PRI_STR ": " PRI_STR " " PRI_STR ", namespace " PRI_STR "\n",
 		      FMT_STR(place), FMT_STR(e->pod.kind), FMT_STR(name), FMT_STR(namespace));
 	for (size_t i = 0; i < r->n_steps; i++)
-		strbuf_printf(b, "%3zu. %s: %s — " PRI_STR " — %s\n", i + 1,
-			      rule_name(r->steps[i].rule), rule_question(r->steps[i].rule),
-			      FMT_STR(r->steps[i].seen), verdict_name(r->steps[i].verdict));
+		add_step(b, i + 1, &r->steps[i]);
 	strbuf_printf(b, "result: " PRI_STR "\n", FMT_STR(result));
 	add_place(b, e);
 	if (!patch_is_empty(&r->patch)) {
@@ -249,9 +256,10 @@ const struct command cmd_explain = {
 	.summary = "say why admission does what it does to a pod",
 	.operands = "",
 	.about = "Prints the chain of rules that a pod meets on its way into the cluster: the rule,\n"
-		 "what it looked at, its verdict; then the result, the changes, and what to change\n"
-		 "in the pod or the cluster where it was skipped or refused. The decision is the\n"
-		 "webhook's own. A pod that is refused gives exit status 1.",
+		 "what it looked at, its verdict.\n"
+		 "Then come the result, the changes, and what to change in the pod or the cluster\n"
+		 "where it was skipped or refused.\n"
+		 "The decision is the webhook's own; a pod that is refused gives exit status 1.",
 	.options = options,
 	.options_size = sizeof(struct explain_options),
 	.examples = examples,

@@ -115,8 +115,9 @@ const struct command cmd_migrate = {
 	.operands = "PATH...",
 	.about = "The first design of workload partitioning (2021) used labels on pods and\n"
 		 "namespaces, cpu.workload.openshift.io/ resources and annotations, and\n"
-		 "workloadSettings in the install-config. This rewrites them to the annotations and\n"
-		 "fields in use. Directories are walked; files without old names stay as they are.\n"
+		 "workloadSettings in the install-config.\n"
+		 "This rewrites them to the annotations and fields in use.\n"
+		 "Directories are walked; files without old names stay as they are.\n"
 		 "Comments and layout are kept wherever only lines have to be added or removed.",
 	.options = options,
 	.options_size = sizeof(struct migrate_options),
