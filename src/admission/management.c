@@ -60,8 +60,8 @@ static bool check_type(struct admission *ad)
 	if (problem.n)
 		return reject_annotations(ad, RULE_TARGET, problem);
 	if (!n && ad->state->settings.legacy) {
-		ad->type = doc_str(doc_get(doc_get(ad->pod.meta, STR("labels")),
-					   STR(NAME_LEGACY_TARGET)));
+		ad->type = doc_str(
+			doc_get(doc_get(ad->pod.meta, STR("labels")), STR(NAME_LEGACY_TARGET)));
 		ad->effect = STR(NAME_TARGET_VALUE); /* labels knew no effect */
 	}
 	if (ad->type.n)
@@ -84,11 +84,13 @@ static bool check_single_node(struct admission *ad)
 
 	if (s->has_cores(s->owner, ad->type))
 		return go_on(ad, RULE_SINGLE_NODE, ad->type);
-	text = str_printf(ad->a,
-			  "skip pod CPUs requests modifications because the node does not report the "
-			  "resource " PRI_STR NAME_CORES_SUFFIX,
-			  FMT_STR(ad->type));
-	/* A node that reports nothing at all is not known to lack it; upstream says nothing then. */
+	text = str_printf(
+		ad->a,
+		"skip pod CPUs requests modifications because the node does not report the "
+		"resource " PRI_STR NAME_CORES_SUFFIX,
+		FMT_STR(ad->type));
+	/* A node that reports nothing at all is not known to lack it; upstream says nothing then.
+	 */
 	if (s->nodes.n_reporting)
 		return skip(ad, RULE_SINGLE_NODE, ad->type, text);
 	return skip_silently(ad, RULE_SINGLE_NODE, STR("no node reports anything"), text);
@@ -137,12 +139,13 @@ static bool check_namespace(struct admission *ad)
 		ns.has_allowed = true;
 	}
 	if (!ns.has_allowed)
-		return skip(ad, RULE_PERMISSION, STR("no annotation " NAME_ALLOWED),
-			    str_printf(ad->a,
-				       "skipping pod CPUs requests modifications because the " PRI_STR
-				       " namespace is not annotated with " NAME_ALLOWED
-				       " to allow workload partitioning",
-				       FMT_STR(ad->namespace)));
+		return skip(
+			ad, RULE_PERMISSION, STR("no annotation " NAME_ALLOWED),
+			str_printf(ad->a,
+				   "skipping pod CPUs requests modifications because the " PRI_STR
+				   " namespace is not annotated with " NAME_ALLOWED
+				   " to allow workload partitioning",
+				   FMT_STR(ad->namespace)));
 	if (type_is_allowed(ns.allowed, ad->type))
 		return go_on(ad, RULE_TYPE_ALLOWED, ns.allowed);
 	return forbid(ad, RULE_TYPE_ALLOWED,
@@ -216,7 +219,8 @@ static bool find_cores(const struct admission *ad, const struct container_facts 
 	if (!ad->state->settings.legacy)
 		return false;
 	legacy = str_printf(ad->a, NAME_LEGACY_CPU_PREFIX PRI_STR, FMT_STR(ad->type));
-	if (resource_get(f->c.requests, legacy, &q, NULL) != 1 || quantity_milli(&q, &milli, NULL) < 0)
+	if (resource_get(f->c.requests, legacy, &q, NULL) != 1 ||
+	    quantity_milli(&q, &milli, NULL) < 0)
 		return false;
 	*ret = quantity_from_int(milli, q.format);
 	return true;
@@ -277,8 +281,7 @@ static int plan_container(struct admission *ad, const struct container_facts *f,
 /* NULL when the pod was refused for an amount that does not fit. */
 static struct conversion *plan(struct admission *ad, struct str resource)
 {
-	struct conversion *plans =
-		arena_alloc(ad->a, (ad->facts.n + 1) * sizeof(*plans), 16);
+	struct conversion *plans = arena_alloc(ad->a, (ad->facts.n + 1) * sizeof(*plans), 16);
 	struct problems problems;
 
 	problems_init(&problems, ad->a);
@@ -355,17 +358,19 @@ static void check_qos_and_convert(struct admission *ad)
 	before = class_of(ad, plans, false);
 	if (before == QOS_GUARANTEED) {
 		skip(ad, RULE_GUARANTEED, str_from(qos_name(before)),
-		     STR("skip pod CPUs requests modifications because it has guaranteed QoS class"));
+		     STR("skip pod CPUs requests modifications because it has guaranteed QoS "
+			 "class"));
 		return;
 	}
 	go_on(ad, RULE_GUARANTEED, str_from(qos_name(before)));
 	after = class_of(ad, plans, true);
 	if (after != before) {
 		skip(ad, RULE_QOS_CHANGE, str_from(qos_name(after)),
-		     str_printf(ad->a,
-				"skip pod CPUs requests modifications because it will change the pod "
-				"QoS class from %s to %s",
-				qos_name(before), qos_name(after)));
+		     str_printf(
+			     ad->a,
+			     "skip pod CPUs requests modifications because it will change the pod "
+			     "QoS class from %s to %s",
+			     qos_name(before), qos_name(after)));
 		return;
 	}
 	go_on(ad, RULE_QOS_CHANGE, str_from(qos_name(after)));

@@ -81,18 +81,17 @@ static void add_place(struct strbuf *b, const struct explained *e)
 			      FMT_STR(p->reserved), FMT_STR(p->name));
 	else if (e->result.rule == RULE_POOLS && p->shared.n)
 		strbuf_printf(b,
-			      "runs on: shared CPUs " PRI_STR ", whole CPUs of Guaranteed pods out of "
-			      PRI_STR " (profile " PRI_STR ")\n",
+			      "runs on: shared CPUs " PRI_STR
+			      ", whole CPUs of Guaranteed pods out of " PRI_STR " (profile " PRI_STR
+			      ")\n",
 			      FMT_STR(p->shared), FMT_STR(p->isolated), FMT_STR(p->name));
 }
 
 static void add_changes(struct strbuf *b, const struct patch *p)
 {
 	yyjson_mut_val *op;
-	size_t i, n;
 
-	yyjson_mut_arr_foreach(p->ops, i, n, op)
-	{
+	DOC_EACH_BUILT_ITEM (p->ops, op) {
 		struct str verb = doc_mut_str(yyjson_mut_obj_get(op, "op"));
 		struct str path = doc_mut_str(yyjson_mut_obj_get(op, "path"));
 		yyjson_mut_val *value = yyjson_mut_obj_get(op, "value");
@@ -255,7 +254,8 @@ const struct command cmd_explain = {
 	.group = COMMAND_TOOL,
 	.summary = "say why admission does what it does to a pod",
 	.operands = "",
-	.about = "Prints the chain of rules that a pod meets on its way into the cluster: the rule,\n"
+	.about = "Prints the chain of rules that a pod meets on its way into the cluster: the "
+		 "rule,\n"
 		 "what it looked at, its verdict.\n"
 		 "Then come the result, the changes, and what to change in the pod or the cluster\n"
 		 "where it was skipped or refused.\n"

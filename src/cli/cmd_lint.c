@@ -8,9 +8,9 @@
 #include "base/err.h"
 #include "command.h"
 #include "kube/names.h"
+#include "lint_report.h"
 #include "manifests.h"
 #include "output.h"
-#include "lint_report.h"
 #include "source.h"
 
 struct lint_options {
@@ -24,12 +24,13 @@ struct lint_options {
 
 static const struct option_desc options[] = {
 	{ OPT_FLAG, 0, "fix", NULL, "add missing annotations to the files", NULL, AT(fix) },
-	{ OPT_STR, 0, "type", "TYPE", "workload type that everything should opt in to (default: management)",
-	  NULL, AT(type) },
-	{ OPT_STRS, 0, "state", "FILE", "where Namespaces are that are not among the manifests", NULL,
-	  AT(state) },
-	{ OPT_ENUM, 'o', "output", "FORMAT", "print json, yaml, sarif, or lines for people (default)",
-	  "json|yaml|sarif|table", AT(output) },
+	{ OPT_STR, 0, "type", "TYPE",
+	  "workload type that everything should opt in to (default: management)", NULL, AT(type) },
+	{ OPT_STRS, 0, "state", "FILE", "where Namespaces are that are not among the manifests",
+	  NULL, AT(state) },
+	{ OPT_ENUM, 'o', "output", "FORMAT",
+	  "print json, yaml, sarif, or lines for people (default)", "json|yaml|sarif|table",
+	  AT(output) },
 	{ 0 },
 };
 
@@ -71,8 +72,8 @@ static void locate(struct linting *l, struct source *s)
 			if (l->n_objects == l->cap_objects) {
 				size_t cap = l->cap_objects ? l->cap_objects * 2 : 64;
 
-				l->objects = arena_realloc(l->a, l->objects,
-							   l->cap_objects * size, cap * size);
+				l->objects = arena_realloc(l->a, l->objects, l->cap_objects * size,
+							   cap * size);
 				l->cap_objects = cap;
 			}
 			l->objects[l->n_objects++] = (struct located){
@@ -155,7 +156,8 @@ static void fix_permission(struct linting *l, const struct located *at, struct s
 	struct str value = type;
 
 	if (facts.has_allowed && facts.allowed.n)
-		value = str_printf(l->a, PRI_STR "," PRI_STR, FMT_STR(facts.allowed), FMT_STR(type));
+		value = str_printf(l->a, PRI_STR "," PRI_STR, FMT_STR(facts.allowed),
+				   FMT_STR(type));
 	fix_annotation(l, at, at->base, STR(NAME_ALLOWED), value);
 }
 
@@ -219,8 +221,8 @@ static void lint_one(struct linting *l, size_t index)
 		return;
 	lint_findings_init(&f, l->a);
 	namespace = find_namespace(l, name);
-	lint_namespace(namespace ? namespace->object : find_in_state(l, name), at->object, name, type,
-		       &f);
+	lint_namespace(namespace ? namespace->object : find_in_state(l, name), at->object, name,
+		       type, &f);
 	report(l, namespace ? namespace : at, &f);
 }
 
@@ -281,13 +283,15 @@ const struct command cmd_lint = {
 	.group = COMMAND_TOOL,
 	.summary = "find workloads that should be partitioned and are not",
 	.operands = "PATH...",
-	.about = "Reads manifests (files, or directories of *.yaml, *.yml, *.json) and reports\n"
-		 "workloads without the opt-in annotation, namespaces without the permission, pods\n"
-		 "that admission would skip or refuse (Guaranteed, cpu only, pod-level resources),\n"
-		 "annotations and resources that only admission may write, exec probes in containers\n"
-		 "that own their CPUs, and names of the first design.\n"
-		 "Errors and warnings give exit status 1, notes do not.\n"
-		 "--fix adds annotations and reports the rest; comments in the files stay.",
+	.about =
+		"Reads manifests (files, or directories of *.yaml, *.yml, *.json) and reports\n"
+		"workloads without the opt-in annotation, namespaces without the permission, pods\n"
+		"that admission would skip or refuse (Guaranteed, cpu only, pod-level resources),\n"
+		"annotations and resources that only admission may write, exec probes in "
+		"containers\n"
+		"that own their CPUs, and names of the first design.\n"
+		"Errors and warnings give exit status 1, notes do not.\n"
+		"--fix adds annotations and reports the rest; comments in the files stay.",
 	.options = options,
 	.options_size = sizeof(struct lint_options),
 	.examples = examples,

@@ -19,8 +19,8 @@ struct migrate_options {
 static const struct option_desc options[] = {
 	{ OPT_FLAG, 'i', "in-place", NULL, "rewrite the files instead of printing", NULL,
 	  offsetof(struct migrate_options, in_place) },
-	{ OPT_ENUM, 'o', "output", "FORMAT", "print the files (text, default) or a diff", "text|diff",
-	  offsetof(struct migrate_options, output) },
+	{ OPT_ENUM, 'o', "output", "FORMAT", "print the files (text, default) or a diff",
+	  "text|diff", offsetof(struct migrate_options, output) },
 	{ 0 },
 };
 
@@ -34,10 +34,8 @@ static const struct command_example examples[] = {
 static void append(struct patch *to, const struct patch *from, struct str base)
 {
 	yyjson_mut_val *op;
-	size_t i, n;
 
-	yyjson_mut_arr_foreach(from->ops, i, n, op)
-	{
+	DOC_EACH_BUILT_ITEM (from->ops, op) {
 		yyjson_mut_val *copy = yyjson_mut_val_mut_copy(to->doc, op);
 		struct str path = doc_mut_str(yyjson_mut_obj_get(op, "path"));
 

@@ -12,12 +12,6 @@ extern const struct command cmd_completion;
 extern const struct command cmd_man;
 
 const struct command *const commands[] = {
-	&cmd_admit,
-	&cmd_explain,
-	&cmd_lint,
-	&cmd_migrate,
-	&cmd_cpuset,
-	&cmd_completion,
-	&cmd_man,
-	NULL,
+	&cmd_admit,  &cmd_explain,    &cmd_lint, &cmd_migrate,
+	&cmd_cpuset, &cmd_completion, &cmd_man,	 NULL,
 };

@@ -49,7 +49,8 @@ static int print_text(const struct lint_report *r, struct err *err)
 		const struct reported *f = &r->items[i];
 
 		strbuf_printf(&b, PRI_STR ":%u:%u: %s: " PRI_STR, FMT_STR(f->file), f->pos.line,
-			      f->pos.column, lint_level_name(level_of(f)), FMT_STR(f->finding.text));
+			      f->pos.column, lint_level_name(level_of(f)),
+			      FMT_STR(f->finding.text));
 		if (f->finding.advice)
 			strbuf_printf(&b, " (%s)", f->finding.advice);
 		strbuf_printf(&b, " [%s]\n", lint_rule_name(f->finding.rule));
@@ -112,8 +113,7 @@ static void put_result(yyjson_mut_doc *m, yyjson_mut_val *results, const struct 
 	doc_put_int(m, result, STR("ruleIndex"), f->finding.rule);
 	doc_put_str(m, result, STR("level"), str_from(lint_level_name(level_of(f))));
 	put_message(m, result, STR("message"), text);
-	place = doc_put_obj(m,
-			    yyjson_mut_arr_add_obj(m, doc_put_arr(m, result, STR("locations"))),
+	place = doc_put_obj(m, yyjson_mut_arr_add_obj(m, doc_put_arr(m, result, STR("locations"))),
 			    STR("physicalLocation"));
 	doc_put_str(m, doc_put_obj(m, place, STR("artifactLocation")), STR("uri"), f->file);
 	region = doc_put_obj(m, place, STR("region"));

@@ -48,8 +48,8 @@ static int add_file(const char *path, struct arena *a, struct manifest_list *lis
 			if (!yyjson_is_obj(object))
 				return doc_err(err, &docs.items[i], object,
 					       "not a Kubernetes object but %s", doc_type(object));
-			list->items = arena_realloc(a, list->items, list->n * size,
-						    (list->n + 1) * size);
+			list->items =
+				arena_realloc(a, list->items, list->n * size, (list->n + 1) * size);
 			list->items[list->n++] = (struct manifest){ &docs.items[i], object };
 		}
 	}
@@ -79,8 +79,7 @@ struct str manifest_place(const struct manifest *m, struct arena *a)
 	return str_printf(a, PRI_STR ":%u:%u", FMT_STR(m->doc->file), pos.line, pos.column);
 }
 
-static int add_objects(struct state_manifests *m, const struct manifest_list *list,
-		       struct err *err)
+static int add_objects(struct state_manifests *m, const struct manifest_list *list, struct err *err)
 {
 	for (size_t i = 0; i < list->n; i++)
 		if (state_manifests_add(m, list->items[i].object, err) < 0)
@@ -107,9 +106,9 @@ int cluster_load(const struct cluster_options *o, struct arena *a, struct state_
 	ret->state.settings.legacy = o->dialect && strcmp(o->dialect, "legacy-2021") == 0;
 	if (o->node_mode && strcmp(o->node_mode, "taint") == 0)
 		ret->state.settings.nodes = NODE_MODE_TAINT;
-	return o->feature_gates ? settings_parse_gates(str_from(o->feature_gates),
-						       &ret->state.settings, err) :
-				  0;
+	return o->feature_gates ?
+		       settings_parse_gates(str_from(o->feature_gates), &ret->state.settings, err) :
+		       0;
 }
 
 static yyjson_mut_val *begin_object(yyjson_mut_doc *doc, const char *kind, struct str name)

@@ -28,7 +28,8 @@ static int read_file(const char *path, struct arena *a, struct source_list *list
 	r = is_stdin ? file_read_fd(STDIN_FILENO, "<stdin>", DOC_MAX_SIZE, a, &s.text, err) :
 		       file_read_at(AT_FDCWD, path, DOC_MAX_SIZE, a, &s.text, err);
 	if (r >= 0)
-		r = yaml_parse(s.text, str_from(is_stdin ? "<stdin>" : path), NULL, a, &s.docs, err);
+		r = yaml_parse(s.text, str_from(is_stdin ? "<stdin>" : path), NULL, a, &s.docs,
+			       err);
 	if (r < 0)
 		return r;
 	s.is_json = looks_like_json(s.text);
@@ -135,8 +136,8 @@ static bool spliced(const struct source *s, yyjson_val **want, struct arena *a, 
 	return true;
 }
 
-static int written_anew(const struct source *s, yyjson_val **docs, struct arena *a,
-			struct str *ret, struct err *err)
+static int written_anew(const struct source *s, yyjson_val **docs, struct arena *a, struct str *ret,
+			struct err *err)
 {
 	struct strbuf b;
 

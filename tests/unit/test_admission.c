@@ -8,8 +8,11 @@
 
 #include "admission_rows.h"
 
-#define TARGET "\"target.workload.openshift.io/management\":\"{\\\"effect\\\":\\\"PreferredDuringScheduling\\\"}\""
-#define META(annotations) "\"metadata\":{\"name\":\"p\",\"namespace\":\"m\",\"annotations\":{" annotations "}}"
+#define TARGET                                                                                     \
+	"\"target.workload.openshift.io/"                                                          \
+	"management\":\"{\\\"effect\\\":\\\"PreferredDuringScheduling\\\"}\""
+#define META(annotations)                                                                          \
+	"\"metadata\":{\"name\":\"p\",\"namespace\":\"m\",\"annotations\":{" annotations "}}"
 #define POD(annotations, containers)                                                               \
 	"{\"kind\":\"Pod\"," META(annotations) ",\"spec\":{\"containers\":[" containers "]}}"
 #define CONTAINER(requests, limits)                                                                \
@@ -62,7 +65,8 @@ TEST(a_converted_pod_keeps_its_cores_and_limit_whatever_happens_in_between)
 				"\"management.workload.openshift.io/cores\":\"20\"")),
 		  POD("\"resources.workload.openshift.io/c\":"
 		      "\"{\\\"cpushares\\\":20,\\\"cpulimit\\\":30}\"," TARGET,
-		      CONTAINER("\"memory\":\"1Gi\",\"management.workload.openshift.io/cores\":\"20\"",
+		      CONTAINER("\"memory\":\"1Gi\",\"management.workload.openshift.io/"
+				"cores\":\"20\"",
 				"\"memory\":\"1Gi\","
 				"\"management.workload.openshift.io/cores\":\"20\"")) },
 		{ "the annotation was lost",
@@ -70,7 +74,8 @@ TEST(a_converted_pod_keeps_its_cores_and_limit_whatever_happens_in_between)
 					"\"management.workload.openshift.io/cores\":\"1k\"",
 					"\"management.workload.openshift.io/cores\":\"1k\"")),
 		  POD("\"resources.workload.openshift.io/c\":\"{\\\"cpushares\\\":1024}\"," TARGET,
-		      CONTAINER("\"memory\":\"1Gi\",\"management.workload.openshift.io/cores\":\"1k\"",
+		      CONTAINER("\"memory\":\"1Gi\",\"management.workload.openshift.io/"
+				"cores\":\"1k\"",
 				"\"management.workload.openshift.io/cores\":\"1k\"")) },
 		{ "cores that nobody of us wrote are overwritten",
 		  POD(TARGET ",\"resources.workload.openshift.io/c\":\"{\\\"cpushares\\\":7}\"",
@@ -78,7 +83,8 @@ TEST(a_converted_pod_keeps_its_cores_and_limit_whatever_happens_in_between)
 				"\"management.workload.openshift.io/cores\":\"1\"",
 				"")),
 		  POD("\"resources.workload.openshift.io/c\":\"{\\\"cpushares\\\":256}\"," TARGET,
-		      CONTAINER("\"memory\":\"1Gi\",\"management.workload.openshift.io/cores\":\"250\"",
+		      CONTAINER("\"memory\":\"1Gi\",\"management.workload.openshift.io/"
+				"cores\":\"250\"",
 				"\"management.workload.openshift.io/cores\":\"250\"")) },
 	};
 	CLEANUP(arena_done) struct arena a;
@@ -128,12 +134,13 @@ TEST(workload_annotations_and_counted_cpu_do_not_change_later)
 		POD("", CONTAINER("\"cpu\":\"1\",\"openshift.io/shared-cpus\":\"1k\"", ""));
 	static const struct change_row rows[] = {
 		{ "nothing", "", plain, plain, NULL },
-		{ "an annotation of somebody else", "", plain, POD("", CONTAINER("\"cpu\":\"1\"", "")),
-		  NULL },
+		{ "an annotation of somebody else", "", plain,
+		  POD("", CONTAINER("\"cpu\":\"1\"", "")), NULL },
 		{ "adding an opt-in", "", plain,
 		  POD("\"a\":\"b\",\"target.workload.openshift.io/x\":\"\"", ""),
 		  "Pod \"p\" is invalid: metadata.annotations[target.workload.openshift.io/x]: "
-		  "Forbidden: may not be added after the pod was created: delete the pod and create "
+		  "Forbidden: may not be added after the pod was created: delete the pod and "
+		  "create "
 		  "it anew" },
 		{ "changing a weight", "status",
 		  POD("\"resources.workload.openshift.io/c\":\"{\\\"cpushares\\\":2}\"", ""),
@@ -142,7 +149,8 @@ TEST(workload_annotations_and_counted_cpu_do_not_change_later)
 		  "Forbidden: may not be changed after the pod was created: delete the pod and "
 		  "create it anew" },
 		{ "removing the stamp", "", POD("\"pinfold.io/cpus\":\"{}\"", ""), POD("", ""),
-		  "Pod \"p\" is invalid: metadata.annotations[pinfold.io/cpus]: Forbidden: may not be "
+		  "Pod \"p\" is invalid: metadata.annotations[pinfold.io/cpus]: Forbidden: may not "
+		  "be "
 		  "removed after the pod was created: delete the pod and create it anew" },
 		{ "resizing what nobody counts", "resize", plain,
 		  POD("\"a\":\"b\"", CONTAINER("\"cpu\":\"2\"", "")), NULL },
@@ -151,7 +159,8 @@ TEST(workload_annotations_and_counted_cpu_do_not_change_later)
 		  NULL },
 		{ "resizing what is counted", "resize", counted,
 		  POD("", CONTAINER("\"cpu\":\"2\",\"openshift.io/shared-cpus\":\"1k\"", "")),
-		  "Pod \"p\" is invalid: spec.containers[0].resources: Forbidden: the CPU of container "
+		  "Pod \"p\" is invalid: spec.containers[0].resources: Forbidden: the CPU of "
+		  "container "
 		  "c is counted in a CPU pool and cannot be resized in place: delete the pod and "
 		  "create it with the new CPU" },
 		{ "adding CPU to a converted container", "resize",
@@ -159,7 +168,8 @@ TEST(workload_annotations_and_counted_cpu_do_not_change_later)
 		  POD("", CONTAINER("\"management.workload.openshift.io/cores\":\"20\","
 				    "\"cpu\":\"1\"",
 				    "")),
-		  "Pod \"p\" is invalid: spec.containers[0].resources: Forbidden: the CPU of container "
+		  "Pod \"p\" is invalid: spec.containers[0].resources: Forbidden: the CPU of "
+		  "container "
 		  "c is counted in a CPU pool and cannot be resized in place: delete the pod and "
 		  "create it with the new CPU" },
 	};
@@ -181,8 +191,10 @@ TEST(partitioning_is_never_turned_off)
 		{ "still on", "status", INFRASTRUCTURE("AllNodes"), INFRASTRUCTURE("AllNodes"),
 		  NULL },
 		{ "off", "status", INFRASTRUCTURE("AllNodes"), INFRASTRUCTURE("None"),
-		  "Infrastructure.config.openshift.io \"cluster\" is invalid: status.cpuPartitioning: "
-		  "Forbidden: workload partitioning can not be turned off once it is AllNodes; change "
+		  "Infrastructure.config.openshift.io \"cluster\" is invalid: "
+		  "status.cpuPartitioning: "
+		  "Forbidden: workload partitioning can not be turned off once it is AllNodes; "
+		  "change "
 		  "the CPU sets in the profiles instead" },
 	};
 	CLEANUP(arena_done) struct arena a;
@@ -218,8 +230,9 @@ TEST(a_node_without_the_resource_may_stay_and_may_join_only_with_a_taint)
 	CHECK(!result.allowed); /* the taint is missing */
 	CHECK_INT(admit_mutate(&m.state, &rq, &a, &result), 0);
 	CHECK_OK(patch_apply(&result.patch, rq.object, &a, &tainted, &err));
-	CHECK_STR(row_text(doc_get(tainted, STR("spec")), &a),
-		  "{\"taints\":[{\"key\":\"pinfold.io/unpartitioned\",\"effect\":\"NoSchedule\"}]}");
+	CHECK_STR(
+		row_text(doc_get(tainted, STR("spec")), &a),
+		"{\"taints\":[{\"key\":\"pinfold.io/unpartitioned\",\"effect\":\"NoSchedule\"}]}");
 	rq.object = tainted;
 	CHECK_INT(admit_validate(&m.state, &rq, &a, &result), 0);
 	CHECK(result.allowed && result.n_warnings == 1);
@@ -265,17 +278,21 @@ TEST(each_container_is_counted_in_the_pool_it_will_run_in)
 		{ "no CPU", POD("", "{\"name\":\"c\"}"),
 		  "{\"c\":{\"kind\":\"app\",\"milli\":0,\"pool\":\"shared\"}}" },
 		{ "a sidecar",
-		  "{\"kind\":\"Pod\"," META("") ",\"spec\":{\"initContainers\":[{\"name\":\"s\","
-		  "\"restartPolicy\":\"Always\",\"resources\":{\"requests\":{" WHOLE "},"
-		  "\"limits\":{" WHOLE "}}}],\"containers\":[" CONTAINER(WHOLE, WHOLE) "]}}",
+		  "{\"kind\":\"Pod\"," META(
+			  "") ",\"spec\":{\"initContainers\":[{\"name\":\"s\","
+			      "\"restartPolicy\":\"Always\",\"resources\":{\"requests\":{" WHOLE
+			      "},"
+			      "\"limits\":{" WHOLE
+			      "}}}],\"containers\":[" CONTAINER(WHOLE, WHOLE) "]}}",
 		  "{\"s\":{\"kind\":\"sidecar\",\"milli\":2000,\"pool\":\"guaranteed\"},"
 		  "\"c\":{\"kind\":\"app\",\"milli\":2000,\"pool\":\"guaranteed\"}}" },
 		{ "CPU of the whole pod",
-		  "{\"kind\":\"Pod\"," META("") ",\"spec\":{\"resources\":{\"requests\":{" WHOLE "},"
-		  "\"limits\":{" WHOLE "}},\"containers\":[{\"name\":\"c\"}]}}",
+		  "{\"kind\":\"Pod\"," META(
+			  "") ",\"spec\":{\"resources\":{\"requests\":{" WHOLE "},"
+			      "\"limits\":{" WHOLE "}},\"containers\":[{\"name\":\"c\"}]}}",
 		  "{\"c\":{\"kind\":\"app\",\"milli\":2000,\"pool\":\"shared\"}}" },
-		{ "a pod of a workload type", POD(TARGET, CONTAINER("\"cpu\":\"1\",\"memory\":\"1\"", "")),
-		  "" },
+		{ "a pod of a workload type",
+		  POD(TARGET, CONTAINER("\"cpu\":\"1\",\"memory\":\"1\"", "")), "" },
 		{ "a pod that was skipped", POD(TARGET, CONTAINER("\"cpu\":\"1\"", "")),
 		  "{\"c\":{\"kind\":\"app\",\"milli\":1000,\"pool\":\"shared\"}}" },
 	};
@@ -316,7 +333,8 @@ TEST(the_first_designs_labels_count_only_in_their_dialect)
 	CHECK_STR(row_text(object_annotations(after), &a),
 		  "{\"resources.workload.openshift.io/c\":\"{\\\"cpushares\\\":409}\"," TARGET "}");
 	CHECK_STR(row_text(doc_find(after, "/spec/containers/0/resources"), &a),
-		  "{\"requests\":{\"memory\":\"1Gi\",\"management.workload.openshift.io/cores\":\"400\"}"
+		  "{\"requests\":{\"memory\":\"1Gi\",\"management.workload.openshift.io/"
+		  "cores\":\"400\"}"
 		  ",\"limits\":{\"management.workload.openshift.io/cores\":\"400\"}}");
 }
 
