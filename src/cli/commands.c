@@ -47,4 +47,6 @@ const struct command *const commands[] = {
 	&cmd_man,
 	NULL,
 	&cmd_cpuset, &cmd_topology, &cmd_allocate, &cmd_completion, &cmd_man, NULL,
+	&cmd_admit,  &cmd_explain,    &cmd_lint, &cmd_migrate,
+	&cmd_cpuset, &cmd_completion, &cmd_man,	 NULL,
 };
