@@ -5,12 +5,14 @@
 
 extern const struct command cmd_admit;
 extern const struct command cmd_cpuset;
+extern const struct command cmd_webhook;
 extern const struct command cmd_completion;
 extern const struct command cmd_man;
 
 const struct command *const commands[] = {
 	&cmd_admit,
 	&cmd_cpuset,
+	&cmd_webhook,
 	&cmd_completion,
 	&cmd_man,
 	NULL,

@@ -28,6 +28,8 @@ static void leave_list(struct conn *c)
 {
 	if (c->state < CONN_CLOSING)
 		TAILQ_REMOVE(&c->worker->lists[c->state], c, link);
+	if (c->state == CONN_ACTIVE)
+		stat_add(&c->worker->stats.active, UINT64_MAX); /* one less */
 }
 
 void conn_move(struct conn *c, enum conn_state state)
@@ -37,6 +39,8 @@ void conn_move(struct conn *c, enum conn_state state)
 	leave_list(c);
 	c->state = state;
 	c->since_ms = loop_now_ms(&c->worker->loop);
+	if (state == CONN_ACTIVE)
+		stat_add(&c->worker->stats.active, 1);
 	TAILQ_INSERT_TAIL(&c->worker->lists[state], c, link);
 }
 

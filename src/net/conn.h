@@ -49,7 +49,7 @@ TAILQ_HEAD(conn_list, conn);
 
 /* One writer, any number of readers: relaxed loads and stores cost what plain ones do. */
 struct worker_stats {
-	_Atomic uint64_t accepted, accept_errors, requests, http2_connections, open,
+	_Atomic uint64_t accepted, accept_errors, requests, http2_connections, open, active,
 		in_flight_bytes;
 	_Atomic uint64_t closed[SERVER_CLOSE__COUNT];
 };

@@ -300,6 +300,7 @@ void server_stats(const struct server *s, struct server_stats *ret)
 		ret->requests += load(&w->requests);
 		ret->http2_connections += load(&w->http2_connections);
 		ret->open += load(&w->open);
+		ret->active += load(&w->active);
 		ret->in_flight_bytes += load(&w->in_flight_bytes);
 		for (size_t k = 0; k < SERVER_CLOSE__COUNT; k++)
 			ret->closed[k] += load(&w->closed[k]);

@@ -51,7 +51,8 @@ const char *server_close_reason_text(enum server_close_reason reason);
 /* Counted by each thread for itself, summed when somebody asks. */
 struct server_stats {
 	uint64_t accepted, accept_errors, requests, http2_connections;
-	uint64_t open; /* connections at this moment */
+	uint64_t open;	 /* connections at this moment */
+	uint64_t active; /* of those, with a request under way */
 	uint64_t in_flight_bytes;
 	uint64_t closed[SERVER_CLOSE__COUNT];
 };
