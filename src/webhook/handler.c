@@ -40,7 +40,7 @@ static void answer_review(struct webhook *w, enum hook hook, const struct http_r
 	int r;
 
 	r = review_answer(w->source->acquire(w->source),
-			  hook == HOOK_MUTATE_PODS ? REVIEW_MUTATE : REVIEW_VALIDATE, rq->body,
+			  hook <= HOOK_MUTATE_NODES ? REVIEW_MUTATE : REVIEW_VALIDATE, rq->body,
 			  rq->arena, &ret->body, &facts, &err);
 	w->source->release(w->source); /* the answer is a copy in the request's arena */
 	if (r >= 0) {
@@ -176,6 +176,7 @@ static const struct {
 	enum hook hook;
 } hooks[] = {
 	{ STR_INIT("/mutate/pods"), HOOK_MUTATE_PODS },
+	{ STR_INIT("/mutate/nodes"), HOOK_MUTATE_NODES },
 	{ STR_INIT("/validate/pods"), HOOK_VALIDATE_PODS },
 	{ STR_INIT("/validate/nodes"), HOOK_VALIDATE_NODES },
 	{ STR_INIT("/validate/infrastructures"), HOOK_VALIDATE_INFRA },

@@ -15,6 +15,7 @@ _Static_assert(ARRAY_LEN(bounds_ns) == HISTOGRAM_BOUNDS, "a bucket for every bou
 
 static const char *const hook_names[] = {
 	[HOOK_MUTATE_PODS] = "mutate_pods",
+	[HOOK_MUTATE_NODES] = "mutate_nodes",
 	[HOOK_VALIDATE_PODS] = "validate_pods",
 	[HOOK_VALIDATE_NODES] = "validate_nodes",
 	[HOOK_VALIDATE_INFRA] = "validate_infrastructures",

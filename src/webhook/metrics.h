@@ -13,6 +13,7 @@ struct strbuf;
 /* The endpoints that decide. */
 enum hook {
 	HOOK_MUTATE_PODS,
+	HOOK_MUTATE_NODES,
 	HOOK_VALIDATE_PODS,
 	HOOK_VALIDATE_NODES,
 	HOOK_VALIDATE_INFRA,
