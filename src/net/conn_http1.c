@@ -13,21 +13,31 @@ static enum server_close_reason reason_of(unsigned status)
 						SERVER_CLOSE_BAD_REQUEST;
 }
 
+/* Ends the line before it, not its own. */
+static void put_field(struct buffer *b, const char *name, const char *value)
+{
+	if (!value)
+		return;
+	buffer_add(b, STR("\r\n"));
+	buffer_add(b, str_from(name));
+	buffer_add(b, STR(": "));
+	buffer_add(b, str_from(value));
+}
+
 static void put_answer(struct conn *c, const struct http_answer *answer, bool without_body)
 {
 	struct buffer *b = &c->worker->head;
-	char head[512];
+	char line[80];
 	int n;
 
-	n = snprintf(head, sizeof(head),
-		     "HTTP/1.1 %u %s\r\nDate: %s\r\nContent-Length: %zu\r\n%s%s%s%s%s%s%s\r\n",
-		     answer->status, http_status_text(answer->status), c->worker->date,
-		     answer->body.n, answer->content_type ? "Content-Type: " : "",
-		     answer->content_type ? answer->content_type : "",
-		     answer->content_type ? "\r\n" : "", answer->allow ? "Allow: " : "",
-		     answer->allow ? answer->allow : "", answer->allow ? "\r\n" : "",
-		     c->is_last ? "Connection: close\r\n" : "");
-	buffer_add(b, (struct str){ head, (size_t)n });
+	n = snprintf(line, sizeof(line), "HTTP/1.1 %u %s\r\nContent-Length: %zu", answer->status,
+		     http_status_text(answer->status), answer->body.n);
+	buffer_add(b, (struct str){ line, (size_t)n });
+	put_field(b, "Date", c->worker->date);
+	put_field(b, "Content-Type", answer->content_type);
+	put_field(b, "Allow", answer->allow);
+	put_field(b, "Connection", c->is_last ? "close" : NULL);
+	buffer_add(b, STR("\r\n\r\n"));
 	if (!without_body)
 		buffer_add(b, answer->body);
 	conn_put(c, buffer_str(b));
@@ -49,7 +59,7 @@ static void refuse(struct conn *c, unsigned status)
 {
 	struct http_answer answer;
 
-	arena_reset(&c->worker->arena);
+	conn_reset_arena(c->worker);
 	http_answer_status(&answer, status, &c->worker->arena);
 	answer_last(c, &answer, false, reason_of(status));
 }

@@ -25,6 +25,7 @@ struct http2 {
 	unsigned resets;
 	uint64_t served; /* requests, whole ones */
 	bool is_closing;
+	bool peer_is_closing; /* it sent GOAWAY */
 };
 
 static void free_stream(struct http2 *h, struct http2_stream *s)
@@ -149,7 +150,7 @@ static void serve(struct http2 *h, int32_t id, struct http2_stream *s)
 
 	h->served++;
 	if (s->too_large) {
-		arena_reset(&h->conn->worker->arena);
+		conn_reset_arena(h->conn->worker);
 		http_answer_status(&answer, 413, &h->conn->worker->arena);
 	} else {
 		http_split_target(buffer_str(&s->target), &request.path, &request.query);
@@ -165,6 +166,7 @@ static int on_frame(nghttp2_session *session, const nghttp2_frame *frame, void *
 	struct http2 *h = user;
 	struct http2_stream *s;
 
+	h->peer_is_closing |= frame->hd.type == NGHTTP2_GOAWAY;
 	if (frame->hd.type == NGHTTP2_RST_STREAM && ++h->resets > LIMIT_HTTP2_RESETS)
 		return NGHTTP2_ERR_CALLBACK_FAILURE; /* opening and giving up costs only us */
 	if (frame->hd.type != NGHTTP2_HEADERS && frame->hd.type != NGHTTP2_DATA)
@@ -214,7 +216,9 @@ static void send_frames(struct http2 *h)
 	while (!h->conn->is_last && (n = nghttp2_session_mem_send(h->session, &bytes)) > 0)
 		conn_put(h->conn, (struct str){ (const char *)bytes, (size_t)n });
 	if (!nghttp2_session_want_read(h->session) && !nghttp2_session_want_write(h->session))
-		conn_finish(h->conn, h->is_closing ? SERVER_CLOSE_DRAIN : SERVER_CLOSE_PEER);
+		conn_finish(h->conn, h->is_closing	? SERVER_CLOSE_DRAIN :
+				     h->peer_is_closing ? SERVER_CLOSE_PEER :
+							  SERVER_CLOSE_BAD_REQUEST);
 }
 
 void http2_new(struct conn *c)

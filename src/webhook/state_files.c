@@ -140,8 +140,8 @@ static int keep(struct reading *rd, const struct doc *doc, yyjson_val *object, s
 	return err_wrap(err, PRI_STR ":%u:%u", FMT_STR(doc->file), pos.line, pos.column);
 }
 
-/* JSON is read as such first, because that is much faster for large dumps. What is not quite JSON is
- * YAML, or gets its complaint from there. */
+/* JSON is read as such first, because that is much faster for large dumps. What is not quite JSON
+ * is YAML, or gets its complaint from there. */
 static int parse_any(struct str text, struct str file, struct arena *a, struct doc_list *ret,
 		     struct err *err)
 {
