@@ -78,15 +78,14 @@ static void on_hangup(struct signal_source *s, int number)
 static int listen_and_serve(struct webhook *w, struct err *err)
 {
 	struct server_config config = {
+		.address = w->address,
 		.threads = w->n_threads,
 		.tls = &w->tls,
 		.handler = webhook_handle,
 		.context = w,
 	};
-	int r = net_address_parse(str_from(w->config->listen), &config.address, err);
+	int r = server_start(&config, &w->server, err);
 
-	if (r >= 0)
-		r = server_start(&config, &w->server, err);
 	return r < 0 ? err_wrap(err, "%s", w->config->listen) : r;
 }
 
@@ -104,8 +103,11 @@ static int watch_signals(struct webhook *w, struct err *err)
 
 static int start(struct webhook *w, struct err *err)
 {
-	int r = certificate_init(&w->certificate, &w->loop, &w->tls, err);
+	int r = net_address_parse(str_from(w->config->listen), &w->address, err);
 
+	if (r < 0)
+		return err_wrap(err, "--listen");
+	r = certificate_init(&w->certificate, &w->loop, &w->tls, err);
 	if (r >= 0)
 		r = watch_signals(w, err);
 	if (r < 0)

@@ -29,6 +29,7 @@ struct webhook_config {
 struct webhook {
 	const struct webhook_config *config;
 	struct state_source *source;
+	struct sockaddr_storage address;
 	struct loop loop;
 	struct tls_context tls;
 	struct certificate certificate;
