@@ -18,7 +18,7 @@ debug asan tsan: %: build-%/build.ninja ## the same, in build-debug, build-asan,
 demo: all ## see it work
 	@scripts/demo.sh
 
-test: deps-test build/build.ninja build-asan/build.ninja ## every test, plain and under the sanitizers
+test: deps-build deps-test build/build.ninja build-asan/build.ninja ## every test, plain and under the sanitizers
 	@scripts/test.sh
 
 lint: deps-lint build/build.ninja ## formatting, static analysis, order of the rooms

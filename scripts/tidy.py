@@ -37,7 +37,7 @@ def key(entry):
     listed = run(preprocess(entry), entry["directory"]).stdout.replace("\\\n", " ")
     files = [pathlib.Path(entry["directory"], f) for f in listed.partition(":")[2].split()]
     h = hashlib.sha256((entry["command"] + TIDY).encode())
-    for f in [*files, ROOT / ".clang-tidy"]:
+    for f in [*files, ROOT / ".clang-tidy", ROOT / "tests/.clang-tidy"]:
         h.update(f.read_bytes())
     return h.hexdigest()
 

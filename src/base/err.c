@@ -1,6 +1,7 @@
 #include "err.h"
 
 #include <assert.h>
+#include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -9,13 +10,16 @@ static const char CUT_MARK[] = "...";
 
 static void mark_if_cut(struct err *err, int wanted)
 {
-	size_t room = sizeof(err->msg);
+	size_t at = ERR_MSG_SIZE - sizeof(CUT_MARK);
 
-	if (wanted >= 0 && (size_t)wanted >= room)
-		memcpy(err->msg + room - sizeof(CUT_MARK), CUT_MARK, sizeof(CUT_MARK));
+	if (wanted < 0 || (size_t)wanted < ERR_MSG_SIZE)
+		return;
+	while (at && ((unsigned char)err->msg[at] & 0xc0) == 0x80)
+		at--; /* not inside a UTF-8 character */
+	memcpy(err->msg + at, CUT_MARK, sizeof(CUT_MARK));
 }
 
-int err_set(struct err *err, int code, const char *fmt, ...)
+int err_record(struct err *err, int code, const char *fmt, ...)
 {
 	va_list ap;
 
@@ -24,25 +28,26 @@ int err_set(struct err *err, int code, const char *fmt, ...)
 		return -code;
 	err->code = code;
 	va_start(ap, fmt);
-	mark_if_cut(err, vsnprintf(err->msg, sizeof(err->msg), fmt, ap));
+	mark_if_cut(err, vsnprintf(err->msg, ERR_MSG_SIZE, fmt, ap));
 	va_end(ap);
 	return -code;
 }
 
-int err_wrap(struct err *err, const char *fmt, ...)
+int err_prefix(struct err *err, const char *fmt, ...)
 {
-	char inner[sizeof(err->msg)];
+	char inner[ERR_MSG_SIZE];
 	va_list ap;
 	int n;
 
 	if (!err)
-		return -1;
+		return -EINVAL;
+	assert(err->code > 0);
 	memcpy(inner, err->msg, sizeof(inner));
 	va_start(ap, fmt);
-	n = vsnprintf(err->msg, sizeof(err->msg), fmt, ap);
+	n = vsnprintf(err->msg, ERR_MSG_SIZE, fmt, ap);
 	va_end(ap);
-	if (n >= 0 && (size_t)n < sizeof(err->msg))
-		n += snprintf(err->msg + n, sizeof(err->msg) - (size_t)n, ": %s", inner);
+	if (n >= 0 && (size_t)n < ERR_MSG_SIZE)
+		n += snprintf(err->msg + n, ERR_MSG_SIZE - (size_t)n, ": %s", inner);
 	mark_if_cut(err, n);
 	return -err->code;
 }

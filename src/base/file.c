@@ -140,7 +140,7 @@ int file_replace_at(int dirfd, const char *path, struct str text, mode_t mode, s
 	if (unlinkat(dirfd, temporary, 0) < 0 && errno != ENOENT)
 		return fail(err, "remove", temporary);
 	r = write_synced(dirfd, temporary, text, mode, err);
-	if (r == 0 && renameat(dirfd, temporary, dirfd, path) < 0)
+	if (r >= 0 && renameat(dirfd, temporary, dirfd, path) < 0)
 		r = fail(err, "rename to", path);
 	if (r < 0) {
 		(void)unlinkat(dirfd, temporary, 0);

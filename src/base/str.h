@@ -62,6 +62,7 @@ void strbuf_init(struct strbuf *b, struct arena *a);
 void strbuf_add(struct strbuf *b, struct str s);
 void strbuf_addc(struct strbuf *b, char c);
 void strbuf_printf(struct strbuf *b, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
-void strbuf_vprintf(struct strbuf *b, const char *fmt, va_list ap);
+void strbuf_vprintf(struct strbuf *b, const char *fmt, va_list ap)
+	__attribute__((format(printf, 2, 0)));
 char *strbuf_reserve(struct strbuf *b, size_t n); /* room for n more bytes; NULL when failed */
 struct str strbuf_str(const struct strbuf *b);

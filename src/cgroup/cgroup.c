@@ -74,7 +74,7 @@ static int read_control(const struct cgroup_fs *fs, const char *path, enum contr
 	int r;
 
 	r = control_path(fs, path, c, file, err);
-	if (r == 0)
+	if (r >= 0)
 		r = file_read_at(tree_of(fs, c), file, VALUE_MAX, a, &text, err);
 	if (r < 0)
 		return err_wrap(err, "cgroup");
@@ -89,7 +89,7 @@ static int write_control(const struct cgroup_fs *fs, const char *path, enum cont
 	int r;
 
 	r = control_path(fs, path, c, file, err);
-	if (r == 0)
+	if (r >= 0)
 		r = file_poke_at(tree_of(fs, c), file, text, err);
 	if (r < 0)
 		return err_wrap(err, "cgroup");
@@ -195,9 +195,9 @@ static int inherit(const struct cgroup_fs *fs, const char *parent, const char *p
 
 	arena_init(&a, 0);
 	r = read_control(fs, path, c, &a, &mine, err);
-	if (r == 0 && !mine.n) {
+	if (r >= 0 && !mine.n) {
 		r = read_control(fs, parent, c, &a, &theirs, err);
-		if (r == 0)
+		if (r >= 0)
 			r = write_control(fs, path, c, theirs, err);
 	}
 	arena_done(&a);
@@ -274,7 +274,7 @@ static int read_cpus(const struct cgroup_fs *fs, const char *path, enum control 
 
 	arena_init(&a, 0);
 	r = read_control(fs, path, c, &a, &text, err);
-	if (r == 0)
+	if (r >= 0)
 		r = cpuset_parse_kernel(text, ret, err);
 	arena_done(&a);
 	return r;
@@ -344,13 +344,13 @@ int cgroup_read(const struct cgroup_fs *fs, const char *path, struct arena *a,
 	int r;
 
 	r = read_cpus(fs, path, CONTROL_CPUS, &c.cpus, err);
-	if (r == 0)
+	if (r >= 0)
 		r = read_cpus(fs, path, CONTROL_EFFECTIVE, &c.effective, err);
-	if (r == 0)
+	if (r >= 0)
 		r = read_weight(fs, path, a, &c.weight, err);
-	if (r == 0)
+	if (r >= 0)
 		r = read_quota(fs, path, a, &c, err);
-	if (r == 0)
+	if (r >= 0)
 		*ret = c;
 	return r;
 }
@@ -368,9 +368,9 @@ int cgroup_set_cpus(const struct cgroup_fs *fs, const char *path, const struct c
 		return err_set(err, EINVAL, "cgroup %s: refusing an empty CPU set", path);
 	arena_init(&a, 0);
 	r = write_control(fs, path, CONTROL_CPUS, cpuset_format(cpus, &a), err);
-	if (r == 0)
+	if (r >= 0)
 		r = read_cpus(fs, path, CONTROL_CPUS, &kept, err);
-	if (r == 0 && !cpuset_eq(&kept, cpus))
+	if (r >= 0 && !cpuset_eq(&kept, cpus))
 		r = err_set(err, EIO, "cgroup %s: wrote CPUs " PRI_STR ", kernel kept " PRI_STR,
 			    path, FMT_STR(cpuset_format(cpus, &a)),
 			    FMT_STR(cpuset_format(&kept, &a)));
@@ -389,9 +389,9 @@ int cgroup_set_shares(const struct cgroup_fs *fs, const char *path, uint64_t sha
 	(void)snprintf(text, sizeof(text), "%" PRIu64, wanted);
 	arena_init(&a, 0);
 	r = write_control(fs, path, CONTROL_WEIGHT, str_from(text), err);
-	if (r == 0)
+	if (r >= 0)
 		r = read_weight(fs, path, &a, &kept, err);
-	if (r == 0 && kept != wanted)
+	if (r >= 0 && kept != wanted)
 		r = err_set(err, EIO, "cgroup %s: wrote weight %s, kernel kept %" PRIu64, path,
 			    text, kept);
 	arena_done(&a);
@@ -409,9 +409,9 @@ static int write_quota_v1(const struct cgroup_fs *fs, const char *path, int64_t 
 	/* The kernel checks the pair against the parent at every step; with the quota lifted first,
 	 * no intermediate pair can be refused. */
 	r = write_control(fs, path, CONTROL_QUOTA, STR("-1"), err);
-	if (r == 0)
+	if (r >= 0)
 		r = write_control(fs, path, CONTROL_PERIOD, str_from(period), err);
-	if (r == 0 && quota_us >= 0)
+	if (r >= 0 && quota_us >= 0)
 		r = write_control(fs, path, CONTROL_QUOTA, str_from(quota), err);
 	return r;
 }
@@ -440,9 +440,9 @@ int cgroup_set_quota(const struct cgroup_fs *fs, const char *path, int64_t quota
 	arena_init(&a, 0);
 	r = fs->version == CGROUP_V2 ? write_quota_v2(fs, path, quota_us, period_us, err) :
 				       write_quota_v1(fs, path, quota_us, period_us, err);
-	if (r == 0)
+	if (r >= 0)
 		r = read_quota(fs, path, &a, &kept, err);
-	if (r == 0 && (kept.quota_us != quota_us || kept.period_us != period_us))
+	if (r >= 0 && (kept.quota_us != quota_us || kept.period_us != period_us))
 		r = err_set(err, EIO,
 			    "cgroup %s: wrote quota %" PRId64 "/%" PRIu64 ", kernel kept %" PRId64
 			    "/%" PRIu64,
@@ -461,7 +461,7 @@ int cgroup_attach(const struct cgroup_fs *fs, const char *path, pid_t pid, struc
 
 	r = control_path(fs, path, CONTROL_PROCS, file, err);
 	(void)snprintf(text, sizeof(text), "%d", (int)pid);
-	for (size_t i = 0; r == 0 && i < (fs->version == CGROUP_V2 ? 1 : ARRAY_LEN(trees)); i++)
+	for (size_t i = 0; r >= 0 && i < (fs->version == CGROUP_V2 ? 1 : ARRAY_LEN(trees)); i++)
 		r = file_poke_at(trees[i], file, str_from(text), err);
 	if (r < 0)
 		return err_wrap(err, "cgroup: attach process %s", text);
@@ -479,7 +479,7 @@ int cgroup_procs(const struct cgroup_fs *fs, const char *path, struct arena *a, 
 	int r;
 
 	r = control_path(fs, path, CONTROL_PROCS, file, err);
-	if (r == 0)
+	if (r >= 0)
 		r = file_read_at(fs->cpuset_fd, file, PROCS_MAX, a, &text, err);
 	if (r < 0)
 		return err_wrap(err, "cgroup");

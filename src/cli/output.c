@@ -36,9 +36,9 @@ int output_doc(yyjson_mut_val *v, enum output_format format, struct arena *a, st
 		r = yaml_write(v, a, &text, err);
 	else
 		r = doc_write(v, true, a, &text, err);
-	if (r == 0)
+	if (r >= 0)
 		r = output_text(text, err);
-	if (r == 0 && format == OUTPUT_JSON)
+	if (r >= 0 && format == OUTPUT_JSON)
 		r = output_text(STR("\n"), err);
 	return r;
 }
@@ -100,6 +100,16 @@ static size_t column_width(const struct table *t, size_t column)
 	return widest;
 }
 
+static void add_row(struct strbuf *b, const struct str *cells, const size_t *widths, size_t n)
+{
+	for (size_t i = 0; i + 1 < n; i++) {
+		strbuf_add(b, cells[i]);
+		strbuf_printf(b, "%*s", (int)(widths[i] - text_width(cells[i]) + 2), "");
+	}
+	strbuf_add(b, cells[n - 1]);
+	strbuf_addc(b, '\n');
+}
+
 struct str table_format(const struct table *t)
 {
 	size_t *widths = arena_array(t->a, size_t, t->n_columns);
@@ -108,16 +118,7 @@ struct str table_format(const struct table *t)
 	for (size_t c = 0; c < t->n_columns; c++)
 		widths[c] = column_width(t, c);
 	strbuf_init(&b, t->a);
-	for (size_t i = 0; i < t->n; i++) {
-		size_t c = i % t->n_columns;
-		bool last = c + 1 == t->n_columns;
-
-		strbuf_add(&b, t->cells[i]);
-		if (last)
-			strbuf_addc(&b, '\n');
-		else
-			strbuf_printf(&b, "%*s", (int)(widths[c] - text_width(t->cells[i]) + 2),
-				      "");
-	}
+	for (size_t row = 0; row < t->n; row += t->n_columns)
+		add_row(&b, t->cells + row, widths, t->n_columns);
 	return strbuf_str(&b);
 }

@@ -1,5 +1,6 @@
 #include <errno.h>
 #include <fcntl.h>
+#include <ftw.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdio.h>
@@ -74,12 +75,17 @@ static void make_captured(char dir[static 32], const char *max)
 	(void)close(fd);
 }
 
+static int remove_entry(const char *path, const struct stat *st, int kind, struct FTW *at)
+{
+	(void)st;
+	(void)kind;
+	(void)at;
+	return remove(path);
+}
+
 static void remove_captured(const char *dir)
 {
-	char command[64];
-
-	(void)snprintf(command, sizeof(command), "rm -rf %s", dir);
-	CHECK_INT(system(command), 0);
+	CHECK_INT(nftw(dir, remove_entry, 8, FTW_DEPTH | FTW_PHYS), 0);
 }
 
 TEST(a_captured_v2_cgroup_reads_as_the_kernel_wrote_it)
