@@ -164,11 +164,12 @@ const struct command cmd_webhook = {
 	.group = COMMAND_DAEMON,
 	.summary = "serve admission to an API server",
 	.operands = "",
-	.about = "Answers AdmissionReviews over HTTPS: /mutate/pods, /validate/pods,\n"
-		 "/validate/nodes and /validate/infrastructures; and /livez, /readyz?verbose and\n"
-		 "/metrics. The certificate is read again when its files change. SIGTERM drains:\n"
-		 "/readyz fails first, then requests under way are finished. SIGHUP reads the\n"
-		 "state files again.",
+	.about = "Answers AdmissionReviews over HTTPS at /mutate/pods, /validate/pods,\n"
+		 "/validate/nodes and /validate/infrastructures, and probes at /livez,\n"
+		 "/readyz?verbose and /metrics.\n"
+		 "The certificate is read again when its files change.\n"
+		 "SIGTERM drains: /readyz fails first, then requests under way are finished.\n"
+		 "SIGHUP reads the state files again.",
 	.options = options,
 	.options_size = sizeof(struct webhook_options),
 	.defaults = &defaults,

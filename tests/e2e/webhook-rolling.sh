@@ -40,6 +40,13 @@ wait_for 60 asked
 
 create() { python3 tests/e2e/webhook/create_pods.py "$(cat "$cp/port")" "$cp/pki" platform "$1" "$pods" "${@:2}" >"$dir/failures" 2>&1; }
 
+# Not in a subshell: only the parent can wait.
+all_created() {
+    local status=0
+    wait $creator || status=$?
+    tell $status "$1" "$(cat "$dir/failures")"
+}
+
 # Of all pods of a batch: how many, and how many of them were converted.
 count() { kubectl -n platform get pods -l "batch=$1" --chunk-size 500 -o \
     'jsonpath={range .items[*]}{.spec.containers[0].resources.requests.management\.workload\.openshift\.io/cores}{"\n"}{end}' | sort | uniq -c | tr -s ' '; }
@@ -58,8 +65,8 @@ for round in 1 2; do
     done
     rotate
 done
-ok "while $pods pods were created, both replicas restarted and $round certificates came, none failed" \
-    eval "wait $creator || { cat '$dir/failures'; false; }"
+ok "the replicas were replaced while pods were being created" kill -0 $creator
+all_created "while $pods pods were created, both replicas restarted and $round certificates came, none failed"
 says "and none slipped through" " $pods 100" count rolling
 ok "replicas ended in order" eval "! grep -h 'level=error' '$dir'/[ab]/logs/webhook.log"
 
@@ -67,6 +74,6 @@ create restart retry &
 creator=$!
 sleep 1
 cp_restart_apiserver "$cp"
-ok "while the API server restarted, pods could be created again by themselves" eval "wait $creator || { cat '$dir/failures'; false; }"
+all_created "while the API server restarted, pods could be created again by themselves"
 says "and none slipped through then" " $pods 100" count restart
 echo "1..$passed"
