@@ -14,6 +14,7 @@ extern const struct command cmd_local_apply;
 extern const struct command cmd_local_down;
 extern const struct command cmd_completion;
 extern const struct command cmd_cpuset;
+extern const struct command cmd_webhook;
 extern const struct command cmd_explain;
 extern const struct command cmd_lint;
 extern const struct command cmd_man;
@@ -24,14 +25,12 @@ extern const struct command cmd_profile_suggest;
 extern const struct command cmd_render;
 extern const struct command cmd_topology;
 
+/* clang-format off */
 const struct command *const commands[] = {
 	&cmd_admit,
 	&cmd_explain,
 	&cmd_lint,
 	&cmd_migrate,
-	&cmd_cpuset,
-	&cmd_topology,
-	&cmd_allocate,
 	&cmd_profile_check,
 	&cmd_profile_suggest,
 	&cmd_render,
@@ -43,10 +42,11 @@ const struct command *const commands[] = {
 	&cmd_local_verify,
 	&cmd_local_apply,
 	&cmd_local_down,
+	&cmd_topology,
+	&cmd_allocate,
+	&cmd_cpuset,
+	&cmd_webhook,
 	&cmd_completion,
 	&cmd_man,
 	NULL,
-	&cmd_cpuset, &cmd_topology, &cmd_allocate, &cmd_completion, &cmd_man, NULL,
-	&cmd_admit,  &cmd_explain,    &cmd_lint, &cmd_migrate,
-	&cmd_cpuset, &cmd_completion, &cmd_man,	 NULL,
 };

@@ -70,6 +70,10 @@ struct cluster_options {
 			"refuse|taint", offsetof(type, field.node_mode)                            \
 	}
 
+/* What the options say beyond the files. */
+int cluster_settings(const struct cluster_options *o, struct admission_settings *ret,
+		     struct err *err);
+
 /* Reads the state files. The caller may add objects, then seals. */
 int cluster_load(const struct cluster_options *o, struct arena *a, struct state_manifests *ret,
 		 struct err *err);
