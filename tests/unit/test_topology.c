@@ -311,6 +311,8 @@ TEST(what_is_no_machine_is_refused_with_its_place)
 		  "\"pack:2 core:4 pu:2\"" },
 		{ "pack:99999 core:99999 pu:2",
 		  "\"pack:99999 core:99999 pu:2\": more than 8192 CPUs" },
+		{ "pack:24 num[:1 co44re:779 pu:1",
+		  "\"pack:24 num[:1 co44re:779 pu:1\": more than 8192 CPUs" },
 		{ "64 64 4", "\"64 64 4\": more than 8192 CPUs" },
 		{ "pack:64 L3:64(size=1) core:4",
 		  "\"pack:64 L3:64(size=1) core:4\": more than 8192 CPUs" },
@@ -330,6 +332,19 @@ TEST(what_is_no_machine_is_refused_with_its_place)
 		if (rows[i].error)
 			CHECK_STR(err.msg, rows[i].error);
 	}
+}
+
+TEST(xml_that_crashes_hwloc_does_not_crash_us)
+{
+	CLEANUP(arena_done) struct arena a;
+	struct topology t = { .n_cpus = 42 };
+	struct err err = { 0 };
+
+	arena_init(&a, 0);
+	CHECK_ERR(topology_read(test_data("machines/damaged.xml"), &a, &t, &err), EINVAL,
+		  str_cstr(&a, str_printf(&a, "%s: hwloc breaks on this file: it is damaged",
+					  test_data("machines/damaged.xml"))));
+	CHECK_UINT(t.n_cpus, 42);
 }
 
 TEST(a_broken_sysfs_value_is_named)
