@@ -81,7 +81,8 @@ static void go_map_put(struct go_map *m, struct str key, struct str value)
 		m->n++;
 }
 
-/* Keys of one small annotation; more than this is refused anyway, so they need not be told apart. */
+/* Keys of one small annotation; more than this is refused anyway, so they need not be told apart.
+ */
 #define EFFECT_MAX_KEYS 64
 
 static int effect_read(struct str value, yyjson_val *root, struct arena *a, struct go_map *ret,
@@ -97,7 +98,8 @@ static int effect_read(struct str value, yyjson_val *root, struct arena *a, stru
 					     "map[string]string",
 					     go_type(root)),
 				  a, ret_problem);
-	ret->pairs = arena_array(a, struct str, 2 * (n < EFFECT_MAX_KEYS ? n + 1 : EFFECT_MAX_KEYS));
+	ret->pairs =
+		arena_array(a, struct str, 2 * (n < EFFECT_MAX_KEYS ? n + 1 : EFFECT_MAX_KEYS));
 	ret->n = 0;
 	DOC_EACH_PAIR (root, key, v) {
 		if (!yyjson_is_str(v) && !yyjson_is_null(v))
@@ -117,7 +119,7 @@ static int effect_read(struct str value, yyjson_val *root, struct arena *a, stru
 
 static int effect_judge(const struct go_map *m, struct arena *a, struct str *ret_problem)
 {
-	struct str text = STR("");
+	struct str text;
 
 	if (m->n == 1 && str_eq(m->pairs[0], STR(NAME_EFFECT_KEY))) {
 		if (str_eq(m->pairs[1], STR(NAME_EFFECT_PREFERRED)))
@@ -131,8 +133,7 @@ static int effect_judge(const struct go_map *m, struct arena *a, struct str *ret
 		"failed to get workload annotation effect: the workload annotation value " PRI_STR
 		" %s",
 		FMT_STR(text),
-		m->n > 1 ? "has more than one key" :
-				 "does not have \"" NAME_EFFECT_KEY "\" key");
+		m->n > 1 ? "has more than one key" : "does not have \"" NAME_EFFECT_KEY "\" key");
 	return -EINVAL;
 }
 
@@ -178,9 +179,10 @@ static int wrong_type(struct err *err, yyjson_val *v, const char *field, const c
 			       "json: cannot unmarshal number %.*s into Go struct field "
 			       "resourceAnnotation.%s of type %s",
 			       (int)(text.n < 40 ? text.n : 40), text.p, field, type);
-	return err_set(err, EINVAL,
-		       "json: cannot unmarshal %s into Go struct field resourceAnnotation.%s of type %s",
-		       go_type(v), field, type);
+	return err_set(
+		err, EINVAL,
+		"json: cannot unmarshal %s into Go struct field resourceAnnotation.%s of type %s",
+		go_type(v), field, type);
 }
 
 static int set_field(struct container_cpu *cpu, struct str key, yyjson_val *v, struct err *err)
@@ -196,8 +198,8 @@ static int set_field(struct container_cpu *cpu, struct str key, yyjson_val *v, s
 			return wrong_type(err, v, NAME_CPULIMIT_KEY, "int64");
 		return 0;
 	}
-	return err_set(err, EINVAL, "json: unknown field \"%.*s\"",
-		       (int)(key.n < 80 ? key.n : 80), key.p);
+	return err_set(err, EINVAL, "json: unknown field \"%.*s\"", (int)(key.n < 80 ? key.n : 80),
+		       key.p);
 }
 
 int container_cpu_parse(struct str value, struct arena *a, struct container_cpu *ret,

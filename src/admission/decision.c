@@ -66,9 +66,9 @@ void result_refuse(struct admission_result *r, enum admission_rule rule, unsigne
 void result_forbid(struct admission_result *r, enum admission_rule rule, const struct subject *s,
 		   struct str text)
 {
-	struct str name = s->name.n	       ? s->name :
+	struct str name = s->name.n	     ? s->name :
 			  s->generate_name.n ? s->generate_name :
-						 STR("Unknown");
+					       STR("Unknown");
 
 	result_refuse(r, rule, 403, "Forbidden",
 		      str_printf(r->patch.arena, "%s \"" PRI_STR "\" is forbidden: " PRI_STR,
@@ -172,7 +172,7 @@ struct str print_map(yyjson_val *map, bool quantities, struct arena *a)
 		return STR("null");
 	DOC_EACH_PAIR (map, key, value)
 		keys[i++] = key;
-	qsort(keys, n, sizeof(*keys), by_key);
+	qsort(keys, n, sizeof(yyjson_val *), by_key);
 	strbuf_addc(&b, '{');
 	for (i = 0; i < n; i++) {
 		if (i)

@@ -190,8 +190,8 @@ static void add_list(struct resource_edit *e, bool of_limit, struct str name, yy
 
 	doc_put(m, list, name, text);
 	if (e->has_resources) {
-		put(e->p, e->lists[of_limit],
-		    (of_limit ? e->c->limits : e->c->requests) != NULL, list);
+		put(e->p, e->lists[of_limit], (of_limit ? e->c->limits : e->c->requests) != NULL,
+		    list);
 	} else {
 		outer = yyjson_mut_obj(m);
 		doc_put(m, outer, key, list);

@@ -120,8 +120,8 @@ static void migrate_resources(struct migration *m, const struct pod *pod)
 	struct container c;
 
 	while (container_next(&it, &c)) {
-		struct str base = str_printf(a, "%s/spec/%s/%zu/resources", pod->prefix, c.list,
-					     c.index);
+		struct str base =
+			str_printf(a, "%s/spec/%s/%zu/resources", pod->prefix, c.list, c.index);
 		bool has_request = doc_get(c.requests, STR(NAME_CPU)) != NULL;
 		bool no_limit = true; /* the old limit only mirrored the request */
 
@@ -137,14 +137,16 @@ static void migrate_install_config(struct migration *m, yyjson_val *object)
 
 	patch_remove(p, STR("/" NAME_LEGACY_SETTINGS_KEY));
 	if (yyjson_arr_size(settings) && !doc_get(object, STR(NAME_INSTALL_PARTITIONING_KEY)))
-		patch_add_str(p, STR("/" NAME_INSTALL_PARTITIONING_KEY), STR(NAME_PARTITIONING_ALL));
+		patch_add_str(p, STR("/" NAME_INSTALL_PARTITIONING_KEY),
+			      STR(NAME_PARTITIONING_ALL));
 	DOC_EACH_ITEM (settings, item)
-		note(m, str_printf(p->arena,
-				   "the CPUs " PRI_STR " of workload " PRI_STR
-				   " go into a " NAME_PROFILE_KIND " as spec.cpu." NAME_PROFILE_RESERVED,
-				   FMT_STR(doc_text(doc_get(item, STR(NAME_LEGACY_SETTINGS_CPUS_KEY)))),
-				   FMT_STR(doc_str(doc_get(item,
-							   STR(NAME_LEGACY_SETTINGS_NAME_KEY))))));
+		note(m,
+		     str_printf(
+			     p->arena,
+			     "the CPUs " PRI_STR " of workload " PRI_STR
+			     " go into a " NAME_PROFILE_KIND " as spec.cpu." NAME_PROFILE_RESERVED,
+			     FMT_STR(doc_text(doc_get(item, STR(NAME_LEGACY_SETTINGS_CPUS_KEY)))),
+			     FMT_STR(doc_str(doc_get(item, STR(NAME_LEGACY_SETTINGS_NAME_KEY))))));
 }
 
 bool legacy_migrate(yyjson_val *object, struct arena *a, struct migration *ret)

@@ -2,8 +2,8 @@
 
 /* The first document's names (D2) rewritten to the current ones, in manifests: pod labels become
  * annotations, namespace labels become annotations, the per-type CPU resource becomes plain cpu
- * (admission converts it when the pod is created), and workloadSettings of an install-config becomes
- * cpuPartitioningMode. */
+ * (admission converts it when the pod is created), and workloadSettings of an install-config
+ * becomes cpuPartitioningMode. */
 
 #include <stddef.h>
 
@@ -16,7 +16,7 @@ struct arena;
 #define LEGACY_MAX_NOTES 8
 
 struct migration {
-	struct patch patch; /* relative to the object */
+	struct patch patch;		    /* relative to the object */
 	struct str notes[LEGACY_MAX_NOTES]; /* what the user still has to do */
 	size_t n_notes;
 };

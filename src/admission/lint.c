@@ -13,18 +13,21 @@ static const struct {
 	const char *name, *text;
 	enum lint_level level;
 } rules[] = {
-	[LINT_TARGET] = { "target", "A platform workload opts in to its workload type", LINT_ERROR },
+	[LINT_TARGET] = { "target", "A platform workload opts in to its workload type",
+			  LINT_ERROR },
 	[LINT_PERMISSION] = { "permission", "A namespace allows the workload type of its pods",
 			      LINT_ERROR },
 	[LINT_NAMESPACE] = { "namespace", "The namespace of a workload is among the manifests",
 			     LINT_NOTE },
 	[LINT_BAD_TARGET] = { "bad-target", "The opt-in is well-formed", LINT_ERROR },
 	[LINT_GUARANTEED] = { "guaranteed", "A pod that opted in is not Guaranteed", LINT_ERROR },
-	[LINT_QOS_CHANGE] = { "qos-change", "A pod keeps its QoS class without its CPU", LINT_ERROR },
+	[LINT_QOS_CHANGE] = { "qos-change", "A pod keeps its QoS class without its CPU",
+			      LINT_ERROR },
 	[LINT_POD_LEVEL] = { "pod-level-resources", "CPU is stated for containers, not for the pod",
 			     LINT_ERROR },
 	[LINT_QUANTITY] = { "quantity", "Quantities are readable and in range", LINT_ERROR },
-	[LINT_HAND_WRITTEN] = { "hand-written", "Only admission writes resource annotations and cores",
+	[LINT_HAND_WRITTEN] = { "hand-written",
+				"Only admission writes resource annotations and cores",
 				LINT_WARNING },
 	[LINT_EXEC_PROBE] = { "exec-probe", "No exec probes where a container owns its CPUs",
 			      LINT_WARNING },
@@ -80,7 +83,8 @@ static void find(struct lint_findings *f, struct lint_finding finding)
 static bool allows_all(const void *owner, struct str name, struct namespace_facts *ret)
 {
 	(void)name;
-	*ret = (struct namespace_facts){ .has_allowed = true, .allowed = *(const struct str *)owner };
+	*ret = (struct namespace_facts){ .has_allowed = true,
+					 .allowed = *(const struct str *)owner };
 	return true;
 }
 
@@ -113,9 +117,9 @@ static bool lint_rule_of(enum admission_rule rule, enum lint_rule *ret)
 		enum admission_rule from;
 		enum lint_rule to;
 	} map[] = {
-		{ RULE_TARGET, LINT_BAD_TARGET },	 { RULE_EFFECT, LINT_BAD_TARGET },
-		{ RULE_TYPE_ALLOWED, LINT_BAD_TARGET },	 { RULE_GUARANTEED, LINT_GUARANTEED },
-		{ RULE_QOS_CHANGE, LINT_QOS_CHANGE },	 { RULE_POD_LEVEL, LINT_POD_LEVEL },
+		{ RULE_TARGET, LINT_BAD_TARGET },	{ RULE_EFFECT, LINT_BAD_TARGET },
+		{ RULE_TYPE_ALLOWED, LINT_BAD_TARGET }, { RULE_GUARANTEED, LINT_GUARANTEED },
+		{ RULE_QOS_CHANGE, LINT_QOS_CHANGE },	{ RULE_POD_LEVEL, LINT_POD_LEVEL },
 		{ RULE_QUANTITY, LINT_QUANTITY },
 	};
 
@@ -163,16 +167,16 @@ static void check_target(yyjson_val *object, const struct pod *pod, struct str t
 		check_decision(object, at, own, f);
 		return;
 	}
-	find(f, (struct lint_finding){
-			.rule = LINT_TARGET,
-			.at = object,
-			.text = str_printf(f->a,
-					   PRI_STR " " PRI_STR " has no annotation " NAME_TARGET_PREFIX
-						   PRI_STR,
-					   FMT_STR(pod->kind), FMT_STR(pod_name(pod)),
-					   FMT_STR(type)),
-			.advice = "pinfold lint --fix adds it",
-		});
+	find(f,
+	     (struct lint_finding){
+		     .rule = LINT_TARGET,
+		     .at = object,
+		     .text = str_printf(f->a,
+					PRI_STR " " PRI_STR
+						" has no annotation " NAME_TARGET_PREFIX PRI_STR,
+					FMT_STR(pod->kind), FMT_STR(pod_name(pod)), FMT_STR(type)),
+		     .advice = "pinfold lint --fix adds it",
+	     });
 }
 
 static void check_hand_written(const struct pod *pod, struct lint_findings *f)
@@ -242,7 +246,7 @@ static void check_probes(const struct pod *pod, struct lint_findings *f)
 					.at = exec,
 					.text = str_printf(f->a,
 							   PRI_STR " of container " PRI_STR
-							   " executes on the CPUs it owns",
+								   " executes on the CPUs it owns",
 							   FMT_STR(probes[i]), FMT_STR(c.name)),
 					.advice = "use an HTTP, TCP or gRPC probe",
 				});
@@ -259,10 +263,9 @@ void lint_pod(yyjson_val *object, struct str type, struct lint_findings *f)
 		find(f, (struct lint_finding){
 				.rule = LINT_LEGACY,
 				.at = object,
-				.text = str_printf(f->a,
-						   PRI_STR " " PRI_STR
-						   " uses names of the first design",
-						   FMT_STR(pod.kind), FMT_STR(pod_name(&pod))),
+				.text = str_printf(
+					f->a, PRI_STR " " PRI_STR " uses names of the first design",
+					FMT_STR(pod.kind), FMT_STR(pod_name(&pod))),
 				.advice = "run pinfold migrate",
 			});
 	check_target(object, &pod, type, f);
@@ -279,11 +282,12 @@ void lint_namespace(yyjson_val *object, yyjson_val *workload, struct str name, s
 		find(f, (struct lint_finding){
 				.rule = LINT_NAMESPACE,
 				.at = workload,
-				.text = str_printf(f->a,
-						   "namespace " PRI_STR
-						   " is not among the manifests: cannot see whether it "
-						   "allows " PRI_STR,
-						   FMT_STR(name), FMT_STR(type)),
+				.text = str_printf(
+					f->a,
+					"namespace " PRI_STR
+					" is not among the manifests: cannot see whether it "
+					"allows " PRI_STR,
+					FMT_STR(name), FMT_STR(type)),
 				.advice = "give its manifest as well, or with --state",
 			});
 		return;
@@ -300,8 +304,8 @@ void lint_namespace(yyjson_val *object, yyjson_val *workload, struct str name, s
 						   FMT_STR(name), FMT_STR(facts.allowed),
 						   FMT_STR(type)) :
 					str_printf(f->a,
-						   "namespace " PRI_STR " has no annotation " NAME_ALLOWED
-						   ": " PRI_STR,
+						   "namespace " PRI_STR
+						   " has no annotation " NAME_ALLOWED ": " PRI_STR,
 						   FMT_STR(name), FMT_STR(type)),
 			.advice = "pinfold lint --fix adds it",
 		});

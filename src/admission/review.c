@@ -48,7 +48,8 @@ static struct admission_request request_of(yyjson_val *rq)
 }
 
 /* What is wrong with the review itself; NULL when nothing is. */
-static const char *fault_of(yyjson_val *root, yyjson_val *rq, const struct admission_request *parsed)
+static const char *fault_of(yyjson_val *root, yyjson_val *rq,
+			    const struct admission_request *parsed)
 {
 	if (!str_eq(object_kind(root), STR("AdmissionReview")))
 		return "kind must be AdmissionReview";
@@ -207,7 +208,8 @@ static int answer_review(const struct admission_state *state, enum review_hook h
 }
 
 int review_answer(const struct admission_state *state, enum review_hook hook, struct str body,
-		  struct arena *a, struct str *ret_answer, struct review_facts *ret, struct err *err)
+		  struct arena *a, struct str *ret_answer, struct review_facts *ret,
+		  struct err *err)
 {
 	static const struct doc_limits limits = { .size_bytes = REVIEW_MAX_SIZE };
 	struct review_facts facts = { 0 };

@@ -33,9 +33,8 @@ static const struct option_desc options[] = {
 	  "packed: as close together as possible (default); distributed: evenly over NUMA nodes",
 	  "packed|distributed", offsetof(struct allocate_options, policy) },
 	{ OPT_STRS, 0, "option", "NAME=BOOL",
-	  "an option of the kubelet's static CPU manager policy, such as full-pcpus-only=true; "
-	  "may be given several times",
-	  NULL, offsetof(struct allocate_options, policy_options) },
+	  "an option of the kubelet's static CPU manager policy: full-pcpus-only=true", NULL,
+	  offsetof(struct allocate_options, policy_options) },
 	{ OPT_UINT, 0, "group", "N",
 	  "distributed: deal out N CPUs at a time (default: a core with full-pcpus-only, else 1)",
 	  NULL, offsetof(struct allocate_options, group) },

@@ -38,7 +38,6 @@ struct explained {
 	const struct manifest *manifest;
 	struct pod pod; /* as given, maybe a template */
 	struct admission_result result;
-	yyjson_val *after;
 	const struct profile_facts *profile;
 };
 
@@ -56,7 +55,7 @@ static struct str outcome(const struct explained *e, struct arena *a)
 		return STR("admitted, and its CPU is counted in the pools");
 	for (size_t i = 0; i < r->n_steps; i++)
 		if (r->steps[i].verdict == VERDICT_STRIP)
-			return str_printf(a, "skipped: " PRI_STR, FMT_STR(r->steps[i].seen));
+			return str_printf(a, "skipped: " PRI_STR, FMT_STR(r->warnings[0]));
 	if (last && !patch_is_empty(&r->patch))
 		return STR("admitted without the annotations that only admission may write");
 	return STR("admitted as it is");
@@ -90,10 +89,8 @@ static void add_place(struct strbuf *b, const struct explained *e)
 static void add_changes(struct strbuf *b, const struct patch *p)
 {
 	yyjson_mut_val *op;
-	size_t i, n;
 
-	yyjson_mut_arr_foreach(p->ops, i, n, op)
-	{
+	DOC_EACH_BUILT_ITEM (p->ops, op) {
 		struct str verb = doc_mut_str(yyjson_mut_obj_get(op, "op"));
 		struct str path = doc_mut_str(yyjson_mut_obj_get(op, "path"));
 		yyjson_mut_val *value = yyjson_mut_obj_get(op, "value");
@@ -106,6 +103,15 @@ static void add_changes(struct strbuf *b, const struct patch *p)
 	}
 }
 
+/* What a refusal looked at is in its message, which the result repeats in full. */
+static void add_step(struct strbuf *b, size_t n, const struct rule_step *step)
+{
+	strbuf_printf(b, "%3zu. %s: %s — ", n, rule_name(step->rule), rule_question(step->rule));
+	if (step->verdict != VERDICT_REFUSE)
+		strbuf_printf(b, PRI_STR " — ", FMT_STR(step->seen));
+	strbuf_printf(b, "%s\n", verdict_name(step->verdict));
+}
+
 static void add_text(struct strbuf *b, const struct explained *e, struct arena *a)
 {
 	const struct admission_result *r = &e->result;
@@ -116,9 +122,7 @@ static void add_text(struct strbuf *b, const struct explained *e, struct arena *
 	strbuf_printf(b, PRI_STR ": " PRI_STR " " PRI_STR ", namespace " PRI_STR "\n",
 		      FMT_STR(place), FMT_STR(e->pod.kind), FMT_STR(name), FMT_STR(namespace));
 	for (size_t i = 0; i < r->n_steps; i++)
-		strbuf_printf(b, "%3zu. %s: %s — " PRI_STR " — %s\n", i + 1,
-			      rule_name(r->steps[i].rule), rule_question(r->steps[i].rule),
-			      FMT_STR(r->steps[i].seen), verdict_name(r->steps[i].verdict));
+		add_step(b, i + 1, &r->steps[i]);
 	strbuf_printf(b, "result: " PRI_STR "\n", FMT_STR(result));
 	add_place(b, e);
 	if (!patch_is_empty(&r->patch)) {
@@ -163,13 +167,10 @@ static yyjson_mut_val *doc_of(yyjson_mut_doc *m, const struct explained *e, stru
 	return root;
 }
 
-/* Mutation; where that allows, validation of its result has the last word. */
 static int explain_one(const struct admission_state *state, bool is_static, struct explained *e,
 		       struct arena *a, struct err *err)
 {
 	struct static_options o = { 0 };
-	struct admission_request rq = { .operation = OPERATION_CREATE, .resource = STR("pods") };
-	struct admission_result validated;
 	yyjson_val *pod;
 	int r;
 
@@ -180,16 +181,7 @@ static int explain_one(const struct admission_state *state, bool is_static, stru
 		return err_wrap(err, PRI_STR, FMT_STR(manifest_place(e->manifest, a)));
 	if (is_static)
 		return static_pod_convert(pod, &o, a, &e->result);
-	(void)admit_pod(state, pod, a, &e->result);
-	r = patch_apply(&e->result.patch, pod, a, &e->after, err);
-	if (r < 0 || !e->result.allowed)
-		return r;
-	rq.object = e->after;
-	(void)admit_validate(state, &rq, a, &validated);
-	if (!validated.allowed)
-		result_refuse(&e->result, validated.rule, validated.code, validated.reason,
-			      validated.message);
-	return 0;
+	return admit_and_validate(state, pod, a, &e->result, &pod);
 }
 
 static int explain_all(const struct explain_options *o, const struct state_manifests *m,
@@ -236,11 +228,8 @@ static int run(struct invocation *inv, struct err *err)
 	if (inv->args.n)
 		return err_set(err, EINVAL, "unexpected operand \"%s\" (files are given with -f)",
 			       inv->args.items[0]);
-	r = manifests_objects(&o->files, inv->arena, &list, err);
-	if (r >= 0)
-		r = cluster_load(&o->cluster, inv->arena, &m, err);
-	if (r >= 0 && !o->is_static)
-		r = cluster_complete(&m, &list, err);
+	r = cluster_and_manifests(o->is_static ? NULL : &o->cluster, &o->files, inv->arena, &m,
+				  &list, err);
 	return r < 0 ? r : explain_all(o, &m, &list, inv->arena, err);
 }
 
@@ -249,12 +238,12 @@ const struct command cmd_explain = {
 	.group = COMMAND_TOOL,
 	.summary = "say why admission does what it does to a pod",
 	.operands = "",
-	.about =
-		"Prints the chain of rules that a pod meets on its way into the cluster: the "
-		"rule,\n"
-		"what it looked at, its verdict; then the result, the changes, and what to change\n"
-		"in the pod or the cluster where it was skipped or refused. The decision is the\n"
-		"webhook's own. A pod that is refused gives exit status 1.",
+	.about = "Prints the chain of rules that a pod meets on its way into the cluster: the "
+		 "rule,\n"
+		 "what it looked at, its verdict.\n"
+		 "Then come the result, the changes, and what to change in the pod or the cluster\n"
+		 "where it was skipped or refused.\n"
+		 "The decision is the webhook's own; a pod that is refused gives exit status 1.",
 	.options = options,
 	.options_size = sizeof(struct explain_options),
 	.examples = examples,

@@ -289,9 +289,9 @@ const struct command cmd_lint = {
 		"that admission would skip or refuse (Guaranteed, cpu only, pod-level resources),\n"
 		"annotations and resources that only admission may write, exec probes in "
 		"containers\n"
-		"that own their CPUs, and names of the first design.\n\n"
-		"Errors and warnings give exit status 1, notes do not. --fix adds annotations and\n"
-		"reports the rest; comments in the files stay.",
+		"that own their CPUs, and names of the first design.\n"
+		"Errors and warnings give exit status 1, notes do not.\n"
+		"--fix adds annotations and reports the rest; comments in the files stay.",
 	.options = options,
 	.options_size = sizeof(struct lint_options),
 	.examples = examples,

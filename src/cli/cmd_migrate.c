@@ -34,10 +34,8 @@ static const struct command_example examples[] = {
 static void append(struct patch *to, const struct patch *from, struct str base)
 {
 	yyjson_mut_val *op;
-	size_t i, n;
 
-	yyjson_mut_arr_foreach(from->ops, i, n, op)
-	{
+	DOC_EACH_BUILT_ITEM (from->ops, op) {
 		yyjson_mut_val *copy = yyjson_mut_val_mut_copy(to->doc, op);
 		struct str path = doc_mut_str(yyjson_mut_obj_get(op, "path"));
 
@@ -113,13 +111,12 @@ const struct command cmd_migrate = {
 	.group = COMMAND_TOOL,
 	.summary = "rewrite manifests of the first design to the current names",
 	.operands = "PATH...",
-	.about =
-		"The first design of workload partitioning (2021) used labels on pods and\n"
-		"namespaces, cpu.workload.openshift.io/ resources and annotations, and\n"
-		"workloadSettings in the install-config. This rewrites them to the annotations "
-		"and\n"
-		"fields in use. Directories are walked; files without old names stay as they are.\n"
-		"Comments and layout are kept wherever only lines have to be added or removed.",
+	.about = "The first design of workload partitioning (2021) used labels on pods and\n"
+		 "namespaces, cpu.workload.openshift.io/ resources and annotations, and\n"
+		 "workloadSettings in the install-config.\n"
+		 "This rewrites them to the annotations and fields in use.\n"
+		 "Directories are walked; files without old names stay as they are.\n"
+		 "Comments and layout are kept wherever only lines have to be added or removed.",
 	.options = options,
 	.options_size = sizeof(struct migrate_options),
 	.examples = examples,

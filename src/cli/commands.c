@@ -5,8 +5,16 @@
 
 extern const struct command cmd_admit;
 extern const struct command cmd_allocate;
+extern const struct command cmd_local_up;
+extern const struct command cmd_local_plan;
+extern const struct command cmd_local_status;
+extern const struct command cmd_local_map;
+extern const struct command cmd_local_verify;
+extern const struct command cmd_local_apply;
+extern const struct command cmd_local_down;
 extern const struct command cmd_completion;
 extern const struct command cmd_cpuset;
+extern const struct command cmd_webhook;
 extern const struct command cmd_explain;
 extern const struct command cmd_lint;
 extern const struct command cmd_man;
@@ -17,18 +25,27 @@ extern const struct command cmd_profile_suggest;
 extern const struct command cmd_render;
 extern const struct command cmd_topology;
 
+/* clang-format off */
 const struct command *const commands[] = {
 	&cmd_admit,
 	&cmd_explain,
 	&cmd_lint,
 	&cmd_migrate,
-	&cmd_cpuset,
-	&cmd_topology,
-	&cmd_allocate,
 	&cmd_profile_check,
 	&cmd_profile_suggest,
 	&cmd_render,
 	&cmd_plan,
+	&cmd_local_up,
+	&cmd_local_plan,
+	&cmd_local_status,
+	&cmd_local_map,
+	&cmd_local_verify,
+	&cmd_local_apply,
+	&cmd_local_down,
+	&cmd_topology,
+	&cmd_allocate,
+	&cmd_cpuset,
+	&cmd_webhook,
 	&cmd_completion,
 	&cmd_man,
 	NULL,

@@ -88,6 +88,26 @@ static int add_objects(struct state_manifests *m, const struct manifest_list *li
 	return 0;
 }
 
+static int add_settings(const struct cluster_options *o, struct admission_settings *s,
+			struct err *err)
+{
+	s->legacy = o->dialect && strcmp(o->dialect, "legacy-2021") == 0;
+	if (o->node_mode && strcmp(o->node_mode, "taint") == 0)
+		s->nodes = NODE_MODE_TAINT;
+	return o->feature_gates ? settings_parse_gates(str_from(o->feature_gates), s, err) : 0;
+}
+
+int cluster_settings(const struct cluster_options *o, struct admission_settings *ret,
+		     struct err *err)
+{
+	struct admission_settings s = { 0 };
+	int r = add_settings(o, &s, err);
+
+	if (r >= 0)
+		*ret = s;
+	return r;
+}
+
 int cluster_load(const struct cluster_options *o, struct arena *a, struct state_manifests *ret,
 		 struct err *err)
 {
@@ -103,12 +123,7 @@ int cluster_load(const struct cluster_options *o, struct arena *a, struct state_
 	r = add_objects(ret, &list, err);
 	if (r < 0)
 		return r;
-	ret->state.settings.legacy = o->dialect && strcmp(o->dialect, "legacy-2021") == 0;
-	if (o->node_mode && strcmp(o->node_mode, "taint") == 0)
-		ret->state.settings.nodes = NODE_MODE_TAINT;
-	return o->feature_gates ?
-		       settings_parse_gates(str_from(o->feature_gates), &ret->state.settings, err) :
-		       0;
+	return add_settings(o, &ret->state.settings, err);
 }
 
 static yyjson_mut_val *begin_object(yyjson_mut_doc *doc, const char *kind, struct str name)
@@ -193,12 +208,8 @@ static void assume_namespaces(struct state_manifests *m, const struct manifest_l
 	}
 }
 
-int cluster_complete(struct state_manifests *m, const struct manifest_list *given, struct err *err)
+static void complete(struct state_manifests *m, const struct manifest_list *given)
 {
-	int r = add_objects(m, given, err);
-
-	if (r < 0)
-		return r;
 	if (!m->state.infrastructure.is_present) {
 		(void)fputs("note: no Infrastructure given, assuming " NAME_PARTITIONING_KEY
 			    " " NAME_PARTITIONING_ALL "\n",
@@ -215,6 +226,24 @@ int cluster_complete(struct state_manifests *m, const struct manifest_list *give
 			    stderr);
 		assume_node(m);
 	}
-	state_manifests_seal(m);
+}
+
+int cluster_and_manifests(const struct cluster_options *o, const struct option_list *files,
+			  struct arena *a, struct state_manifests *ret_state,
+			  struct manifest_list *ret_list, struct err *err)
+{
+	int r;
+
+	state_manifests_init(ret_state, a);
+	r = manifests_objects(files, a, ret_list, err);
+	if (r < 0 || !o)
+		return r;
+	r = cluster_load(o, a, ret_state, err);
+	if (r >= 0)
+		r = add_objects(ret_state, ret_list, err);
+	if (r < 0)
+		return r;
+	complete(ret_state, ret_list);
+	state_manifests_seal(ret_state);
 	return 0;
 }

@@ -153,10 +153,8 @@ static bool splice_remove(struct splicer *s, struct str path)
 static bool splice_patch(struct splicer *s, const struct patch *p)
 {
 	yyjson_mut_val *op;
-	size_t i, n;
 
-	yyjson_mut_arr_foreach(p->ops, i, n, op)
-	{
+	DOC_EACH_BUILT_ITEM (p->ops, op) {
 		struct str verb = doc_mut_str(yyjson_mut_obj_get(op, "op"));
 		struct str path = doc_mut_str(yyjson_mut_obj_get(op, "path"));
 		bool ok = false;

@@ -64,8 +64,7 @@ int hint_config_set(struct hint_config *c, struct str name, struct str value, st
 		return policy_bool_parse(name, value, &c->prefer_closest, err);
 	if (str_eq(name, STR("max-allowable-numa-nodes")))
 		return set_max_nodes(c, value, err);
-	return err_set(err, EINVAL, "unknown Topology Manager Policy option: %s",
-		       quote(name).text);
+	return err_set(err, EINVAL, "unknown Topology Manager Policy option: %s", quote(name).text);
 }
 
 int hint_config_check(const struct hint_config *c, const struct topology *t, struct err *err)
@@ -193,8 +192,8 @@ static int count_nodes(const struct topology *t, const struct cpu_hint_request *
 	const struct cpuset *reusable = rq->allocated ? NULL : rq->reusable;
 
 	for (unsigned i = 0; i < numa->n; i++) {
-		const unsigned capacity =
-			rq->capacity ? count_in_node(t, i, rq->capacity) : topology_size(t, TOPOLOGY_NUMA, i);
+		const unsigned capacity = rq->capacity ? count_in_node(t, i, rq->capacity) :
+							 topology_size(t, TOPOLOGY_NUMA, i);
 		const unsigned reuse = count_in_node(t, i, reusable);
 
 		c->all_reusable += reuse;
@@ -238,7 +237,8 @@ static struct cpu_mask measure(const struct cpu_counts *c, unsigned members)
 	return m;
 }
 
-/* The next combination of as many nodes, lexicographically with low nodes first; false at the end. */
+/* The next combination of as many nodes, lexicographically with low nodes first; false at the end.
+ */
 static bool next_combination(unsigned *chosen, unsigned size, unsigned n)
 {
 	for (unsigned i = size; i-- > 0;) {
@@ -318,8 +318,8 @@ static int generate(const struct topology *t, const struct cpu_hint_request *rq,
 		hints[n++] = (struct numa_hint){
 			.mask = m.nodes,
 			.has_mask = true,
-			.preferred = m.size == least ||
-				     (rq->align_by_socket && is_socket_aligned(t, m.sockets, least)),
+			.preferred = m.size == least || (rq->align_by_socket &&
+							 is_socket_aligned(t, m.sockets, least)),
 		};
 	}
 	*ret = (struct hint_list){ .items = hints, .n = n };
@@ -342,8 +342,7 @@ int hints_for_cpus(const struct topology *t, const struct cpu_hint_request *requ
 
 struct str hint_mask_format(uint64_t mask, struct arena *a)
 {
-	const bool power_of_four =
-		mask > 1 && !(mask & (mask - 1)) && !(__builtin_ctzll(mask) & 1);
+	const bool power_of_four = mask > 1 && !(mask & (mask - 1)) && !(__builtin_ctzll(mask) & 1);
 	unsigned digits = mask ? 64 - (unsigned)__builtin_clzll(mask) : 1;
 	struct strbuf b;
 

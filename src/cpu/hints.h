@@ -84,8 +84,7 @@ struct hint_nodes hint_nodes_of(const struct topology *t);
 
 /* Merges what the providers answered and says whether the policy admits the result. */
 struct hint_decision hints_decide(const struct hint_config *c, const struct hint_nodes *nodes,
-				  const struct hint_provider *providers, size_t n,
-				  struct arena *a);
+				  const struct hint_provider *providers, size_t n, struct arena *a);
 
 /* A request for CPUs. In container scope `n_cpus` is the container's and `allocated` the set it
  * already holds. In pod scope `n_cpus` is the pod's total (3.5): give the union of what its
@@ -93,15 +92,16 @@ struct hint_decision hints_decide(const struct hint_config *c, const struct hint
 struct cpu_hint_request {
 	unsigned n_cpus;
 	const struct cpuset *available; /* free for exclusive use */
-	const struct cpuset *reusable;	/* also usable, and must be used: init containers'; or NULL */
+	const struct cpuset
+		*reusable; /* also usable, and must be used: init containers'; or NULL */
 	const struct cpuset *capacity;	/* the pool (7.4); NULL: all CPUs, as upstream (Q4) */
 	const struct cpuset *allocated; /* held already; NULL when nothing is */
 	bool align_by_socket;
 };
 
 /* The CPU manager's hints, in the order of masks: fewer nodes first, then lower ids. `any` for a
- * request of 0; no items when it cannot be satisfied. -E2BIG with more than HINTS_MAX_NODES nodes or
- * node ids from 64 on: such a machine can only be used without hints (7.10). */
+ * request of 0; no items when it cannot be satisfied. -E2BIG with more than HINTS_MAX_NODES nodes
+ * or node ids from 64 on: such a machine can only be used without hints (7.10). */
 int hints_for_cpus(const struct topology *t, const struct cpu_hint_request *request,
 		   struct arena *a, struct hint_list *ret, struct err *err);
 

@@ -131,8 +131,8 @@ struct states {
 static size_t state_slot(const struct states *s, const struct state *x)
 {
 	uint64_t h = x->mask * UINT64_C(0x9e3779b97f4a7c15) ^
-		     x->common * UINT64_C(0xbf58476d1ce4e5b9) ^ (uint64_t)x->preferred << 7 ^
-		     (uint64_t)x->has_common << 9;
+		     x->common * UINT64_C(0xbf58476d1ce4e5b9) ^ (x->preferred ? 128 : 0) ^
+		     (x->has_common ? 512 : 0);
 	size_t at = (size_t)((h ^ h >> 32) & (2 * s->cap - 1));
 
 	for (; s->slots[at]; at = (at + 1) & (2 * s->cap - 1)) {
@@ -148,8 +148,8 @@ static size_t state_slot(const struct states *s, const struct state *x)
 static bool states_grow(struct states *s)
 {
 	const size_t cap = s->cap ? 2 * s->cap : 64;
-	struct state *items = arena_realloc(s->a, s->items, s->cap * sizeof(*items),
-					    cap * sizeof(*items));
+	struct state *items =
+		arena_realloc(s->a, s->items, s->cap * sizeof(*items), cap * sizeof(*items));
 	uint32_t *slots = arena_array(s->a, uint32_t, 2 * cap);
 
 	if (!items || !slots)

@@ -233,8 +233,7 @@ static void carry_out(struct distribution *d, struct accumulator *acc,
 }
 
 /* DISTRIBUTED (4.6): false when nothing fits evenly; the caller then packs. */
-static bool distribute(struct accumulator *acc, const struct pick_request *request,
-		       struct arena *a)
+static bool distribute(struct accumulator *acc, const struct pick_request *request, struct arena *a)
 {
 	struct distribution d = { .spread = request->spread };
 	struct distribute_plan plan;

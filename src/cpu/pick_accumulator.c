@@ -40,7 +40,8 @@ void accumulator_start(struct accumulator *acc, const uint64_t *available, const
 		acc->free[i] = available[i] & t->online.w[i] & (within ? within[i] : UINT64_MAX);
 		acc->result[i] = 0;
 	}
-	ACCUMULATOR_EACH_FREE (acc, cpu) {
+	ACCUMULATOR_EACH_FREE(acc, cpu)
+	{
 		acc->n_free++;
 		acc->count[TOPOLOGY_CORE][t->index[TOPOLOGY_CORE][cpu]]++;
 		acc->count[TOPOLOGY_SOCKET][t->index[TOPOLOGY_SOCKET][cpu]]++;
@@ -100,8 +101,7 @@ static bool is_numa_first(const struct topology *t)
 	return t->level[TOPOLOGY_SOCKET].n >= t->level[TOPOLOGY_NUMA].n;
 }
 
-static bool parent_of(const struct topology *t, enum topology_level level,
-		      enum topology_level *ret)
+static bool parent_of(const struct topology *t, enum topology_level level, enum topology_level *ret)
 {
 	const bool numa_first = is_numa_first(t);
 
@@ -133,7 +133,8 @@ static unsigned rank_by_parent(struct accumulator *acc, enum topology_level leve
 	for (unsigned i = 0; i < n; i++)
 		parent_rank[acc->order[i]] = (uint16_t)i;
 	memset(rank, 0xff, acc->t->level[level].n * sizeof(*rank));
-	ACCUMULATOR_EACH_FREE (acc, cpu) {
+	ACCUMULATOR_EACH_FREE(acc, cpu)
+	{
 		const uint16_t r = parent_rank[parent_index[cpu]];
 
 		if (r < rank[child_of[cpu]])
@@ -160,8 +161,7 @@ unsigned accumulator_order(struct accumulator *acc, enum topology_level level)
 	return n;
 }
 
-static unsigned expand(struct accumulator *acc, enum topology_level level, unsigned n,
-		       unsigned max)
+static unsigned expand(struct accumulator *acc, enum topology_level level, unsigned n, unsigned max)
 {
 	const struct topology_elements *e = &acc->t->level[level];
 	unsigned n_cpus = 0;

@@ -17,7 +17,7 @@ struct accumulator {
 	const struct topology *t;
 	unsigned need;
 	unsigned n_free;
-	uint64_t *free;	  /* t->n_words of them, as all sets in here */
+	uint64_t *free; /* t->n_words of them, as all sets in here */
 	uint64_t *result;
 	uint16_t *count[TOPOLOGY__LEVELS]; /* free CPUs per element; no dies */
 	uint16_t *order;		   /* room for one list: as many as the machine has CPUs */
@@ -34,8 +34,7 @@ void accumulator_start(struct accumulator *acc, const uint64_t *available, const
 		       unsigned need);
 
 void accumulator_take_cpu(struct accumulator *acc, unsigned cpu);
-void accumulator_take_element(struct accumulator *acc, enum topology_level level,
-			      unsigned element);
+void accumulator_take_element(struct accumulator *acc, enum topology_level level, unsigned element);
 
 /* Elements that have free CPUs, in the order of 4.3; in acc->order. Returns how many. */
 unsigned accumulator_order(struct accumulator *acc, enum topology_level level);

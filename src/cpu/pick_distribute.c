@@ -1,5 +1,6 @@
 #include "pick_distribute.h"
 
+#include <assert.h>
 #include <float.h>
 #include <math.h>
 #include <string.h>
@@ -222,7 +223,8 @@ static void each_combination(struct search *s, unsigned depth, unsigned start, u
 	}
 }
 
-/* Nodes that can carry an equal share. To align by socket, a share may shrink to what a node has. */
+/* Nodes that can carry an equal share. To align by socket, a share may shrink to what a node has.
+ */
 static void find_candidates(struct search *s)
 {
 	const struct distribute_request *rq = s->rq;
@@ -255,14 +257,10 @@ static void fill_tops(struct search *s)
 bool distribute_over(const struct distribute_request *request, unsigned k,
 		     struct distribute_plan *ret)
 {
-	struct search s;
+	struct search s = { .rq = request, .k = k, .budget = DISTRIBUTE_BUDGET };
 	double total = 0;
 
-	s.rq = request;
-	s.k = k;
-	s.budget = DISTRIBUTE_BUDGET;
-	s.done = s.found = false;
-	s.n_candidates = 0;
+	assert(k > 0 && request->group > 0);
 	for (unsigned i = 0; i < request->n_nodes; i++)
 		total += request->free[i];
 	s.mean = round3((total - request->n) / request->n_nodes);

@@ -28,9 +28,9 @@ struct distribute_request {
 
 /* Indices into the request's nodes. */
 struct distribute_plan {
-	unsigned share;		/* CPUs from each of `nodes` */
+	unsigned share; /* CPUs from each of `nodes` */
 	unsigned n_nodes;
-	unsigned n_remainder;	/* nodes that give a further group each, in rounds */
+	unsigned n_remainder; /* nodes that give a further group each, in rounds */
 	uint8_t nodes[DISTRIBUTE_MAX_NODES];
 	uint8_t remainder[DISTRIBUTE_MAX_NODES];
 };

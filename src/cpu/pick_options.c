@@ -28,8 +28,8 @@ static const struct option {
 int policy_bool_parse(struct str name, struct str value, bool *ret, struct err *err)
 {
 	static const struct str words[2][6] = {
-		{ STR_INIT("0"), STR_INIT("f"), STR_INIT("F"), STR_INIT("FALSE"),
-		  STR_INIT("false"), STR_INIT("False") },
+		{ STR_INIT("0"), STR_INIT("f"), STR_INIT("F"), STR_INIT("FALSE"), STR_INIT("false"),
+		  STR_INIT("False") },
 		{ STR_INIT("1"), STR_INIT("t"), STR_INIT("T"), STR_INIT("TRUE"), STR_INIT("true"),
 		  STR_INIT("True") },
 	};
@@ -62,34 +62,28 @@ int pick_options_set(struct pick_options *o, struct str name, struct str value, 
 	return policy_bool_parse(name, value, option, err);
 }
 
-static int exclude(bool a, const char *a_name, bool b, const char *b_name, struct err *err)
+/* Which exclude each other, in the order in which the kubelet looks (3.10). */
+static const struct {
+	size_t first, second; /* rows of the table */
+} exclusive[] = { { 0, 3 }, { 1, 3 }, { 5, 3 }, { 5, 1 } };
+
+static bool is_set(const struct pick_options *o, size_t row)
 {
-	if (!a || !b)
-		return 0;
-	return err_set(err, EINVAL,
-		       "static policy options %s and %s can not be used at the same time", a_name,
-		       b_name);
+	return *(const bool *)((const char *)o + table[row].offset);
 }
 
 int pick_options_check(const struct pick_options *o, const struct topology *t, struct err *err)
 {
-	const bool cores = o->distribute_cpus_across_cores, numa = o->distribute_cpus_across_numa;
-	const bool uncore = o->prefer_align_cpus_by_uncorecache;
-	const char *cores_name = "distribute-cpus-across-cores";
-	const char *numa_name = "distribute-cpus-across-numa";
-	const char *uncore_name = "prefer-align-cpus-by-uncorecache";
-	int r;
-
-	r = exclude(o->full_pcpus_only, "full-pcpus-only", cores, cores_name, err);
-	if (r == 0)
-		r = exclude(numa, numa_name, cores, cores_name, err);
-	if (r == 0)
-		r = exclude(uncore, uncore_name, cores, cores_name, err);
-	if (r == 0)
-		r = exclude(uncore, uncore_name, numa, numa_name, err);
-	if (r == 0 && t && o->align_by_socket && t->level[TOPOLOGY_SOCKET].n > t->level[TOPOLOGY_NUMA].n)
-		r = err_set(err, EINVAL,
-			    "Align by socket is not compatible with hardware where number of "
-			    "sockets are more than number of NUMA");
-	return r;
+	for (size_t i = 0; i < ARRAY_LEN(exclusive); i++)
+		if (is_set(o, exclusive[i].first) && is_set(o, exclusive[i].second))
+			return err_set(err, EINVAL,
+				       "static policy options " PRI_STR " and " PRI_STR
+				       " can not be used at the same time",
+				       FMT_STR(table[exclusive[i].first].name),
+				       FMT_STR(table[exclusive[i].second].name));
+	if (t && o->align_by_socket && t->level[TOPOLOGY_SOCKET].n > t->level[TOPOLOGY_NUMA].n)
+		return err_set(err, EINVAL,
+			       "Align by socket is not compatible with hardware where number of "
+			       "sockets are more than number of NUMA");
+	return 0;
 }

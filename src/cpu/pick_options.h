@@ -12,11 +12,11 @@ struct err;
 struct topology;
 
 struct pick_options {
-	bool full_pcpus_only;			/* whole cores or nothing (3.9) */
-	bool distribute_cpus_across_numa;	/* 4.6 */
-	bool align_by_socket;			/* 3.6, 4.6, 5.4 */
-	bool distribute_cpus_across_cores;	/* spread over cores instead of filling them */
-	bool strict_cpu_reservation;		/* reserved CPUs are not in the default set */
+	bool full_pcpus_only;		       /* whole cores or nothing (3.9) */
+	bool distribute_cpus_across_numa;      /* 4.6 */
+	bool align_by_socket;		       /* 3.6, 4.6, 5.4 */
+	bool distribute_cpus_across_cores;     /* spread over cores instead of filling them */
+	bool strict_cpu_reservation;	       /* reserved CPUs are not in the default set */
 	bool prefer_align_cpus_by_uncorecache; /* 4.5 */
 };
 

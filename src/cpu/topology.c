@@ -142,7 +142,8 @@ static int build_level(struct topology *t, enum topology_level level, struct are
 static int order_distances(const struct topology_input *in, struct arena *a, struct topology *t,
 			   struct err *err)
 {
-	static const uint32_t local = 10; /* what firmware and kernel call the distance to oneself */
+	static const uint32_t local =
+		10; /* what firmware and kernel call the distance to oneself */
 	uint32_t *distances;
 
 	if (!in->distances && t->n_nodes == 1)
@@ -186,7 +187,7 @@ int topology_build(const struct topology_input *in, struct arena *a, struct topo
 	int r = copy_cpus(in, a, &t, err);
 
 	for (int level = 0; r == 0 && level < TOPOLOGY__LEVELS; level++)
-		r = build_level(&t, level, a, err);
+		r = build_level(&t, (enum topology_level)level, a, err);
 	if (r == 0)
 		r = build_nodes(in, a, &t, err);
 	if (r == 0)
@@ -258,8 +259,7 @@ void topology_split(const struct topology *t, enum topology_level level, const s
 	*ret = split;
 }
 
-unsigned topology_span(const struct topology *t, enum topology_level level,
-		       const struct cpuset *s)
+unsigned topology_span(const struct topology *t, enum topology_level level, const struct cpuset *s)
 {
 	unsigned n = 0;
 

@@ -32,7 +32,7 @@ enum topology_core_type { CORE_TYPE_UNKNOWN, CORE_TYPE_PERFORMANCE, CORE_TYPE_EF
 /* One online CPU. Ids are the machine's own: they may be sparse, and they decide ties. */
 struct topology_cpu {
 	uint16_t cpu;
-	uint8_t core_type;		/* enum topology_core_type */
+	uint8_t core_type;	       /* enum topology_core_type */
 	uint32_t id[TOPOLOGY__LEVELS]; /* of the core, die, ... it belongs to */
 };
 
@@ -117,8 +117,7 @@ void topology_split(const struct topology *t, enum topology_level level, const s
 		    struct cpuset *ret);
 
 /* How many elements of a level a set touches. */
-unsigned topology_span(const struct topology *t, enum topology_level level,
-		       const struct cpuset *s);
+unsigned topology_span(const struct topology *t, enum topology_level level, const struct cpuset *s);
 
 /* CPUs of the NUMA nodes whose id is a bit of the mask; ids from 64 on are in no mask. */
 void topology_numa_cpus(const struct topology *t, uint64_t numa_mask, struct cpuset *ret);

@@ -147,8 +147,7 @@ static int read_cpus(hwloc_topology_t h, const struct topology_extra *extra, str
 	cpus = arena_array(a, struct topology_cpu, (size_t)n);
 	if (!cpus)
 		return err_set(err, ENOMEM, "topology: out of memory");
-	while ((pu = hwloc_get_next_obj_by_type(h, HWLOC_OBJ_PU, pu)) &&
-	       in->n_cpus < (size_t)n) {
+	while ((pu = hwloc_get_next_obj_by_type(h, HWLOC_OBJ_PU, pu)) && in->n_cpus < (size_t)n) {
 		if (pu->os_index >= CPUSET_MAX)
 			return err_set(err, ERANGE, "CPU %u is too large, the limit is %d",
 				       pu->os_index, CPUSET_MAX - 1);
@@ -256,6 +255,32 @@ int topology_parse_xml(struct str text, struct str file, struct arena *a, struct
 	return r < 0 ? err_wrap(err, PRI_STR, FMT_STR(file)) : 0;
 }
 
+/* How many CPUs a synthetic string describes, or more than the limit: the product of the numbers
+ * that its words end in ("core:8", "8"), attributes in brackets aside. hwloc would build them all
+ * before anybody could count. */
+static uint64_t synthetic_size(struct str text)
+{
+	uint64_t product = 1, number = 0;
+	int depth = 0;
+
+	for (size_t i = 0; i <= text.n && product <= CPUSET_MAX; i++) {
+		const char c = i < text.n ? text.p[i] : ' ';
+
+		depth += (c == '(' || c == '[') - (c == ')' || c == ']');
+		if (depth > 0)
+			continue;
+		if (c >= '0' && c <= '9') {
+			number = number > CPUSET_MAX ? number : number * 10 + (uint64_t)(c - '0');
+		} else if (c == ':') {
+			number = 0; /* "L3:2": the digit belongs to the name */
+		} else if (c != ')' && c != ']') {
+			product *= (c == ' ' || c == '\n' || c == '\t') && number ? number : 1;
+			number = 0;
+		}
+	}
+	return product;
+}
+
 int topology_parse_synthetic(struct str text, struct arena *a, struct topology *ret,
 			     struct err *err)
 {
@@ -265,6 +290,9 @@ int topology_parse_synthetic(struct str text, struct arena *a, struct topology *
 
 	if (!trimmed.n)
 		return err_set(err, EINVAL, "an empty topology");
+	if (synthetic_size(trimmed) > CPUSET_MAX)
+		return err_set(err, ERANGE, "%s: more than %d CPUs", quote(trimmed).text,
+			       CPUSET_MAX);
 	r = hwloc_begin(&h, err);
 	if (r < 0)
 		return r;

@@ -38,11 +38,14 @@ static int read_type(const struct doc *doc, yyjson_val *row, uint8_t *ret, struc
 	*ret = CORE_TYPE_UNKNOWN;
 	if (!v)
 		return 0;
-	for (int type = CORE_TYPE_PERFORMANCE; type <= CORE_TYPE_EFFICIENCY; type++)
-		if (str_eq(doc_str(v), str_from(topology_core_type_name(type)))) {
-			*ret = (uint8_t)type;
-			return 0;
-		}
+	for (int i = CORE_TYPE_PERFORMANCE; i <= CORE_TYPE_EFFICIENCY; i++) {
+		const enum topology_core_type type = (enum topology_core_type)i;
+
+		if (!str_eq(doc_str(v), str_from(topology_core_type_name(type))))
+			continue;
+		*ret = (uint8_t)type;
+		return 0;
+	}
 	return doc_err(err, doc, v, "type: not \"performance\" or \"efficiency\"");
 }
 
@@ -159,8 +162,7 @@ static int read_nodes(const struct doc *doc, struct arena *a, struct topology_in
 	return 0;
 }
 
-int topology_from_doc(const struct doc *doc, struct arena *a, struct topology *ret,
-		      struct err *err)
+int topology_from_doc(const struct doc *doc, struct arena *a, struct topology *ret, struct err *err)
 {
 	struct topology_input in = { 0 };
 	int r;

@@ -44,8 +44,7 @@ static int read_directory(const char *path, struct arena *a, struct topology *re
 	if (dir < 0)
 		return err_set(err, errno, "open %s: %s", path, strerror(errno));
 	for (size_t i = 0; i < ARRAY_LEN(places); i++) {
-		AUTO_CLOSE int system =
-			openat(dir, places[i], O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+		AUTO_CLOSE int system = openat(dir, places[i], O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 
 		if (system < 0)
 			continue;

@@ -16,15 +16,17 @@ static void forget(struct topology_cpu *cpus, size_t n, enum topology_level leve
 		cpus[i].id[level] = TOPOLOGY_NO_ID;
 }
 
-/* Names below 2 * CPUSET_MAX to their ranks. */
+#define MAX_NAMES ((size_t)2 * CPUSET_MAX) /* CPUs, then sockets that stand for an absent L3 */
+
+/* Turns names into their ranks. */
 static void rank(struct topology_cpu *cpus, size_t n, enum topology_level level)
 {
-	uint32_t ranks[2 * CPUSET_MAX], next = 0;
+	uint32_t ranks[MAX_NAMES], next = 0;
 
 	memset(ranks, 0, sizeof(ranks));
 	for (size_t i = 0; i < n; i++)
 		ranks[cpus[i].id[level]] = 1;
-	for (size_t i = 0; i < 2 * CPUSET_MAX; i++)
+	for (size_t i = 0; i < MAX_NAMES; i++)
 		ranks[i] = ranks[i] ? next++ : 0;
 	for (size_t i = 0; i < n; i++)
 		cpus[i].id[level] = ranks[cpus[i].id[level]];

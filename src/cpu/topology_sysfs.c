@@ -236,8 +236,7 @@ static int compare_nodes(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
-static int find_nodes(struct sysfs *fs, struct arena *a, struct topology_input *in,
-		      struct err *err)
+static int find_nodes(struct sysfs *fs, struct arena *a, struct topology_input *in, struct err *err)
 {
 	struct str *names;
 	uint32_t *nodes;
@@ -279,8 +278,7 @@ static int read_node_cpus(struct sysfs *fs, uint32_t node, struct err *err)
 }
 
 /* One row per node: numbers for the online nodes in rising order. 0 when the file is not there. */
-static int read_distances(struct sysfs *fs, uint32_t node, size_t n, uint32_t *ret,
-			  struct err *err)
+static int read_distances(struct sysfs *fs, uint32_t node, size_t n, uint32_t *ret, struct err *err)
 {
 	struct str_split numbers;
 	struct str text, item;
@@ -307,8 +305,7 @@ static int read_distances(struct sysfs *fs, uint32_t node, size_t n, uint32_t *r
 	return 1;
 }
 
-static int read_nodes(struct sysfs *fs, struct arena *a, struct topology_input *in,
-		      struct err *err)
+static int read_nodes(struct sysfs *fs, struct arena *a, struct topology_input *in, struct err *err)
 {
 	uint32_t *distances;
 	size_t known = 0;

@@ -57,7 +57,7 @@ static int persist(const struct ledger *l, void *data, struct err *err)
 	int r;
 
 	arena_reset(&s->scratch);
-	ledger_to_state(l, &s->scratch, &state);
+	ledger_to_state(l, &state);
 	state.boot_id = str_from(s->boot_id);
 	r = state_encode(&state, &s->scratch, &text, err);
 	if (r < 0)

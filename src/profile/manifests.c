@@ -74,6 +74,7 @@ static void add_object(struct manifests *ms, struct manifest m, struct problem_l
 	};
 	struct str api = object_api(m.object), kind = object_kind(m.object);
 
+	list_add(ms, &ms->all, m);
 	for (size_t i = 0; i < ARRAY_LEN(known); i++) {
 		if (str_eq(api, known[i].api) && str_eq(kind, known[i].kind)) {
 			list_add(ms, known[i].list, m);

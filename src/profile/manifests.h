@@ -29,6 +29,7 @@ struct manifests {
 	struct manifest install_config;
 	struct manifest infrastructure; /* the last one named "cluster" */
 	struct manifest_list pools, profiles, machine_configs, nodes, pods;
+	struct manifest_list all; /* every object, whatever its kind */
 };
 
 void manifests_init(struct manifests *ms, struct arena *a);

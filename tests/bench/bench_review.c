@@ -13,25 +13,28 @@
 
 static void add_container(struct strbuf *b, unsigned n)
 {
-	strbuf_printf(b,
-		      "%s{\"name\":\"c%u\",\"image\":\"quay.example/ocp/operator@sha256:"
-		      "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef\","
-		      "\"command\":[\"/usr/bin/operator\",\"--config=/etc/config.yaml\",\"-v=2\"],"
-		      "\"ports\":[{\"name\":\"https\",\"containerPort\":8443,\"protocol\":\"TCP\"}],"
-		      "\"resources\":{\"requests\":{\"cpu\":\"%um\",\"memory\":\"50Mi\"},\"limits\":"
-		      "{\"cpu\":\"500m\",\"memory\":\"100Mi\"}},\"env\":[",
-		      n ? "," : "", n, 10 + n);
+	strbuf_printf(
+		b,
+		"%s{\"name\":\"c%u\",\"image\":\"quay.example/ocp/operator@sha256:"
+		"0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef\","
+		"\"command\":[\"/usr/bin/operator\",\"--config=/etc/config.yaml\",\"-v=2\"],"
+		"\"ports\":[{\"name\":\"https\",\"containerPort\":8443,\"protocol\":\"TCP\"}],"
+		"\"resources\":{\"requests\":{\"cpu\":\"%um\",\"memory\":\"50Mi\"},\"limits\":"
+		"{\"cpu\":\"500m\",\"memory\":\"100Mi\"}},\"env\":[",
+		n ? "," : "", n, 10 + n);
 	for (unsigned i = 0; i < 8; i++)
-		strbuf_printf(b,
-			      "%s{\"name\":\"VARIABLE_%u\",\"valueFrom\":{\"fieldRef\":{\"apiVersion\":"
-			      "\"v1\",\"fieldPath\":\"metadata.namespace\"}}}",
-			      i ? "," : "", i);
-	strbuf_printf(b, "],\"volumeMounts\":[{\"name\":\"kube-api-access\",\"readOnly\":true,"
-			 "\"mountPath\":\"/var/run/secrets/kubernetes.io/serviceaccount\"}],"
-			 "\"terminationMessagePath\":\"/dev/termination-log\","
-			 "\"terminationMessagePolicy\":\"FallbackToLogsOnError\",\"imagePullPolicy\":"
-			 "\"IfNotPresent\",\"securityContext\":{\"capabilities\":{\"drop\":[\"ALL\"]},"
-			 "\"runAsNonRoot\":true,\"allowPrivilegeEscalation\":false}}");
+		strbuf_printf(
+			b,
+			"%s{\"name\":\"VARIABLE_%u\",\"valueFrom\":{\"fieldRef\":{\"apiVersion\":"
+			"\"v1\",\"fieldPath\":\"metadata.namespace\"}}}",
+			i ? "," : "", i);
+	strbuf_printf(b,
+		      "],\"volumeMounts\":[{\"name\":\"kube-api-access\",\"readOnly\":true,"
+		      "\"mountPath\":\"/var/run/secrets/kubernetes.io/serviceaccount\"}],"
+		      "\"terminationMessagePath\":\"/dev/termination-log\","
+		      "\"terminationMessagePolicy\":\"FallbackToLogsOnError\",\"imagePullPolicy\":"
+		      "\"IfNotPresent\",\"securityContext\":{\"capabilities\":{\"drop\":[\"ALL\"]},"
+		      "\"runAsNonRoot\":true,\"allowPrivilegeEscalation\":false}}");
 }
 
 static struct str review(struct arena *a)
@@ -39,18 +42,19 @@ static struct str review(struct arena *a)
 	struct strbuf b;
 
 	strbuf_init(&b, a);
-	strbuf_printf(&b, "{\"kind\":\"AdmissionReview\",\"apiVersion\":\"admission.k8s.io/v1\","
-			  "\"request\":{\"uid\":\"705ab4f5-6393-11e8-b7cc-42010a800002\",\"kind\":{"
-			  "\"group\":\"\",\"version\":\"v1\",\"kind\":\"Pod\"},\"resource\":{\"group\":"
-			  "\"\",\"version\":\"v1\",\"resource\":\"pods\"},\"namespace\":\"platform\","
-			  "\"operation\":\"CREATE\",\"userInfo\":{\"username\":\"system:serviceaccount:"
-			  "kube-system:replicaset-controller\",\"groups\":[\"system:serviceaccounts\","
-			  "\"system:authenticated\"]},\"object\":{\"kind\":\"Pod\",\"apiVersion\":"
-			  "\"v1\",\"metadata\":{\"generateName\":\"operator-5d4f8c7b9-\",\"namespace\":"
-			  "\"platform\",\"labels\":{\"app\":\"operator\"},\"annotations\":{"
-			  "\"openshift.io/scc\":\"restricted-v2\",\"target.workload.openshift.io/"
-			  "management\":\"{\\\"effect\\\": \\\"PreferredDuringScheduling\\\"}\"}},"
-			  "\"spec\":{\"containers\":[");
+	strbuf_printf(&b,
+		      "{\"kind\":\"AdmissionReview\",\"apiVersion\":\"admission.k8s.io/v1\","
+		      "\"request\":{\"uid\":\"705ab4f5-6393-11e8-b7cc-42010a800002\",\"kind\":{"
+		      "\"group\":\"\",\"version\":\"v1\",\"kind\":\"Pod\"},\"resource\":{\"group\":"
+		      "\"\",\"version\":\"v1\",\"resource\":\"pods\"},\"namespace\":\"platform\","
+		      "\"operation\":\"CREATE\",\"userInfo\":{\"username\":\"system:serviceaccount:"
+		      "kube-system:replicaset-controller\",\"groups\":[\"system:serviceaccounts\","
+		      "\"system:authenticated\"]},\"object\":{\"kind\":\"Pod\",\"apiVersion\":"
+		      "\"v1\",\"metadata\":{\"generateName\":\"operator-5d4f8c7b9-\",\"namespace\":"
+		      "\"platform\",\"labels\":{\"app\":\"operator\"},\"annotations\":{"
+		      "\"openshift.io/scc\":\"restricted-v2\",\"target.workload.openshift.io/"
+		      "management\":\"{\\\"effect\\\": \\\"PreferredDuringScheduling\\\"}\"}},"
+		      "\"spec\":{\"containers\":[");
 	for (unsigned i = 0; i < 6; i++)
 		add_container(&b, i);
 	strbuf_printf(&b, "],\"restartPolicy\":\"Always\",\"serviceAccountName\":\"operator\","

@@ -11,8 +11,8 @@
 #include "kube/qos.h"
 #include "prop.h"
 
-static const char *const cpus[] = { "0",  "1m",	  "20m", "100m", "250m", "0.5", "1",
-				    "2",  "1500m", "4",	  "100u", "1e0",  "2000m", "64" };
+static const char *const cpus[] = { "0", "1m",	  "20m", "100m", "250m", "0.5",	  "1",
+				    "2", "1500m", "4",	 "100u", "1e0",	 "2000m", "64" };
 static const char *const memories[] = { "0", "1Mi", "50Mi", "64Mi", "1Gi", "1e3" };
 static const char *const types[] = { "management", "management", "test", "other" };
 
@@ -218,10 +218,8 @@ static bool is_our_path(struct str path)
 static void check_operations(const struct patch *p, yyjson_val *before, struct arena *a)
 {
 	yyjson_mut_val *op;
-	size_t i, n;
 
-	yyjson_mut_arr_foreach(p->ops, i, n, op)
-	{
+	DOC_EACH_BUILT_ITEM (p->ops, op) {
 		struct str path = doc_mut_str(yyjson_mut_obj_get(op, "path"));
 		yyjson_val *old = doc_find(before, str_cstr(a, path));
 
@@ -282,7 +280,8 @@ TEST(one_pass_settles_everything_and_loses_nothing)
 		second = admitted(&cluster, after, &a, &again);
 		CHECK(second.allowed);
 		if (!patch_is_empty(&second.patch))
-			test_fail(TEST_AT("settled"), "before " PRI_STR "\nafter " PRI_STR "\nagain " PRI_STR,
+			test_fail(TEST_AT("settled"),
+				  "before " PRI_STR "\nafter " PRI_STR "\nagain " PRI_STR,
 				  FMT_STR(row_text(before, &a)), FMT_STR(row_text(after, &a)),
 				  FMT_STR(row_text(again, &a)));
 		CHECK_INT(class_of(before), class_of(after));
@@ -290,7 +289,8 @@ TEST(one_pass_settles_everything_and_loses_nothing)
 		check_accepted(&cluster, before, after, &a);
 		if (result.rule != RULE_CONVERT) {
 			n_skipped += result.steps[result.n_steps - 1].verdict == VERDICT_STRIP;
-			CHECK_INT(sum_of(before, STR("cpu"), false), sum_of(after, STR("cpu"), false));
+			CHECK_INT(sum_of(before, STR("cpu"), false),
+				  sum_of(after, STR("cpu"), false));
 		}
 	}
 	TEST_NOTE("%zu converted, %zu pooled, %zu skipped, %zu refused", n_converted, n_pooled,
@@ -376,8 +376,8 @@ TEST(a_review_patches_the_pod_into_what_admit_prints)
 		arena_reset(&a);
 		rq.object = draw_pod(&r, &a);
 		(void)admitted(&cluster, rq.object, &a, &after);
-		check_same_pod(after,
-			       row_patched(rq.object, row_ask(&cluster, REVIEW_MUTATE, &rq, &a), &a),
-			       &a);
+		check_same_pod(
+			after,
+			row_patched(rq.object, row_ask(&cluster, REVIEW_MUTATE, &rq, &a), &a), &a);
 	}
 }

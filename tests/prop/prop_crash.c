@@ -51,7 +51,7 @@ static uint64_t hash_of_ledger(const struct ledger *l)
 	struct str text;
 
 	arena_init(&a, 0);
-	ledger_to_state(l, &a, &s);
+	ledger_to_state(l, &s);
 	s.boot_id = STR("boot");
 	CHECK_OK(state_encode(&s, &a, &text, &err));
 	return xxh64(text, 0);

@@ -171,10 +171,9 @@ TEST(the_search_over_many_nodes_ends)
 		for (unsigned j = 0; j < i; j++)
 			cpuset_del(&s.available, i * 33 + j);
 	for (int align = 0; align < 2; align++) {
-		s.request = (struct pick_request){ .n_cpus = 301,
-						   .group = 1,
-						   .distributed = true,
-						   .align_by_socket = align };
+		s.request = (struct pick_request){
+			.n_cpus = 301, .group = 1, .distributed = true, .align_by_socket = align
+		};
 		CHECK_OK(pick_cpus(&s.t, &s.available, &s.request, &got, &err));
 		CHECK_UINT(cpuset_count(&got), 301);
 		CHECK(cpuset_is_subset(&got, &s.available));

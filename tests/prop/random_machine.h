@@ -43,8 +43,7 @@ static inline struct machine_shape machine_shape_draw(uint64_t *r, unsigned max_
 		};
 		if (s.sockets_share_node)
 			s.nodes_per_socket = 1;
-	} while (machine_cores(&s) * s.threads > max_cpus ||
-		 s.sockets * s.nodes_per_socket > 8);
+	} while (machine_cores(&s) * s.threads > max_cpus || s.sockets * s.nodes_per_socket > 8);
 	return s;
 }
 

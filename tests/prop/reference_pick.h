@@ -21,7 +21,6 @@ struct reference_list {
 	unsigned n;
 };
 
-
 /* CPUs of the element with this id, in a set. */
 static struct cpuset reference_in(const struct topology *t, const struct cpuset *of,
 				  enum topology_level level, uint32_t id)

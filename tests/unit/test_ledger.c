@@ -284,6 +284,34 @@ TEST(hints_count_the_pool_and_not_the_machine)
 	CHECK(hints.items[0].preferred);
 }
 
+TEST(in_pod_scope_all_containers_of_a_pod_must_fit_together)
+{
+	CLEANUP(bench_done) struct bench b;
+	struct ledger_request pod[] = { want("p", "init0", 4000), want("p", "app0", 2000),
+					want("p", "app1", 2000) };
+	struct hint_list hints;
+	struct err err = { 0 };
+
+	/* Six free CPUs on node 0, four on node 1; the pod needs four at its fullest moment. */
+	bench_start(&b, config("0-1", "8-11", "2-7,12-15"));
+	CHECK_OK(ledger_pod_hints(&b.l, pod, 3, &b.a, &hints, &err));
+	CHECK_UINT(hints.n, 3);
+	CHECK_UINT(hints.items[0].mask, 1);
+	CHECK_UINT(hints.items[1].mask, 2);
+	/* What the pod has already decides: its first container is on node 1. */
+	pod[0].affinity = (struct numa_hint){ .mask = 2, .has_mask = true };
+	CHECK_OK(ledger_allocate(&b.l, &pod[0], &(struct ledger_grant){ 0 }, &err));
+	CHECK_OK(ledger_pod_hints(&b.l, pod, 3, &b.a, &hints, &err));
+	CHECK_UINT(hints.n, 2);
+	CHECK_UINT(hints.items[0].mask, 2);
+	/* An assignment of another size than asked for cannot be satisfied any more. */
+	pod[0].demand.cpu_milli = 2000;
+	CHECK_OK(ledger_pod_hints(&b.l, pod, 3, &b.a, &hints, &err));
+	CHECK(hints.n == 0 && !hints.any);
+	CHECK_OK(ledger_pod_hints(&b.l, pod, 0, &b.a, &hints, &err));
+	CHECK(hints.any);
+}
+
 TEST(pools_are_resized_unless_a_container_would_lose_its_cpus)
 {
 	static const struct {
@@ -639,20 +667,28 @@ TEST(each_broken_invariant_is_noticed)
 	};
 
 	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+		struct str pod = rows[i].other_pod ? STR("q") : STR("p");
 		struct assignment entries[] = {
-			{ STR("p"), STR("ns"), STR("p"), STR("a"), CONTAINER_APP,
-			  cpus(rows[i].first) },
-			{ rows[i].other_pod ? STR("q") : STR("p"), STR("ns"),
-			  rows[i].other_pod ? STR("q") : STR("p"),
-			  rows[i].other_pod ? STR("app") : STR("b"), CONTAINER_APP,
-			  cpus(rows[i].second) },
+			{ .pod_uid = STR("p"),
+			  .pod_namespace = STR("ns"),
+			  .pod_name = STR("p"),
+			  .container = STR("a"),
+			  .kind = CONTAINER_APP,
+			  .cpus = cpus(rows[i].first) },
+			{ .pod_uid = pod,
+			  .pod_namespace = STR("ns"),
+			  .pod_name = pod,
+			  .container = rows[i].other_pod ? STR("app") : STR("b"),
+			  .kind = CONTAINER_APP,
+			  .cpus = cpus(rows[i].second) },
 		};
+		struct assignment *order[] = { &entries[0], &entries[1] };
 		CLEANUP(bench_done) struct bench b;
 		struct err err = { 0 };
 
 		TEST_ROW("row %zu", i);
 		bench_start(&b, config("0-1", "2-7", "8-15"));
-		CHECK_ERR(ledger_load(&b.l, entries, 2, &err), EUCLEAN, rows[i].error);
+		CHECK_ERR(ledger_load(&b.l, order, 2, &err), EUCLEAN, rows[i].error);
 		CHECK_UINT(b.l.n, 0);
 	}
 }

@@ -25,9 +25,9 @@ static void machine(bool some_offline, struct arena *a, struct topology *ret)
 	struct topology_input in = { .cpus = list };
 	struct err err = { 0 };
 
-	for (uint16_t cpu = 0; cpu < (some_offline ? 6 : 8); cpu++)
+	for (unsigned cpu = 0; cpu < (some_offline ? 6U : 8U); cpu++)
 		list[in.n_cpus++] = (struct topology_cpu){
-			.cpu = cpu,
+			.cpu = (uint16_t)cpu,
 			.id = { [TOPOLOGY_CORE] = cpu / 2U * 2U,
 				[TOPOLOGY_UNCORE] = TOPOLOGY_NO_ID },
 		};

@@ -22,10 +22,11 @@ static struct cpuset cpus(const char *list)
 static struct str sample(struct arena *a)
 {
 	struct assignment *entries = arena_array(a, struct assignment, 2);
+	struct assignment *order[] = { &entries[0], &entries[1] };
 	struct state s = { .boot_id = STR("b4e6"),
 			   .config_hash = 1,
 			   .topology_hash = UINT64_MAX,
-			   .entries = entries,
+			   .entries = order,
 			   .n_entries = 2 };
 	struct err err = { 0 };
 	struct str text;
@@ -34,10 +35,16 @@ static struct str sample(struct arena *a)
 	s.config.reserved = cpus("0-1");
 	s.config.shared = cpus("2-3");
 	s.config.guaranteed = cpus("4-7");
-	entries[0] = (struct assignment){ STR("p1"),  STR("ns"),     STR("web"),
-					  STR("app"), CONTAINER_APP, cpus("4-5") };
-	entries[1] = (struct assignment){ STR("p1"),	 STR("ns"),	 STR("web"),
-					  STR("in\"it"), CONTAINER_INIT, cpus("4") };
+	entries[0] = (struct assignment){ .pod_uid = STR("p1"),
+					  .pod_namespace = STR("ns"),
+					  .pod_name = STR("web"),
+					  .container = STR("app"),
+					  .kind = CONTAINER_APP,
+					  .cpus = cpus("4-5") };
+	entries[1] = entries[0];
+	entries[1].container = STR("in\"it");
+	entries[1].kind = CONTAINER_INIT;
+	entries[1].cpus = cpus("4");
 	CHECK_OK(state_encode(&s, a, &text, &err));
 	return text;
 }
@@ -55,11 +62,11 @@ TEST(a_state_reads_back_as_it_was_written)
 	CHECK_UINT(s.topology_hash, UINT64_MAX);
 	CHECK_STR(cpuset_format(&s.config.guaranteed, &a), "4-7");
 	CHECK_UINT(s.n_entries, 2);
-	CHECK_STR(s.entries[1].container, "in\"it");
-	CHECK(s.entries[1].kind == CONTAINER_INIT);
-	CHECK_STR(s.entries[0].pod_namespace, "ns");
-	CHECK_STR(s.entries[0].pod_name, "web");
-	CHECK_STR(cpuset_format(&s.entries[0].cpus, &a), "4-5");
+	CHECK_STR(s.entries[1]->container, "in\"it");
+	CHECK(s.entries[1]->kind == CONTAINER_INIT);
+	CHECK_STR(s.entries[0]->pod_namespace, "ns");
+	CHECK_STR(s.entries[0]->pod_name, "web");
+	CHECK_STR(cpuset_format(&s.entries[0]->cpus, &a), "4-5");
 }
 
 TEST(the_format_of_the_file_does_not_change_unnoticed)

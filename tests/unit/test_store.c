@@ -54,9 +54,9 @@ static void place_build(struct place *p, unsigned n_cpus)
 	struct topology_input in = { .cpus = list };
 	struct err err = { 0 };
 
-	for (uint16_t cpu = 0; cpu < n_cpus; cpu++)
-		list[in.n_cpus++] =
-			(struct topology_cpu){ .cpu = cpu, .id = { [TOPOLOGY_CORE] = cpu } };
+	for (unsigned cpu = 0; cpu < n_cpus; cpu++)
+		list[in.n_cpus++] = (struct topology_cpu){ .cpu = (uint16_t)cpu,
+							   .id = { [TOPOLOGY_CORE] = cpu } };
 	if (n_cpus < 16)
 		cpuset_add_range(&in.offline, n_cpus, 15);
 	CHECK_OK(topology_build(&in, &p->a, &p->topology, &err));
@@ -179,7 +179,7 @@ TEST(a_cpu_is_on_disk_before_it_is_handed_out)
 	CHECK_STR(give(&p, "a", 2000), "8-9");
 	CHECK_OK(state_decode(content(&p), STR(STATE), &p.a, &s, &err));
 	CHECK_UINT(s.n_entries, 1);
-	CHECK_STR(cpuset_format(&s.entries[0].cpus, &p.a), "8-9");
+	CHECK_STR(cpuset_format(&s.entries[0]->cpus, &p.a), "8-9");
 }
 
 TEST(a_new_configuration_is_taken_when_it_fits_what_runs)
@@ -249,10 +249,17 @@ TEST(a_file_that_is_whole_but_impossible_is_kept_aside_too)
 {
 	CLEANUP(place_done) struct place p;
 	struct assignment entries[] = {
-		{ STR("a"), STR(""), STR(""), STR("c"), CONTAINER_APP, cpus("8-9") },
-		{ STR("b"), STR(""), STR(""), STR("c"), CONTAINER_APP, cpus("9-10") },
+		{ .pod_uid = STR("a"),
+		  .container = STR("c"),
+		  .kind = CONTAINER_APP,
+		  .cpus = cpus("8-9") },
+		{ .pod_uid = STR("b"),
+		  .container = STR("c"),
+		  .kind = CONTAINER_APP,
+		  .cpus = cpus("9-10") },
 	};
-	struct state s = { .boot_id = STR("one"), .entries = entries, .n_entries = 2 };
+	struct assignment *order[] = { &entries[0], &entries[1] };
+	struct state s = { .boot_id = STR("one"), .entries = order, .n_entries = 2 };
 	struct err err = { 0 };
 	struct str text;
 

@@ -37,8 +37,8 @@ static void tree_make(struct tree *t)
 
 static void tree_put(const struct tree *t, struct str name, struct str value, struct arena *a)
 {
-	const char *path = str_cstr(a, str_printf(a, "%s/sys/devices/" PRI_STR, t->path,
-						  FMT_STR(name)));
+	const char *path =
+		str_cstr(a, str_printf(a, "%s/sys/devices/" PRI_STR, t->path, FMT_STR(name)));
 	char *directory = strdup(path);
 	struct err err = { 0 };
 
@@ -73,7 +73,7 @@ static bool is_capture(const char *file)
 
 static void load(const char *file, struct arena *a, struct topology *ret)
 {
-	CLEANUP(tree_done) struct tree tree;
+	CLEANUP(tree_done) struct tree tree = { 0 };
 	struct err err = { 0 };
 
 	tree_make(&tree);
@@ -178,7 +178,7 @@ TEST(our_sysfs_reader_and_hwloc_see_the_same_machine)
 
 	arena_init(&a, 0);
 	for (size_t i = 0; i < ARRAY_LEN(machines); i++) {
-		CLEANUP(tree_done) struct tree tree;
+		CLEANUP(tree_done) struct tree tree = { 0 };
 		struct topology_extra extra;
 		struct topology ours, theirs;
 		struct err err = { 0 };
@@ -279,9 +279,12 @@ TEST(what_is_no_machine_is_refused_with_its_place)
 		{ "{\"cpus\":3}", "m:1:9: a topology needs \"cpus\", an array of CPUs" },
 		{ "{\"cpus\":[]}", "m: the machine has no CPU that is online" },
 		{ "{\"cpus\":[{}]}", "m:1:2: a CPU without \"cpu\", its number" },
-		{ "{\"cpus\":[\n{\"cpu\":-1}]}", "m:2:8: cpu: not a whole number from 0 to 1000000" },
-		{ "{\"cpus\":[{\"cpu\":1.5}]}", "m:1:17: cpu: not a whole number from 0 to 1000000" },
-		{ "{\"cpus\":[{\"cpu\":8192}]}", "m:1:17: CPU 8192 is too large, the limit is 8191" },
+		{ "{\"cpus\":[\n{\"cpu\":-1}]}",
+		  "m:2:8: cpu: not a whole number from 0 to 1000000" },
+		{ "{\"cpus\":[{\"cpu\":1.5}]}",
+		  "m:1:17: cpu: not a whole number from 0 to 1000000" },
+		{ "{\"cpus\":[{\"cpu\":8192}]}",
+		  "m:1:17: CPU 8192 is too large, the limit is 8191" },
 		{ "{\"cpus\":[{\"cpu\":0,\"numa\":\"x\"}]}",
 		  "m:1:26: numa: not a whole number from 0 to 1000000" },
 		{ "{\"cpus\":[{\"cpu\":0},{\"cpu\":0}]}", "m: CPU 0 is given twice" },
@@ -297,8 +300,14 @@ TEST(what_is_no_machine_is_refused_with_its_place)
 		{ "<topology>", NULL },
 		{ "<?xml version=\"1.0\"?><html/>", NULL },
 		{ "pack:2 core:0", NULL },
-		{ "nonsense", "\"nonsense\": no such file, and not an hwloc synthetic topology such as "
-			      "\"pack:2 core:4 pu:2\"" },
+		{ "nonsense",
+		  "\"nonsense\": no such file, and not an hwloc synthetic topology such as "
+		  "\"pack:2 core:4 pu:2\"" },
+		{ "pack:99999 core:99999 pu:2",
+		  "\"pack:99999 core:99999 pu:2\": more than 8192 CPUs" },
+		{ "64 64 4", "\"64 64 4\": more than 8192 CPUs" },
+		{ "pack:64 L3:64(size=1) core:4",
+		  "\"pack:64 L3:64(size=1) core:4\": more than 8192 CPUs" },
 		{ "", "an empty topology" },
 	};
 	CLEANUP(arena_done) struct arena a;
@@ -337,7 +346,7 @@ TEST(a_broken_sysfs_value_is_named)
 
 	arena_init(&a, 0);
 	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
-		CLEANUP(tree_done) struct tree tree;
+		CLEANUP(tree_done) struct tree tree = { 0 };
 		struct err err = { 0 };
 		struct topology t;
 
@@ -354,7 +363,7 @@ TEST(a_broken_sysfs_value_is_named)
 TEST(a_machine_without_numa_or_cache_information_is_still_one)
 {
 	CLEANUP(arena_done) struct arena a;
-	CLEANUP(tree_done) struct tree tree;
+	CLEANUP(tree_done) struct tree tree = { 0 };
 	struct err err = { 0 };
 	struct topology t;
 
@@ -362,8 +371,7 @@ TEST(a_machine_without_numa_or_cache_information_is_still_one)
 	tree_make(&tree);
 	tree_put(&tree, STR("system/cpu/present"), STR("0-3"), &a);
 	for (int i = 0; i < 4; i++)
-		tree_put(&tree,
-			 str_printf(&a, "system/cpu/cpu%d/topology/physical_package_id", i),
+		tree_put(&tree, str_printf(&a, "system/cpu/cpu%d/topology/physical_package_id", i),
 			 str_printf(&a, "%d", i / 2), &a);
 	CHECK_OK(topology_read(tree.path, &a, &t, &err));
 	CHECK_UINT(t.level[TOPOLOGY_NUMA].n, 2); /* each package (2.2) */

@@ -1,4 +1,5 @@
-/* tests/vectors/topology-merge.json: all its tables but bitmask_vectors, which holds only titles. */
+/* tests/vectors/topology-merge.json: all its tables but bitmask_vectors, which holds only titles.
+ */
 
 #include <string.h>
 
@@ -85,7 +86,8 @@ static struct hint_provider *providers_of(yyjson_val *v, struct arena *a, size_t
 
 	*ret_n = 0;
 	DOC_EACH_ITEM (v, item) {
-		struct hint_list *lists = arena_array(a, struct hint_list, yyjson_obj_size(item) + 1);
+		struct hint_list *lists =
+			arena_array(a, struct hint_list, yyjson_obj_size(item) + 1);
 		struct hint_provider *p = &providers[(*ret_n)++];
 
 		DOC_EACH_PAIR (item, key, value)
@@ -124,10 +126,10 @@ static struct hint_decision decide(struct file *f, yyjson_val *row)
 
 	CHECK_OK(hint_policy_parse(doc_str(doc_get(row, STR("policy"))), &config.policy, &err));
 	config.prefer_closest = doc_bool(doc_get(row, STR("preferClosestNUMA")), false);
-	nodes = matrix_of(doc_get(doc_get(doc_get(f->root, STR("numa")),
-					  doc_str(doc_get(row, STR("numa")))),
-				  STR("distances")),
-			  &f->a);
+	nodes = matrix_of(
+		doc_get(doc_get(doc_get(f->root, STR("numa")), doc_str(doc_get(row, STR("numa")))),
+			STR("distances")),
+		&f->a);
 	CHECK(nodes.n > 0);
 	providers = providers_of(doc_get(row, STR("providers")), &f->a, &n);
 	return hints_decide(&config, &nodes, providers, n, &f->a);
@@ -140,7 +142,8 @@ TEST(hints_merge_as_the_topology_manager_merges_them)
 	size_t n = 0;
 
 	file_open(&f);
-	EACH_ROW (&f, "merge_vectors", row, n) {
+	EACH_ROW(&f, "merge_vectors", row, n)
+	{
 		const struct hint_decision got = decide(&f, row);
 		const struct numa_hint want = hint_of(doc_get(row, STR("expect")));
 
@@ -159,7 +162,8 @@ TEST(policies_admit_what_the_topology_manager_admits)
 	size_t n = 0;
 
 	file_open(&f);
-	EACH_ROW (&f, "admit_vectors", row, n) {
+	EACH_ROW(&f, "admit_vectors", row, n)
+	{
 		yyjson_val *expect = doc_get(row, STR("expect"));
 		const struct hint_decision got = decide(&f, row);
 
@@ -179,7 +183,8 @@ TEST(the_better_of_two_hints_is_the_topology_managers_choice)
 	size_t n = 0;
 
 	file_open(&f);
-	EACH_ROW (&f, "compare_vectors", row, n) {
+	EACH_ROW(&f, "compare_vectors", row, n)
+	{
 		static const struct hint_nodes no_nodes = { 0 };
 		yyjson_val *current_val = doc_get(row, STR("current"));
 		const struct numa_hint current = hint_of(current_val);
@@ -203,7 +208,8 @@ TEST(the_least_number_of_nodes_is_the_most_of_the_narrowest)
 	size_t n = 0;
 
 	file_open(&f);
-	EACH_ROW (&f, "max_of_min_vectors", row, n) {
+	EACH_ROW(&f, "max_of_min_vectors", row, n)
+	{
 		size_t n_lists;
 		struct hint_list *lists = lists_of(doc_get(row, STR("hints")), &f.a, &n_lists);
 
@@ -220,7 +226,8 @@ TEST(a_single_numa_node_policy_keeps_only_preferred_hints_of_one_node)
 	size_t n = 0;
 
 	file_open(&f);
-	EACH_ROW (&f, "single_numa_filter_vectors", row, n) {
+	EACH_ROW(&f, "single_numa_filter_vectors", row, n)
+	{
 		size_t n_in, n_want;
 		struct hint_list *in = lists_of(doc_get(row, STR("in")), &f.a, &n_in);
 		struct hint_list *want = lists_of(doc_get(row, STR("expect")), &f.a, &n_want);
@@ -247,9 +254,11 @@ TEST(distances_are_averaged_over_all_pairs)
 	size_t n = 0;
 
 	file_open(&f);
-	EACH_ROW (&f, "average_distance_vectors", row, n) {
+	EACH_ROW(&f, "average_distance_vectors", row, n)
+	{
 		const struct hint_nodes nodes = matrix_of(doc_get(row, STR("distances")), &f.a);
-		const double got = hint_average_distance(&nodes, mask_of(doc_get(row, STR("mask"))));
+		const double got =
+			hint_average_distance(&nodes, mask_of(doc_get(row, STR("mask"))));
 		const double want = strtod(doc_text(doc_get(row, STR("expect"))).p, NULL);
 
 		CHECK(got == want);
@@ -264,14 +273,15 @@ TEST(the_closest_nodes_win_among_as_many)
 	size_t n = 0;
 
 	file_open(&f);
-	EACH_ROW (&f, "closest_vectors", row, n) {
+	EACH_ROW(&f, "closest_vectors", row, n)
+	{
 		const struct hint_nodes nodes = matrix_of(doc_get(row, STR("distances")), &f.a);
 		const uint64_t first = mask_of(doc_get(row, STR("first")));
 		const uint64_t second = mask_of(doc_get(row, STR("second")));
 
 		CHECK_UINT(hint_closest_mask(&nodes, first, second),
 			   str_eq(doc_str(doc_get(row, STR("expect"))), STR("first")) ? first :
-											 second);
+											second);
 	}
 	vectors_count("closest", n, 3);
 }
@@ -315,8 +325,8 @@ TEST(cpu_hints_are_those_of_the_cpu_manager)
 	size_t n = 0;
 
 	file_open(&f);
-	EACH_ROW (&f, "cpu_hint_vectors", row, n)
-		check_cpu_hints(&f, row);
+	EACH_ROW(&f, "cpu_hint_vectors", row, n)
+	check_cpu_hints(&f, row);
 	vectors_count("cpu hint", n, 10);
 }
 

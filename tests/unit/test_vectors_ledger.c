@@ -126,7 +126,7 @@ static size_t entries_of(yyjson_val *state, struct assignment *ret)
 static void scene_ledger(struct scene *s, yyjson_val *row)
 {
 	yyjson_val *state = doc_get(row, STR("state"));
-	struct assignment entries[16];
+	struct assignment entries[16], *order[16];
 	size_t n = entries_of(state, entries);
 	struct pool_config c;
 	struct err err = { 0 };
@@ -136,11 +136,13 @@ static void scene_ledger(struct scene *s, yyjson_val *row)
 	c.options = s->options;
 	c.reserved = s->reserved;
 	c.guaranteed = s->recorded = set_of(state, "defaultCpuSet");
-	for (size_t i = 0; i < n; i++)
+	for (size_t i = 0; i < n; i++) {
 		cpuset_union(&c.guaranteed, &entries[i].cpus);
+		order[i] = &entries[i];
+	}
 	cpuset_minus(&c.guaranteed, &c.reserved);
 	CHECK_OK(ledger_init(&s->ledger, &s->topology, &c, &err));
-	CHECK_OK(ledger_load(&s->ledger, entries, n, &err));
+	CHECK_OK(ledger_load(&s->ledger, order, n, &err));
 }
 
 static struct cpuset default_now(const struct scene *s)

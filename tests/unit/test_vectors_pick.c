@@ -18,8 +18,8 @@ static struct pick_request request_of(yyjson_val *row)
 		.group = uint_of(row, STR("cpuGroupSize"), 1),
 		.distributed = str_eq(doc_str(doc_get(row, STR("algorithm"))), STR("distributed")),
 		.spread = doc_bool(doc_get(options, STR("distribute-cpus-across-cores")), false),
-		.uncore = doc_bool(doc_get(options, STR("prefer-align-cpus-by-uncorecache")),
-				   false),
+		.uncore =
+			doc_bool(doc_get(options, STR("prefer-align-cpus-by-uncorecache")), false),
 		.align_by_socket = doc_bool(doc_get(options, STR("align-by-socket")), false),
 	};
 }

@@ -1,0 +1,194 @@
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/arena.h"
+#include "base/err.h"
+#include "base/log.h"
+#include "codec/problems.h"
+#include "command.h"
+#include "input.h"
+#include "local/plan.h"
+#include "local/supervisor.h"
+#include "local_common.h"
+#include "output.h"
+
+static const struct option_desc options[] = {
+	{ OPT_FLAG, 'd', "detach", NULL, "go on in the background once everything is started", NULL,
+	  offsetof(struct local_options, detach) },
+	LOCAL_NAME_OPTIONS(struct local_options),
+	{ OPT_FLAG, 0, "affinity-only", NULL, "do not use cgroups, even where that is possible",
+	  NULL, offsetof(struct local_options, affinity_only) },
+	{ 0 },
+};
+
+static const struct command_example examples[] = {
+	{ "pinfold local up examples/local", "run the pods of a directory until interrupted" },
+	{ "pinfold local up -d examples/local && pinfold local map", "in the background" },
+	{ 0 },
+};
+
+/* Where the parent of a detached supervisor waits to hear how it went; -1 in the foreground. */
+static int ready_fd = -1;
+
+static int read_directory(const char *dir, struct manifests *ret, struct problem_list *p,
+			  struct err *err)
+{
+	return input_read(ret, dir, p, err);
+}
+
+static void on_failure(const struct local_container *c, const struct err *err)
+{
+	(void)c; /* the sentence names it */
+	log_warning("container does not start, trying again", LOG_ERR(err));
+}
+
+static void tell(int fd, struct str text)
+{
+	while (text.n) {
+		ssize_t n = write(fd, text.p, text.n);
+
+		if (n <= 0 && errno != EINTR)
+			return;
+		text = str_skip(text, n > 0 ? (size_t)n : 0);
+	}
+}
+
+static struct str summary(const struct node *node, const struct local_plan *plan, struct arena *a)
+{
+	struct strbuf b;
+
+	strbuf_init(&b, a);
+	strbuf_printf(&b, "%zu container%s by %s\n", plan->n, plan->n == 1 ? "" : "s",
+		      local_mode_name(node->cage.mode));
+	if (node->cage_why.code)
+		strbuf_printf(&b,
+			      "notice: CPU affinity only, so weights and quotas are not enforced "
+			      "(%s)\n",
+			      node->cage_why.msg);
+	strbuf_add(&b, local_table(plan->containers, NULL, NULL, plan->n, a));
+	return strbuf_str(&b);
+}
+
+static bool on_ready(const struct node *node, const struct local_plan *plan,
+		     const struct problem_list *p, int outcome)
+{
+	struct str report;
+	struct arena a;
+
+	arena_init(&a, 0);
+	report = local_plan_report(plan, p, &a);
+	tell(STDERR_FILENO, report);
+	if (outcome < 2)
+		tell(STDOUT_FILENO, summary(node, plan, &a));
+	if (ready_fd >= 0) {
+		char status = (char)('0' + outcome);
+		int null = open("/dev/null", O_RDWR | O_CLOEXEC);
+
+		tell(ready_fd, (struct str){ &status, 1 });
+		(void)close(ready_fd);
+		(void)dup2(null, STDIN_FILENO);
+		(void)dup2(null, STDOUT_FILENO);
+		(void)dup2(null, STDERR_FILENO);
+	}
+	arena_done(&a);
+	return outcome < 2;
+}
+
+static int supervise(const struct local_options *o, const char *dir, struct err *err)
+{
+	struct supervisor_settings s = {
+		.node = { .name = o->name,
+			  .run_dir = o->run_dir,
+			  .topology = o->topology,
+			  .affinity_only = o->affinity_only },
+		.dir = dir,
+		.read = read_directory,
+		.down_at_end = !o->detach,
+		.on_ready = on_ready,
+		.on_failure = on_failure,
+	};
+	int r = supervisor_run(&s, err);
+
+	if (r == -EINVAL && !err->code)
+		return err_set(err, EINVAL, "nothing was changed");
+	return r;
+}
+
+/* The parent prints nothing itself: the child shares its terminal until it is ready. */
+static int detach(const struct local_options *o, const char *dir, struct err *err)
+{
+	char status = '2';
+	int ends[2];
+	pid_t pid;
+
+	if (pipe2(ends, O_CLOEXEC) < 0)
+		return err_set(err, errno, "pipe: %s", strerror(errno));
+	pid = fork();
+	if (pid < 0)
+		return err_set(err, errno, "fork: %s", strerror(errno));
+	if (pid == 0) {
+		int r;
+
+		(void)close(ends[0]);
+		ready_fd = ends[1];
+		(void)setsid();
+		r = supervise(o, dir, err);
+		if (r < 0)
+			(void)fprintf(stderr, "%s\n", err->msg);
+		_exit(r < 0 ? EXIT_BAD : EXIT_YES);
+	}
+	(void)close(ends[1]);
+	if (read(ends[0], &status, 1) < 0)
+		status = '2';
+	(void)close(ends[0]);
+	if (status == '2') {
+		(void)waitpid(pid, NULL, 0);
+		_exit(EXIT_BAD); /* the child said why */
+	}
+	return status - '0';
+}
+
+static int run(struct invocation *inv, struct err *err)
+{
+	struct local_options *o = inv->options;
+	char *dir;
+	int r;
+
+	local_options_fill(o, inv->arena);
+	if (inv->args.n != 1)
+		return err_set(err, EINVAL, "name one directory of manifests");
+	dir = realpath(inv->args.items[0], NULL);
+	if (!dir)
+		return err_set(err, errno, "%s: %s", inv->args.items[0], strerror(errno));
+	r = o->detach ? detach(o, dir, err) : supervise(o, dir, err);
+	free(dir);
+	return r;
+}
+
+const struct command cmd_local_up = {
+	.name = "local up",
+	.group = COMMAND_TOOL,
+	.summary = "run a directory of pods on this machine, each on its CPUs",
+	.operands = "DIR",
+	.about = "DIR holds manifests: an Infrastructure, one PerformanceProfile, namespaces, pods "
+		 "and\n"
+		 "workloads. Every pod goes through admission, gets its CPUs from the same ledger "
+		 "a\n"
+		 "node's agent uses, and its containers' commands are started as processes on "
+		 "them:\n"
+		 "in cgroups of their own where the machine allows that, by CPU affinity "
+		 "elsewhere.\n"
+		 "Containers are restarted by their pod's restartPolicy.\n\n"
+		 "In the foreground an interrupt takes everything down again. When pinfold is "
+		 "killed\n"
+		 "the processes stay, and the next 'local up' of the same name takes them over.",
+	.options = options,
+	.options_size = sizeof(struct local_options),
+	.examples = examples,
+	.run = run,
+};

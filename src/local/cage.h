@@ -1,0 +1,61 @@
+#pragma once
+
+/* Where containers are held: cgroups below one of our own, or CPU affinity where no hierarchy can
+ * be written. It applies what a plan says and reads back what the kernel made of it; it decides
+ * nothing. */
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <sys/types.h>
+
+#include "cgroup/cgroup.h"
+#include "local.h"
+
+struct arena;
+struct err;
+
+struct cage {
+	enum local_mode mode;
+	struct cgroup_fs fs; /* unless LOCAL_AFFINITY */
+	char name[LOCAL_NAME_MAX];
+};
+
+/* Picks the best mode this machine allows; `why` says what kept it from a better one, empty when
+ * nothing did. With `affinity_only`, cgroups are not even tried. */
+int cage_open(struct cage *cage, const char *name, bool affinity_only, struct err *why,
+	      struct err *err);
+void cage_done(struct cage *cage);
+
+/* The mark of one container's processes, and the beginning of all of ours. */
+struct str cage_mark(const struct cage *cage, const struct local_container *c, struct arena *a);
+
+/* Makes room for a container: its cgroup, with CPUs, weight and quota, read back. May be called
+ * again for a running one, to move it. `pod_shares` is the sum over its pod. */
+int cage_apply(const struct cage *cage, const struct local_container *c, uint64_t pod_shares,
+	       struct err *err);
+
+/* Starts the container's command inside. */
+int cage_start(const struct cage *cage, const struct local_container *c, pid_t *ret,
+	       struct err *err);
+
+/* Processes of a container. */
+int cage_procs(const struct cage *cage, const struct local_container *c, struct arena *a,
+	       pid_t **ret, size_t *ret_n, struct err *err);
+
+/* What the control files say. False in affinity mode, which has none. */
+bool cage_read(const struct cage *cage, const struct local_container *c, struct arena *a,
+	       struct cgroup_cpu *ret);
+
+/* Kills every process of a container; returns when none is left. */
+int cage_kill(const struct cage *cage, const struct local_container *c, struct err *err);
+
+/* Kills what is left of a container and removes its cgroup, and its pod's when that was the last.
+ */
+int cage_remove(const struct cage *cage, const struct local_container *c, struct err *err);
+
+/* Everything of ours that runs, or once ran: for adoption and for cleaning up. */
+int cage_list(const struct cage *cage, struct arena *a, struct local_container **ret, size_t *ret_n,
+	      struct err *err);
+
+/* Removes the top cgroup. Everything below must be gone. */
+int cage_destroy(const struct cage *cage, struct err *err);

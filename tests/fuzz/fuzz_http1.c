@@ -1,0 +1,83 @@
+/* HTTP/1.1 requests: never a crash, and whatever the pieces in which the bytes come, the same
+ * requests are read from them. */
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/macro.h"
+#include "net/http1.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+#define MAX_REQUESTS 64
+
+struct reading {
+	int64_t results[MAX_REQUESTS];
+	size_t body_sum[MAX_REQUESTS];
+	size_t n;
+};
+
+static void require(bool ok)
+{
+	if (!ok)
+		abort();
+}
+
+static bool is_inside(struct str s, const char *bytes, size_t n)
+{
+	return s.p >= bytes && s.p + s.n <= bytes + n;
+}
+
+static size_t sum(struct str s)
+{
+	size_t total = s.n;
+
+	for (size_t i = 0; i < s.n; i++)
+		total = total * 31 + (unsigned char)s.p[i];
+	return total;
+}
+
+static void read_all(const uint8_t *data, size_t size, size_t step, struct reading *r)
+{
+	AUTO_FREE char *bytes = malloc(size ? size : 1);
+	struct http1_parser parser = { 0 };
+	size_t start = 0, shown = 0;
+
+	memcpy(bytes, data, size);
+	memset(r, 0, sizeof(*r));
+	while (shown < size && r->n < MAX_REQUESTS) {
+		shown = size - shown > step ? shown + step : size;
+		for (;;) {
+			struct http1_request request;
+			int64_t n = http1_parse(&parser, bytes + start, shown - start, &request);
+
+			if (!n)
+				break;
+			r->results[r->n] = n;
+			if (n > 0) {
+				require(is_inside(request.method, bytes + start, (size_t)n));
+				require(is_inside(request.target, bytes + start, (size_t)n));
+				require(is_inside(request.body, bytes + start, (size_t)n));
+				r->body_sum[r->n] = sum(request.body);
+				start += (size_t)n;
+			}
+			if (++r->n == MAX_REQUESTS || n < 0)
+				return;
+		}
+	}
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	static const size_t steps[] = { 1, 7, 64 };
+	struct reading whole, pieces;
+
+	if (size > 8192)
+		return 0;
+	read_all(data, size, size ? size : 1, &whole);
+	for (size_t i = 0; i < ARRAY_LEN(steps); i++) {
+		read_all(data, size, steps[i], &pieces);
+		require(memcmp(&whole, &pieces, sizeof(whole)) == 0);
+	}
+	return 0;
+}
