@@ -60,7 +60,7 @@ static int print_view(const struct local_view *v, const char *output, struct str
 	doc_put_str(m, root, STR("mode"), str_from(local_mode_name(v->intent.mode)));
 	doc_put(m, root, STR("pools"), pool_config_to_doc(&v->intent.config, m, a));
 	doc_put(m, root, STR("containers"),
-		local_to_doc(m, v->intent.containers, v->seen, v->intent.finished, v->intent.n, a));
+		local_to_doc(m, v->intent.containers, v->seen, v->intent.states, v->intent.n, a));
 	return output_doc(root, output_format_of(output), a, err);
 }
 
@@ -75,17 +75,33 @@ static int run_status(struct invocation *inv, struct err *err)
 	if (r < 0)
 		return r;
 	r = print_view(&v, o->output,
-		       local_table(v.intent.containers, v.seen, v.intent.finished, v.intent.n,
+		       local_table(v.intent.containers, v.seen, v.intent.states, v.intent.n,
 				   inv->arena),
 		       inv->arena, err);
 	local_view_done(&v);
 	return r;
 }
 
+/* Drawn over the last one from the top, each line cleared to its end: nothing flickers. */
+static struct str over_the_last(struct str text, struct arena *a)
+{
+	struct str_split split = str_split(text);
+	struct str line;
+	struct strbuf b;
+
+	strbuf_init(&b, a);
+	strbuf_add(&b, STR("\033[H"));
+	while (str_next(&split, '\n', &line) && !split.ended)
+		strbuf_printf(&b, PRI_STR "\033[K\n", FMT_STR(line));
+	strbuf_add(&b, STR("\033[J"));
+	return strbuf_str(&b);
+}
+
 static int print_map(const struct local_options *o, struct arena *a, struct err *err)
 {
 	struct local_drawing d = { .colour = output_wants_colour() };
 	struct local_view v;
+	struct str text;
 	int r;
 
 	r = local_view_open(&v, o, a, err);
@@ -95,7 +111,8 @@ static int print_map(const struct local_options *o, struct arena *a, struct err 
 	d.config = &v.intent.config;
 	d.containers = v.intent.containers;
 	d.n = v.intent.n;
-	r = print_view(&v, o->output, local_draw(&d, a), a, err);
+	text = local_draw(&d, a);
+	r = print_view(&v, o->output, o->watch ? over_the_last(text, a) : text, a, err);
 	local_view_done(&v);
 	return r;
 }
@@ -110,14 +127,13 @@ static int run_map(struct invocation *inv, struct err *err)
 	local_options_fill(o, inv->arena);
 	if (!o->watch)
 		return print_map(o, inv->arena, err);
-	do {
+	r = output_text(STR("\033[2J"), err);
+	while (r >= 0) {
 		arena_init(&a, 0);
-		r = output_text(STR("\033[H\033[2J"), err);
-		if (r >= 0)
-			r = print_map(o, &a, err);
+		r = print_map(o, &a, err);
 		arena_done(&a);
 		(void)nanosleep(&second, NULL);
-	} while (r >= 0);
+	}
 	return r;
 }
 
@@ -160,17 +176,13 @@ static int run_verify(struct invocation *inv, struct err *err)
 	struct verify_input in;
 	struct findings f;
 	struct local_view v;
-	bool *must_run;
 	int r;
 
 	local_options_fill(o, inv->arena);
 	r = local_view_open(&v, o, inv->arena, err);
 	if (r < 0)
 		return r;
-	must_run = arena_array(inv->arena, bool, v.intent.n);
-	for (size_t i = 0; i < v.intent.n; i++)
-		must_run[i] = !v.intent.finished[i];
-	in = (struct verify_input){ v.intent.mode, v.intent.containers, v.seen, must_run,
+	in = (struct verify_input){ v.intent.mode, v.intent.containers, v.seen, v.intent.states,
 				    v.intent.n };
 	f = verify(&in, inv->arena);
 	r = print_findings(&v, &f, o->output, inv->arena, err);
@@ -191,8 +203,19 @@ static int ask(const struct local_options *o, struct str question, struct arena 
 			       o->run_dir);
 	if (r < 0)
 		return r;
-	(void)fwrite(text.p, 1, text.n, stderr);
-	return status == EXIT_BAD ? err_set(err, EINVAL, "refused; nothing was changed") : status;
+	if (status != EXIT_BAD) {
+		(void)fwrite(text.p, 1, text.n, stderr);
+		return status;
+	}
+	/* The last line is the error; what stands before it, more of its kind. */
+	text = str_trim(text);
+	for (size_t i = text.n; i > 0; i--)
+		if (text.p[i - 1] == '\n') {
+			(void)fwrite(text.p, 1, i, stderr);
+			text = str_skip(text, i);
+			break;
+		}
+	return err_set(err, EINVAL, PRI_STR, FMT_STR(text));
 }
 
 static int run_apply(struct invocation *inv, struct err *err)
@@ -220,17 +243,12 @@ static int run_apply(struct invocation *inv, struct err *err)
 static int clean_up(const struct local_options *o, struct err *err)
 {
 	struct node_settings s = { .name = o->name, .run_dir = o->run_dir, .topology = "host" };
-	struct node node;
-	int r;
+	int r = node_clean(&s, err);
 
-	r = node_open(&node, &s, err);
-	if (r < 0)
-		return r;
-	r = node_destroy(&node, err);
-	node_done(&node);
-	if (r >= 0)
-		(void)rmdir(o->run_dir);
-	return r;
+	if (r == 0)
+		(void)fprintf(stderr, "nothing was running: no local machine \"%s\" in %s\n",
+			      o->name, o->run_dir);
+	return r < 0 ? r : EXIT_YES;
 }
 
 static int run_down(struct invocation *inv, struct err *err)
@@ -242,12 +260,23 @@ static int run_down(struct invocation *inv, struct err *err)
 	r = ask(o, STR("down"), inv->arena, err);
 	if (r == -ENOENT || r == -ECONNREFUSED || r == -EPIPE)
 		r = clean_up(o, err);
-	else if (r >= 0)
-		(void)rmdir(o->run_dir);
 	return r;
 }
 
 /* --- plan --- */
+
+static void put_refusals(yyjson_mut_doc *m, yyjson_mut_val *root, const struct local_plan *plan)
+{
+	yyjson_mut_val *list = doc_put_arr(m, root, STR("refused"));
+
+	for (size_t i = 0; i < plan->n_refusals; i++) {
+		yyjson_mut_val *o = yyjson_mut_arr_add_obj(m, list);
+
+		doc_put_str(m, o, STR("namespace"), plan->refusals[i].namespace);
+		doc_put_str(m, o, STR("pod"), plan->refusals[i].pod);
+		doc_put_str(m, o, STR("text"), plan->refusals[i].text);
+	}
+}
 
 static int print_plan(const struct local_plan *plan, const struct local_drawing *d,
 		      const char *output, struct arena *a, struct err *err)
@@ -260,6 +289,7 @@ static int print_plan(const struct local_plan *plan, const struct local_drawing 
 		doc_put(m, root, STR("pools"), pool_config_to_doc(d->config, m, a));
 		doc_put(m, root, STR("containers"),
 			local_to_doc(m, plan->containers, NULL, NULL, plan->n, a));
+		put_refusals(m, root, plan);
 		return output_doc(root, output_format_of(output), a, err);
 	}
 	r = output_text(local_draw(d, a), err);
@@ -293,6 +323,8 @@ static int make_plan(struct invocation *inv, struct problem_list *p, struct err 
 	if (r < 0)
 		return r;
 	r = local_plan_make(&in, &config, &ledger, a, &plan, p);
+	if (r >= 0)
+		r = ledger_commit(&ledger, err);
 	d.config = &config;
 	d.containers = plan.containers;
 	d.n = plan.n;

@@ -3,12 +3,13 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/arena.h"
 #include "base/err.h"
+#include "base/file.h"
 #include "base/log.h"
+#include "base/macro.h"
 #include "codec/problems.h"
 #include "command.h"
 #include "input.h"
@@ -34,6 +35,7 @@ static const struct command_example examples[] = {
 
 /* Where the parent of a detached supervisor waits to hear how it went; -1 in the foreground. */
 static int ready_fd = -1;
+static bool was_refused, is_ready;
 
 static int read_directory(const char *dir, struct manifests *ret, struct problem_list *p,
 			  struct err *err)
@@ -41,10 +43,9 @@ static int read_directory(const char *dir, struct manifests *ret, struct problem
 	return input_read(ret, dir, p, err);
 }
 
-static void on_failure(const struct local_container *c, const struct err *err)
+static void on_failure(const struct err *err)
 {
-	(void)c; /* the sentence names it */
-	log_warning("container does not start, trying again", LOG_ERR(err));
+	log_warning("failed, trying again", LOG_ERR(err));
 }
 
 static void tell(int fd, struct str text)
@@ -56,6 +57,11 @@ static void tell(int fd, struct str text)
 			return;
 		text = str_skip(text, n > 0 ? (size_t)n : 0);
 	}
+}
+
+static void on_report(struct str text)
+{
+	tell(STDERR_FILENO, text);
 }
 
 static struct str summary(const struct node *node, const struct local_plan *plan, struct arena *a)
@@ -77,23 +83,25 @@ static struct str summary(const struct node *node, const struct local_plan *plan
 static bool on_ready(const struct node *node, const struct local_plan *plan,
 		     const struct problem_list *p, int outcome)
 {
+	AUTO_CLOSE int null_fd = open("/dev/null", O_RDWR | O_CLOEXEC);
 	struct str report;
 	struct arena a;
 
 	arena_init(&a, 0);
 	report = local_plan_report(plan, p, &a);
 	tell(STDERR_FILENO, report);
+	was_refused = outcome == 2;
 	if (outcome < 2)
 		tell(STDOUT_FILENO, summary(node, plan, &a));
-	if (ready_fd >= 0) {
+	if (ready_fd >= 0 && outcome < 2) { /* else detached_child() tells */
 		char status = (char)('0' + outcome);
-		int null = open("/dev/null", O_RDWR | O_CLOEXEC);
 
+		(void)dup2(null_fd, STDIN_FILENO);
+		(void)dup2(node->log_fd, STDOUT_FILENO);
+		(void)dup2(node->log_fd, STDERR_FILENO);
 		tell(ready_fd, (struct str){ &status, 1 });
 		(void)close(ready_fd);
-		(void)dup2(null, STDIN_FILENO);
-		(void)dup2(null, STDOUT_FILENO);
-		(void)dup2(null, STDERR_FILENO);
+		is_ready = true;
 	}
 	arena_done(&a);
 	return outcome < 2;
@@ -110,20 +118,36 @@ static int supervise(const struct local_options *o, const char *dir, struct err 
 		.read = read_directory,
 		.down_at_end = !o->detach,
 		.on_ready = on_ready,
+		.on_report = on_report,
 		.on_failure = on_failure,
 	};
 	int r = supervisor_run(&s, err);
 
-	if (r == -EINVAL && !err->code)
-		return err_set(err, EINVAL, "nothing was changed");
+	if (r < 0 && was_refused) /* on_ready printed why */
+		return err_set(err, EINVAL, "refused; nothing was changed");
 	return r;
 }
 
-/* The parent prints nothing itself: the child shares its terminal until it is ready. */
-static int detach(const struct local_options *o, const char *dir, struct err *err)
+/* Tells the parent '0', '1', or '2' and what is wrong. Shares its terminal until it is ready. */
+__attribute__((noreturn)) static void detached_child(const struct local_options *o,
+						     const char *dir, struct arena *a)
 {
-	char status = '2';
-	int ends[2];
+	struct err err = { 0 };
+
+	(void)setsid();
+	if (supervise(o, dir, &err) >= 0)
+		_exit(EXIT_YES);
+	if (was_refused || !is_ready)
+		tell(ready_fd, str_printf(a, "2%s", err.msg));
+	else
+		log_error("ended", LOG_ERR(&err));
+	_exit(EXIT_BAD);
+}
+
+static int detach(const struct local_options *o, const char *dir, struct arena *a, struct err *err)
+{
+	struct str said;
+	int ends[2], r;
 	pid_t pid;
 
 	if (pipe2(ends, O_CLOEXEC) < 0)
@@ -132,25 +156,20 @@ static int detach(const struct local_options *o, const char *dir, struct err *er
 	if (pid < 0)
 		return err_set(err, errno, "fork: %s", strerror(errno));
 	if (pid == 0) {
-		int r;
-
 		(void)close(ends[0]);
 		ready_fd = ends[1];
-		(void)setsid();
-		r = supervise(o, dir, err);
-		if (r < 0)
-			(void)fprintf(stderr, "%s\n", err->msg);
-		_exit(r < 0 ? EXIT_BAD : EXIT_YES);
+		detached_child(o, dir, a);
 	}
 	(void)close(ends[1]);
-	if (read(ends[0], &status, 1) < 0)
-		status = '2';
+	r = file_read_fd(ends[0], "the detached supervisor", sizeof(err->msg) + 1, a, &said, err);
 	(void)close(ends[0]);
-	if (status == '2') {
-		(void)waitpid(pid, NULL, 0);
-		_exit(EXIT_BAD); /* the child said why */
-	}
-	return status - '0';
+	if (r < 0)
+		return r;
+	if (!said.n)
+		return err_set(err, EPIPE, "the supervisor ended before it was ready");
+	if (said.p[0] != '2')
+		return said.p[0] - '0';
+	return err_set(err, EINVAL, PRI_STR, FMT_STR(str_skip(said, 1)));
 }
 
 static int run(struct invocation *inv, struct err *err)
@@ -165,7 +184,7 @@ static int run(struct invocation *inv, struct err *err)
 	dir = realpath(inv->args.items[0], NULL);
 	if (!dir)
 		return err_set(err, errno, "%s: %s", inv->args.items[0], strerror(errno));
-	r = o->detach ? detach(o, dir, err) : supervise(o, dir, err);
+	r = o->detach ? detach(o, dir, inv->arena, err) : supervise(o, dir, err);
 	free(dir);
 	return r;
 }

@@ -42,7 +42,6 @@ static int observe_all(struct local_view *v, struct arena *a, struct err *err)
 int local_view_open(struct local_view *v, const struct local_options *o, struct arena *a,
 		    struct err *err)
 {
-	struct err why = { 0 };
 	int r;
 
 	r = node_read_intent(o->run_dir, a, &v->intent, err);
@@ -54,10 +53,15 @@ int local_view_open(struct local_view *v, const struct local_options *o, struct 
 	v->topology = arena_new(a, struct topology);
 	r = topology_read(str_cstr(a, v->intent.topology), a, v->topology, err);
 	if (r >= 0)
-		r = cage_open(&v->cage, o->name, v->intent.mode == LOCAL_AFFINITY, &why, err);
+		r = cage_open(&v->cage, o->name, o->run_dir, err);
 	if (r < 0)
 		return r;
-	r = observe_all(v, a, err);
+	if (v->intent.mode == LOCAL_AFFINITY)
+		cage_use_affinity(&v->cage);
+	if (v->cage.mode != v->intent.mode)
+		r = err_set(err, ENODEV, "no %s here to read", local_mode_name(v->intent.mode));
+	else
+		r = observe_all(v, a, err);
 	if (r < 0)
 		cage_done(&v->cage);
 	return r;
@@ -75,23 +79,25 @@ static struct str quota_text(const struct local_container *c, struct arena *a)
 	return str_printf(a, "%" PRId64 "/%" PRIu64, c->quota_us, c->period_us);
 }
 
-static struct str state_text(const struct observation *seen, bool finished, struct arena *a)
+/* "running (3)": with so many threads. */
+static struct str state_text(const struct observation *seen, enum local_state state,
+			     struct arena *a)
 {
-	if (!seen)
-		return STR("planned");
 	if (seen->n_processes)
-		return str_printf(a, "running (%zu)", seen->n_threads);
-	return finished ? STR("finished") : STR("waiting");
+		return str_printf(a, "%s (%zu)", state == LOCAL_LEAVING ? "leaving" : "running",
+				  seen->n_threads);
+	return str_from(state == LOCAL_STARTED ? "restarting" : local_state_name(state));
 }
 
 struct str local_table(const struct local_container *containers, const struct observation *seen,
-		       const bool *finished, size_t n, struct arena *a)
+		       const enum local_state *states, size_t n, struct arena *a)
 {
 	const struct str head[] = { STR("POD"),	   STR("CONTAINER"), STR("POOL"), STR("CPUS"),
 				    STR("SHARES"), STR("QUOTA"),     STR("STATE") };
 	struct table t;
 
-	table_init(&t, ARRAY_LEN(head), a);
+	/* Without observations there is no state to show. */
+	table_init(&t, ARRAY_LEN(head) - !seen, a);
 	table_add(&t, head);
 	for (size_t i = 0; i < n; i++) {
 		const struct local_container *c = &containers[i];
@@ -102,7 +108,7 @@ struct str local_table(const struct local_container *containers, const struct ob
 			cpuset_format(&c->cpus, a),
 			str_printf(a, "%" PRIu64, c->shares),
 			quota_text(c, a),
-			state_text(seen ? &seen[i] : NULL, finished && finished[i], a),
+			seen ? state_text(&seen[i], states[i], a) : STR(""),
 		};
 
 		table_add(&t, row);
@@ -171,8 +177,8 @@ struct str local_draw(const struct local_drawing *d, struct arena *a)
 }
 
 yyjson_mut_val *local_to_doc(yyjson_mut_doc *m, const struct local_container *containers,
-			     const struct observation *seen, const bool *finished, size_t n,
-			     struct arena *a)
+			     const struct observation *seen, const enum local_state *states,
+			     size_t n, struct arena *a)
 {
 	yyjson_mut_val *list = yyjson_mut_arr(m);
 
@@ -194,7 +200,7 @@ yyjson_mut_val *local_to_doc(yyjson_mut_doc *m, const struct local_container *co
 		doc_put_int(m, o, STR("processes"), (int64_t)seen[i].n_processes);
 		doc_put_int(m, o, STR("threads"), (int64_t)seen[i].n_threads);
 		doc_put_str(m, o, STR("allowed"), cpuset_format(&seen[i].allowed, a));
-		doc_put_bool(m, o, STR("finished"), finished && finished[i]);
+		doc_put_str(m, o, STR("state"), str_from(local_state_name(states[i])));
 	}
 	return list;
 }

@@ -52,7 +52,7 @@ void local_view_done(struct local_view *v);
 
 /* A table of containers; `seen` may be NULL for those that are only planned. */
 struct str local_table(const struct local_container *containers, const struct observation *seen,
-		       const bool *finished, size_t n, struct arena *a);
+		       const enum local_state *states, size_t n, struct arena *a);
 
 /* The machine as a picture, its pools marked, and below it who runs where. */
 struct local_drawing {
@@ -66,5 +66,5 @@ struct str local_draw(const struct local_drawing *d, struct arena *a);
 
 /* The containers as a document: for -o json and yaml. */
 yyjson_mut_val *local_to_doc(yyjson_mut_doc *m, const struct local_container *containers,
-			     const struct observation *seen, const bool *finished, size_t n,
-			     struct arena *a);
+			     const struct observation *seen, const enum local_state *states,
+			     size_t n, struct arena *a);

@@ -1,75 +1,119 @@
 #include "cage.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <limits.h>
-#include <sched.h>
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "base/arena.h"
 #include "base/err.h"
+#include "lock.h"
 #include "process.h"
 
 #define CGROUP_MOUNT "/sys/fs/cgroup"
 #define KILL_ROUNDS 500 /* of 10 ms: a process in uninterruptible sleep may take its time */
+#define PIN_ROUNDS 100
 
-static int try_cgroups(struct cage *cage, struct err *err)
+static void pause_10ms(void)
 {
-	char probe[LOCAL_NAME_MAX + 16];
-	int r;
+	const struct timespec t = { .tv_nsec = 10000000 };
 
-	r = cgroup_open(&cage->fs, CGROUP_MOUNT, err);
-	if (r < 0)
-		return r;
-	(void)snprintf(probe, sizeof(probe), "pinfold-%s", cage->name);
-	r = cgroup_make(&cage->fs, probe, err);
-	if (r < 0) {
-		cgroup_done(&cage->fs);
-		return r;
-	}
-	cage->mode = cage->fs.version == CGROUP_V2 ? LOCAL_CGROUP_V2 : LOCAL_CGROUP_V1;
-	return 0;
+	(void)nanosleep(&t, NULL);
 }
 
-static bool is_name(const char *name)
+static const char *top_path(const struct cage *cage, char ret[static LOCAL_NAME_MAX + 16])
 {
-	size_t n = strlen(name);
-
-	return n && n < LOCAL_NAME_MAX && name[0] != '.' &&
-	       strspn(name, "abcdefghijklmnopqrstuvwxyz"
-			    "0123456789-.") == n;
+	(void)snprintf(ret, LOCAL_NAME_MAX + 16, "pinfold-%s", cage->name);
+	return ret;
 }
 
-int cage_open(struct cage *cage, const char *name, bool affinity_only, struct err *why,
-	      struct err *err)
+int cage_open(struct cage *cage, const char *name, const char *run_dir, struct err *err)
 {
-	struct cage c = { .mode = LOCAL_AFFINITY, .fs = { .cpu_fd = -1, .cpuset_fd = -1 } };
+	struct cage c = { .mode = LOCAL_AFFINITY,
+			  .fs = { .cpu_fd = -1, .cpuset_fd = -1 },
+			  .lock_fd = -1 };
+	char where[PATH_MAX];
+	int n;
 
-	if (!is_name(name))
+	if (!local_is_name(str_from(name), LOCAL_NAME_MAX - 1))
 		return err_set(err, EINVAL,
 			       "name \"%s\": use up to %d lower-case letters, digits, \"-\", \".\"",
 			       name, LOCAL_NAME_MAX - 1);
 	(void)snprintf(c.name, sizeof(c.name), "%s", name);
-	if (affinity_only)
-		(void)err_set(why, EPERM, "asked for");
-	else
-		(void)try_cgroups(&c, why);
+	n = snprintf(c.mark, sizeof(c.mark), "%s:", realpath(run_dir, where) ? where : run_dir);
+	if (n < 0 || (size_t)n >= sizeof(c.mark))
+		return err_set(err, ENAMETOOLONG, "%s: name too long", run_dir);
+	if (cgroup_open(&c.fs, CGROUP_MOUNT, NULL) >= 0)
+		c.mode = c.fs.version == CGROUP_V2 ? LOCAL_CGROUP_V2 : LOCAL_CGROUP_V1;
 	*cage = c;
 	return 0;
 }
 
 void cage_done(struct cage *cage)
 {
-	if (cage->mode != LOCAL_AFFINITY)
-		cgroup_done(&cage->fs);
+	if (cage->lock_fd >= 0)
+		(void)close(cage->lock_fd);
+	cage->lock_fd = -1;
+	cage_use_affinity(cage);
 }
 
-struct str cage_mark(const struct cage *cage, const struct local_container *c, struct arena *a)
+void cage_use_affinity(struct cage *cage)
 {
-	return str_printf(a, "%s:" PRI_STR, cage->name, FMT_STR(local_container_id(c, a)));
+	if (cage->mode != LOCAL_AFFINITY)
+		cgroup_done(&cage->fs);
+	cage->mode = LOCAL_AFFINITY;
+}
+
+/* Two machines of one name would take each other's cgroups. */
+static int lock_top(struct cage *cage, const char *top, struct err *err)
+{
+	cage->lock_fd = openat(cage->fs.cpu_fd, top, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (cage->lock_fd < 0)
+		return err_set(err, errno, "open cgroup %s: %s", top, strerror(errno));
+	if (lock_wait(cage->lock_fd) < 0)
+		return err_set(err, EBUSY, "cgroup %s is in use by another pinfold", top);
+	return 0;
+}
+
+static int make_top(struct cage *cage, struct err *why, struct err *err)
+{
+	char top[LOCAL_NAME_MAX + 16];
+	struct cgroup_cpu cpu;
+	struct arena a;
+	int r;
+
+	if (cgroup_make(&cage->fs, top_path(cage, top), why) < 0) {
+		cage_use_affinity(cage);
+		return 0;
+	}
+	r = lock_top(cage, top, err);
+	if (r < 0)
+		return r;
+	arena_init(&a, 0);
+	r = cgroup_read(&cage->fs, top, &a, &cpu, err);
+	if (r >= 0)
+		cage->allowed = cpu.effective;
+	arena_done(&a);
+	return r;
+}
+
+int cage_make(struct cage *cage, struct err *why, struct err *err)
+{
+	int r = 0;
+
+	if (cage->mode != LOCAL_AFFINITY)
+		r = make_top(cage, why, err);
+	else if (!why->code)
+		(void)err_set(why, ENODEV,
+			      CGROUP_MOUNT ": no cgroup hierarchy with cpu and cpuset");
+	if (r >= 0 && cage->mode == LOCAL_AFFINITY)
+		r = process_allowed_cpus(&cage->allowed, err);
+	return r;
 }
 
 /* A Kubernetes name has no "_", so that the two parts of a pod's cgroup can be told apart. */
@@ -87,20 +131,28 @@ static const char *container_path(const struct cage *cage, const struct local_co
 	return str_printf(a, "%s/" PRI_STR, pod_path(cage, c, a), FMT_STR(c->name)).p;
 }
 
+/* Until a round finds nothing to do: processes and threads may be made meanwhile. */
 static int pin_running(const struct cage *cage, const struct local_container *c, struct arena *a,
 		       struct err *err)
 {
+	bool changed = true;
 	pid_t *pids;
 	size_t n;
-	int r;
+	int r = 0;
 
-	r = cage_procs(cage, c, a, &pids, &n, err);
-	for (size_t i = 0; r >= 0 && i < n; i++) {
-		r = process_pin(pids[i], &c->cpus, a, err);
-		if (r == -ESRCH)
-			r = 0;
+	for (int round = 0; r >= 0 && changed && round < PIN_ROUNDS; round++) {
+		changed = false;
+		r = cage_procs(cage, c, a, &pids, &n, err);
+		for (size_t i = 0; r >= 0 && i < n; i++) {
+			r = process_pin(pids[i], &c->cpus, a, err);
+			changed |= r > 0;
+			if (r == -ESRCH)
+				r = 0;
+		}
 	}
-	return r;
+	if (r >= 0 && changed)
+		return err_set(err, EBUSY, "its threads multiply faster than they can be moved");
+	return r < 0 ? r : 0;
 }
 
 static int apply_cgroup(const struct cage *cage, const struct local_container *c,
@@ -142,34 +194,59 @@ struct entrance {
 	const char *path;
 };
 
-/* Runs in the child. Its affinity is set as well: since Linux 6.2 an inherited mask of the
- * supervisor would outlive the move into the cgroup. */
+/* Runs in the child. */
 static int enter(const void *data)
 {
 	const struct entrance *e = data;
 	struct err err = { 0 };
-	int r = 0;
+	int r;
 
-	if (e->cage->mode != LOCAL_AFFINITY)
-		r = cgroup_attach(&e->cage->fs, e->path, getpid(), &err);
-	if (r >= 0 &&
-	    sched_setaffinity(0, sizeof(e->c->cpus.w), (const cpu_set_t *)e->c->cpus.w) < 0)
-		r = -errno;
-	return r;
+	if (e->cage->mode == LOCAL_AFFINITY)
+		return process_pin_self(&e->c->cpus);
+	r = cgroup_attach(&e->cage->fs, e->path, getpid(), &err);
+	return r < 0 ? r : process_free_affinity();
 }
 
-int cage_start(const struct cage *cage, const struct local_container *c, pid_t *ret,
+static struct str mark_of(const struct cage *cage, const struct local_container *c, struct arena *a)
+{
+	return str_printf(a, "%s" PRI_STR, cage->mark, FMT_STR(local_container_id(c, a)));
+}
+
+int cage_start(const struct cage *cage, const struct local_container *c, int output_fd, pid_t *ret,
 	       struct err *err)
 {
 	struct entrance e = { .cage = cage, .c = c };
+	struct process_settings s = { .enter = enter, .data = &e, .output_fd = output_fd };
 	struct arena a;
 	int r;
 
 	arena_init(&a, 0);
 	e.path = container_path(cage, c, &a);
-	r = process_start(c, cage_mark(cage, c, &a), enter, &e, ret, err);
+	s.mark = mark_of(cage, c, &a);
+	r = process_start(c, &s, ret, err);
 	arena_done(&a);
 	return r;
+}
+
+static int marked_procs(const struct cage *cage, const struct local_container *c, struct arena *a,
+			pid_t **ret, size_t *ret_n, struct err *err)
+{
+	struct str id = local_container_id(c, a);
+	struct process_mark *marks;
+	pid_t *pids;
+	size_t n, found = 0;
+	int r;
+
+	r = process_list(str_from(cage->mark), a, &marks, &n, err);
+	if (r < 0)
+		return r;
+	pids = arena_array(a, pid_t, n);
+	for (size_t i = 0; i < n; i++)
+		if (str_eq(marks[i].id, id))
+			pids[found++] = marks[i].pid;
+	*ret = pids;
+	*ret_n = found;
+	return 0;
 }
 
 int cage_procs(const struct cage *cage, const struct local_container *c, struct arena *a,
@@ -178,7 +255,7 @@ int cage_procs(const struct cage *cage, const struct local_container *c, struct 
 	const char *path;
 
 	if (cage->mode == LOCAL_AFFINITY)
-		return process_find(cage_mark(cage, c, a), false, a, ret, ret_n, err);
+		return marked_procs(cage, c, a, ret, ret_n, err);
 	path = container_path(cage, c, a);
 	if (!cgroup_exists(&cage->fs, path)) {
 		*ret_n = 0;
@@ -197,7 +274,6 @@ bool cage_read(const struct cage *cage, const struct local_container *c, struct 
 /* Until none is left: a process may fork while it is being killed. */
 int cage_kill(const struct cage *cage, const struct local_container *c, struct err *err)
 {
-	const struct timespec pause_10ms = { .tv_nsec = 10000000 };
 	struct arena a;
 	pid_t *pids;
 	size_t n = 0;
@@ -211,7 +287,7 @@ int cage_kill(const struct cage *cage, const struct local_container *c, struct e
 			break;
 		for (size_t i = 0; i < n; i++)
 			(void)kill(pids[i], SIGKILL);
-		(void)nanosleep(&pause_10ms, NULL);
+		pause_10ms();
 	}
 	if (r >= 0 && n)
 		r = err_set(err, EBUSY, PRI_STR ": process %d does not end",
@@ -223,11 +299,10 @@ int cage_kill(const struct cage *cage, const struct local_container *c, struct e
 /* The kernel may need a moment after the last task is gone. */
 static int remove_cgroup(const struct cage *cage, const char *path, struct err *err)
 {
-	const struct timespec pause_10ms = { .tv_nsec = 10000000 };
 	int r = cgroup_remove(&cage->fs, path, err);
 
 	for (int round = 0; r == -EBUSY && round < KILL_ROUNDS; round++) {
-		(void)nanosleep(&pause_10ms, NULL);
+		pause_10ms();
 		r = cgroup_remove(&cage->fs, path, err);
 	}
 	return r;
@@ -311,20 +386,51 @@ static int list_cgroups(const struct cage *cage, struct listing *l, struct err *
 	return r;
 }
 
+static bool is_listed(const struct listing *l, const struct local_container *c)
+{
+	for (size_t i = 0; i < l->n; i++)
+		if (local_container_same(&l->items[i], c))
+			return true;
+	return false;
+}
+
+static int list_marks(const struct cage *cage, struct listing *l, struct err *err)
+{
+	struct process_mark *marks;
+	size_t n;
+	int r;
+
+	r = process_list(str_from(cage->mark), l->a, &marks, &n, err);
+	for (size_t i = 0; r >= 0 && i < n; i++) {
+		struct str_split split = str_split(marks[i].id);
+		struct local_container c = { 0 };
+
+		if (str_next(&split, '/', &c.namespace) && str_next(&split, '/', &c.pod) &&
+		    str_next(&split, '/', &c.name) && !is_listed(l, &c))
+			add_listing(l, c.namespace, c.pod, c.name);
+	}
+	return r;
+}
+
 int cage_list(const struct cage *cage, struct arena *a, struct local_container **ret, size_t *ret_n,
 	      struct err *err)
 {
 	struct listing l = { .a = a };
-	int r = 0;
+	int r;
 
-	/* Without cgroups the intent file is the only list; its processes carry marks. */
-	if (cage->mode != LOCAL_AFFINITY)
-		r = list_cgroups(cage, &l, err);
+	r = cage->mode == LOCAL_AFFINITY ? list_marks(cage, &l, err) : list_cgroups(cage, &l, err);
 	if (r < 0)
 		return r;
 	*ret = l.items;
 	*ret_n = l.n;
 	return 0;
+}
+
+bool cage_is_made(const struct cage *cage)
+{
+	char top[LOCAL_NAME_MAX + 16];
+
+	return cage->mode != LOCAL_AFFINITY && cgroup_exists(&cage->fs, top_path(cage, top));
 }
 
 int cage_destroy(const struct cage *cage, struct err *err)
@@ -333,6 +439,5 @@ int cage_destroy(const struct cage *cage, struct err *err)
 
 	if (cage->mode == LOCAL_AFFINITY)
 		return 0;
-	(void)snprintf(top, sizeof(top), "pinfold-%s", cage->name);
-	return remove_cgroup(cage, top, err);
+	return remove_cgroup(cage, top_path(cage, top), err);
 }

@@ -44,6 +44,7 @@ int intent_encode(const struct intent *in, struct arena *a, struct str *ret, str
 
 	doc_put_int(m, root, STR("version"), INTENT_VERSION);
 	doc_put_int(m, root, STR("mode"), in->mode);
+	doc_put_str(m, root, STR("boot"), in->boot_id);
 	doc_put_str(m, root, STR("topology"), in->topology);
 	doc_put(m, root, STR("pools"), pool_config_to_doc(&in->config, m, a));
 	list = doc_put_arr(m, root, STR("containers"));
@@ -51,7 +52,7 @@ int intent_encode(const struct intent *in, struct arena *a, struct str *ret, str
 		yyjson_mut_val *o = yyjson_mut_arr_add_obj(m, list);
 
 		put_container(m, o, &in->containers[i], a);
-		doc_put_bool(m, o, STR("finished"), in->finished[i]);
+		doc_put_str(m, o, STR("state"), str_from(local_state_name(in->states[i])));
 		doc_put_int(m, o, STR("restarts"), in->restarts[i]);
 	}
 	return doc_write(root, false, a, ret, err);
@@ -90,6 +91,18 @@ static bool get_pool(yyjson_val *o, enum pool *ret)
 	return false;
 }
 
+static bool get_state(yyjson_val *o, enum local_state *ret)
+{
+	struct str name = doc_str(doc_get(o, STR("state")));
+
+	for (unsigned i = 0; i < LOCAL_STATE__COUNT; i++)
+		if (str_eq(name, str_from(local_state_name((enum local_state)i)))) {
+			*ret = (enum local_state)i;
+			return true;
+		}
+	return false;
+}
+
 static bool get_container(yyjson_val *o, struct arena *a, struct local_container *ret)
 {
 	int64_t kind, restart, grace, shares, quota, period;
@@ -101,7 +114,7 @@ static bool get_container(yyjson_val *o, struct arena *a, struct local_container
 		.workdir = doc_str(doc_get(o, STR("workdir"))),
 	};
 
-	if (!get_number(o, STR("kind"), 0, CONTAINER__COUNT - 1, &kind) ||
+	if (!local_container_has_names(&c) || !get_number(o, STR("kind"), 0, CONTAINER__COUNT - 1, &kind) ||
 	    !get_number(o, STR("restart"), 0, LOCAL_RESTART__COUNT - 1, &restart) ||
 	    !get_number(o, STR("grace"), 0, INT32_MAX, &grace) ||
 	    !get_number(o, STR("shares"), 0, INT64_MAX, &shares) ||
@@ -129,14 +142,14 @@ static int get_containers(const struct doc *doc, struct arena *a, struct intent 
 	int64_t restarts;
 
 	in->containers = arena_array(a, struct local_container, n);
-	in->finished = arena_array(a, bool, n);
+	in->states = arena_array(a, enum local_state, n);
 	in->restarts = arena_array(a, unsigned, n);
 	DOC_EACH_ITEM (list, o) {
 		if (!get_container(o, a, &in->containers[in->n]) ||
+		    !get_state(o, &in->states[in->n]) ||
 		    !get_number(o, STR("restarts"), 0, UINT32_MAX, &restarts))
 			return doc_err(err, doc, o, "not a container of an intent file");
-		in->restarts[in->n] = (unsigned)restarts;
-		in->finished[in->n++] = doc_bool(doc_get(o, STR("finished")), false);
+		in->restarts[in->n++] = (unsigned)restarts;
 	}
 	return 0;
 }
@@ -156,6 +169,7 @@ int intent_decode(struct str text, struct str file, struct arena *a, struct inte
 	    !get_number(doc.root, STR("mode"), 0, LOCAL_MODE__COUNT - 1, &mode))
 		return doc_err(err, &doc, doc.root, "not an intent file of this version");
 	in.mode = (enum local_mode)mode;
+	in.boot_id = doc_str(doc_get(doc.root, STR("boot")));
 	in.topology = doc_str(doc_get(doc.root, STR("topology")));
 	r = pool_config_from_doc(&doc, doc_get(doc.root, STR("pools")), &in.config, err);
 	if (r >= 0)

@@ -16,10 +16,11 @@ struct err;
 
 struct intent {
 	enum local_mode mode;
+	struct str boot_id;  /* nothing of another boot runs any more */
 	struct str topology; /* where the machine's topology was read from: "host" */
 	struct pool_config config;
 	struct local_container *containers;
-	bool *finished; /* one per container: it ended and is not to be restarted */
+	enum local_state *states; /* one per container */
 	unsigned *restarts;
 	size_t n;
 };

@@ -17,6 +17,20 @@ static const char *const restart_names[] = {
 };
 _Static_assert(ARRAY_LEN(restart_names) == LOCAL_RESTART__COUNT, "every policy has a name");
 
+static const char *const state_names[] = {
+	[LOCAL_WAITING] = "waiting",
+	[LOCAL_STARTED] = "started",
+	[LOCAL_FINISHED] = "finished",
+	[LOCAL_FAILED] = "failed",
+	[LOCAL_LEAVING] = "leaving",
+};
+_Static_assert(ARRAY_LEN(state_names) == LOCAL_STATE__COUNT, "every state has a name");
+
+const char *local_state_name(enum local_state state)
+{
+	return state_names[state];
+}
+
 const char *local_mode_name(enum local_mode mode)
 {
 	return mode_names[mode];
@@ -25,6 +39,36 @@ const char *local_mode_name(enum local_mode mode)
 const char *local_restart_name(enum local_restart restart)
 {
 	return restart_names[restart];
+}
+
+bool local_is_name(struct str name, size_t max)
+{
+	if (!name.n || name.n > max || name.p[0] == '.')
+		return false;
+	for (size_t i = 0; i < name.n; i++) {
+		char c = name.p[i];
+
+		if ((c < 'a' || c > 'z') && (c < '0' || c > '9') && c != '-' && c != '.')
+			return false;
+	}
+	return true;
+}
+
+bool local_container_has_names(const struct local_container *c)
+{
+	return local_is_name(c->namespace, LOCAL_LABEL_MAX) &&
+	       local_is_name(c->pod, LOCAL_POD_MAX) && local_is_name(c->name, LOCAL_LABEL_MAX);
+}
+
+bool local_container_may_run(const struct local_container *containers,
+			     const enum local_state *states, size_t i)
+{
+	for (size_t k = 0; k < i; k++)
+		if (local_container_same_pod(&containers[k], &containers[i]) &&
+		    containers[k].kind == CONTAINER_INIT && states[k] != LOCAL_FINISHED &&
+		    states[k] != LOCAL_LEAVING)
+			return false;
+	return true;
 }
 
 struct str local_container_id(const struct local_container *c, struct arena *a)

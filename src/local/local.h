@@ -46,8 +46,34 @@ struct local_container {
  * can be written, by CPU affinity alone. */
 enum local_mode { LOCAL_CGROUP_V1, LOCAL_CGROUP_V2, LOCAL_AFFINITY, LOCAL_MODE__COUNT };
 
+/* What became of a container, as far as its next supervisor has to know. */
+enum local_state {
+	LOCAL_WAITING, /* never started */
+	LOCAL_STARTED, /* runs, or is to be started again */
+	LOCAL_FINISHED,
+	LOCAL_FAILED, /* ended badly and is not started again */
+	LOCAL_LEAVING, /* in the plan no more, but has not ended yet */
+	LOCAL_STATE__COUNT
+};
+
+const char *local_state_name(enum local_state state);
 const char *local_mode_name(enum local_mode mode);
 const char *local_restart_name(enum local_restart restart);
+
+/* A name that can be part of a path and of an id: lower-case letters, digits, "-" and ".", not
+ * beginning with ".", at most `max` long. Kubernetes' own names are. */
+bool local_is_name(struct str name, size_t max);
+
+#define LOCAL_LABEL_MAX 63
+#define LOCAL_POD_MAX 190 /* with its namespace it is one file name */
+
+/* Namespace, pod and container are such names, of such lengths. */
+bool local_container_has_names(const struct local_container *c);
+
+/* True when containers[i] waits for no init container: none before it in its pod is yet to end
+ * well. */
+bool local_container_may_run(const struct local_container *containers,
+			     const enum local_state *states, size_t i);
 
 /* "namespace/pod/container": what messages call it, and the mark its processes carry. */
 struct str local_container_id(const struct local_container *c, struct arena *a);

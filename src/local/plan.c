@@ -323,6 +323,12 @@ static int place(struct planner *pl, const struct candidate *c, const struct con
 	r = milli_of(from->requests, &request.demand.cpu_milli, err);
 	if (r >= 0)
 		r = ledger_allocate(pl->ledger, &request, &grant, err);
+	/* It asks for something else now: as with any change of a pod, a new one takes its place.
+	 */
+	if (r >= 0 && grant.size_differs)
+		r = ledger_release_container(pl->ledger, c->uid, from->name, err);
+	if (r > 0)
+		r = ledger_allocate(pl->ledger, &request, &grant, err);
 	if (r < 0)
 		return r;
 	to->pool = grant.pool;
@@ -346,6 +352,9 @@ static int add_container(struct planner *pl, const struct candidate *c,
 	};
 	int r;
 
+	if (!local_is_name(from->name, LOCAL_LABEL_MAX))
+		return err_set(err, EINVAL, "\"" PRI_STR "\" is no name for a container",
+			       FMT_STR(from->name));
 	(void)doc_int(doc_get(c->pod.spec, STR("terminationGracePeriodSeconds")), &grace);
 	to.grace_s = grace < 0 || grace > 3600 ? GRACE_DEFAULT_S : (unsigned)grace;
 	read_command(pl, c, from, &to);
@@ -368,7 +377,9 @@ static int add_pod(struct planner *pl, struct candidate *c, yyjson_val *pod, str
 	int r;
 
 	r = admit(pl, pod, c, err);
-	if (r <= 0)
+	if (r == 0) /* refused now, but perhaps not the last time */
+		return ledger_release_pod(pl->ledger, c->uid, err);
+	if (r < 0)
 		return r;
 	for (it = container_iter(&c->pod, false); container_next(&it, &from);) {
 		r = add_container(pl, c, &from, err);
@@ -387,40 +398,60 @@ static int add_pod(struct planner *pl, struct candidate *c, yyjson_val *pod, str
 
 /* --- all pods --- */
 
-static int64_t replicas_of(const struct planner *pl, const struct manifest *m)
+/* Pods of a kind that can have several carry a number, also when there is just one: a second one
+ * shall not give the first another name. */
+static bool is_numbered(struct str kind)
+{
+	return str_eq(kind, STR("Deployment")) || str_eq(kind, STR("StatefulSet")) ||
+	       str_eq(kind, STR("ReplicaSet")) || str_eq(kind, STR("ReplicationController"));
+}
+
+/* False when it is no number. */
+static bool replicas_of(const struct manifest *m, int64_t *ret)
 {
 	yyjson_val *v = doc_find(m->object, "/spec/replicas");
 	struct str kind = object_kind(m->object);
-	int64_t n = 1;
 
-	if (!v || str_eq(kind, STR("Pod")) || str_eq(kind, STR("DaemonSet")))
-		return 1;
-	if (!doc_int(v, &n) || n < 0 || n > REPLICAS_MAX) {
-		problem_error(pl->p, PROBLEM_AT(m->doc, v, "spec.replicas"),
-			      "not a number from 0 to %d", REPLICAS_MAX);
-		return 0;
-	}
-	return n;
+	*ret = 1;
+	if (!v || !is_numbered(kind))
+		return true;
+	return doc_int(v, ret) && *ret >= 0 && *ret <= REPLICAS_MAX;
 }
 
 static struct candidate candidate_of(struct planner *pl, const struct manifest *m,
-				     const struct pod *pod, int64_t index, int64_t n)
+				     const struct pod *pod, int64_t index)
 {
 	struct candidate c = { .at = *m, .namespace = pod_namespace(pod), .name = pod_name(pod) };
 
-	if (n > 1)
+	if (is_numbered(pod->kind))
 		c.name = str_printf(pl->a, PRI_STR "-%lld", FMT_STR(c.name), (long long)index);
 	c.uid = str_printf(pl->a, PRI_STR "/" PRI_STR, FMT_STR(c.namespace), FMT_STR(c.name));
 	return c;
 }
 
+/* Names become parts of paths. */
+static bool check_candidate(struct planner *pl, const struct candidate *c)
+{
+	if (local_is_name(c->namespace, LOCAL_LABEL_MAX) && local_is_name(c->name, LOCAL_POD_MAX))
+		return true;
+	problem_error(pl->p, PROBLEM_AT(c->at.doc, c->at.object, "metadata"),
+		      "\"" PRI_STR "/" PRI_STR "\" is no name for a pod", FMT_STR(c->namespace),
+		      FMT_STR(c->name));
+	return false;
+}
+
 static int add_workload(struct planner *pl, const struct manifest *m, struct err *err)
 {
-	int64_t n = replicas_of(pl, m);
 	yyjson_val *pod;
 	struct pod view;
+	int64_t n;
 	int r;
 
+	if (!replicas_of(m, &n)) {
+		problem_error(pl->p, PROBLEM_AT(m->doc, m->object, "spec.replicas"),
+			      "not a number from 0 to %d", REPLICAS_MAX);
+		return 0;
+	}
 	r = pod_from_workload(m->object, pl->a, &pod, err);
 	if (r < 0) {
 		problem_error(pl->p, PROBLEM_AT(m->doc, m->object, NULL), "%s", err->msg);
@@ -428,8 +459,10 @@ static int add_workload(struct planner *pl, const struct manifest *m, struct err
 	}
 	(void)pod_from_object(pod, &view);
 	for (int64_t i = 0; r >= 0 && i < n; i++) {
-		struct candidate c = candidate_of(pl, m, &view, i, n);
+		struct candidate c = candidate_of(pl, m, &view, i);
 
+		if (!check_candidate(pl, &c))
+			break;
 		r = add_pod(pl, &c, pod, err);
 	}
 	return r;
@@ -446,9 +479,10 @@ static bool is_wanted(struct planner *pl, struct str uid)
 
 		if (!pod_from_object(all->items[i].object, &pod))
 			continue;
-		n = replicas_of(pl, &all->items[i]);
+		if (!replicas_of(&all->items[i], &n))
+			continue;
 		for (int64_t k = 0; k < n; k++)
-			if (str_eq(candidate_of(pl, &all->items[i], &pod, k, n).uid, uid))
+			if (str_eq(candidate_of(pl, &all->items[i], &pod, k).uid, uid))
 				return true;
 	}
 	return false;
@@ -551,13 +585,12 @@ int local_plan_make(const struct local_plan_input *in, const struct pool_config 
 	r = plan_all(&pl, config, &err);
 	if (r >= 0 && p->n_errors)
 		r = -EINVAL;
-	if (r < 0)
-		ledger_rollback(ledger);
-	else
-		r = ledger_commit(ledger, &err);
-	if (r >= 0)
+	if (r >= 0) {
 		*ret = plan;
-	else if (!p->n_errors)
+		return 0;
+	}
+	ledger_rollback(ledger);
+	if (!p->n_errors)
 		problem_error(p, PROBLEM_AT(NULL, NULL, NULL), "%s", err.msg);
 	return r;
 }

@@ -30,9 +30,8 @@ struct child_report {
 struct launch {
 	char **argv, **env;
 	const char *workdir;
-	process_enter_fn enter;
-	const void *data;
-	int report_fd;
+	const struct process_settings *settings;
+	int null_fd, report_fd;
 	pid_t parent;
 };
 
@@ -57,15 +56,33 @@ static size_t environment_size(void)
 	return n;
 }
 
-/* A name given by the container wins over ours; the first of two equal names counts for libc. */
+static bool same_variable(const char *a, const char *b)
+{
+	size_t n = strcspn(a, "=");
+
+	return strncmp(a, b, n) == 0 && b[n] == '=';
+}
+
+/* The mark first, so that nothing in a manifest can forge it; then the container's variables; then
+ * ours, but for those that it names itself: programs differ on which of two equal names counts. */
 static char **environment(const struct local_container *c, struct str mark, struct arena *a)
 {
-	size_t inherited = environment_size();
-	char **env = strings(c->env, c->n_env, inherited + 1, a);
-	struct str own = str_printf(a, PROCESS_MARK "=" PRI_STR, FMT_STR(mark));
+	size_t inherited = environment_size(), n = 0;
+	char **env = arena_array(a, char *, 1 + c->n_env + inherited + 1);
+	char **own = strings(c->env, c->n_env, 0, a);
+	char *candidate;
 
-	memcpy(&env[c->n_env], &own.p, sizeof(own.p));
-	memcpy(env + c->n_env + 1, environ, inherited * sizeof(*env));
+	mark = str_printf(a, PROCESS_MARK "=" PRI_STR, FMT_STR(mark));
+	memcpy(&env[n++], &mark.p, sizeof(mark.p));
+	for (size_t i = 0; i < c->n_env + inherited; i++) {
+		bool known = false;
+
+		candidate = i < c->n_env ? own[i] : environ[i - c->n_env];
+		for (size_t k = 0; k < n && !known; k++)
+			known = same_variable(env[k], candidate);
+		if (!known)
+			env[n++] = candidate;
+	}
 	return env;
 }
 
@@ -86,7 +103,10 @@ __attribute__((noreturn)) static void child_main(const struct launch *l)
 	(void)setsid(); /* a Ctrl-C at the supervisor's terminal is for the supervisor */
 	(void)sigemptyset(&none);
 	(void)sigprocmask(SIG_SETMASK, &none, NULL);
-	r = l->enter(l->data);
+	(void)dup2(l->null_fd, STDIN_FILENO);
+	(void)dup2(l->settings->output_fd, STDOUT_FILENO);
+	(void)dup2(l->settings->output_fd, STDERR_FILENO);
+	r = l->settings->enter(l->settings->data);
 	if (r < 0)
 		child_fail(l, CHILD_ENTER, -r);
 	if (*l->workdir && chdir(l->workdir) < 0)
@@ -127,12 +147,14 @@ static bool read_report(int fd, struct child_report *ret)
 
 static int launch(struct launch *l, struct str id, pid_t *ret, struct err *err)
 {
+	AUTO_CLOSE int null_fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
 	struct child_report report;
 	int ends[2];
 	pid_t pid;
 
-	if (pipe2(ends, O_CLOEXEC) < 0)
-		return err_set(err, errno, PRI_STR ": pipe: %s", FMT_STR(id), strerror(errno));
+	if (null_fd < 0 || pipe2(ends, O_CLOEXEC) < 0)
+		return err_set(err, errno, PRI_STR ": start: %s", FMT_STR(id), strerror(errno));
+	l->null_fd = null_fd;
 	l->report_fd = ends[1];
 	l->parent = getpid();
 	pid = fork();
@@ -153,16 +175,16 @@ static int launch(struct launch *l, struct str id, pid_t *ret, struct err *err)
 	return 0;
 }
 
-int process_start(const struct local_container *c, struct str mark, process_enter_fn enter,
-		  const void *data, pid_t *ret, struct err *err)
+int process_start(const struct local_container *c, const struct process_settings *s, pid_t *ret,
+		  struct err *err)
 {
-	struct launch l = { .enter = enter, .data = data };
+	struct launch l = { .settings = s };
 	struct arena a;
 	int r;
 
 	arena_init(&a, 0);
 	l.argv = strings(c->argv, c->n_argv, 0, &a);
-	l.env = environment(c, mark, &a);
+	l.env = environment(c, s->mark, &a);
 	l.workdir = str_cstr(&a, c->workdir);
 	r = launch(&l, local_container_id(c, &a), ret, err);
 	arena_done(&a);
@@ -171,8 +193,8 @@ int process_start(const struct local_container *c, struct str mark, process_ente
 
 /* --- looking at what runs --- */
 
-/* A variable in the NUL-separated text of /proc/PID/environ. */
-static bool has_mark(struct str environment, struct str mark, bool prefix)
+/* The mark in the NUL-separated text of /proc/PID/environ; false when it is not of this kind. */
+static bool find_mark(struct str environment, struct str prefix, struct str *ret)
 {
 	struct str_split split = str_split(environment);
 	struct str item;
@@ -181,7 +203,10 @@ static bool has_mark(struct str environment, struct str mark, bool prefix)
 		if (!str_starts(item, STR(PROCESS_MARK "=")))
 			continue;
 		item = str_skip(item, sizeof(PROCESS_MARK "=") - 1);
-		return prefix ? str_starts(item, mark) : str_eq(item, mark);
+		if (!str_starts(item, prefix))
+			return false;
+		*ret = str_skip(item, prefix.n);
+		return true;
 	}
 	return false;
 }
@@ -198,20 +223,20 @@ static bool is_zombie(const char *pid, struct arena *a)
 	return !end || end + 2 >= text.p + text.n || end[2] == 'Z';
 }
 
-static bool process_is_marked(const char *pid, struct str mark, bool prefix, struct arena *a)
+static bool read_mark(const char *pid, struct str prefix, struct arena *a, struct str *ret)
 {
 	const char *path = str_printf(a, "/proc/%s/environ", pid).p;
 	struct str text;
 
 	return file_read_at(AT_FDCWD, path, PROC_FILE_MAX, a, &text, NULL) >= 0 &&
-	       has_mark(text, mark, prefix) && !is_zombie(pid, a);
+	       find_mark(text, prefix, ret) && !is_zombie(pid, a);
 }
 
-int process_find(struct str mark, bool prefix, struct arena *a, pid_t **ret, size_t *ret_n,
+int process_list(struct str prefix, struct arena *a, struct process_mark **ret, size_t *ret_n,
 		 struct err *err)
 {
-	struct str *names;
-	pid_t *pids;
+	struct process_mark *marks;
+	struct str *names, id;
 	size_t n, found = 0;
 	struct arena scratch;
 	int r;
@@ -219,18 +244,18 @@ int process_find(struct str mark, bool prefix, struct arena *a, pid_t **ret, siz
 	r = file_list_at(AT_FDCWD, "/proc", a, &names, &n, err);
 	if (r < 0)
 		return r;
-	pids = arena_array(a, pid_t, n);
+	marks = arena_array(a, struct process_mark, n);
 	arena_init(&scratch, 0);
 	for (size_t i = 0; i < n; i++) {
 		uint64_t pid;
 
 		arena_reset(&scratch);
 		if (str_to_u64(names[i], INT32_MAX, &pid) && (pid_t)pid != getpid() &&
-		    process_is_marked(str_cstr(&scratch, names[i]), mark, prefix, &scratch))
-			pids[found++] = (pid_t)pid;
+		    read_mark(str_cstr(&scratch, names[i]), prefix, &scratch, &id))
+			marks[found++] = (struct process_mark){ (pid_t)pid, str_dup(a, id) };
 	}
 	arena_done(&scratch);
-	*ret = pids;
+	*ret = marks;
 	*ret_n = found;
 	return 0;
 }
@@ -319,22 +344,58 @@ int process_cpus(pid_t pid, struct arena *a, struct cpuset *ret, size_t *ret_thr
 	return 0;
 }
 
+int process_pin_self(const struct cpuset *cpus)
+{
+	union affinity wanted = { .cpus = *cpus };
+
+	return sched_setaffinity(0, sizeof(wanted.cpus), &wanted.set) < 0 ? -errno : 0;
+}
+
+int process_free_affinity(void)
+{
+	union affinity all;
+
+	memset(&all, 0xff, sizeof(all));
+	return sched_setaffinity(0, sizeof(all.cpus), &all.set) < 0 ? -errno : 0;
+}
+
 int process_pin(pid_t pid, const struct cpuset *cpus, struct arena *a, struct err *err)
 {
-	union affinity mask = { .cpus = *cpus };
+	union affinity wanted = { .cpus = *cpus };
+	bool changed = false;
 	struct str *tids;
 	size_t n;
 	int r;
 
 	r = threads_of(pid, a, &tids, &n, err);
 	for (size_t i = 0; r >= 0 && i < n; i++) {
+		union affinity is = { .cpus = { { 0 } } };
 		uint64_t tid;
 
-		if (str_to_u64(tids[i], INT32_MAX, &tid) &&
-		    sched_setaffinity((pid_t)tid, sizeof(mask.cpus), &mask.set) < 0 &&
-		    errno != ESRCH)
+		if (!str_to_u64(tids[i], INT32_MAX, &tid) ||
+		    sched_getaffinity((pid_t)tid, sizeof(is.cpus), &is.set) < 0 ||
+		    cpuset_eq(&is.cpus, cpus))
+			continue;
+		if (sched_setaffinity((pid_t)tid, sizeof(wanted.cpus), &wanted.set) == 0)
+			changed = true;
+		else if (errno != ESRCH)
 			r = err_set(err, errno, "process %d: cannot set its CPUs: %s", (int)pid,
 				    strerror(errno));
 	}
-	return r;
+	return r < 0 ? r : changed;
+}
+
+int process_allowed_cpus(struct cpuset *ret, struct err *err)
+{
+	union affinity before = { .cpus = { { 0 } } }, most = { .cpus = { { 0 } } };
+
+	if (sched_getaffinity(0, sizeof(before.cpus), &before.set) < 0)
+		return err_set(err, errno, "own CPU affinity: %s", strerror(errno));
+	most = before;
+	if (process_free_affinity() == 0) {
+		(void)sched_getaffinity(0, sizeof(most.cpus), &most.set);
+		(void)sched_setaffinity(0, sizeof(before.cpus), &before.set);
+	}
+	*ret = most.cpus;
+	return 0;
 }

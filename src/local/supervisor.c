@@ -18,13 +18,21 @@
 
 enum { POLL_SIGNAL, POLL_CONTROL, POLL_FIXED };
 
+/* A client that waits for the end of what it asked for. */
+struct asker {
+	int fd; /* -1: nobody */
+	int status;
+	struct str text; /* in `memory` */
+	struct arena memory;
+};
+
 struct supervisor {
 	const struct supervisor_settings *settings;
 	struct node node;
 	struct str dir; /* in `memory` */
 	struct arena memory;
 	int signal_fd, control_fd;
-	int asker; /* waits for the end of `down`; -1 when nobody does */
+	struct asker apply, down;
 	bool ending, taking_down;
 };
 
@@ -76,19 +84,34 @@ static int apply(struct supervisor *s, const char *dir, struct local_plan *ret,
 	return ret->n_refusals ? 1 : 0;
 }
 
-static void answer_apply(struct supervisor *s, struct str dir, int client)
+static void answer(struct asker *asker)
 {
+	if (asker->fd >= 0)
+		control_answer(asker->fd, asker->status, asker->text);
+	asker->fd = -1;
+	arena_reset(&asker->memory);
+}
+
+static void remember_dir(struct supervisor *s, struct str dir)
+{
+	if (!str_eq(s->dir, dir))
+		s->dir = str_dup(&s->memory, dir);
+}
+
+/* Answered when what is to go has gone: then the kernel agrees with the plan. */
+static void on_apply(struct supervisor *s, struct str dir, int client)
+{
+	struct asker *asker = &s->apply;
 	struct local_plan plan = { 0 };
 	struct problem_list p;
-	struct arena a;
-	int status;
 
-	arena_init(&a, 0);
-	status = apply(s, str_cstr(&a, dir), &plan, &p, &a);
-	if (status < 2)
-		s->dir = str_dup(&s->memory, dir);
-	control_answer(client, status, local_plan_report(&plan, &p, &a));
-	arena_done(&a);
+	asker->fd = client;
+	asker->status = apply(s, str_cstr(&asker->memory, dir), &plan, &p, &asker->memory);
+	asker->text = local_plan_report(&plan, &p, &asker->memory);
+	if (asker->status < 2)
+		remember_dir(s, dir);
+	else
+		answer(asker);
 }
 
 static void take_down(struct supervisor *s)
@@ -105,13 +128,17 @@ static void on_question(struct supervisor *s)
 
 	if (control_accept(s->control_fd, buf, &question, &client) < 0)
 		return;
-	if (str_starts(question, STR("apply "))) {
-		answer_apply(s, str_skip(question, sizeof("apply ") - 1), client);
-	} else if (str_eq(question, STR("apply"))) {
-		answer_apply(s, s->dir, client);
-	} else if (str_eq(question, STR("down")) && s->asker < 0) {
-		s->asker = client;
+	if (s->down.fd >= 0) {
+		control_answer(client, 2, STR("everything is being taken down\n"));
+	} else if (str_eq(question, STR("down"))) {
+		s->down.fd = client;
 		take_down(s);
+	} else if (s->apply.fd >= 0) {
+		control_answer(client, 2, STR("another change is under way\n"));
+	} else if (str_starts(question, STR("apply "))) {
+		on_apply(s, str_skip(question, sizeof("apply ") - 1), client);
+	} else if (str_eq(question, STR("apply"))) {
+		on_apply(s, s->dir, client);
 	} else {
 		control_answer(client, 2, STR("unknown question\n"));
 	}
@@ -124,16 +151,18 @@ static void on_signal(struct supervisor *s)
 	struct problem_list p;
 	struct arena a;
 
-	if (read(s->signal_fd, &info, sizeof(info)) != (ssize_t)sizeof(info))
+	if (read(s->signal_fd, &info, sizeof(info)) != (ssize_t)sizeof(info) ||
+	    info.ssi_signo == SIGCHLD)
 		return;
 	if (info.ssi_signo != SIGHUP) {
 		s->ending = true;
-		if (s->settings->down_at_end)
+		if (s->settings->down_at_end && !s->taking_down)
 			take_down(s);
 		return;
 	}
 	arena_init(&a, 0);
 	(void)apply(s, str_cstr(&a, s->dir), &plan, &p, &a);
+	s->settings->on_report(local_plan_report(&plan, &p, &a));
 	arena_done(&a);
 }
 
@@ -179,6 +208,8 @@ static int open_signals(int *ret, struct err *err)
 	(void)sigaddset(&set, SIGTERM);
 	(void)sigaddset(&set, SIGINT);
 	(void)sigaddset(&set, SIGHUP);
+	if (getpid() == 1) /* orphans end that no descriptor tells of */
+		(void)sigaddset(&set, SIGCHLD);
 	(void)sigprocmask(SIG_BLOCK, &set, NULL);
 	*ret = signalfd(-1, &set, SFD_CLOEXEC);
 	if (*ret < 0)
@@ -190,12 +221,27 @@ static int finish(struct supervisor *s, struct err *err)
 {
 	int r = 0;
 
+	answer(&s->apply);
 	if (s->taking_down)
 		r = node_destroy(&s->node, err);
-	control_unlink(s->settings->node.run_dir);
-	if (s->asker >= 0)
-		control_answer(s->asker, r < 0 ? 2 : 0, r < 0 ? str_from(err->msg) : STR(""));
+	else
+		control_unlink(s->settings->node.run_dir);
+	s->down.status = r < 0 ? 2 : 0;
+	s->down.text = r < 0 ? str_from(err->msg) : STR("");
+	answer(&s->down);
 	return r;
+}
+
+static void loop(struct supervisor *s)
+{
+	while (!s->ending || (s->taking_down && !node_is_idle(&s->node))) {
+		int64_t until_ms = node_step(&s->node, now_ms(), s->settings->on_failure);
+
+		if (node_is_settled(&s->node))
+			answer(&s->apply);
+		turn(s, until_ms);
+		node_reap_orphans(&s->node);
+	}
 }
 
 static int serve(struct supervisor *s, struct err *err)
@@ -218,23 +264,26 @@ static int serve(struct supervisor *s, struct err *err)
 	arena_done(&a);
 	if (!go_on || outcome == 2)
 		return outcome == 2 ? -EINVAL : 0;
-	while (!s->ending || (s->taking_down && !node_is_idle(&s->node)))
-		turn(s, node_step(&s->node, now_ms(), s->settings->on_failure));
+	loop(s);
 	return finish(s, err);
 }
 
 int supervisor_run(const struct supervisor_settings *settings, struct err *err)
 {
-	struct supervisor s = {
-		.settings = settings, .signal_fd = -1, .control_fd = -1, .asker = -1
-	};
+	struct supervisor s = { .settings = settings,
+				.signal_fd = -1,
+				.control_fd = -1,
+				.apply = { .fd = -1 },
+				.down = { .fd = -1 } };
 	int r;
 
-	arena_init(&s.memory, 0);
-	s.dir = str_dup(&s.memory, str_from(settings->dir));
 	r = node_open(&s.node, &settings->node, err);
 	if (r < 0)
 		return r;
+	arena_init(&s.memory, 0);
+	arena_init(&s.apply.memory, 0);
+	arena_init(&s.down.memory, 0);
+	s.dir = str_dup(&s.memory, str_from(settings->dir));
 	r = open_signals(&s.signal_fd, err);
 	if (r >= 0)
 		r = serve(&s, err);
@@ -243,6 +292,8 @@ int supervisor_run(const struct supervisor_settings *settings, struct err *err)
 	if (s.control_fd >= 0)
 		(void)close(s.control_fd);
 	node_done(&s.node);
+	arena_done(&s.apply.memory);
+	arena_done(&s.down.memory);
 	arena_done(&s.memory);
 	return r;
 }

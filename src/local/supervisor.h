@@ -21,6 +21,7 @@ struct supervisor_settings {
 	 * false to end at once. */
 	bool (*on_ready)(const struct node *node, const struct local_plan *plan,
 			 const struct problem_list *p, int outcome);
+	void (*on_report)(struct str text); /* of a change that a signal asked for */
 	node_failure_fn on_failure;
 };
 

@@ -10,6 +10,7 @@
 
 static const char *const drift_names[] = {
 	[DRIFT_NOT_RUNNING] = "not-running",
+	[DRIFT_FAILED] = "failed",
 	[DRIFT_CPUS] = "cpus",
 	[DRIFT_THREADS] = "threads",
 	[DRIFT_WEIGHT] = "weight",
@@ -62,6 +63,7 @@ static struct str wrong_cpus(const struct cpuset *is, const struct cpuset *want,
 			  FMT_STR(cpuset_format(is, a)), FMT_STR(cpuset_format(want, a)));
 }
 
+/* cgroup_weight_expected() for a mode, without a hierarchy at hand. */
 static uint64_t expected_weight(enum local_mode mode, uint64_t shares)
 {
 	return mode == LOCAL_CGROUP_V2 ? cgroup_weight_from_shares(shares) : shares;
@@ -109,6 +111,13 @@ static void judge_exclusive(struct findings *f, const struct verify_input *in, s
 	}
 }
 
+/* A container waits for the init containers before it; that is no drift. */
+static bool must_run(const struct verify_input *in, size_t i)
+{
+	return (in->states[i] == LOCAL_WAITING || in->states[i] == LOCAL_STARTED) &&
+	       local_container_may_run(in->containers, in->states, i);
+}
+
 struct findings verify(const struct verify_input *in, struct arena *a)
 {
 	struct findings f = { arena_array(a, struct finding, in->n * DRIFT__COUNT + 1), 0 };
@@ -117,8 +126,10 @@ struct findings verify(const struct verify_input *in, struct arena *a)
 		const struct local_container *c = &in->containers[i];
 		const struct observation *o = &in->seen[i];
 
-		if (!o->n_processes && in->must_run[i])
+		if (!o->n_processes && must_run(in, i))
 			add(&f, DRIFT_NOT_RUNNING, c, STR("is not running"));
+		if (in->states[i] == LOCAL_FAILED)
+			add(&f, DRIFT_FAILED, c, STR("failed, and is not started again"));
 		if (!o->n_processes)
 			continue;
 		if (!cpuset_is_subset(&o->allowed, &c->cpus))

@@ -22,6 +22,7 @@ struct observation {
 
 enum drift {
 	DRIFT_NOT_RUNNING,
+	DRIFT_FAILED,  /* ended badly and is not started again */
 	DRIFT_CPUS,    /* the cgroup's CPUs */
 	DRIFT_THREADS, /* a thread may run elsewhere */
 	DRIFT_WEIGHT,
@@ -46,12 +47,11 @@ struct findings {
 int observe(const struct cage *cage, const struct local_container *c, struct arena *a,
 	    struct observation *ret, struct err *err);
 
-/* `must_run`, one per container: false for those that have finished as they should. */
 struct verify_input {
 	enum local_mode mode;
 	const struct local_container *containers;
 	const struct observation *seen; /* one per container */
-	const bool *must_run;
+	const enum local_state *states;
 	size_t n;
 };
 
