@@ -7,6 +7,7 @@
 #include "base/file.h"
 #include "base/log.h"
 #include "command.h"
+#include "config_file.h"
 #include "manifests.h"
 #include "output.h"
 #include "webhook/print_config.h"
@@ -16,6 +17,7 @@
 struct webhook_options {
 	struct cluster_options cluster;
 	struct webhook_config config;
+	const char *config_file;
 	const char *log_level;
 	const char *log_format;
 	bool print_config;
@@ -27,6 +29,7 @@ struct webhook_options {
 #define AT(field) offsetof(struct webhook_options, field)
 
 static const struct option_desc options[] = {
+	CONFIG_OPTION(struct webhook_options, config_file),
 	{ OPT_STR, 0, "listen", "HOST:PORT", "where to serve (default: :8443)", NULL,
 	  AT(config.listen) },
 	{ OPT_STR, 0, "tls-cert", "FILE", "certificate and what chains it (PEM)", NULL,
