@@ -16,15 +16,16 @@ kubectl() { cp_kubectl "$cp" "$@"; }
 
 cp_start "$cp"
 cp_namespace "$cp" platform >/dev/null
-cat >"$dir/state.yaml" <<'END'
-{apiVersion: config.openshift.io/v1, kind: Infrastructure, metadata: {name: cluster}, status:
-  {controlPlaneTopology: HighlyAvailable, infrastructureTopology: HighlyAvailable, cpuPartitioning: AllNodes}}
----
-{apiVersion: v1, kind: Namespace, metadata: {name: platform, annotations: {workload.openshift.io/allowed: management}}}
----
-{apiVersion: v1, kind: Node, metadata: {name: node-1}, status: {allocatable: {management.workload.openshift.io/cores: "8000"}}}
-END
-flags=(--state "$dir/state.yaml" --shutdown-delay 3)
+kubectl annotate namespace platform workload.openshift.io/allowed=management >/dev/null
+kubectl apply -f deploy/base/crd-infrastructures.yaml >/dev/null
+kubectl wait --for condition=Established crd --all --timeout 60s >/dev/null
+kubectl create -f - >/dev/null <<<'{apiVersion: config.openshift.io/v1, kind: Infrastructure, metadata: {name: cluster}}'
+kubectl patch infrastructure cluster --subresource status --type merge \
+    -p '{"status":{"controlPlaneTopology":"HighlyAvailable","infrastructureTopology":"HighlyAvailable","cpuPartitioning":"AllNodes"}}' >/dev/null
+kubectl create namespace pinfold >/dev/null
+kubectl apply -f deploy/base/rbac.yaml >/dev/null
+cp_kubeconfig "$cp" pinfold /CN=system:serviceaccount:pinfold:pinfold-webhook
+flags=(--kubeconfig "$cp/pinfold.kubeconfig" --shutdown-delay 3)
 wh_start "$dir/a" "$cp" "${flags[@]}"
 wh_start "$dir/b" "$cp" "${flags[@]}"
 mkdir -p "$dir/service"
@@ -36,6 +37,7 @@ wait_ready "$dir" balancer 60 wh_is_ready "$dir/service" "$cp"
     sed 's/timeoutSeconds: 1$/timeoutSeconds: 10/' | kubectl apply -f - >/dev/null
 asked() { [[ $(kubectl -n nowhere run x --image i --annotations target.workload.openshift.io/x=y 2>&1) == *'admission webhook'* ]]; }
 kubectl create namespace nowhere >/dev/null
+kubectl annotate namespace nowhere workload.openshift.io/allowed=none >/dev/null
 kubectl -n nowhere create serviceaccount default >/dev/null
 wait_for 60 asked
 
@@ -82,4 +84,7 @@ sleep 1
 cp_restart_apiserver "$cp"
 all_created "while the API server restarted, pods could be created again by themselves"
 says "and none slipped through then" " $total 100" count restart
+says "the caches follow the API server again: a namespace that opts in now" annotated kubectl annotate namespace nowhere --overwrite workload.openshift.io/allowed=management
+seen() { kubectl -n nowhere run "seen-$RANDOM" --image i --annotations 'target.workload.openshift.io/management={"effect":"PreferredDuringScheduling"}' >/dev/null 2>&1; }
+ok "is allowed to within seconds" wait_for 30 seen
 echo "1..$passed"
