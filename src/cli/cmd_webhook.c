@@ -7,15 +7,20 @@
 #include "base/file.h"
 #include "base/log.h"
 #include "command.h"
+#include "config_file.h"
 #include "manifests.h"
 #include "output.h"
 #include "webhook/print_config.h"
+#include "webhook/state_cluster.h"
 #include "webhook/state_files.h"
 #include "webhook/webhook.h"
 
 struct webhook_options {
 	struct cluster_options cluster;
 	struct webhook_config config;
+	const char *config_file;
+	const char *kubeconfig;
+	const char *context;
 	const char *log_level;
 	const char *log_format;
 	bool print_config;
@@ -27,6 +32,7 @@ struct webhook_options {
 #define AT(field) offsetof(struct webhook_options, field)
 
 static const struct option_desc options[] = {
+	CONFIG_OPTION(struct webhook_options, config_file),
 	{ OPT_STR, 0, "listen", "HOST:PORT", "where to serve (default: :8443)", NULL,
 	  AT(config.listen) },
 	{ OPT_STR, 0, "tls-cert", "FILE", "certificate and what chains it (PEM)", NULL,
@@ -40,6 +46,11 @@ static const struct option_desc options[] = {
 	{ OPT_FLAG, 0, "no-seccomp", NULL, "do not give up system calls after start-up", NULL,
 	  AT(config.no_sandbox) },
 	{ OPT_GROUP, 0, NULL, NULL, "Cluster", NULL, 0 },
+	{ OPT_STR, 0, "kubeconfig", "FILE",
+	  "follow this API server (default without --state: the one of the pod we are in)", NULL,
+	  AT(kubeconfig) },
+	{ OPT_STR, 0, "context", "NAME", "which context of the kubeconfig (default: the current)",
+	  NULL, AT(context) },
 	CLUSTER_OPTIONS(struct webhook_options, cluster),
 	{ OPT_GROUP, 0, NULL, NULL, "Log", NULL, 0 },
 	{ OPT_ENUM, 0, "log-level", "LEVEL", "what is logged (default: info)",
@@ -71,6 +82,8 @@ static const struct webhook_options defaults = {
 static const struct command_example examples[] = {
 	{ "pinfold webhook --tls-cert tls.crt --tls-key tls.key --state cluster.yaml",
 	  "serve from manifests, without a cluster" },
+	{ "pinfold webhook --tls-cert tls.crt --tls-key tls.key --kubeconfig admin.kubeconfig",
+	  "serve a cluster from outside of it" },
 	{ "pinfold webhook --print-config --url https://127.0.0.1:8443 --ca ca.crt",
 	  "what to apply to an API server on this machine" },
 	{ 0 },
@@ -112,6 +125,23 @@ static int serve_files(const struct webhook_options *o, struct err *err)
 	return r;
 }
 
+static int serve_cluster(const struct webhook_options *o, struct err *err)
+{
+	struct state_cluster_config config = { .kubeconfig = o->kubeconfig,
+					       .context = o->context,
+					       .version = PINFOLD_VERSION };
+	struct state_cluster cluster;
+	int r = cluster_settings(&o->cluster, &config.settings, err);
+
+	if (r < 0)
+		return r;
+	r = state_cluster_init(&cluster, &config, err);
+	if (r >= 0)
+		r = webhook_run(&o->config, &cluster.source, err);
+	state_cluster_done(&cluster);
+	return r;
+}
+
 static int print(const struct webhook_options *o, struct arena *a, struct err *err)
 {
 	struct print_config config = o->print;
@@ -150,13 +180,15 @@ static int run(struct invocation *inv, struct err *err)
 		return print(o, inv->arena, err);
 	if (!o->config.cert_path || !o->config.key_path)
 		return err_set(err, EINVAL, "--tls-cert and --tls-key must be given");
-	if (!o->cluster.state.n)
-		return err_set(err, EINVAL, "--state must be given");
+	if (o->cluster.state.n && o->kubeconfig)
+		return err_set(err, EINVAL, "--state and --kubeconfig exclude each other");
+	if (o->context && !o->kubeconfig)
+		return err_set(err, EINVAL, "--context needs --kubeconfig");
 	if (o->config.threads > 1024)
 		return err_set(err, EINVAL, "--threads %u is too many (1024 at most)",
 			       o->config.threads);
 	set_up_log(o);
-	return serve_files(o, err);
+	return o->cluster.state.n ? serve_files(o, err) : serve_cluster(o, err);
 }
 
 const struct command cmd_webhook = {
