@@ -1,0 +1,79 @@
+#include "buffer.h"
+
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define BUFFER_MIN 1024
+
+void buffer_done(struct buffer *b)
+{
+	free(b->p);
+	*b = (struct buffer){ 0 };
+}
+
+size_t buffer_len(const struct buffer *b)
+{
+	return b->end - b->start;
+}
+
+struct str buffer_str(const struct buffer *b)
+{
+	return (struct str){ b->p ? b->p + b->start : "", b->end - b->start };
+}
+
+/* Moves the rest to the front when that makes room, else doubles. */
+char *buffer_reserve(struct buffer *b, size_t n)
+{
+	size_t len = buffer_len(b), cap = b->cap ? b->cap : BUFFER_MIN;
+
+	if (b->cap - b->end >= n && b->p)
+		return b->p + b->end;
+	if (b->start && b->cap - len >= n && b->start >= len) {
+		memcpy(b->p, b->p + b->start, len);
+	} else {
+		char *p;
+
+		while (cap - len < n)
+			cap *= 2;
+		p = malloc(cap);
+		if (!p)
+			abort();
+		if (len)
+			memcpy(p, b->p + b->start, len);
+		free(b->p);
+		b->p = p;
+		b->cap = cap;
+	}
+	b->start = 0;
+	b->end = len;
+	return b->p + b->end;
+}
+
+void buffer_grow(struct buffer *b, size_t n)
+{
+	assert(n <= b->cap - b->end);
+	b->end += n;
+}
+
+void buffer_add(struct buffer *b, struct str bytes)
+{
+	if (!bytes.n)
+		return;
+	memcpy(buffer_reserve(b, bytes.n), bytes.p, bytes.n);
+	b->end += bytes.n;
+}
+
+void buffer_consume(struct buffer *b, size_t n)
+{
+	assert(n <= buffer_len(b));
+	b->start += n;
+	if (b->start == b->end)
+		b->start = b->end = 0;
+}
+
+void buffer_trim(struct buffer *b, size_t keep)
+{
+	if (b->start == b->end && b->cap > keep)
+		buffer_done(b);
+}

@@ -1,0 +1,278 @@
+#include <errno.h>
+#include <limits.h>
+#include <string.h>
+#include <time.h>
+
+#include <openssl/err.h>
+#include <openssl/pem.h>
+#include <openssl/ssl.h>
+#include <openssl/x509.h>
+
+#include "base/err.h"
+#include "base/macro.h"
+#include "tls.h"
+
+#define ALPN_MAX 32
+#define CIPHERS_1_2 "ECDHE+AESGCM:ECDHE+CHACHA20" /* forward secrecy and AEAD only */
+#define GROUPS "X25519:P-256:P-384"
+
+/* "h2,http/1.1" as TLS writes it, each name after its length. Lives as long as the context. */
+struct alpn {
+	unsigned char wire[ALPN_MAX];
+	unsigned n;
+};
+
+static void free_ctx(SSL_CTX **ctx)
+{
+	SSL_CTX_free(*ctx);
+}
+
+static void free_bio(BIO **bio)
+{
+	BIO_free(*bio);
+}
+
+static void free_x509(X509 **x)
+{
+	X509_free(*x);
+}
+
+static void free_key(EVP_PKEY **key)
+{
+	EVP_PKEY_free(*key);
+}
+
+static int fail(struct err *err, const char *what)
+{
+	const char *reason = ERR_reason_error_string(ERR_peek_last_error());
+
+	ERR_clear_error();
+	return err_set(err, EINVAL, "%s: %s", what, reason ? reason : "not usable");
+}
+
+void tls_context_init(struct tls_context *c)
+{
+	(void)pthread_mutex_init(&c->lock, NULL);
+	c->ctx = NULL;
+}
+
+void tls_context_done(struct tls_context *c)
+{
+	SSL_CTX_free(c->ctx);
+	(void)pthread_mutex_destroy(&c->lock);
+}
+
+static void swap(struct tls_context *c, SSL_CTX **ctx)
+{
+	SSL_CTX *old;
+
+	pthread_mutex_lock(&c->lock);
+	old = c->ctx;
+	c->ctx = *ctx;
+	pthread_mutex_unlock(&c->lock);
+	*ctx = NULL;
+	SSL_CTX_free(old); /* connections that use it hold references */
+}
+
+static BIO *bio_over(struct str pem)
+{
+	return BIO_new_mem_buf(pem.p, pem.n > INT_MAX ? INT_MAX : (int)pem.n);
+}
+
+/* Never ask a terminal: an encrypted key is an error. */
+static int no_password(char *buf, int size, int writing, void *arg)
+{
+	(void)buf;
+	(void)size;
+	(void)writing;
+	(void)arg;
+	return -1;
+}
+
+static int use_chain(SSL_CTX *ctx, struct str pem, struct err *err)
+{
+	CLEANUP(free_bio) BIO *bio = bio_over(pem);
+	CLEANUP(free_x509) X509 *leaf = PEM_read_bio_X509(bio, NULL, no_password, NULL);
+	X509 *next;
+
+	if (!leaf || SSL_CTX_use_certificate(ctx, leaf) <= 0)
+		return fail(err, "certificate");
+	while ((next = PEM_read_bio_X509(bio, NULL, no_password, NULL)))
+		if (!SSL_CTX_add0_chain_cert(ctx, next)) {
+			X509_free(next);
+			return fail(err, "certificate chain");
+		}
+	ERR_clear_error(); /* the end of the text */
+	return 0;
+}
+
+static int use_identity(SSL_CTX *ctx, struct str cert_pem, struct str key_pem, struct err *err)
+{
+	CLEANUP(free_bio) BIO *bio = bio_over(key_pem);
+	CLEANUP(free_key) EVP_PKEY *key = NULL;
+	int r = use_chain(ctx, cert_pem, err);
+
+	if (r < 0)
+		return r;
+	key = PEM_read_bio_PrivateKey(bio, NULL, no_password, NULL);
+	if (!key)
+		return fail(err, "private key");
+	if (SSL_CTX_use_PrivateKey(ctx, key) <= 0 || SSL_CTX_check_private_key(ctx) <= 0)
+		return fail(err, "private key and certificate");
+	return 0;
+}
+
+static void set_common(SSL_CTX *ctx)
+{
+	(void)SSL_CTX_set_min_proto_version(ctx, TLS1_2_VERSION);
+	(void)SSL_CTX_set_cipher_list(ctx, CIPHERS_1_2);
+	(void)SSL_CTX_set1_groups_list(ctx, GROUPS);
+	SSL_CTX_set_mode(ctx, SSL_MODE_RELEASE_BUFFERS);
+	/* A peer may not buy handshakes with one connection, nor tell sizes by compression. The API
+	 * server resumes no sessions, so tickets would only cost. */
+	SSL_CTX_set_options(ctx, SSL_OP_NO_RENEGOTIATION | SSL_OP_NO_COMPRESSION |
+					 SSL_OP_NO_TICKET | SSL_OP_CIPHER_SERVER_PREFERENCE |
+					 SSL_OP_IGNORE_UNEXPECTED_EOF);
+	SSL_CTX_set_session_cache_mode(ctx, SSL_SESS_CACHE_OFF);
+	(void)SSL_CTX_set_num_tickets(ctx, 0);
+}
+
+static int alpn_parse(const char *names, struct alpn *ret, struct err *err)
+{
+	struct str_split split = str_split(str_from(names));
+	struct str name;
+
+	ret->n = 0;
+	while (names && str_next(&split, ',', &name)) {
+		if (!name.n || name.n + 1 > ALPN_MAX - ret->n)
+			return err_set(err, EINVAL, "bad list of protocols \"%s\"", names);
+		ret->wire[ret->n] = (unsigned char)name.n;
+		memcpy(ret->wire + ret->n + 1, name.p, name.n);
+		ret->n += (unsigned)name.n + 1;
+	}
+	return 0;
+}
+
+static void free_alpn(void *parent, void *pointer, CRYPTO_EX_DATA *data, int index, long number,
+		      void *arg)
+{
+	(void)parent;
+	(void)data;
+	(void)index;
+	(void)number;
+	(void)arg;
+	OPENSSL_free(pointer);
+}
+
+static int alpn_index;
+static pthread_once_t alpn_once = PTHREAD_ONCE_INIT;
+
+static void make_alpn_index(void)
+{
+	alpn_index = SSL_CTX_get_ex_new_index(0, NULL, NULL, NULL, free_alpn);
+}
+
+static int on_alpn(SSL *ssl, const unsigned char **ret, unsigned char *ret_n,
+		   const unsigned char *offered, unsigned offered_n, void *arg)
+{
+	const struct alpn *ours = arg;
+	unsigned char *chosen;
+
+	(void)ssl;
+	if (SSL_select_next_proto(&chosen, ret_n, ours->wire, ours->n, offered, offered_n) !=
+	    OPENSSL_NPN_NEGOTIATED)
+		return SSL_TLSEXT_ERR_NOACK; /* as without the extension: HTTP/1.1 */
+	*ret = chosen;
+	return SSL_TLSEXT_ERR_OK;
+}
+
+static int offer_alpn(SSL_CTX *ctx, const char *names, struct err *err)
+{
+	struct alpn *ours, parsed;
+	int r = alpn_parse(names, &parsed, err);
+
+	if (r < 0 || !parsed.n)
+		return r;
+	(void)pthread_once(&alpn_once, make_alpn_index);
+	ours = OPENSSL_memdup(&parsed, sizeof(parsed));
+	if (!ours)
+		return err_set(err, ENOMEM, "out of memory");
+	(void)SSL_CTX_set_ex_data(ctx, alpn_index, ours);
+	SSL_CTX_set_alpn_select_cb(ctx, on_alpn, ours);
+	return 0;
+}
+
+int tls_context_load_server(struct tls_context *c, const struct tls_server_config *config,
+			    struct err *err)
+{
+	CLEANUP(free_ctx) SSL_CTX *ctx = SSL_CTX_new(TLS_server_method());
+	int r;
+
+	if (!ctx)
+		return fail(err, "TLS");
+	set_common(ctx);
+	r = use_identity(ctx, config->cert_pem, config->key_pem, err);
+	if (r < 0)
+		return r;
+	r = offer_alpn(ctx, config->alpn, err);
+	if (r < 0)
+		return r;
+	swap(c, &ctx);
+	return 0;
+}
+
+static int trust(SSL_CTX *ctx, struct str pem, struct err *err)
+{
+	CLEANUP(free_bio) BIO *bio = bio_over(pem);
+	X509_STORE *store = SSL_CTX_get_cert_store(ctx);
+	size_t n = 0;
+	X509 *x;
+
+	if (!pem.n)
+		return SSL_CTX_set_default_verify_paths(ctx) ? 0 :
+							       fail(err, "trusted certificates");
+	while ((x = PEM_read_bio_X509(bio, NULL, no_password, NULL))) {
+		n += (size_t)(X509_STORE_add_cert(store, x) == 1);
+		X509_free(x);
+	}
+	if (!n)
+		return fail(err, "trusted certificates");
+	ERR_clear_error();
+	return 0;
+}
+
+int tls_context_load_client(struct tls_context *c, const struct tls_client_config *config,
+			    struct err *err)
+{
+	CLEANUP(free_ctx) SSL_CTX *ctx = SSL_CTX_new(TLS_client_method());
+	struct alpn alpn;
+	int r;
+
+	if (!ctx)
+		return fail(err, "TLS");
+	set_common(ctx);
+	SSL_CTX_set_verify(ctx, config->insecure ? SSL_VERIFY_NONE : SSL_VERIFY_PEER, NULL);
+	r = config->insecure ? 0 : trust(ctx, config->ca_pem, err);
+	if (r >= 0 && config->cert_pem.n)
+		r = use_identity(ctx, config->cert_pem, config->key_pem, err);
+	if (r >= 0)
+		r = alpn_parse(config->alpn, &alpn, err);
+	if (r < 0)
+		return r;
+	if (alpn.n && SSL_CTX_set_alpn_protos(ctx, alpn.wire, alpn.n) != 0)
+		return fail(err, "protocols");
+	swap(c, &ctx);
+	return 0;
+}
+
+int tls_cert_expiry(struct str pem, int64_t *ret_unix_s, struct err *err)
+{
+	CLEANUP(free_bio) BIO *bio = bio_over(pem);
+	CLEANUP(free_x509) X509 *x = PEM_read_bio_X509(bio, NULL, no_password, NULL);
+	struct tm when;
+
+	if (!x || !ASN1_TIME_to_tm(X509_get0_notAfter(x), &when))
+		return fail(err, "certificate");
+	*ret_unix_s = (int64_t)timegm(&when);
+	return 0;
+}
