@@ -122,8 +122,10 @@ int doc_parse(struct str text, struct str file, const struct doc_limits *limits,
 	if (text.n)
 		memcpy(copy, text.p, text.n);
 	memset(copy + text.n, 0, YYJSON_PADDING_SIZE);
-	json = yyjson_read_opts(copy, text.n, YYJSON_READ_NUMBER_AS_RAW | YYJSON_READ_INSITU, &alc,
-				&why);
+	json = yyjson_read_opts(copy, text.n,
+				YYJSON_READ_NUMBER_AS_RAW | YYJSON_READ_INSITU |
+					(l.first_only ? YYJSON_READ_STOP_WHEN_DONE : 0),
+				&alc, &why);
 	if (!json && why.code == YYJSON_READ_ERROR_MEMORY_ALLOCATION)
 		return no_memory(err, file);
 	if (!json)

@@ -23,6 +23,7 @@ struct doc_limits {
 	size_t nodes;	    /* YAML only; JSON is bounded by its size */
 	size_t alias_nodes; /* nodes that YAML aliases and merge keys may add */
 	size_t documents;   /* in one YAML stream */
+	bool first_only;    /* JSON only: what follows the first value is not looked at */
 };
 
 #define DOC_MAX_SIZE ((size_t)16 << 20)

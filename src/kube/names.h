@@ -20,8 +20,16 @@
 #define NAME_CPULIMIT_KEY "cpulimit"				 /* likewise, in millicores */
 #define NAME_WARNING "workload.openshift.io/warning"		 /* pod annotation */
 
+#define NAME_STAMP                                                                                 \
+	"pinfold.io/cpus" /* pod annotation, ours: CPU facts of every container for the node side */
+
+/* Upstream's admission plugins, as their messages call themselves. */
+#define NAME_PLUGIN_PODS "autoscaling.openshift.io/ManagementCPUsOverride"
+#define NAME_PLUGIN_NODES "autoscaling.openshift.io/ManagedNode"
+
 /* Resources. One unit is one millicore, of the pools' as well. */
 #define NAME_CORES_SUFFIX ".workload.openshift.io/cores" /* type + this */
+#define NAME_CORES "workload.openshift.io/cores"	 /* what every such name ends with */
 #define NAME_MANAGEMENT_CORES NAME_TYPE_MANAGEMENT NAME_CORES_SUFFIX
 #define NAME_SHARED_CPUS "openshift.io/shared-cpus"
 #define NAME_GUARANTEED_CPUS "openshift.io/guaranteed-cpus"
@@ -44,6 +52,15 @@
 #define NAME_PARTITIONING_ALL "AllNodes"
 #define NAME_TOPOLOGY_KEY "controlPlaneTopology"
 #define NAME_TOPOLOGY_SINGLE "SingleReplica"
+#define NAME_INFRASTRUCTURE_TOPOLOGY_KEY "infrastructureTopology"
+
+/* Feature gates: FeatureGate "cluster", /spec/customNoUpgrade/enabled. */
+#define NAME_FEATURE_GATE_KIND "FeatureGate"
+#define NAME_GATE_POOLS "GuaranteedCPUPool"
+
+/* Nodes that joined without the resource, where they are let in at all (ours). */
+#define NAME_TAINT_UNPARTITIONED "pinfold.io/unpartitioned"
+#define NAME_TAINT_EFFECT "NoSchedule"
 
 /* The profile: spec.cpu.{reserved,isolated,shared,workloads}. */
 #define NAME_PROFILE_API "performance.openshift.io/v2"

@@ -14,14 +14,11 @@ static const char *const class_names[] = {
 };
 _Static_assert(ARRAY_LEN(class_names) == QOS__COUNT, "every class has a name");
 
-/* Extended resources, huge pages and storage never matter. */
-enum counted { COUNTED_CPU, COUNTED_MEMORY, COUNTED__COUNT };
-
 static const struct str counted_names[] = {
-	[COUNTED_CPU] = STR_INIT(NAME_CPU),
-	[COUNTED_MEMORY] = STR_INIT(NAME_MEMORY),
+	[QOS_CPU] = STR_INIT(NAME_CPU),
+	[QOS_MEMORY] = STR_INIT(NAME_MEMORY),
 };
-_Static_assert(ARRAY_LEN(counted_names) == COUNTED__COUNT, "every counted resource has a name");
+_Static_assert(ARRAY_LEN(counted_names) == QOS_COUNTED__COUNT, "every counted resource has a name");
 
 const char *qos_name(enum qos_class class)
 {
@@ -29,7 +26,7 @@ const char *qos_name(enum qos_class class)
 }
 
 struct sums {
-	struct quantity of[COUNTED__COUNT]; /* zero when nobody asked */
+	struct quantity of[QOS_COUNTED__COUNT]; /* zero when nobody asked */
 };
 
 /* What Kubernetes' rule gathers from a pod. */
@@ -43,7 +40,7 @@ static int sums_add(struct sums *sums, yyjson_val *list, struct err *err)
 {
 	int n = 0;
 
-	for (size_t i = 0; i < COUNTED__COUNT; i++) {
+	for (size_t i = 0; i < QOS_COUNTED__COUNT; i++) {
 		struct quantity q;
 		int r;
 
@@ -70,7 +67,7 @@ static int gather(struct gathered *g, yyjson_val *requests, yyjson_val *limits, 
 	r = sums_add(&g->limits, limits, err);
 	if (r < 0)
 		return err_wrap(err, "limits");
-	g->all_limited &= r == COUNTED__COUNT;
+	g->all_limited &= r == QOS_COUNTED__COUNT;
 	return 0;
 }
 
@@ -95,7 +92,7 @@ static int gather_pod(struct gathered *g, const struct pod *pod, struct err *err
 
 static bool is_nothing(const struct sums *sums)
 {
-	for (size_t i = 0; i < COUNTED__COUNT; i++)
+	for (size_t i = 0; i < QOS_COUNTED__COUNT; i++)
 		if (quantity_sign(&sums->of[i]) != 0)
 			return false;
 	return true;
@@ -103,7 +100,7 @@ static bool is_nothing(const struct sums *sums)
 
 static bool is_same(const struct sums *a, const struct sums *b)
 {
-	for (size_t i = 0; i < COUNTED__COUNT; i++)
+	for (size_t i = 0; i < QOS_COUNTED__COUNT; i++)
 		if (quantity_cmp(&a->of[i], &b->of[i]) != 0)
 			return false;
 	return true;
@@ -126,42 +123,52 @@ int qos_kubernetes(const struct pod *pod, enum qos_class *ret, struct err *err)
 	return 0;
 }
 
-/* What is still possible for the pod, as the hook sees it. */
-struct possible {
-	bool guaranteed, best_effort;
-};
-
-static int narrow(struct possible *p, const struct container *c, enum counted what, struct err *err)
+void qos_hook_add(struct qos_hook_fold *f, enum qos_counted what, const struct quantity *request,
+		  const struct quantity *limit)
 {
-	struct quantity request = { 0 }, limit = { 0 };
-	int has_request, r;
-	bool is_like_limit;
+	static const struct quantity zero = { 0 };
+	const struct quantity *l = limit ? limit : &zero;
+	bool is_like_limit = !request || quantity_cmp(request, l) == 0 ||
+			     (what == QOS_CPU && quantity_sign(request) == 0);
+
+	f->not_guaranteed |= quantity_sign(l) == 0 || !is_like_limit;
+	f->not_best_effort |= quantity_sign(l) != 0 || (request && quantity_sign(request) != 0);
+}
+
+enum qos_class qos_hook_class(const struct qos_hook_fold *f)
+{
+	if (!f->not_guaranteed)
+		return QOS_GUARANTEED;
+	return f->not_best_effort ? QOS_BURSTABLE : QOS_BEST_EFFORT;
+}
+
+static int narrow(struct qos_hook_fold *f, const struct container *c, enum qos_counted what,
+		  struct err *err)
+{
+	struct quantity request, limit;
+	int has_request, has_limit;
 
 	has_request = resource_get(c->requests, counted_names[what], &request, err);
 	if (has_request < 0)
 		return err_wrap(err, "requests");
-	r = resource_get(c->limits, counted_names[what], &limit, err);
-	if (r < 0)
+	has_limit = resource_get(c->limits, counted_names[what], &limit, err);
+	if (has_limit < 0)
 		return err_wrap(err, "limits");
-
-	is_like_limit = !has_request || quantity_cmp(&request, &limit) == 0 ||
-			(what == COUNTED_CPU && quantity_sign(&request) == 0);
-	p->guaranteed &= quantity_sign(&limit) != 0 && is_like_limit;
-	p->best_effort &= quantity_sign(&limit) == 0 && quantity_sign(&request) == 0;
+	qos_hook_add(f, what, has_request ? &request : NULL, has_limit ? &limit : NULL);
 	return 0;
 }
 
 int qos_hook(const struct pod *pod, enum qos_class *ret, struct err *err)
 {
 	struct container_iter it = container_iter(pod, false);
-	struct possible p = { true, true };
+	struct qos_hook_fold f = { 0 };
 	struct container c;
 
 	while (container_next(&it, &c))
-		for (size_t i = 0; i < COUNTED__COUNT; i++)
-			if (narrow(&p, &c, (enum counted)i, err) < 0)
+		for (size_t i = 0; i < QOS_COUNTED__COUNT; i++)
+			if (narrow(&f, &c, (enum qos_counted)i, err) < 0)
 				return err_wrap(err, "container %s", quote(c.name).text);
 
-	*ret = p.guaranteed ? QOS_GUARANTEED : p.best_effort ? QOS_BEST_EFFORT : QOS_BURSTABLE;
+	*ret = qos_hook_class(&f);
 	return 0;
 }

@@ -1,0 +1,246 @@
+#include "annotation.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#include "base/arena.h"
+#include "base/err.h"
+#include "codec/doc.h"
+#include "decision.h"
+#include "kube/names.h"
+
+static const struct doc_limits one_object = { .depth = 8 };
+
+/* What Go's decoder calls a value's type. */
+static const char *go_type(yyjson_val *v)
+{
+	switch (yyjson_get_type(v)) {
+	case YYJSON_TYPE_STR:
+		return "string";
+	case YYJSON_TYPE_BOOL:
+		return "bool";
+	case YYJSON_TYPE_ARR:
+		return "array";
+	case YYJSON_TYPE_OBJ:
+		return "object";
+	default:
+		return "number";
+	}
+}
+
+static int unreadable(struct str value, struct str why, struct arena *a, struct str *ret)
+{
+	struct str quoted = print_quoted(value, a);
+
+	*ret = str_printf(a,
+			  "failed to get workload annotation effect: failed to parse " PRI_STR
+			  " annotation value: " PRI_STR,
+			  FMT_STR(quoted), FMT_STR(why));
+	return -EINVAL;
+}
+
+/* A map as Go prints one with %q: keys sorted, of repeated keys the last. */
+static struct str print_go_map(struct str *pairs, size_t n, struct arena *a)
+{
+	struct strbuf b;
+
+	strbuf_init(&b, a);
+	strbuf_add(&b, STR("map["));
+	for (size_t i = 0; i < n; i++) {
+		if (i)
+			strbuf_addc(&b, ' ');
+		strbuf_add(&b, print_quoted(pairs[2 * i], a));
+		strbuf_addc(&b, ':');
+		strbuf_add(&b, print_quoted(pairs[2 * i + 1], a));
+	}
+	strbuf_addc(&b, ']');
+	return strbuf_str(&b);
+}
+
+static int by_first(const void *a, const void *b)
+{
+	return str_cmp(*(const struct str *)a, *(const struct str *)b);
+}
+
+struct go_map {
+	struct str *pairs; /* key, value, key, value... */
+	size_t n;
+};
+
+static void go_map_put(struct go_map *m, struct str key, struct str value)
+{
+	size_t i = 0;
+
+	while (i < m->n && !str_eq(m->pairs[2 * i], key))
+		i++;
+	m->pairs[2 * i] = key;
+	m->pairs[2 * i + 1] = value;
+	if (i == m->n)
+		m->n++;
+}
+
+/* Keys of one small annotation; more than this is refused anyway, so they need not be told apart. */
+#define EFFECT_MAX_KEYS 64
+
+static int effect_read(struct str value, yyjson_val *root, struct arena *a, struct go_map *ret,
+		       struct str *ret_problem)
+{
+	size_t n = yyjson_obj_size(root);
+	yyjson_val *key, *v;
+
+	if (!yyjson_is_obj(root) && !yyjson_is_null(root))
+		return unreadable(value,
+				  str_printf(a,
+					     "json: cannot unmarshal %s into Go value of type "
+					     "map[string]string",
+					     go_type(root)),
+				  a, ret_problem);
+	ret->pairs = arena_array(a, struct str, 2 * (n < EFFECT_MAX_KEYS ? n + 1 : EFFECT_MAX_KEYS));
+	ret->n = 0;
+	DOC_EACH_PAIR (root, key, v) {
+		if (!yyjson_is_str(v) && !yyjson_is_null(v))
+			return unreadable(value,
+					  str_printf(a,
+						     "json: cannot unmarshal %s into Go value of "
+						     "type string",
+						     go_type(v)),
+					  a, ret_problem);
+		if (ret->pairs && ret->n < EFFECT_MAX_KEYS - 1)
+			go_map_put(ret, doc_str(key), doc_str(v));
+	}
+	if (ret->n)
+		qsort(ret->pairs, ret->n, 2 * sizeof(struct str), by_first);
+	return 0;
+}
+
+static int effect_judge(const struct go_map *m, struct arena *a, struct str *ret_problem)
+{
+	struct str text = STR("");
+
+	if (m->n == 1 && str_eq(m->pairs[0], STR(NAME_EFFECT_KEY))) {
+		if (str_eq(m->pairs[1], STR(NAME_EFFECT_PREFERRED)))
+			return 0;
+		*ret_problem = STR("only \"" NAME_EFFECT_PREFERRED "\" effect is supported");
+		return -EINVAL;
+	}
+	text = print_go_map(m->pairs, m->n, a);
+	*ret_problem = str_printf(
+		a,
+		"failed to get workload annotation effect: the workload annotation value " PRI_STR
+		" %s",
+		FMT_STR(text),
+		m->n > 1 ? "has more than one key" :
+				 "does not have \"" NAME_EFFECT_KEY "\" key");
+	return -EINVAL;
+}
+
+/* "1:5: message" without the position: the decoder we imitate has none. */
+static struct str without_position(const char *msg, struct arena *a)
+{
+	const char *text = strstr(msg, ": ");
+
+	return str_dup(a, str_from(text ? text + 2 : msg));
+}
+
+int effect_check(struct str value, struct arena *a, struct str *ret_problem)
+{
+	struct err err = { 0 };
+	struct go_map map;
+	struct doc doc;
+	int r;
+
+	if (str_eq(value, STR(NAME_TARGET_VALUE)))
+		return 0;
+	if (!str_trim(value).n)
+		return unreadable(value, STR("unexpected end of JSON input"), a, ret_problem);
+	r = doc_parse(value, STR(""), &one_object, a, &doc, &err);
+	if (r < 0)
+		return unreadable(value, without_position(err.msg, a), a, ret_problem);
+	r = effect_read(value, doc.root, a, &map, ret_problem);
+	if (r < 0)
+		return r;
+	return effect_judge(&map, a, ret_problem);
+}
+
+static bool key_is(struct str key, const char *name)
+{
+	return key.n == strlen(name) && strncasecmp(key.p, name, key.n) == 0;
+}
+
+static int wrong_type(struct err *err, yyjson_val *v, const char *field, const char *type)
+{
+	struct str text = doc_text(v);
+
+	if (doc_is_number(v))
+		return err_set(err, EINVAL,
+			       "json: cannot unmarshal number %.*s into Go struct field "
+			       "resourceAnnotation.%s of type %s",
+			       (int)(text.n < 40 ? text.n : 40), text.p, field, type);
+	return err_set(err, EINVAL,
+		       "json: cannot unmarshal %s into Go struct field resourceAnnotation.%s of type %s",
+		       go_type(v), field, type);
+}
+
+static int set_field(struct container_cpu *cpu, struct str key, yyjson_val *v, struct err *err)
+{
+	if (key_is(key, NAME_CPUSHARES_KEY)) {
+		if (!yyjson_is_null(v) &&
+		    (!doc_is_number(v) || !str_to_u64(doc_text(v), UINT64_MAX, &cpu->shares)))
+			return wrong_type(err, v, NAME_CPUSHARES_KEY, "uint64");
+		return 0;
+	}
+	if (key_is(key, NAME_CPULIMIT_KEY)) {
+		if (!yyjson_is_null(v) && !(doc_is_number(v) && doc_int(v, &cpu->limit_milli)))
+			return wrong_type(err, v, NAME_CPULIMIT_KEY, "int64");
+		return 0;
+	}
+	return err_set(err, EINVAL, "json: unknown field \"%.*s\"",
+		       (int)(key.n < 80 ? key.n : 80), key.p);
+}
+
+int container_cpu_parse(struct str value, struct arena *a, struct container_cpu *ret,
+			struct err *err)
+{
+	static const struct doc_limits limits = { .depth = 8, .first_only = true };
+	struct container_cpu cpu = { 0 };
+	yyjson_val *key, *v;
+	struct doc doc;
+
+	if (!str_trim(value).n)
+		return err_set(err, EINVAL, "EOF");
+	if (doc_parse(value, STR(""), &limits, a, &doc, err) < 0)
+		return err ? -err->code : -EINVAL;
+	if (!yyjson_is_obj(doc.root) && !yyjson_is_null(doc.root))
+		return err_set(err, EINVAL,
+			       "json: cannot unmarshal %s into Go value of type resourceAnnotation",
+			       go_type(doc.root));
+	DOC_EACH_PAIR (doc.root, key, v) {
+		int r = set_field(&cpu, doc_str(key), v, err);
+
+		if (r < 0)
+			return r;
+	}
+	*ret = cpu;
+	return 0;
+}
+
+struct str container_cpu_format(const struct container_cpu *cpu, struct arena *a)
+{
+	bool is_negative = cpu->limit_milli < 0;
+	struct strbuf b;
+
+	strbuf_init(&b, a);
+	strbuf_add(&b, STR("{\"" NAME_CPUSHARES_KEY "\":"));
+	strbuf_add_u64(&b, cpu->shares);
+	if (cpu->limit_milli) {
+		strbuf_add(&b, STR(",\"" NAME_CPULIMIT_KEY "\":"));
+		if (is_negative)
+			strbuf_addc(&b, '-');
+		strbuf_add_u64(&b, is_negative ? -(uint64_t)cpu->limit_milli :
+						 (uint64_t)cpu->limit_milli);
+	}
+	strbuf_addc(&b, '}');
+	return strbuf_str(&b);
+}

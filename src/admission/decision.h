@@ -1,0 +1,98 @@
+#pragma once
+
+/* A request as the decisions see it, and what they answer: allowed or refused with the API server's
+ * own words, a patch, warnings, and the chain of rules that led there. Pure data and the few
+ * functions that fill it. */
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "base/str.h"
+#include "codec/doc.h"
+#include "kube/patch.h"
+#include "rule.h"
+
+struct arena;
+
+enum admission_operation {
+	OPERATION_CREATE,
+	OPERATION_UPDATE,
+	OPERATION_DELETE,
+	OPERATION_OTHER,
+};
+
+struct admission_request {
+	enum admission_operation operation;
+	struct str group, resource, subresource;
+	struct str namespace; /* of the request; the object's own counts where this is empty */
+	bool by_node;	      /* the user is in the group of nodes (D9) */
+	yyjson_val *object, *old_object;
+};
+
+#define RESULT_MAX_WARNINGS 8
+#define RESULT_MAX_STEPS 32
+
+struct admission_result {
+	bool allowed;
+	unsigned code;	    /* HTTP, when refused */
+	const char *reason; /* "Forbidden"... */
+	struct str message;
+	struct patch patch; /* empty when refused */
+	struct str warnings[RESULT_MAX_WARNINGS];
+	size_t n_warnings;
+	struct rule_step steps[RESULT_MAX_STEPS];
+	size_t n_steps;
+	enum admission_rule rule; /* the one that decided */
+	bool is_static;		  /* the static pod path: an error leaves the pod as it was */
+};
+
+/* Starts as allowed and unchanged. False when memory ran out. */
+bool result_init(struct admission_result *r, struct arena *a);
+
+void result_step(struct admission_result *r, enum admission_rule rule, enum rule_verdict verdict,
+		 struct str seen);
+void result_warn(struct admission_result *r, struct str text);
+
+/* The step that decides: later steps do not change result.rule. */
+void result_decide(struct admission_result *r, enum admission_rule rule, enum rule_verdict verdict,
+		   struct str seen);
+
+/* What is refused, for messages. */
+struct subject {
+	const char *resource; /* "pods" */
+	const char *kind;     /* "Pod" */
+	struct str name;
+	struct str generate_name;
+};
+
+struct subject subject_of(yyjson_val *object, const char *resource, const char *kind);
+
+/* 403: `pods "x" is forbidden: <text>`. */
+void result_forbid(struct admission_result *r, enum admission_rule rule, const struct subject *s,
+		   struct str text);
+
+/* Problems with fields, each "field: Invalid value: ...: detail". Equal ones count once. */
+struct problems {
+	struct arena *a;
+	struct str *items;
+	size_t n, cap;
+};
+
+void problems_init(struct problems *p, struct arena *a);
+void problems_add(struct problems *p, struct str text);
+void problems_invalid(struct problems *p, struct str field, struct str value, struct str detail);
+
+/* 422: `Pod "x" is invalid: <problem>`, several in brackets. */
+void result_invalid(struct admission_result *r, enum admission_rule rule, const struct subject *s,
+		    const struct problems *p);
+
+/* Any other status. */
+void result_refuse(struct admission_result *r, enum admission_rule rule, unsigned code,
+		   const char *reason, struct str message);
+
+/* A string map as the API server prints it in messages: compact, sorted, HTML escaped. With
+ * `quantities`, values are quantities and printed in their canonical form. */
+struct str print_map(yyjson_val *map, bool quantities, struct arena *a);
+
+/* "..." with Go's escapes. */
+struct str print_quoted(struct str s, struct arena *a);

@@ -1,0 +1,133 @@
+/* Nodes that join a partitioned cluster must advertise the workload resource (spec/admission.md 2,
+ * D7). Two modes: such a node is refused, or let in with a taint that its agent removes. */
+
+#include "admission.h"
+#include "base/arena.h"
+#include "kube/names.h"
+
+#define REQUIRED                                                                                   \
+	"node does not contain resource information, this is required for clusters with workload " \
+	"partitioning enabled"
+
+/* Lists what the node lacks; empty when it lacks nothing. */
+static void list_missing(yyjson_val *node, struct problems *problems)
+{
+	static const struct str lists[] = { STR_INIT("capacity"), STR_INIT("allocatable") };
+	yyjson_val *status = doc_get(node, STR("status"));
+
+	for (size_t i = 0; i < sizeof(lists) / sizeof(lists[0]); i++)
+		if (!node_has_resource(doc_get(status, lists[i]), STR(NAME_CORES)))
+			problems_add(problems, str_printf(problems->a,
+							  "status." PRI_STR "." NAME_CORES
+							  ": Required value: " REQUIRED,
+							  FMT_STR(lists[i])));
+}
+
+/* False when the request was refused or needs no further look. */
+static bool begin(const struct admission_state *state, const struct admission_request *rq,
+		  const struct subject *s, struct admission_result *r)
+{
+	struct arena *a = r->patch.arena;
+	struct str kind = object_kind(rq->object);
+
+	if (!yyjson_is_obj(rq->object) || (kind.n && !str_eq(kind, STR("Node")))) {
+		result_forbid(r, RULE_OBJECT, s,
+			      str_printf(a, "unexpected object: " PRI_STR,
+					 FMT_STR(kind.n ? kind : str_from(doc_type(rq->object)))));
+		return false;
+	}
+	if (!state->is_synced) {
+		result_forbid(r, RULE_SYNCED, s,
+			      STR(NAME_PLUGIN_NODES " infra config cache not synchronized"));
+		return false;
+	}
+	if (!state->infrastructure.is_present) {
+		result_forbid(r, RULE_INFRASTRUCTURE, s,
+			      STR("infrastructure.config.openshift.io \"" NAME_INFRASTRUCTURE
+				  "\" not found"));
+		return false;
+	}
+	if (!state->infrastructure.is_partitioned) {
+		result_decide(r, RULE_PARTITIONING, VERDICT_LEAVE,
+			      state->infrastructure.partitioning);
+		return false;
+	}
+	return true;
+}
+
+static bool has_taint(yyjson_val *node)
+{
+	yyjson_val *taint;
+
+	DOC_EACH_ITEM (doc_find(node, "/spec/taints"), taint)
+		if (str_eq(doc_str(doc_get(taint, STR("key"))), STR(NAME_TAINT_UNPARTITIONED)))
+			return true;
+	return false;
+}
+
+void node_validate(const struct admission_state *state, const struct admission_request *rq,
+		   struct admission_result *r)
+{
+	struct subject s = subject_of(rq->object, "nodes", "Node");
+	bool joins = rq->operation == OPERATION_CREATE;
+	struct problems problems;
+
+	if (!begin(state, rq, &s, r))
+		return;
+	problems_init(&problems, r->patch.arena);
+	list_missing(rq->object, &problems);
+	if (!problems.n) {
+		result_decide(r, RULE_NODE, VERDICT_LEAVE, s.name);
+		return;
+	}
+	if (joins && !(state->settings.nodes == NODE_MODE_TAINT && has_taint(rq->object))) {
+		result_invalid(r, RULE_NODE, &s, &problems);
+		return;
+	}
+	result_warn(r, STR(REQUIRED));
+	result_decide(r, RULE_NODE, VERDICT_LEAVE, STR(REQUIRED));
+}
+
+static void add_taint(yyjson_val *node, struct patch *p)
+{
+	yyjson_val *spec = doc_get(node, STR("spec")), *taints = doc_get(spec, STR("taints"));
+	yyjson_mut_val *taint = yyjson_mut_obj(p->doc), *list = yyjson_mut_arr(p->doc);
+
+	doc_put_str(p->doc, taint, STR("key"), STR(NAME_TAINT_UNPARTITIONED));
+	doc_put_str(p->doc, taint, STR("effect"), STR(NAME_TAINT_EFFECT));
+	if (yyjson_is_arr(taints)) {
+		patch_add(p, STR("/spec/taints/-"), taint);
+		return;
+	}
+	yyjson_mut_arr_append(list, taint);
+	if (taints) {
+		patch_replace(p, STR("/spec/taints"), list);
+		return;
+	}
+	if (!yyjson_is_obj(spec))
+		patch_add(p, STR("/spec"), yyjson_mut_obj(p->doc));
+	patch_add(p, STR("/spec/taints"), list);
+}
+
+void node_mutate(const struct admission_state *state, const struct admission_request *rq,
+		 struct admission_result *r)
+{
+	struct subject s = subject_of(rq->object, "nodes", "Node");
+	struct problems problems;
+
+	if (state->settings.nodes != NODE_MODE_TAINT) {
+		result_decide(r, RULE_SCOPE, VERDICT_LEAVE, s.name); /* validation has its say */
+		return;
+	}
+	if (!begin(state, rq, &s, r))
+		return;
+	problems_init(&problems, r->patch.arena);
+	list_missing(rq->object, &problems);
+	if (!problems.n || has_taint(rq->object)) {
+		result_decide(r, RULE_NODE, VERDICT_LEAVE, s.name);
+		return;
+	}
+	add_taint(rq->object, &r->patch);
+	result_warn(r, STR("the node gets no pods until it advertises " NAME_MANAGEMENT_CORES));
+	result_decide(r, RULE_NODE, VERDICT_CHANGE, STR(NAME_TAINT_UNPARTITIONED));
+}

@@ -1,0 +1,229 @@
+#include "review.h"
+
+#include <errno.h>
+
+#include "admission.h"
+#include "base/arena.h"
+#include "base/err.h"
+#include "codec/base64.h"
+#include "kube/names.h"
+
+#define REVIEW_API "admission.k8s.io/v1"
+
+static enum admission_operation operation_of(struct str text)
+{
+	if (str_eq(text, STR("CREATE")))
+		return OPERATION_CREATE;
+	if (str_eq(text, STR("UPDATE")))
+		return OPERATION_UPDATE;
+	if (str_eq(text, STR("DELETE")))
+		return OPERATION_DELETE;
+	return OPERATION_OTHER;
+}
+
+static bool is_node(yyjson_val *user)
+{
+	yyjson_val *group;
+
+	DOC_EACH_ITEM (doc_get(user, STR("groups")), group)
+		if (str_eq(doc_str(group), STR(NAME_NODES_GROUP)))
+			return true;
+	return false;
+}
+
+static struct admission_request request_of(yyjson_val *rq)
+{
+	yyjson_val *resource = doc_get(rq, STR("resource"));
+
+	return (struct admission_request){
+		.operation = operation_of(doc_str(doc_get(rq, STR("operation")))),
+		.group = doc_str(doc_get(resource, STR("group"))),
+		.resource = doc_str(doc_get(resource, STR("resource"))),
+		.subresource = doc_str(doc_get(rq, STR("subResource"))),
+		.namespace = doc_str(doc_get(rq, STR("namespace"))),
+		.by_node = is_node(doc_get(rq, STR("userInfo"))),
+		.object = doc_get(rq, STR("object")),
+		.old_object = doc_get(rq, STR("oldObject")),
+	};
+}
+
+/* What is wrong with the review itself; NULL when nothing is. */
+static const char *fault_of(yyjson_val *root, yyjson_val *rq, const struct admission_request *parsed)
+{
+	if (!str_eq(object_kind(root), STR("AdmissionReview")))
+		return "kind must be AdmissionReview";
+	if (!str_eq(object_api(root), STR(REVIEW_API)))
+		return "apiVersion must be " REVIEW_API;
+	if (!yyjson_is_obj(rq))
+		return "request must be an object";
+	if (!parsed->resource.n)
+		return "request.resource.resource is missing";
+	if (!doc_str(doc_get(rq, STR("operation"))).n)
+		return "request.operation is missing";
+	if (parsed->operation == OPERATION_CREATE && !yyjson_is_obj(parsed->object))
+		return "request.object is missing";
+	return NULL;
+}
+
+static void put_status(yyjson_mut_doc *m, yyjson_mut_val *response, unsigned code,
+		       const char *reason, struct str message)
+{
+	yyjson_mut_val *status = yyjson_mut_obj(m);
+
+	yyjson_mut_obj_add_val(m, response, "status", status);
+	yyjson_mut_obj_add_uint(m, status, "code", code);
+	yyjson_mut_obj_add_str(m, status, "status", "Failure");
+	yyjson_mut_obj_add_str(m, status, "reason", reason);
+	yyjson_mut_obj_add_strn(m, status, "message", message.p, message.n);
+}
+
+static int put_patch(yyjson_mut_doc *m, yyjson_mut_val *response, const struct patch *p,
+		     struct arena *a, struct err *err)
+{
+	struct str text, quoted;
+	struct strbuf b;
+	int r;
+
+	if (patch_is_empty(p))
+		return 0;
+	r = patch_write(p, a, &text, err);
+	if (r < 0)
+		return r;
+	/* Raw: base64 has nothing to escape, so nobody needs to look for it. */
+	strbuf_init(&b, a);
+	strbuf_addc(&b, '"');
+	strbuf_add(&b, base64_encode(text, a));
+	strbuf_addc(&b, '"');
+	quoted = strbuf_str(&b);
+	yyjson_mut_obj_add_str(m, response, "patchType", "JSONPatch");
+	yyjson_mut_obj_add_val(m, response, "patch", yyjson_mut_rawn(m, quoted.p, quoted.n));
+	return 0;
+}
+
+static void put_warnings(yyjson_mut_doc *m, yyjson_mut_val *response,
+			 const struct admission_result *result)
+{
+	yyjson_mut_val *list;
+
+	if (!result->n_warnings)
+		return;
+	list = yyjson_mut_obj_add_arr(m, response, "warnings");
+	for (size_t i = 0; i < result->n_warnings; i++)
+		yyjson_mut_arr_add_strn(m, list, result->warnings[i].p, result->warnings[i].n);
+}
+
+struct envelope {
+	yyjson_mut_doc *m;
+	yyjson_mut_val *root, *response;
+};
+
+static struct envelope envelope(struct str uid, bool allowed, struct arena *a)
+{
+	struct envelope e = { .m = doc_build(a) };
+
+	e.root = yyjson_mut_obj(e.m);
+	e.response = yyjson_mut_obj(e.m);
+	yyjson_mut_obj_add_str(e.m, e.root, "apiVersion", REVIEW_API);
+	yyjson_mut_obj_add_str(e.m, e.root, "kind", "AdmissionReview");
+	yyjson_mut_obj_add_val(e.m, e.root, "response", e.response);
+	yyjson_mut_obj_add_strn(e.m, e.response, "uid", uid.p, uid.n);
+	yyjson_mut_obj_add_bool(e.m, e.response, "allowed", allowed);
+	return e;
+}
+
+static int answer_malformed(struct str uid, const char *fault, struct arena *a, struct str *ret,
+			    struct err *err)
+{
+	struct envelope e = envelope(uid, false, a);
+
+	put_status(e.m, e.response, 400, "BadRequest",
+		   str_printf(a, "malformed AdmissionReview: %s", fault));
+	return doc_write(e.root, false, a, ret, err);
+}
+
+static int answer(struct str uid, const struct admission_result *result, struct arena *a,
+		  struct str *ret, struct err *err)
+{
+	struct envelope e = envelope(uid, result->allowed, a);
+	yyjson_mut_val *audit;
+	int r;
+
+	r = put_patch(e.m, e.response, &result->patch, a, err);
+	if (r < 0)
+		return r;
+	if (!result->allowed)
+		put_status(e.m, e.response, result->code, result->reason, result->message);
+	put_warnings(e.m, e.response, result);
+	if (result->rule < RULE__COUNT) {
+		audit = yyjson_mut_obj_add_obj(e.m, e.response, "auditAnnotations");
+		yyjson_mut_obj_add_str(e.m, audit, "rule", rule_name(result->rule));
+	}
+	return doc_write(e.root, false, a, ret, err);
+}
+
+static int decide(const struct admission_state *state, enum review_hook hook,
+		  const struct admission_request *rq, struct arena *a,
+		  struct admission_result *result)
+{
+	return hook == REVIEW_MUTATE ? admit_mutate(state, rq, a, result) :
+				       admit_validate(state, rq, a, result);
+}
+
+static int exhausted(struct err *err)
+{
+	return err_set(err, ENOMEM, "the review needs more memory than a request may use");
+}
+
+static int answer_review(const struct admission_state *state, enum review_hook hook,
+			 yyjson_val *root, struct arena *a, struct str *ret_answer,
+			 struct review_facts *ret, struct err *err)
+{
+	yyjson_val *rq = doc_get(root, STR("request"));
+	struct str uid = doc_str(doc_get(rq, STR("uid")));
+	struct admission_request parsed = request_of(rq);
+	const char *fault = fault_of(root, rq, &parsed);
+	struct admission_result result;
+
+	if (!uid.n)
+		return err_set(err, EINVAL, "malformed AdmissionReview: %s",
+			       fault ? fault : "request.uid is missing");
+	*ret = (struct review_facts){
+		.namespace = parsed.namespace,
+		.name = object_name(parsed.object),
+		.rule = RULE__COUNT,
+	};
+	if (fault) {
+		ret->is_malformed = true;
+		ret->code = 400;
+		return answer_malformed(uid, fault, a, ret_answer, err);
+	}
+	if (decide(state, hook, &parsed, a, &result) < 0)
+		return exhausted(err);
+	ret->allowed = result.allowed;
+	ret->code = result.code;
+	ret->rule = result.rule;
+	ret->is_changed = !patch_is_empty(&result.patch);
+	return answer(uid, &result, a, ret_answer, err);
+}
+
+int review_answer(const struct admission_state *state, enum review_hook hook, struct str body,
+		  struct arena *a, struct str *ret_answer, struct review_facts *ret, struct err *err)
+{
+	static const struct doc_limits limits = { .size_bytes = REVIEW_MAX_SIZE };
+	struct review_facts facts = { 0 };
+	struct str text = STR("");
+	struct doc doc;
+	int r;
+
+	r = doc_parse(body, STR("review"), &limits, a, &doc, err);
+	if (r < 0)
+		return r;
+	r = answer_review(state, hook, doc.root, a, &text, &facts, err);
+	if (r < 0)
+		return r;
+	if (a->failed)
+		return exhausted(err);
+	*ret_answer = text;
+	*ret = facts;
+	return 0;
+}

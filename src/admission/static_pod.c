@@ -1,0 +1,210 @@
+#include "static_pod.h"
+
+#include <errno.h>
+
+#include "admission.h"
+#include "annotation.h"
+#include "base/arena.h"
+#include "kube/names.h"
+#include "kube/shares.h"
+
+struct conversion {
+	struct admission_result *r;
+	struct arena *a;
+	const struct static_options *options;
+	struct pod pod;
+	struct annotations annotations;
+	struct pod_facts facts;
+	struct str type, resource;
+	bool keeps_class; /* without its CPU the pod is still Burstable */
+};
+
+/* Nothing is checked about types here; of several annotations the first one counts. */
+static bool find_type(struct conversion *cv)
+{
+	bool is_managed = false;
+
+	for (size_t i = 0; i < cv->annotations.n_own; i++) {
+		struct own_annotation *own = &cv->annotations.own[i];
+
+		if (own->kind == OWN_TARGET && !is_managed) {
+			cv->type = own->name;
+			is_managed = true;
+		}
+		if (own->kind != OWN_STAMP)
+			annotations_keep(own); /* verbatim, also of other containers */
+	}
+	cv->resource = str_printf(cv->a, PRI_STR NAME_CORES_SUFFIX, FMT_STR(cv->type));
+	return is_managed;
+}
+
+/* Init and app containers are judged apart; a list without containers counts as Guaranteed. */
+static bool is_guaranteed(const struct conversion *cv)
+{
+	struct qos_hook_fold init = { 0 }, app = { 0 };
+
+	for (size_t i = 0; i < cv->facts.n; i++) {
+		const struct container_facts *f = &cv->facts.items[i];
+
+		container_fold(f->c.kind == CONTAINER_APP ? &app : &init, f, false);
+	}
+	return qos_hook_class(&init) == QOS_GUARANTEED && qos_hook_class(&app) == QOS_GUARANTEED;
+}
+
+/* The API hook's rule, over the whole pod. */
+static bool keeps_class(const struct conversion *cv)
+{
+	struct qos_hook_fold after = { 0 };
+
+	for (size_t i = 0; i < cv->facts.n; i++)
+		container_fold(&after, &cv->facts.items[i], true);
+	return after.not_best_effort;
+}
+
+static void strip(struct conversion *cv)
+{
+	struct str text =
+		STR("skipping pod CPUs requests modifications because it has guaranteed QoS class");
+
+	for (size_t i = 0; i < cv->annotations.n_own; i++)
+		cv->annotations.own[i].is_settled = false;
+	annotations_set(&cv->annotations, STR(NAME_WARNING), text);
+	result_warn(cv->r, text);
+	result_decide(cv->r, RULE_GUARANTEED, VERDICT_STRIP, text);
+}
+
+static bool refuse(struct conversion *cv, const struct container_facts *f, const char *what)
+{
+	result_refuse(cv->r, RULE_CONVERT, 422, "Invalid",
+		      str_printf(cv->a, "managed container " PRI_STR " does not have %s requests",
+				 FMT_STR(f->c.name), what));
+	return false;
+}
+
+static void annotate(struct conversion *cv, const struct container_facts *f, struct str value)
+{
+	annotations_set(&cv->annotations,
+			str_printf(cv->a, NAME_RESOURCES_PREFIX PRI_STR, FMT_STR(f->c.name)),
+			value);
+}
+
+/* False when an amount does not fit. */
+static bool convert_cpu(struct conversion *cv, const struct container_facts *f,
+			struct problems *problems)
+{
+	struct resource_edit e = resource_edit(&cv->r->patch, &f->c);
+	struct container_cpu cpu = { 0 };
+	struct quantity cores;
+	int64_t milli;
+
+	if (container_milli(f, false, &milli, problems) < 0 ||
+	    (f->has_limit[QOS_CPU] && container_milli(f, true, &cpu.limit_milli, problems) < 0))
+		return false;
+	cpu.shares = cpu_shares_from_milli(milli);
+	cores = quantity_from_int(milli, f->request[QOS_CPU].format);
+	annotate(cv, f, container_cpu_format(&cpu, cv->a));
+	for (int of_limit = 0; of_limit <= 1; of_limit++) {
+		resource_drop(&e, of_limit, STR(NAME_CPU));
+		resource_set(&e, of_limit, cv->resource, &cores);
+	}
+	return true;
+}
+
+/* A container without CPU to convert: one that was converted before keeps its weight. */
+static void complete(struct conversion *cv, const struct container_facts *f)
+{
+	struct str key = str_printf(cv->a, NAME_RESOURCES_PREFIX PRI_STR, FMT_STR(f->c.name));
+	struct container_cpu cpu = { 0 };
+	struct quantity cores;
+
+	if (!cv->options->every_container || annotations_find(&cv->annotations, key))
+		return;
+	if (resource_get(f->c.requests, cv->resource, &cores, NULL) != 1) {
+		annotate(cv, f, STR(CONTAINER_CPU_BEST_EFFORT));
+		return;
+	}
+	cpu.shares = cpu_shares_from_milli(quantity_value(&cores));
+	annotate(cv, f, container_cpu_format(&cpu, cv->a));
+}
+
+static bool convert_container(struct conversion *cv, const struct container_facts *f,
+			      struct problems *problems)
+{
+	bool has_cpu = f->has_request[QOS_CPU];
+	bool has_memory = f->has_request[QOS_MEMORY] || f->has_limit[QOS_MEMORY];
+
+	if (!yyjson_is_obj(f->c.requests) || (!has_cpu && !has_memory)) {
+		complete(cv, f);
+		return true;
+	}
+	if (!has_cpu && cv->options->every_container) {
+		complete(cv, f);
+		return true;
+	}
+	if (!has_cpu)
+		return refuse(cv, f, "cpu");
+	if (!has_memory && !(cv->options->every_container && cv->keeps_class))
+		return refuse(cv, f, "memory");
+	return convert_cpu(cv, f, problems);
+}
+
+/* App containers first: the first one that cannot be converted is the one complained about. */
+static bool convert_all(struct conversion *cv, struct problems *problems)
+{
+	for (int pass = 0; pass < 2; pass++)
+		for (size_t i = 0; i < cv->facts.n; i++) {
+			const struct container_facts *f = &cv->facts.items[i];
+
+			if ((f->c.kind == CONTAINER_APP) == (pass == 0) &&
+			    !convert_container(cv, f, problems))
+				return false;
+		}
+	return true;
+}
+
+static void convert_managed(struct conversion *cv)
+{
+	struct subject s = { .resource = "pods", .kind = "Pod", .name = pod_name(&cv->pod) };
+	struct problems problems;
+
+	problems_init(&problems, cv->a);
+	if (pod_facts_read(&cv->pod, cv->a, &cv->facts, &problems) < 0) {
+		result_invalid(cv->r, RULE_QUANTITY, &s, &problems);
+		return;
+	}
+	if (is_guaranteed(cv)) {
+		strip(cv);
+		return;
+	}
+	cv->keeps_class = keeps_class(cv);
+	if (!convert_all(cv, &problems)) {
+		if (problems.n)
+			result_invalid(cv->r, RULE_QUANTITY, &s, &problems);
+		return;
+	}
+	result_decide(cv->r, RULE_CONVERT, VERDICT_CHANGE, cv->type);
+}
+
+int static_pod_convert(yyjson_val *pod, const struct static_options *options, struct arena *a,
+		       struct admission_result *ret)
+{
+	struct conversion cv = { .r = ret, .a = a, .options = options };
+
+	if (!result_init(ret, a))
+		return -ENOMEM;
+	ret->is_static = true;
+	if (!pod_from_object(pod, &cv.pod)) {
+		result_refuse(ret, RULE_OBJECT, 400, "BadRequest", STR("not a pod"));
+		return 0;
+	}
+	annotations_scan(&cv.annotations, pod_annotations(&cv.pod), false, a);
+	if (!find_type(&cv)) {
+		result_decide(ret, RULE_TARGET, VERDICT_LEAVE,
+			      STR("no " NAME_TARGET_PREFIX "<type> annotation"));
+		return 0;
+	}
+	convert_managed(&cv);
+	if (ret->allowed)
+		annotations_flush(&cv.annotations, cv.pod.meta, &ret->patch);
+	return a->failed ? -ENOMEM : 0;
+}

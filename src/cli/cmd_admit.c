@@ -1,0 +1,297 @@
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "admission/admission.h"
+#include "admission/defaults.h"
+#include "admission/review.h"
+#include "admission/static_pod.h"
+#include "base/arena.h"
+#include "base/err.h"
+#include "base/file.h"
+#include "codec/yaml.h"
+#include "command.h"
+#include "diff.h"
+#include "manifests.h"
+#include "output.h"
+
+struct admit_options {
+	struct cluster_options cluster;
+	struct option_list files;
+	const char *output;
+	const char *hook;
+	bool review;
+	bool is_static;
+	bool every_container;
+};
+
+#define AT(field) offsetof(struct admit_options, field)
+
+static const struct option_desc options[] = {
+	{ OPT_STRS, 'f', "file", "FILE", "manifests to admit; - or nothing is standard input", NULL,
+	  AT(files) },
+	CLUSTER_OPTIONS(struct admit_options, cluster),
+	{ OPT_ENUM, 'o', "output", "FORMAT", "print yaml (default), json, or a diff", "yaml|json|diff",
+	  AT(output) },
+	{ OPT_FLAG, 0, "static", NULL, "convert as a static pod on its node, without a cluster",
+	  NULL, AT(is_static) },
+	{ OPT_FLAG, 0, "every-container", NULL,
+	  "with --static: also annotate containers that request no CPU, as the agent does", NULL,
+	  AT(every_container) },
+	{ OPT_FLAG, 0, "review", NULL,
+	  "answer one AdmissionReview (v1, JSON) instead of reading manifests", NULL, AT(review) },
+	{ OPT_ENUM, 0, "hook", "HOOK", "which webhook answers the review (default: mutate)",
+	  "mutate|validate", AT(hook) },
+	{ 0 },
+};
+
+static const struct command_example examples[] = {
+	{ "pinfold admit -f deployment.yaml -o diff", "what admission would change" },
+	{ "pinfold admit --state cluster.yaml -f pod.yaml", "the pod as that cluster would store it" },
+	{ "pinfold admit --static -f /etc/kubernetes/manifests/etcd.yaml",
+	  "the static pod as its node would run it" },
+	{ "pinfold admit --review --hook mutate --state cluster.yaml <review.json",
+	  "one webhook call, offline" },
+	{ 0 },
+};
+
+static int answer_review(const struct admit_options *o, struct arena *a, struct err *err)
+{
+	bool validates = o->hook && strcmp(o->hook, "validate") == 0;
+	const char *file = o->files.n ? o->files.items[0] : "-";
+	struct state_manifests m;
+	struct review_facts facts;
+	struct str body, answer;
+	int r;
+
+	r = cluster_load(&o->cluster, a, &m, err);
+	if (r < 0)
+		return r;
+	state_manifests_seal(&m);
+	m.state.is_synced = o->cluster.state.n > 0; /* nobody said anything about the cluster */
+	if (strcmp(file, "-") == 0)
+		r = file_read_fd(STDIN_FILENO, "<stdin>", REVIEW_MAX_SIZE, a, &body, err);
+	else
+		r = file_read_at(AT_FDCWD, file, REVIEW_MAX_SIZE, a, &body, err);
+	if (r < 0)
+		return r;
+	r = review_answer(&m.state, validates ? REVIEW_VALIDATE : REVIEW_MUTATE, body, a, &answer,
+			  &facts, err);
+	if (r < 0)
+		return r;
+	r = output_text(str_printf(a, PRI_STR "\n", FMT_STR(answer)), err);
+	if (r < 0)
+		return r;
+	if (facts.is_malformed)
+		return err_set(err, EINVAL, "malformed AdmissionReview, answered with status %u",
+			       facts.code);
+	return facts.allowed ? EXIT_YES : EXIT_FINDING;
+}
+
+struct admitting {
+	const struct admit_options *options;
+	const struct admission_state *state;
+	struct arena *a;
+	yyjson_val **pods; /* to be printed */
+	size_t n_pods, n_refused;
+	struct strbuf diff;
+};
+
+static void tell(struct admitting *ad, const struct manifest *m,
+		 const struct admission_result *result)
+{
+	struct str place = manifest_place(m, ad->a);
+
+	for (size_t i = 0; i < result->n_warnings; i++)
+		(void)fprintf(stderr, PRI_STR ": warning: " PRI_STR "\n", FMT_STR(place),
+			      FMT_STR(result->warnings[i]));
+	if (result->allowed)
+		return;
+	(void)fprintf(stderr, PRI_STR ": refused (%s): " PRI_STR "\n", FMT_STR(place),
+		      rule_name(result->rule), FMT_STR(result->message));
+	ad->n_refused++;
+}
+
+/* Mutation, then validation of what came of it, as the API server does. */
+static int decide(struct admitting *ad, yyjson_val *pod, struct admission_result *result,
+		  yyjson_val **ret, struct err *err)
+{
+	struct static_options o = { .every_container = ad->options->every_container };
+	struct admission_request rq = {
+		.operation = OPERATION_CREATE,
+		.resource = STR("pods"),
+	};
+	struct admission_result validated;
+	int r;
+
+	if (ad->options->is_static) {
+		(void)static_pod_convert(pod, &o, ad->a, result);
+		return patch_apply(&result->patch, pod, ad->a, ret, err);
+	}
+	(void)admit_pod(ad->state, pod, ad->a, result);
+	r = patch_apply(&result->patch, pod, ad->a, ret, err);
+	if (r < 0 || !result->allowed)
+		return r;
+	rq.object = *ret;
+	(void)admit_validate(ad->state, &rq, ad->a, &validated);
+	if (!validated.allowed)
+		*result = validated;
+	return 0;
+}
+
+static int add_diff(struct admitting *ad, const struct manifest *m, yyjson_val *before,
+		    yyjson_val *after, struct err *err)
+{
+	struct str place = manifest_place(m, ad->a), x, y, text;
+	int r;
+
+	r = yaml_write_val(before, ad->a, &x, err);
+	if (r >= 0)
+		r = yaml_write_val(after, ad->a, &y, err);
+	if (r < 0)
+		return r;
+	text = diff_unified(x, y, str_cstr(ad->a, place), "admitted", ad->a);
+	strbuf_add(&ad->diff, text);
+	return 0;
+}
+
+static int admit_one(struct admitting *ad, const struct manifest *m, struct err *err)
+{
+	struct admission_result result;
+	yyjson_val *given, *pod, *after;
+	int r;
+
+	r = pod_from_workload(m->object, ad->a, &given, err);
+	if (r < 0)
+		return err_wrap(err, PRI_STR, FMT_STR(manifest_place(m, ad->a)));
+	pod = given;
+	if (!ad->options->is_static) {
+		r = pod_default_resources(given, ad->a, &pod, err);
+		if (r < 0)
+			return r;
+	}
+	r = decide(ad, pod, &result, &after, err);
+	if (r < 0)
+		return r;
+	tell(ad, m, &result);
+	if (!result.allowed && !result.is_static)
+		return 0;
+	if (ad->options->output && strcmp(ad->options->output, "diff") == 0)
+		return add_diff(ad, m, given, after, err);
+	ad->pods[ad->n_pods++] = after;
+	return 0;
+}
+
+static int print_yaml(const struct admitting *ad, struct err *err)
+{
+	struct strbuf b;
+
+	strbuf_init(&b, ad->a);
+	for (size_t i = 0; i < ad->n_pods; i++) {
+		struct str text;
+		int r = yaml_write_val(ad->pods[i], ad->a, &text, err);
+
+		if (r < 0)
+			return r;
+		if (i)
+			strbuf_add(&b, STR("---\n"));
+		strbuf_add(&b, text);
+	}
+	return output_text(strbuf_str(&b), err);
+}
+
+static int print_json(const struct admitting *ad, struct err *err)
+{
+	yyjson_mut_doc *m = doc_build(ad->a);
+	yyjson_mut_val *list = yyjson_mut_obj(m), *items;
+
+	if (ad->n_pods == 1)
+		return output_doc(yyjson_val_mut_copy(m, ad->pods[0]), OUTPUT_JSON, ad->a, err);
+	doc_put_str(m, list, STR("apiVersion"), STR("v1"));
+	doc_put_str(m, list, STR("kind"), STR("List"));
+	items = doc_put_arr(m, list, STR("items"));
+	for (size_t i = 0; i < ad->n_pods; i++)
+		yyjson_mut_arr_append(items, yyjson_val_mut_copy(m, ad->pods[i]));
+	return output_doc(list, OUTPUT_JSON, ad->a, err);
+}
+
+static int print(const struct admitting *ad, struct err *err)
+{
+	const char *format = ad->options->output;
+
+	if (format && strcmp(format, "diff") == 0)
+		return output_text(strbuf_str(&ad->diff), err);
+	if (!ad->n_pods)
+		return 0;
+	return format && strcmp(format, "json") == 0 ? print_json(ad, err) : print_yaml(ad, err);
+}
+
+static int admit_all(struct admitting *ad, const struct manifest_list *list, struct err *err)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < list->n; i++) {
+		struct pod pod;
+		int r;
+
+		if (!pod_from_object(list->items[i].object, &pod))
+			continue;
+		n++;
+		r = admit_one(ad, &list->items[i], err);
+		if (r < 0)
+			return r;
+	}
+	if (!n)
+		return err_set(err, EINVAL, "no pod and no workload in the manifests given");
+	return 0;
+}
+
+static int run(struct invocation *inv, struct err *err)
+{
+	const struct admit_options *o = inv->options;
+	struct admitting ad = { .options = o, .a = inv->arena };
+	struct manifest_list list;
+	struct state_manifests m;
+	int r;
+
+	if (inv->args.n)
+		return err_set(err, EINVAL, "unexpected operand \"%s\" (files are given with -f)",
+			       inv->args.items[0]);
+	if (o->review)
+		return answer_review(o, inv->arena, err);
+	r = manifests_objects(&o->files, inv->arena, &list, err);
+	if (r >= 0)
+		r = cluster_load(&o->cluster, inv->arena, &m, err);
+	if (r >= 0 && !o->is_static)
+		r = cluster_complete(&m, &list, err);
+	if (r < 0)
+		return r;
+	ad.state = &m.state;
+	ad.pods = arena_array(inv->arena, yyjson_val *, list.n + 1);
+	strbuf_init(&ad.diff, inv->arena);
+	r = admit_all(&ad, &list, err);
+	if (r >= 0)
+		r = print(&ad, err);
+	if (r < 0)
+		return r;
+	return ad.n_refused ? EXIT_FINDING : EXIT_YES;
+}
+
+const struct command cmd_admit = {
+	.name = "admit",
+	.group = COMMAND_TOOL,
+	.summary = "show pods as admission would store them",
+	.operands = "",
+	.about = "Reads pods, or workloads that make pods, and prints each pod as a cluster with\n"
+		 "Pinfold's webhook would store it: API defaulting of resources, mutation,\n"
+		 "validation. Cluster objects may stand among the manifests or in --state files;\n"
+		 "what is missing altogether is assumed to allow the most, and said so.\n\n"
+		 "With --review it answers one AdmissionReview exactly as the webhook does, and\n"
+		 "assumes nothing. A pod that is refused gives exit status 1.",
+	.options = options,
+	.options_size = sizeof(struct admit_options),
+	.examples = examples,
+	.run = run,
+};

@@ -1,0 +1,69 @@
+#pragma once
+
+/* What the offline commands share: reading manifests (YAML or JSON, several documents, "-" for
+ * standard input), and the cluster they describe. */
+
+#include <stdbool.h>
+
+#include "admission/state.h"
+#include "base/options.h"
+#include "codec/doc.h"
+
+struct arena;
+struct err;
+
+int manifests_read(const char *path, struct arena *a, struct doc_list *ret, struct err *err);
+
+/* One object of some file. */
+struct manifest {
+	const struct doc *doc;
+	yyjson_val *object;
+};
+
+struct manifest_list {
+	struct manifest *items;
+	size_t n;
+};
+
+/* All objects of all files; lists are taken apart. No file at all is standard input. */
+int manifests_objects(const struct option_list *files, struct arena *a, struct manifest_list *ret,
+		      struct err *err);
+
+/* "file:line:column" of an object. */
+struct str manifest_place(const struct manifest *m, struct arena *a);
+
+/* Options of every command that decides about pods. */
+struct cluster_options {
+	struct option_list state;
+	const char *feature_gates;
+	const char *dialect;
+	const char *node_mode;
+};
+
+#define CLUSTER_OPTIONS(type, field)                                                               \
+	{ OPT_STRS, 0, "state", "FILE",                                                            \
+	  "cluster objects: Infrastructure, Namespace, Node, PerformanceProfile, FeatureGate; "    \
+	  "may be repeated",                                                                       \
+	  NULL, offsetof(type, field.state) },                                                     \
+		{ OPT_STR, 0, "feature-gates", "GATE=BOOL[,...]",                                  \
+		  "GuaranteedCPUPool=true counts CPUs in a shared and a guaranteed pool", NULL,    \
+		  offsetof(type, field.feature_gates) },                                           \
+		{ OPT_ENUM, 0, "dialect", "NAME",                                                  \
+		  "legacy-2021 also understands the labels and resources of the first design",     \
+		  "current|legacy-2021", offsetof(type, field.dialect) },                          \
+	{                                                                                          \
+		OPT_ENUM, 0, "admission-mode", "MODE",                                             \
+			"nodes that join without the resource: refuse them (default) or let them " \
+			"in with a NoSchedule taint",                                              \
+			"refuse|taint", offsetof(type, field.node_mode)                            \
+	}
+
+/* Reads the state files. The caller may add objects, then seals. */
+int cluster_load(const struct cluster_options *o, struct arena *a, struct state_manifests *ret,
+		 struct err *err);
+
+/* For manifests looked at without their cluster: whatever kind of object is missing altogether is
+ * made up so that partitioning is on and everything asked for is allowed. Adds the objects of
+ * `given` first. Says on stderr what it assumed. */
+int cluster_complete(struct state_manifests *m, const struct manifest_list *given,
+		     struct err *err);
