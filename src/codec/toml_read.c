@@ -470,6 +470,7 @@ static bool parse_int(struct str s, int64_t *ret)
 static bool parse_float(struct reader *r, struct str s, double *ret)
 {
 	struct str bare = s;
+	bool has_mark = false; /* what makes it a float */
 	struct strbuf b;
 	char *end;
 
@@ -485,11 +486,12 @@ static bool parse_float(struct reader *r, struct str s, double *ret)
 	for (size_t i = 0; i < s.n; i++) {
 		if (!strchr("0123456789.eE+-_", s.p[i]))
 			return false;
+		has_mark |= strchr(".eE", s.p[i]) != NULL;
 		if (s.p[i] != '_')
 			strbuf_addc(&b, s.p[i]);
 	}
 	strbuf_addc(&b, 0);
-	if (b.failed)
+	if (b.failed || !has_mark)
 		return false;
 	*ret = strtod(b.p, &end);
 	return end == b.p + b.n - 1 && isfinite(*ret);
@@ -641,8 +643,7 @@ static int read_lines(struct reader *r, yyjson_mut_val *root)
 	return e;
 }
 
-int toml_parse(struct str text, struct str file, struct arena *a, yyjson_val **ret,
-	       struct err *err)
+int toml_parse(struct str text, struct str file, struct arena *a, yyjson_val **ret, struct err *err)
 {
 	struct reader r = { .text = text, .file = file, .a = a, .err = err };
 	yyjson_mut_val *root;

@@ -1,8 +1,8 @@
 #pragma once
 
 /* TOML 1.0 in, a document of doc.h out: tables become objects, arrays of tables arrays. Dates and
- * times stay text. Repeated keys and tables are refused, as in every TOML reader. Writing is toml.h.
- * Nothing here does I/O. */
+ * times stay text. Repeated keys and tables are refused, as in every TOML reader. Writing is
+ * toml.h. Nothing here does I/O. */
 
 #include "doc.h"
 
