@@ -8,6 +8,7 @@ extern const struct command cmd_cpuset;
 extern const struct command cmd_explain;
 extern const struct command cmd_lint;
 extern const struct command cmd_migrate;
+extern const struct command cmd_webhook;
 extern const struct command cmd_completion;
 extern const struct command cmd_man;
 
@@ -17,6 +18,7 @@ const struct command *const commands[] = {
 	&cmd_lint,
 	&cmd_migrate,
 	&cmd_cpuset,
+	&cmd_webhook,
 	&cmd_completion,
 	&cmd_man,
 	NULL,

@@ -48,8 +48,8 @@ static int add_file(const char *path, struct arena *a, struct manifest_list *lis
 			if (!yyjson_is_obj(object))
 				return doc_err(err, &docs.items[i], object,
 					       "not a Kubernetes object but %s", doc_type(object));
-			list->items = arena_realloc(a, list->items, list->n * size,
-						    (list->n + 1) * size);
+			list->items =
+				arena_realloc(a, list->items, list->n * size, (list->n + 1) * size);
 			list->items[list->n++] = (struct manifest){ &docs.items[i], object };
 		}
 	}
@@ -79,14 +79,33 @@ struct str manifest_place(const struct manifest *m, struct arena *a)
 	return str_printf(a, PRI_STR ":%u:%u", FMT_STR(m->doc->file), pos.line, pos.column);
 }
 
-static int add_objects(struct state_manifests *m, const struct manifest_list *list,
-		       struct err *err)
+static int add_objects(struct state_manifests *m, const struct manifest_list *list, struct err *err)
 {
 	for (size_t i = 0; i < list->n; i++)
 		if (state_manifests_add(m, list->items[i].object, err) < 0)
 			return err_wrap(err, PRI_STR,
 					FMT_STR(manifest_place(&list->items[i], m->arena)));
 	return 0;
+}
+
+static int add_settings(const struct cluster_options *o, struct admission_settings *s,
+			struct err *err)
+{
+	s->legacy = o->dialect && strcmp(o->dialect, "legacy-2021") == 0;
+	if (o->node_mode && strcmp(o->node_mode, "taint") == 0)
+		s->nodes = NODE_MODE_TAINT;
+	return o->feature_gates ? settings_parse_gates(str_from(o->feature_gates), s, err) : 0;
+}
+
+int cluster_settings(const struct cluster_options *o, struct admission_settings *ret,
+		     struct err *err)
+{
+	struct admission_settings s = { 0 };
+	int r = add_settings(o, &s, err);
+
+	if (r >= 0)
+		*ret = s;
+	return r;
 }
 
 int cluster_load(const struct cluster_options *o, struct arena *a, struct state_manifests *ret,
@@ -104,12 +123,7 @@ int cluster_load(const struct cluster_options *o, struct arena *a, struct state_
 	r = add_objects(ret, &list, err);
 	if (r < 0)
 		return r;
-	ret->state.settings.legacy = o->dialect && strcmp(o->dialect, "legacy-2021") == 0;
-	if (o->node_mode && strcmp(o->node_mode, "taint") == 0)
-		ret->state.settings.nodes = NODE_MODE_TAINT;
-	return o->feature_gates ? settings_parse_gates(str_from(o->feature_gates),
-						       &ret->state.settings, err) :
-				  0;
+	return add_settings(o, &ret->state.settings, err);
 }
 
 static yyjson_mut_val *begin_object(yyjson_mut_doc *doc, const char *kind, struct str name)

@@ -41,22 +41,38 @@ struct cluster_options {
 };
 
 #define CLUSTER_OPTIONS(type, field)                                                               \
-	{ OPT_STRS, 0, "state", "FILE",                                                            \
+	{ OPT_STRS,                                                                                \
+	  0,                                                                                       \
+	  "state",                                                                                 \
+	  "FILE",                                                                                  \
 	  "cluster objects: Infrastructure, Namespace, Node, PerformanceProfile, FeatureGate; "    \
 	  "may be repeated",                                                                       \
-	  NULL, offsetof(type, field.state) },                                                     \
-		{ OPT_STR, 0, "feature-gates", "GATE=BOOL[,...]",                                  \
-		  "GuaranteedCPUPool=true counts CPUs in a shared and a guaranteed pool", NULL,    \
+	  NULL,                                                                                    \
+	  offsetof(type, field.state) },                                                           \
+		{ OPT_STR,                                                                         \
+		  0,                                                                               \
+		  "feature-gates",                                                                 \
+		  "GATE=BOOL[,...]",                                                               \
+		  "GuaranteedCPUPool=true counts CPUs in a shared and a guaranteed pool",          \
+		  NULL,                                                                            \
 		  offsetof(type, field.feature_gates) },                                           \
-		{ OPT_ENUM, 0, "dialect", "NAME",                                                  \
+		{ OPT_ENUM,                                                                        \
+		  0,                                                                               \
+		  "dialect",                                                                       \
+		  "NAME",                                                                          \
 		  "legacy-2021 also understands the labels and resources of the first design",     \
-		  "current|legacy-2021", offsetof(type, field.dialect) },                          \
+		  "current|legacy-2021",                                                           \
+		  offsetof(type, field.dialect) },                                                 \
 	{                                                                                          \
 		OPT_ENUM, 0, "admission-mode", "MODE",                                             \
 			"nodes that join without the resource: refuse them (default) or let them " \
 			"in with a NoSchedule taint",                                              \
 			"refuse|taint", offsetof(type, field.node_mode)                            \
 	}
+
+/* What the options say beyond the files. */
+int cluster_settings(const struct cluster_options *o, struct admission_settings *ret,
+		     struct err *err);
 
 /* Reads the state files. The caller may add objects, then seals. */
 int cluster_load(const struct cluster_options *o, struct arena *a, struct state_manifests *ret,
@@ -65,5 +81,4 @@ int cluster_load(const struct cluster_options *o, struct arena *a, struct state_
 /* For manifests looked at without their cluster: whatever kind of object is missing altogether is
  * made up so that partitioning is on and everything asked for is allowed. Adds the objects of
  * `given` first. Says on stderr what it assumed. */
-int cluster_complete(struct state_manifests *m, const struct manifest_list *given,
-		     struct err *err);
+int cluster_complete(struct state_manifests *m, const struct manifest_list *given, struct err *err);

@@ -1,0 +1,177 @@
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+
+#include "base/arena.h"
+#include "base/err.h"
+#include "base/file.h"
+#include "base/log.h"
+#include "command.h"
+#include "manifests.h"
+#include "output.h"
+#include "webhook/print_config.h"
+#include "webhook/state_files.h"
+#include "webhook/webhook.h"
+
+struct webhook_options {
+	struct cluster_options cluster;
+	struct webhook_config config;
+	const char *log_level;
+	const char *log_format;
+	bool print_config;
+	struct print_config print;
+	const char *ca_path;
+	const char *output;
+};
+
+#define AT(field) offsetof(struct webhook_options, field)
+
+static const struct option_desc options[] = {
+	{ OPT_STR, 0, "listen", "HOST:PORT", "where to serve (default: :8443)", NULL,
+	  AT(config.listen) },
+	{ OPT_STR, 0, "tls-cert", "FILE", "certificate and what chains it (PEM)", NULL,
+	  AT(config.cert_path) },
+	{ OPT_STR, 0, "tls-key", "FILE", "its private key (PEM)", NULL, AT(config.key_path) },
+	{ OPT_UINT, 0, "threads", "N", "event loops (default: one per CPU it may use)", NULL,
+	  AT(config.threads) },
+	{ OPT_UINT, 0, "shutdown-delay", "SECONDS",
+	  "after SIGTERM, time between failing /readyz and closing the port (default: 5)", NULL,
+	  AT(config.shutdown_delay_s) },
+	{ OPT_FLAG, 0, "no-seccomp", NULL, "do not give up system calls after start-up", NULL,
+	  AT(config.no_sandbox) },
+	{ OPT_GROUP, 0, "Cluster", NULL, NULL, NULL, 0 },
+	CLUSTER_OPTIONS(struct webhook_options, cluster),
+	{ OPT_GROUP, 0, "Log", NULL, NULL, NULL, 0 },
+	{ OPT_ENUM, 0, "log-level", "LEVEL", "what is logged (default: info)",
+	  "error|warning|info|debug", AT(log_level) },
+	{ OPT_ENUM, 0, "log-format", "FORMAT", "text (default) or json lines", "text|json",
+	  AT(log_format) },
+	{ OPT_GROUP, 0, "Configuration of the API server", NULL, NULL, NULL, 0 },
+	{ OPT_FLAG, 0, "print-config", NULL,
+	  "print the webhook configurations for an API server, and end", NULL, AT(print_config) },
+	{ OPT_STR, 0, "url", "URL", "with --print-config: where this webhook is reached", NULL,
+	  AT(print.url) },
+	{ OPT_STR, 0, "service", "NAMESPACE/NAME[:PORT]",
+	  "with --print-config: the Service in front of it (default: pinfold/pinfold-webhook)",
+	  NULL, AT(print.service) },
+	{ OPT_STR, 0, "ca", "FILE", "with --print-config: who signed its certificate (PEM)", NULL,
+	  AT(ca_path) },
+	{ OPT_ENUM, 0, "failure-policy", "POLICY",
+	  "with --print-config: what happens to requests when it is away (default: Ignore)",
+	  "Ignore|Fail", AT(print.failure_policy) },
+	{ OPT_ENUM, 'o', "output", "FORMAT", "with --print-config: yaml (default) or json",
+	  "yaml|json", AT(output) },
+	{ 0 },
+};
+
+static const struct webhook_options defaults = {
+	.config = { .listen = ":8443", .shutdown_delay_s = 5, .version = PINFOLD_VERSION },
+};
+
+static const struct command_example examples[] = {
+	{ "pinfold webhook --tls-cert tls.crt --tls-key tls.key --state cluster.yaml",
+	  "serve from manifests, without a cluster" },
+	{ "pinfold webhook --print-config --url https://127.0.0.1:8443 --ca ca.crt",
+	  "what to apply to an API server on this machine" },
+	{ 0 },
+};
+
+static void set_up_log(const struct webhook_options *o)
+{
+	enum log_level level = LOG_LEVEL_INFO;
+
+	if (o->log_level)
+		(void)log_level_parse(str_from(o->log_level), &level);
+	log_setup(level, o->log_format && strcmp(o->log_format, "json") == 0 ? LOG_FORMAT_JSON :
+									       LOG_FORMAT_TEXT);
+}
+
+static yyjson_mut_val *as_list(yyjson_mut_val *items, struct arena *a)
+{
+	yyjson_mut_doc *m = doc_build(a);
+	yyjson_mut_val *list = yyjson_mut_obj(m);
+
+	doc_put_str(m, list, STR("apiVersion"), STR("v1"));
+	doc_put_str(m, list, STR("kind"), STR("List"));
+	doc_put(m, list, STR("items"), items);
+	return list;
+}
+
+static int serve_files(const struct webhook_options *o, struct err *err)
+{
+	struct admission_settings settings;
+	struct state_files files;
+	int r = cluster_settings(&o->cluster, &settings, err);
+
+	if (r < 0)
+		return r;
+	r = state_files_init(&files, &o->cluster.state, &settings, err);
+	if (r >= 0)
+		r = webhook_run(&o->config, &files.source, err);
+	state_files_done(&files);
+	return r;
+}
+
+static int print(const struct webhook_options *o, struct arena *a, struct err *err)
+{
+	struct print_config config = o->print;
+	struct admission_settings settings;
+	yyjson_mut_val *list, *item;
+	yyjson_mut_arr_iter it;
+	int r = cluster_settings(&o->cluster, &settings, err);
+
+	if (r >= 0 && o->ca_path)
+		r = file_read_at(AT_FDCWD, o->ca_path, 1 << 20, a, &config.ca_pem, err);
+	if (r < 0)
+		return r;
+	config.all_pods = settings.pools;
+	config.taint_nodes = settings.nodes == NODE_MODE_TAINT;
+	r = print_config_make(&config, a, &list, err);
+	if (r < 0)
+		return r;
+	if (o->output && strcmp(o->output, "json") == 0)
+		return output_doc(as_list(list, a), OUTPUT_JSON, a, err);
+	it = yyjson_mut_arr_iter_with(list);
+	while (r >= 0 && (item = yyjson_mut_arr_iter_next(&it))) {
+		r = output_text(STR("---\n"), err);
+		if (r >= 0)
+			r = output_doc(item, OUTPUT_YAML, a, err);
+	}
+	return r;
+}
+
+static int run(struct invocation *inv, struct err *err)
+{
+	const struct webhook_options *o = inv->options;
+
+	if (inv->args.n)
+		return err_set(err, EINVAL, "unexpected operand \"%s\"", inv->args.items[0]);
+	if (o->print_config)
+		return print(o, inv->arena, err);
+	if (!o->config.cert_path || !o->config.key_path)
+		return err_set(err, EINVAL, "--tls-cert and --tls-key must be given");
+	if (!o->cluster.state.n)
+		return err_set(err, EINVAL, "--state must be given");
+	if (o->config.threads > 1024)
+		return err_set(err, EINVAL, "--threads %u is too many (1024 at most)",
+			       o->config.threads);
+	set_up_log(o);
+	return serve_files(o, err);
+}
+
+const struct command cmd_webhook = {
+	.name = "webhook",
+	.group = COMMAND_DAEMON,
+	.summary = "serve admission to an API server",
+	.operands = "",
+	.about = "Answers AdmissionReviews over HTTPS: /mutate/pods, /validate/pods,\n"
+		 "/validate/nodes and /validate/infrastructures; and /livez, /readyz?verbose and\n"
+		 "/metrics. The certificate is read again when its files change. SIGTERM drains:\n"
+		 "/readyz fails first, then requests under way are finished. SIGHUP reads the\n"
+		 "state files again.",
+	.options = options,
+	.options_size = sizeof(struct webhook_options),
+	.defaults = &defaults,
+	.examples = examples,
+	.run = run,
+};

@@ -1,0 +1,285 @@
+/* A connection: bytes in, decrypted, given to its protocol; answers encrypted and sent. */
+
+#include "conn.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+
+#include "base/err.h"
+#include "base/macro.h"
+#include "limits.h"
+
+#define RECORD_BYTES 16384 /* the most one TLS record holds */
+
+static void on_data(struct stream *s, struct str bytes);
+static void on_end(struct stream *s, int error);
+static void on_drained(struct stream *s);
+
+static const struct stream_events events = {
+	.on_data = on_data,
+	.on_end = on_end,
+	.on_drained = on_drained,
+};
+
+static void leave_list(struct conn *c)
+{
+	if (c->state < CONN_CLOSING)
+		TAILQ_REMOVE(&c->worker->lists[c->state], c, link);
+	if (c->state == CONN_ACTIVE)
+		stat_add(&c->worker->stats.active, UINT64_MAX); /* one less */
+}
+
+void conn_move(struct conn *c, enum conn_state state)
+{
+	if (c->state == CONN_CLOSING)
+		return;
+	leave_list(c);
+	c->state = state;
+	c->since_ms = loop_now_ms(&c->worker->loop);
+	if (state == CONN_ACTIVE)
+		stat_add(&c->worker->stats.active, 1);
+	TAILQ_INSERT_TAIL(&c->worker->lists[state], c, link);
+}
+
+int conn_open(struct worker *w, int fd)
+{
+	struct conn *c = calloc(1, sizeof(*c));
+	struct err err;
+	int r;
+
+	if (!c)
+		abort();
+	c->worker = w;
+	c->state = CONN_CLOSING;
+	w->n_conns++;
+	stat_add(&w->stats.open, 1);
+	r = stream_open(&c->stream, &w->loop, fd, &events, &err);
+	if (r >= 0)
+		r = tls_conn_init_server(&c->tls, w->config->tls, &err);
+	if (r < 0) {
+		conn_abort(c, SERVER_CLOSE_TLS);
+		return r;
+	}
+	c->state = CONN_NEW;
+	c->since_ms = loop_now_ms(&w->loop);
+	TAILQ_INSERT_TAIL(&w->lists[CONN_NEW], c, link);
+	return 0;
+}
+
+bool conn_count_bytes(struct conn *c, size_t now_bytes)
+{
+	struct worker *w = c->worker;
+	size_t rest = w->in_flight_bytes - c->counted_bytes;
+
+	if (now_bytes > c->counted_bytes && rest + now_bytes > LIMIT_IN_FLIGHT_BYTES)
+		return false;
+	w->in_flight_bytes = rest + now_bytes;
+	c->counted_bytes = now_bytes;
+	atomic_store_explicit(&w->stats.in_flight_bytes, w->in_flight_bytes, memory_order_relaxed);
+	return true;
+}
+
+static void on_closed(struct stream *s)
+{
+	struct conn *c = container_of(s, struct conn, stream);
+	struct worker *w = c->worker;
+
+	http2_free(c->http2);
+	tls_conn_done(&c->tls);
+	buffer_done(&c->in);
+	(void)conn_count_bytes(c, 0);
+	free(c);
+	w->n_conns--;
+	stat_add(&w->stats.open, UINT64_MAX); /* one less */
+	if (w->phase == WORKER_CLOSING && !w->n_conns)
+		loop_stop(&w->loop);
+	else if (w->phase < WORKER_CLOSING && w->listener.paused)
+		listener_resume(&w->listener);
+}
+
+void conn_abort(struct conn *c, enum server_close_reason reason)
+{
+	if (stream_is_closing(&c->stream))
+		return;
+	stat_add(&c->worker->stats.closed[c->is_last ? c->reason : reason], 1);
+	leave_list(c);
+	c->state = CONN_CLOSING;
+	stream_close(&c->stream, on_closed);
+}
+
+void conn_put(struct conn *c, struct str plain)
+{
+	struct err err;
+
+	if (tls_conn_write(&c->tls, plain, &err) < 0)
+		conn_finish(c, SERVER_CLOSE_TLS);
+}
+
+/* Half-closes, so that the client sees the end, and lets the rest of what it sends come. */
+static void linger(struct conn *c)
+{
+	uv_os_fd_t fd;
+
+	if (uv_fileno(&c->stream.uv.handle, &fd) < 0 || shutdown(fd, SHUT_WR) < 0) {
+		conn_abort(c, c->reason);
+		return;
+	}
+	conn_move(c, CONN_LINGERING);
+	stream_resume(&c->stream);
+}
+
+void conn_flush(struct conn *c)
+{
+	struct str out = tls_conn_output(&c->tls);
+
+	if (c->state == CONN_CLOSING || c->state == CONN_LINGERING)
+		return;
+	stream_write(&c->stream, out);
+	buffer_consume(&c->tls.out, out.n);
+	buffer_trim(&c->tls.out, 0);
+	if (c->state == CONN_CLOSING) /* the write failed */
+		return;
+	if (!stream_queued(&c->stream)) {
+		if (c->is_last)
+			linger(c);
+		return;
+	}
+	if (c->state == CONN_IDLE)
+		conn_move(c, CONN_ACTIVE);
+	if (stream_queued(&c->stream) > LIMIT_UNREAD_BYTES)
+		stream_pause(&c->stream);
+}
+
+static void on_drained(struct stream *s)
+{
+	struct conn *c = container_of(s, struct conn, stream);
+
+	if (c->is_last) {
+		linger(c);
+		return;
+	}
+	stream_resume(s);
+	if (c->state == CONN_ACTIVE && (c->http2 ? http2_is_idle(c->http2) : !buffer_len(&c->in)))
+		conn_move(c, CONN_IDLE);
+}
+
+void conn_finish(struct conn *c, enum server_close_reason reason)
+{
+	if (c->is_last || c->state == CONN_CLOSING)
+		return;
+	c->is_last = true;
+	c->reason = reason;
+	tls_conn_shutdown(&c->tls);
+}
+
+void conn_announce_end(struct conn *c)
+{
+	if (c->http2)
+		http2_announce_end(c->http2);
+	conn_flush(c);
+}
+
+void conn_handle(struct conn *c, struct http_request *request, struct http_answer *ret)
+{
+	struct worker *w = c->worker;
+
+	arena_reset(&w->arena);
+	request->arena = &w->arena;
+	request->thread = w->index;
+	*ret = (struct http_answer){ .status = 500 };
+	w->config->handler(request, ret, w->config->context);
+	stat_add(&w->stats.requests, 1);
+}
+
+/* A browser, or a probe with the wrong scheme: tell it in the only language it speaks here. */
+static void answer_plain_http(struct conn *c)
+{
+	static const struct str answer = STR_INIT("HTTP/1.0 400 Bad Request\r\n"
+						  "Content-Type: text/plain\r\n\r\n"
+						  "This port speaks HTTPS only.\n");
+
+	buffer_consume(&c->tls.out, buffer_len(&c->tls.out)); /* a TLS alert would garble it */
+	buffer_add(&c->tls.out, answer);
+	c->is_last = true;
+	c->reason = SERVER_CLOSE_NO_TLS;
+}
+
+static void tls_ended(struct conn *c, int error)
+{
+	if (c->tls.plain_http)
+		answer_plain_http(c);
+	else
+		conn_finish(c, error == -ESHUTDOWN ? SERVER_CLOSE_PEER : SERVER_CLOSE_TLS);
+}
+
+/* Decrypts one record's worth to where the protocol wants it. As tls_conn_read(). */
+static ssize_t read_http1(struct conn *c, struct err *err)
+{
+	size_t have = buffer_len(&c->in);
+	size_t room = c->http1.need > have ? c->http1.need - have : 0;
+	char *p;
+	ssize_t n;
+
+	if (room < RECORD_BYTES)
+		room = RECORD_BYTES;
+	p = buffer_reserve(&c->in, room);
+	n = tls_conn_read(&c->tls, p, room, err);
+	if (n > 0)
+		buffer_grow(&c->in, (size_t)n);
+	return n;
+}
+
+static ssize_t read_http2(struct conn *c, struct err *err)
+{
+	char buf[RECORD_BYTES];
+	ssize_t n = tls_conn_read(&c->tls, buf, sizeof(buf), err);
+
+	if (n > 0)
+		http2_receive(c->http2, (struct str){ buf, (size_t)n });
+	return n;
+}
+
+/* With the handshake's end it is known what will be spoken. */
+static void choose_protocol(struct conn *c)
+{
+	if (c->state == CONN_NEW && !c->http2 && tls_conn_is_ready(&c->tls) &&
+	    str_eq(tls_conn_alpn(&c->tls), STR("h2")))
+		http2_new(c);
+}
+
+static void on_data(struct stream *s, struct str bytes)
+{
+	struct conn *c = container_of(s, struct conn, stream);
+	struct err err;
+	ssize_t n = 0;
+
+	if (c->state == CONN_LINGERING || c->is_last)
+		return;
+	tls_conn_feed(&c->tls, bytes);
+	do {
+		n = c->http2 ? read_http2(c, &err) : read_http1(c, &err);
+		choose_protocol(c);
+		if (n > 0 && c->http2 && buffer_len(&c->in)) {
+			http2_receive(c->http2, buffer_str(&c->in));
+			buffer_consume(&c->in, buffer_len(&c->in));
+		}
+	} while (n > 0 && !c->is_last);
+	c->tls.in.n = 0;
+	if (!c->http2 && !c->is_last)
+		conn_serve_http1(c);
+	buffer_trim(&c->in, 0);
+	if (n < 0)
+		tls_ended(c, (int)n);
+	conn_flush(c);
+}
+
+static void on_end(struct stream *s, int error)
+{
+	struct conn *c = container_of(s, struct conn, stream);
+
+	(void)error;
+	conn_abort(c, SERVER_CLOSE_PEER);
+}

@@ -1,0 +1,111 @@
+#pragma once
+
+/* Inside the server: a thread of it and a connection. Not for anybody else. */
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/queue.h>
+
+#include "base/arena.h"
+#include "buffer.h"
+#include "http1.h"
+#include "loop.h"
+#include "server.h"
+#include "tls.h"
+
+struct http2;
+
+/* Where a connection stands. Each state has its own time limit, and a list of the connections in
+ * it, in the order in which they entered: the first is the first to run out of time. */
+enum conn_state {
+	CONN_NEW,	/* no whole request came yet */
+	CONN_IDLE,	/* between requests */
+	CONN_ACTIVE,	/* receiving a request, or sending an answer the client is slow to read */
+	CONN_LINGERING, /* our last word is said; what still comes is thrown away */
+	CONN_CLOSING,	/* the descriptor is being closed; in no list */
+	CONN__COUNT
+};
+
+struct conn {
+	struct stream stream;
+	struct tls_conn tls;
+	struct worker *worker;
+	TAILQ_ENTRY(conn) link;
+	enum conn_state state;
+	uint64_t since_ms; /* when it entered the state */
+	struct buffer in;  /* HTTP/1.1: what was received of the present request */
+	struct http1_parser http1;
+	struct http2 *http2;  /* once both agreed on it */
+	size_t counted_bytes; /* of worker->in_flight_bytes */
+	enum server_close_reason reason;
+	bool is_last; /* close once the answer is sent */
+	bool said_continue;
+};
+
+TAILQ_HEAD(conn_list, conn);
+
+/* One writer, any number of readers: relaxed loads and stores cost what plain ones do. */
+struct worker_stats {
+	_Atomic uint64_t accepted, accept_errors, requests, http2_connections, open, active,
+		in_flight_bytes;
+	_Atomic uint64_t closed[SERVER_CLOSE__COUNT];
+};
+
+enum worker_phase { WORKER_SERVING, WORKER_ANNOUNCING, WORKER_CLOSING };
+
+struct worker {
+	struct server *server;
+	const struct server_config *config;
+	unsigned index;
+	pthread_t thread;
+	struct loop loop;
+	struct listener listener;
+	struct waker waker;
+	struct timer tick;
+	struct conn_list lists[CONN_CLOSING];
+	size_t n_conns; /* those being closed included: they hold descriptors */
+	size_t max_conns;
+	struct arena arena; /* of the present request */
+	struct buffer head; /* of the present HTTP/1.1 answer, and its body */
+	size_t in_flight_bytes;
+	char date[32]; /* for the Date field, renewed every second */
+	enum worker_phase phase;
+	struct worker_stats stats;
+};
+
+static inline void stat_add(_Atomic uint64_t *counter, uint64_t n)
+{
+	uint64_t old = atomic_load_explicit(counter, memory_order_relaxed);
+
+	atomic_store_explicit(counter, old + n, memory_order_relaxed);
+}
+
+int conn_open(struct worker *w, int fd);
+void conn_move(struct conn *c, enum conn_state state); /* to the end of that list, time anew */
+void conn_abort(struct conn *c, enum server_close_reason reason); /* now */
+void conn_announce_end(struct conn *c);
+void conn_finish(struct conn *c, enum server_close_reason reason); /* after what is queued */
+
+/* For the protocols. Bytes to the client are encrypted and queued; conn_flush() sends them. */
+void conn_put(struct conn *c, struct str plain);
+void conn_flush(struct conn *c);
+
+/* Counts bytes of a request that is being received. False: that would be too many. */
+bool conn_count_bytes(struct conn *c, size_t now_bytes);
+
+/* Runs the handler, in the worker's arena. */
+void conn_handle(struct conn *c, struct http_request *request, struct http_answer *ret);
+
+/* HTTP/1.1: serves every whole request in c->in. */
+void conn_serve_http1(struct conn *c);
+
+/* HTTP/2 (http2.c). */
+void http2_new(struct conn *c);
+void http2_free(struct http2 *h);
+void http2_receive(struct http2 *h, struct str bytes);
+void http2_announce_end(struct http2 *h);
+void http2_close(struct http2 *h);
+bool http2_is_idle(const struct http2 *h);

@@ -1,0 +1,118 @@
+/* HTTP/1.1 on a connection: requests out of its buffer, answers in their order. */
+
+#include <stdio.h>
+#include <string.h>
+
+#include "conn.h"
+#include "limits.h"
+
+static enum server_close_reason reason_of(unsigned status)
+{
+	return status == 413 || status == 431 ? SERVER_CLOSE_TOO_LARGE :
+	       status == 503		      ? SERVER_CLOSE_OVERLOAD :
+						SERVER_CLOSE_BAD_REQUEST;
+}
+
+static void put_answer(struct conn *c, const struct http_answer *answer, bool without_body)
+{
+	struct buffer *b = &c->worker->head;
+	char head[512];
+	int n;
+
+	n = snprintf(head, sizeof(head),
+		     "HTTP/1.1 %u %s\r\nDate: %s\r\nContent-Length: %zu\r\n%s%s%s%s%s%s%s\r\n",
+		     answer->status, http_status_text(answer->status), c->worker->date,
+		     answer->body.n, answer->content_type ? "Content-Type: " : "",
+		     answer->content_type ? answer->content_type : "",
+		     answer->content_type ? "\r\n" : "", answer->allow ? "Allow: " : "",
+		     answer->allow ? answer->allow : "", answer->allow ? "\r\n" : "",
+		     c->is_last ? "Connection: close\r\n" : "");
+	buffer_add(b, (struct str){ head, (size_t)n });
+	if (!without_body)
+		buffer_add(b, answer->body);
+	conn_put(c, buffer_str(b));
+	buffer_consume(b, buffer_len(b));
+	buffer_trim(b, LOOP_READ_BYTES);
+}
+
+/* The end is part of the answer, so it is decided before; the TLS farewell comes behind. */
+static void answer_last(struct conn *c, const struct http_answer *answer, bool without_body,
+			enum server_close_reason reason)
+{
+	c->is_last = true;
+	put_answer(c, answer, without_body);
+	c->is_last = false;
+	conn_finish(c, reason);
+}
+
+static void refuse(struct conn *c, unsigned status)
+{
+	struct http_answer answer;
+
+	arena_reset(&c->worker->arena);
+	http_answer_status(&answer, status, &c->worker->arena);
+	answer_last(c, &answer, false, reason_of(status));
+}
+
+static void serve(struct conn *c, const struct http1_request *got)
+{
+	struct http_request request = { .method = got->method, .body = got->body };
+	bool is_head = str_eq(got->method, STR("HEAD"));
+	struct http_answer answer;
+
+	http_split_target(got->target, &request.path, &request.query);
+	if (is_head)
+		request.method = STR("GET");
+	conn_handle(c, &request, &answer);
+	if (!got->keep_alive)
+		answer_last(c, &answer, is_head, SERVER_CLOSE_ASKED);
+	else if (c->worker->phase != WORKER_SERVING)
+		answer_last(c, &answer, is_head, SERVER_CLOSE_DRAIN);
+	else
+		put_answer(c, &answer, is_head);
+}
+
+static void wait_for_more(struct conn *c, bool served)
+{
+	size_t need = c->http1.need > buffer_len(&c->in) ? c->http1.need : buffer_len(&c->in);
+
+	if (!conn_count_bytes(c, need)) {
+		refuse(c, 503);
+		return;
+	}
+	if (c->http1.expects_continue && !c->said_continue) {
+		conn_put(c, STR("HTTP/1.1 100 Continue\r\n\r\n"));
+		c->said_continue = true;
+	}
+	if (!buffer_len(&c->in)) {
+		if (c->state != CONN_NEW || served)
+			conn_move(c, CONN_IDLE);
+	} else if (c->state == CONN_IDLE || served) {
+		conn_move(c, CONN_ACTIVE);
+	}
+}
+
+void conn_serve_http1(struct conn *c)
+{
+	struct http1_request request;
+	bool served = false;
+	int64_t n = 0;
+
+	while (!c->is_last && buffer_len(&c->in)) {
+		struct str bytes = buffer_str(&c->in);
+
+		n = http1_parse(&c->http1, (char *)bytes.p, bytes.n, &request);
+		if (n <= 0)
+			break;
+		serve(c, &request);
+		buffer_consume(&c->in, (size_t)n);
+		c->said_continue = false;
+		served = true;
+	}
+	if (c->is_last)
+		return;
+	if (n < 0)
+		refuse(c, (unsigned)-n);
+	else
+		wait_for_more(c, served);
+}

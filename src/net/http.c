@@ -1,0 +1,64 @@
+#include "http.h"
+
+#include <string.h>
+
+#include "base/macro.h"
+
+static const struct {
+	unsigned status;
+	const char *text;
+} texts[] = {
+	{ 200, "OK" },
+	{ 400, "Bad Request" },
+	{ 404, "Not Found" },
+	{ 405, "Method Not Allowed" },
+	{ 408, "Request Timeout" },
+	{ 413, "Content Too Large" },
+	{ 415, "Unsupported Media Type" },
+	{ 417, "Expectation Failed" },
+	{ 431, "Request Header Fields Too Large" },
+	{ 500, "Internal Server Error" },
+	{ 501, "Not Implemented" },
+	{ 503, "Service Unavailable" },
+	{ 505, "HTTP Version Not Supported" },
+};
+
+const char *http_status_text(unsigned status)
+{
+	for (size_t i = 0; i < ARRAY_LEN(texts); i++)
+		if (texts[i].status == status)
+			return texts[i].text;
+	return "";
+}
+
+void http_answer_status(struct http_answer *ret, unsigned status, struct arena *a)
+{
+	*ret = (struct http_answer){
+		.status = status,
+		.content_type = "text/plain; charset=utf-8",
+		.body = str_printf(a, "%u %s\n", status, http_status_text(status)),
+	};
+}
+
+void http_split_target(struct str target, struct str *ret_path, struct str *ret_query)
+{
+	const char *mark = target.n ? memchr(target.p, '?', target.n) : NULL;
+
+	*ret_path = target;
+	*ret_query = STR("");
+	if (!mark)
+		return;
+	ret_path->n = (size_t)(mark - target.p);
+	*ret_query = str_skip(target, ret_path->n + 1);
+}
+
+bool http_query_has(struct str query, struct str name)
+{
+	struct str_split parts = str_split(query);
+	struct str part;
+
+	while (str_next(&parts, '&', &part))
+		if (str_starts(part, name) && (part.n == name.n || part.p[name.n] == '='))
+			return true;
+	return false;
+}

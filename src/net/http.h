@@ -1,0 +1,43 @@
+#pragma once
+
+/* A request and its answer, the same for HTTP/1.1 and HTTP/2: handlers never see the protocol. A
+ * handler answers at once, from memory; it never waits, so a thread serves one request at a time.
+ */
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "base/str.h"
+
+struct arena;
+
+struct http_request {
+	struct str method;
+	struct str path;  /* "/readyz"; as sent, not decoded */
+	struct str query; /* what stands behind '?', without it */
+	struct str body;
+	struct arena *arena; /* of this request: the answer may live there */
+	unsigned thread;     /* which of the server's threads serves it */
+};
+
+struct http_answer {
+	unsigned status;
+	const char *content_type; /* NULL when there is no body */
+	const char *allow;	  /* methods, with 405 */
+	struct str body;
+};
+
+typedef void (*http_handler_fn)(const struct http_request *request, struct http_answer *ret,
+				void *context);
+
+/* "Not Found"; "" for a status nobody here uses. */
+const char *http_status_text(unsigned status);
+
+/* A short text answer for people: "404 Not Found\n". */
+void http_answer_status(struct http_answer *ret, unsigned status, struct arena *a);
+
+/* Cuts "/readyz?verbose" in two. */
+void http_split_target(struct str target, struct str *ret_path, struct str *ret_query);
+
+/* True when the query has this name, with or without a value. */
+bool http_query_has(struct str query, struct str name);

@@ -1,0 +1,294 @@
+/* HTTP/2 on a connection, by nghttp2: frames to requests, answers to frames. */
+
+#include <stdlib.h>
+#include <string.h>
+
+#include <nghttp2/nghttp2.h>
+
+#include "base/macro.h"
+#include "conn.h"
+#include "limits.h"
+
+/* A request on its way in, then its answer on its way out. */
+struct http2_stream {
+	TAILQ_ENTRY(http2_stream) link;
+	struct buffer method, target, body;
+	struct buffer answer;
+	bool too_large;
+};
+
+struct http2 {
+	struct conn *conn;
+	nghttp2_session *session;
+	TAILQ_HEAD(, http2_stream) streams;
+	size_t in_flight_bytes;
+	unsigned resets;
+	uint64_t served; /* requests, whole ones */
+	bool is_closing;
+};
+
+static void free_stream(struct http2 *h, struct http2_stream *s)
+{
+	TAILQ_REMOVE(&h->streams, s, link);
+	h->in_flight_bytes -= buffer_len(&s->body);
+	(void)conn_count_bytes(h->conn, h->in_flight_bytes);
+	buffer_done(&s->method);
+	buffer_done(&s->target);
+	buffer_done(&s->body);
+	buffer_done(&s->answer);
+	free(s);
+}
+
+static int on_begin(nghttp2_session *session, const nghttp2_frame *frame, void *user)
+{
+	struct http2 *h = user;
+	struct http2_stream *s;
+
+	if (frame->hd.type != NGHTTP2_HEADERS || frame->headers.cat != NGHTTP2_HCAT_REQUEST)
+		return 0;
+	s = calloc(1, sizeof(*s));
+	if (!s)
+		abort();
+	TAILQ_INSERT_TAIL(&h->streams, s, link);
+	(void)nghttp2_session_set_stream_user_data(session, frame->hd.stream_id, s);
+	return 0;
+}
+
+/* nghttp2 checks names, values and their order; it bounds the whole by
+ * SETTINGS_MAX_HEADER_LIST_SIZE only as advice, so we count. */
+static int on_field(nghttp2_session *session, const nghttp2_frame *frame, const uint8_t *name,
+		    size_t name_n, const uint8_t *value, size_t value_n, uint8_t flags, void *user)
+{
+	struct http2_stream *s = nghttp2_session_get_stream_user_data(session, frame->hd.stream_id);
+	struct str key = { (const char *)name, name_n };
+	struct str text = { (const char *)value, value_n };
+
+	(void)flags;
+	(void)user;
+	if (!s)
+		return 0;
+	if (value_n > LIMIT_HEAD_BYTES)
+		s->too_large = true;
+	else if (str_eq(key, STR(":method")))
+		buffer_add(&s->method, text);
+	else if (str_eq(key, STR(":path")))
+		buffer_add(&s->target, text);
+	return 0;
+}
+
+static int on_body(nghttp2_session *session, uint8_t flags, int32_t id, const uint8_t *data,
+		   size_t n, void *user)
+{
+	struct http2_stream *s = nghttp2_session_get_stream_user_data(session, id);
+	struct http2 *h = user;
+
+	(void)flags;
+	if (!s || s->too_large)
+		return 0;
+	if (buffer_len(&s->body) + n > LIMIT_BODY_BYTES ||
+	    !conn_count_bytes(h->conn, h->in_flight_bytes + n)) {
+		s->too_large = true;
+		return 0;
+	}
+	h->in_flight_bytes += n;
+	buffer_add(&s->body, (struct str){ (const char *)data, n });
+	return 0;
+}
+
+static ssize_t read_answer(nghttp2_session *session, int32_t id, uint8_t *buf, size_t cap,
+			   uint32_t *flags, nghttp2_data_source *source, void *user)
+{
+	struct http2_stream *s = source->ptr;
+	struct str rest = buffer_str(&s->answer);
+	size_t n = rest.n < cap ? rest.n : cap;
+
+	(void)session;
+	(void)id;
+	(void)user;
+	memcpy(buf, rest.p, n);
+	buffer_consume(&s->answer, n);
+	if (n == rest.n)
+		*flags |= NGHTTP2_DATA_FLAG_EOF;
+	return (ssize_t)n;
+}
+
+static nghttp2_nv field(const char *name, const char *value)
+{
+	return (nghttp2_nv){ (uint8_t *)name, (uint8_t *)value, strlen(name), strlen(value), 0 };
+}
+
+static void submit(struct http2 *h, int32_t id, struct http2_stream *s,
+		   const struct http_answer *answer, bool without_body)
+{
+	nghttp2_data_provider provider = { .source.ptr = s, .read_callback = read_answer };
+	nghttp2_nv fields[5];
+	char status[16], length[24];
+	size_t n = 0;
+
+	(void)snprintf(status, sizeof(status), "%u", answer->status);
+	(void)snprintf(length, sizeof(length), "%zu", answer->body.n);
+	fields[n++] = field(":status", status);
+	fields[n++] = field("date", h->conn->worker->date);
+	fields[n++] = field("content-length", length);
+	if (answer->content_type)
+		fields[n++] = field("content-type", answer->content_type);
+	if (answer->allow)
+		fields[n++] = field("allow", answer->allow);
+	if (!without_body)
+		buffer_add(&s->answer, answer->body);
+	(void)nghttp2_submit_response(h->session, id, fields, n,
+				      buffer_len(&s->answer) ? &provider : NULL);
+}
+
+static void serve(struct http2 *h, int32_t id, struct http2_stream *s)
+{
+	struct http_request request = { .method = buffer_str(&s->method),
+					.body = buffer_str(&s->body) };
+	bool is_head = str_eq(request.method, STR("HEAD"));
+	struct http_answer answer;
+
+	h->served++;
+	if (s->too_large) {
+		arena_reset(&h->conn->worker->arena);
+		http_answer_status(&answer, 413, &h->conn->worker->arena);
+	} else {
+		http_split_target(buffer_str(&s->target), &request.path, &request.query);
+		if (is_head)
+			request.method = STR("GET");
+		conn_handle(h->conn, &request, &answer);
+	}
+	submit(h, id, s, &answer, is_head);
+}
+
+static int on_frame(nghttp2_session *session, const nghttp2_frame *frame, void *user)
+{
+	struct http2 *h = user;
+	struct http2_stream *s;
+
+	if (frame->hd.type == NGHTTP2_RST_STREAM && ++h->resets > LIMIT_HTTP2_RESETS)
+		return NGHTTP2_ERR_CALLBACK_FAILURE; /* opening and giving up costs only us */
+	if (frame->hd.type != NGHTTP2_HEADERS && frame->hd.type != NGHTTP2_DATA)
+		return 0;
+	if (!(frame->hd.flags & NGHTTP2_FLAG_END_STREAM))
+		return 0;
+	s = nghttp2_session_get_stream_user_data(session, frame->hd.stream_id);
+	if (s)
+		serve(h, frame->hd.stream_id, s);
+	return 0;
+}
+
+static int on_stream_close(nghttp2_session *session, int32_t id, uint32_t error, void *user)
+{
+	struct http2_stream *s = nghttp2_session_get_stream_user_data(session, id);
+
+	(void)error;
+	if (s)
+		free_stream(user, s);
+	return 0;
+}
+
+static nghttp2_session *make_session(struct http2 *h)
+{
+	nghttp2_session_callbacks *callbacks;
+	nghttp2_session *session;
+
+	if (nghttp2_session_callbacks_new(&callbacks) != 0)
+		abort();
+	nghttp2_session_callbacks_set_on_begin_headers_callback(callbacks, on_begin);
+	nghttp2_session_callbacks_set_on_header_callback(callbacks, on_field);
+	nghttp2_session_callbacks_set_on_data_chunk_recv_callback(callbacks, on_body);
+	nghttp2_session_callbacks_set_on_frame_recv_callback(callbacks, on_frame);
+	nghttp2_session_callbacks_set_on_stream_close_callback(callbacks, on_stream_close);
+	if (nghttp2_session_server_new(&session, callbacks, h) != 0)
+		abort();
+	nghttp2_session_callbacks_del(callbacks);
+	return session;
+}
+
+/* Frames that are due go to the connection. Ends it when both sides are through. */
+static void send_frames(struct http2 *h)
+{
+	const uint8_t *bytes;
+	ssize_t n;
+
+	while (!h->conn->is_last && (n = nghttp2_session_mem_send(h->session, &bytes)) > 0)
+		conn_put(h->conn, (struct str){ (const char *)bytes, (size_t)n });
+	if (!nghttp2_session_want_read(h->session) && !nghttp2_session_want_write(h->session))
+		conn_finish(h->conn, h->is_closing ? SERVER_CLOSE_DRAIN : SERVER_CLOSE_PEER);
+}
+
+void http2_new(struct conn *c)
+{
+	static const nghttp2_settings_entry settings[] = {
+		{ NGHTTP2_SETTINGS_MAX_CONCURRENT_STREAMS, LIMIT_HTTP2_STREAMS },
+		{ NGHTTP2_SETTINGS_INITIAL_WINDOW_SIZE, LIMIT_HTTP2_WINDOW_BYTES },
+		{ NGHTTP2_SETTINGS_MAX_HEADER_LIST_SIZE, LIMIT_HEAD_BYTES },
+		{ NGHTTP2_SETTINGS_ENABLE_PUSH, 0 },
+	};
+	struct http2 *h = calloc(1, sizeof(*h));
+
+	if (!h)
+		abort();
+	h->conn = c;
+	TAILQ_INIT(&h->streams);
+	h->session = make_session(h);
+	(void)nghttp2_submit_settings(h->session, NGHTTP2_FLAG_NONE, settings, ARRAY_LEN(settings));
+	(void)nghttp2_session_set_local_window_size(h->session, NGHTTP2_FLAG_NONE, 0,
+						    LIMIT_HTTP2_WINDOW_BYTES);
+	c->http2 = h;
+	stat_add(&c->worker->stats.http2_connections, 1);
+	if (c->worker->phase != WORKER_SERVING)
+		(void)nghttp2_submit_shutdown_notice(h->session);
+	send_frames(h);
+}
+
+void http2_free(struct http2 *h)
+{
+	struct http2_stream *s;
+
+	if (!h)
+		return;
+	nghttp2_session_del(h->session);
+	while ((s = TAILQ_FIRST(&h->streams)))
+		free_stream(h, s);
+	free(h);
+}
+
+bool http2_is_idle(const struct http2 *h)
+{
+	return TAILQ_EMPTY(&h->streams);
+}
+
+void http2_receive(struct http2 *h, struct str bytes)
+{
+	bool was_idle = http2_is_idle(h);
+	uint64_t served = h->served;
+	ssize_t n = nghttp2_session_mem_recv(h->session, (const uint8_t *)bytes.p, bytes.n);
+
+	send_frames(h);
+	if (n < 0)
+		conn_finish(h->conn, SERVER_CLOSE_BAD_REQUEST);
+	if (!h->served)
+		return; /* stays among the new, whose time is short */
+	if (http2_is_idle(h))
+		conn_move(h->conn, CONN_IDLE);
+	else if (was_idle || served != h->served) /* time runs anew with every whole request */
+		conn_move(h->conn, CONN_ACTIVE);
+}
+
+/* RFC 9113 section 6.8: the first GOAWAY names the highest stream there can be, so that requests
+ * already under way are not lost; the second, later, names the last one we took. */
+void http2_announce_end(struct http2 *h)
+{
+	(void)nghttp2_submit_shutdown_notice(h->session);
+	send_frames(h);
+}
+
+void http2_close(struct http2 *h)
+{
+	h->is_closing = true;
+	(void)nghttp2_submit_goaway(h->session, NGHTTP2_FLAG_NONE,
+				    nghttp2_session_get_last_proc_stream_id(h->session),
+				    NGHTTP2_NO_ERROR, NULL, 0);
+	send_frames(h);
+}

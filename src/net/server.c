@@ -1,0 +1,336 @@
+#include "server.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/err.h"
+#include "base/macro.h"
+#include "conn.h"
+#include "limits.h"
+
+#define TICK_MS 1000
+
+struct server {
+	struct server_config config;
+	_Atomic enum worker_phase phase;
+	unsigned port;
+	unsigned n_workers; /* those that run */
+	struct worker *workers;
+};
+
+static const char *const reason_texts[] = {
+#define X(name, text) [SERVER_CLOSE_##name] = (text),
+	SERVER_CLOSE_REASONS(X)
+#undef X
+};
+_Static_assert(ARRAY_LEN(reason_texts) == SERVER_CLOSE__COUNT, "every reason has a text");
+
+const char *server_close_reason_text(enum server_close_reason reason)
+{
+	return reason_texts[reason];
+}
+
+static bool evict_first(struct worker *w, enum conn_state state, uint64_t min_age_ms)
+{
+	struct conn *c = TAILQ_FIRST(&w->lists[state]);
+
+	if (!c || loop_now_ms(&w->loop) - c->since_ms < min_age_ms)
+		return false;
+	conn_abort(c, SERVER_CLOSE_EVICTED);
+	return true;
+}
+
+/* Room for a new connection, at the cost of one that asks for nothing: of those that had time to
+ * send a request and did not, then of those that rest the longest. */
+static void evict(struct worker *w)
+{
+	(void)(evict_first(w, CONN_LINGERING, 0) || evict_first(w, CONN_NEW, TICK_MS) ||
+	       evict_first(w, CONN_IDLE, 0) || evict_first(w, CONN_NEW, 0));
+}
+
+static void on_accept(struct listener *l, int fd)
+{
+	struct worker *w = container_of(l, struct worker, listener);
+
+	stat_add(&w->stats.accepted, 1);
+	if (w->n_conns >= w->max_conns) {
+		listener_pause(l); /* until a descriptor is free again */
+		evict(w);
+	}
+	(void)conn_open(w, fd);
+}
+
+static void on_accept_error(struct listener *l, int error)
+{
+	struct worker *w = container_of(l, struct worker, listener);
+
+	(void)error;
+	stat_add(&w->stats.accept_errors, 1);
+	evict(w);
+}
+
+static void expire(struct worker *w, enum conn_state state, uint64_t limit_ms,
+		   enum server_close_reason reason)
+{
+	uint64_t now = loop_now_ms(&w->loop);
+	struct conn *c;
+
+	while ((c = TAILQ_FIRST(&w->lists[state])) && now - c->since_ms >= limit_ms)
+		conn_abort(c, reason);
+}
+
+static void refresh_date(struct worker *w)
+{
+	time_t now = time(NULL);
+	struct tm tm;
+
+	(void)gmtime_r(&now, &tm);
+	(void)strftime(w->date, sizeof(w->date), "%a, %d %b %Y %H:%M:%S GMT", &tm);
+}
+
+static void on_tick(struct timer *t)
+{
+	struct worker *w = container_of(t, struct worker, tick);
+
+	refresh_date(w);
+	expire(w, CONN_NEW, LIMIT_REQUEST_MS, SERVER_CLOSE_HANDSHAKE);
+	expire(w, CONN_ACTIVE, LIMIT_REQUEST_MS, SERVER_CLOSE_SLOW);
+	expire(w, CONN_IDLE, LIMIT_IDLE_MS, SERVER_CLOSE_IDLE);
+	expire(w, CONN_LINGERING, LIMIT_LINGER_MS, SERVER_CLOSE_SLOW);
+}
+
+static void announce_end(struct worker *w)
+{
+	w->phase = WORKER_ANNOUNCING;
+	for (enum conn_state state = CONN_NEW; state <= CONN_ACTIVE; state++) {
+		struct conn *c, *next;
+
+		for (c = TAILQ_FIRST(&w->lists[state]); c; c = next) {
+			next = TAILQ_NEXT(c, link);
+			conn_announce_end(c);
+		}
+	}
+}
+
+static void close_idle(struct worker *w)
+{
+	struct conn *c;
+
+	w->phase = WORKER_CLOSING;
+	listener_close(&w->listener);
+	while ((c = TAILQ_FIRST(&w->lists[CONN_IDLE]))) {
+		if (c->http2)
+			http2_close(c->http2);
+		conn_finish(c, SERVER_CLOSE_DRAIN);
+		conn_flush(c);
+		if (c->state == CONN_IDLE)
+			conn_abort(c, SERVER_CLOSE_DRAIN);
+	}
+	for (enum conn_state state = CONN_NEW; state <= CONN_ACTIVE; state++)
+		TAILQ_FOREACH(c, &w->lists[state], link)
+	if (c->http2)
+		http2_close(c->http2);
+	if (!w->n_conns)
+		loop_stop(&w->loop);
+}
+
+static void on_wake(struct waker *waker)
+{
+	struct worker *w = container_of(waker, struct worker, waker);
+	enum worker_phase phase = atomic_load(&w->server->phase);
+
+	if (phase >= WORKER_ANNOUNCING && w->phase < WORKER_ANNOUNCING)
+		announce_end(w);
+	if (phase >= WORKER_CLOSING && w->phase < WORKER_CLOSING)
+		close_idle(w);
+}
+
+static void *run(void *arg)
+{
+	struct worker *w = arg;
+
+	loop_run(&w->loop);
+	return NULL;
+}
+
+/* Descriptors that connections may use: what the system grants, without a reserve. */
+static unsigned max_connections(const struct server_config *config)
+{
+	struct rlimit limit;
+	unsigned max = config->max_connections ? config->max_connections : LIMIT_CONNECTIONS;
+
+	if (getrlimit(RLIMIT_NOFILE, &limit) == 0) {
+		limit.rlim_cur = limit.rlim_max; /* the soft limit is for programs with select() */
+		(void)setrlimit(RLIMIT_NOFILE, &limit);
+		if (getrlimit(RLIMIT_NOFILE, &limit) == 0 &&
+		    limit.rlim_cur < max + LIMIT_FD_RESERVE)
+			max = limit.rlim_cur > 2 * LIMIT_FD_RESERVE ?
+				      (unsigned)limit.rlim_cur - LIMIT_FD_RESERVE :
+				      LIMIT_FD_RESERVE;
+	}
+	return max;
+}
+
+static void worker_done(struct worker *w)
+{
+	loop_done(&w->loop);
+	arena_done(&w->arena);
+	buffer_done(&w->head);
+}
+
+static int worker_init(struct worker *w, struct server *s, unsigned index, int fd, struct err *err)
+{
+	int r;
+
+	*w = (struct worker){ .server = s, .config = &s->config, .index = index };
+	w->max_conns = 1 + max_connections(&s->config) / s->config.threads;
+	for (size_t i = 0; i < ARRAY_LEN(w->lists); i++)
+		TAILQ_INIT(&w->lists[i]);
+	arena_init(&w->arena, LIMIT_REQUEST_ARENA_BYTES);
+	r = loop_init(&w->loop, err);
+	if (r < 0)
+		return r;
+	refresh_date(w);
+	timer_init(&w->tick, &w->loop, on_tick);
+	timer_start(&w->tick, TICK_MS, TICK_MS);
+	r = waker_init(&w->waker, &w->loop, on_wake, err);
+	if (r >= 0)
+		r = listener_init(&w->listener, &w->loop, fd, on_accept, on_accept_error, err);
+	if (r < 0)
+		worker_done(w);
+	return r;
+}
+
+/* Signals are for the thread that started us. */
+static int start_thread(struct worker *w, struct err *err)
+{
+	sigset_t all, old;
+	int r;
+
+	(void)sigfillset(&all);
+	(void)pthread_sigmask(SIG_SETMASK, &all, &old);
+	r = pthread_create(&w->thread, NULL, run, w);
+	(void)pthread_sigmask(SIG_SETMASK, &old, NULL);
+	if (r)
+		return err_set(err, r, "cannot start a thread: %s", strerror(r));
+	return 0;
+}
+
+static int listen_on(struct server *s, struct err *err)
+{
+	struct sockaddr_storage address = s->config.address;
+
+	if (s->port) { /* the one that the first thread was given */
+		if (address.ss_family == AF_INET6)
+			((struct sockaddr_in6 *)&address)->sin6_port = htons((uint16_t)s->port);
+		else
+			((struct sockaddr_in *)&address)->sin_port = htons((uint16_t)s->port);
+	}
+	return net_listen(&address, true, err);
+}
+
+static int add_worker(struct server *s, struct err *err)
+{
+	struct worker *w = &s->workers[s->n_workers];
+	int r, fd = listen_on(s, err);
+
+	if (fd < 0)
+		return fd;
+	s->port = net_local_port(fd);
+	r = worker_init(w, s, s->n_workers, fd, err);
+	if (r < 0) {
+		(void)close(fd);
+		return r;
+	}
+	r = start_thread(w, err);
+	if (r < 0) {
+		listener_close(&w->listener);
+		worker_done(w);
+		return r;
+	}
+	s->n_workers++;
+	return 0;
+}
+
+int server_start(const struct server_config *config, struct server **ret, struct err *err)
+{
+	struct server *s = calloc(1, sizeof(*s));
+	int r;
+
+	if (!s)
+		abort();
+	s->config = *config;
+	s->workers = calloc(config->threads, sizeof(*s->workers));
+	if (!s->workers)
+		abort();
+	for (unsigned i = 0; i < config->threads; i++) {
+		r = add_worker(s, err);
+		if (r < 0) {
+			server_stop(s);
+			return r;
+		}
+	}
+	*ret = s;
+	return 0;
+}
+
+unsigned server_port(const struct server *s)
+{
+	return s->port;
+}
+
+static uint64_t load(const _Atomic uint64_t *counter)
+{
+	return atomic_load_explicit(counter, memory_order_relaxed);
+}
+
+void server_stats(const struct server *s, struct server_stats *ret)
+{
+	*ret = (struct server_stats){ 0 };
+	for (unsigned i = 0; i < s->n_workers; i++) {
+		const struct worker_stats *w = &s->workers[i].stats;
+
+		ret->accepted += load(&w->accepted);
+		ret->accept_errors += load(&w->accept_errors);
+		ret->requests += load(&w->requests);
+		ret->http2_connections += load(&w->http2_connections);
+		ret->open += load(&w->open);
+		ret->active += load(&w->active);
+		ret->in_flight_bytes += load(&w->in_flight_bytes);
+		for (size_t k = 0; k < SERVER_CLOSE__COUNT; k++)
+			ret->closed[k] += load(&w->closed[k]);
+	}
+}
+
+static void enter(struct server *s, enum worker_phase phase)
+{
+	atomic_store(&s->phase, phase);
+	for (unsigned i = 0; i < s->n_workers; i++)
+		waker_wake(&s->workers[i].waker);
+}
+
+void server_announce_end(struct server *s)
+{
+	enter(s, WORKER_ANNOUNCING);
+}
+
+void server_close(struct server *s)
+{
+	enter(s, WORKER_CLOSING);
+}
+
+void server_stop(struct server *s)
+{
+	server_close(s);
+	for (unsigned i = 0; i < s->n_workers; i++) {
+		(void)pthread_join(s->workers[i].thread, NULL);
+		worker_done(&s->workers[i]);
+	}
+	free(s->workers);
+	free(s);
+}

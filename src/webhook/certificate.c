@@ -1,0 +1,121 @@
+#include "certificate.h"
+
+#include <fcntl.h>
+#include <libgen.h>
+#include <string.h>
+
+#include "base/arena.h"
+#include "base/err.h"
+#include "base/file.h"
+#include "base/log.h"
+#include "base/macro.h"
+
+#define MAX_PEM_BYTES ((size_t)1 << 20)
+#define SETTLE_MS 200 /* both files change, one after the other */
+#define POLL_MS 60000
+
+static uint64_t fnv1a(uint64_t hash, struct str s)
+{
+	for (size_t i = 0; i < s.n; i++)
+		hash = (hash ^ (unsigned char)s.p[i]) * 1099511628211u;
+	return hash;
+}
+
+/* Returns 1 when there is something new in use, 0 when nothing changed. */
+static int load(struct certificate *c, struct err *err)
+{
+	CLEANUP(arena_done) struct arena a;
+	struct tls_server_config config = { .alpn = "h2,http/1.1" };
+	uint64_t digest;
+	int64_t expiry;
+	int r;
+
+	arena_init(&a, 0);
+	r = file_read_at(AT_FDCWD, c->cert_path, MAX_PEM_BYTES, &a, &config.cert_pem, err);
+	if (r >= 0)
+		r = file_read_at(AT_FDCWD, c->key_path, MAX_PEM_BYTES, &a, &config.key_pem, err);
+	if (r < 0)
+		return r;
+	digest = fnv1a(fnv1a(14695981039346656037u, config.cert_pem), config.key_pem);
+	if (digest == c->digest)
+		return 0;
+	r = tls_cert_expiry(config.cert_pem, &expiry, err);
+	if (r >= 0)
+		r = tls_context_load_server(c->tls, &config, err);
+	if (r < 0)
+		return err_wrap(err, "%s, %s", c->cert_path, c->key_path);
+	c->digest = digest;
+	atomic_store(&c->expiry_unix_s, expiry);
+	return 1;
+}
+
+static void reload(struct timer *t)
+{
+	struct certificate *c = container_of(t, struct certificate, timer);
+	struct err err;
+	int r = load(c, &err);
+
+	timer_start(&c->timer, POLL_MS, POLL_MS);
+	if (r < 0) {
+		atomic_fetch_add(&c->failed_reloads, 1);
+		if (!c->complained)
+			log_error("cannot use the new certificate, keeping the old one",
+				  LOG_ERR(&err));
+		c->complained = true;
+	} else if (r > 0) {
+		atomic_fetch_add(&c->reloads, 1);
+		c->complained = false;
+		log_info("serving with a new certificate",
+			 LOG_INT("expires", atomic_load(&c->expiry_unix_s)));
+	}
+}
+
+static void changed(struct certificate *c)
+{
+	c->complained = false;
+	timer_start(&c->timer, SETTLE_MS, POLL_MS);
+}
+
+static void on_cert_change(struct file_watch *w)
+{
+	changed(container_of(w, struct certificate, cert_watch));
+}
+
+static void on_key_change(struct file_watch *w)
+{
+	changed(container_of(w, struct certificate, key_watch));
+}
+
+static int watch_directory(struct file_watch *w, struct loop *loop, const char *path,
+			   file_watch_fn on_change, struct err *err)
+{
+	char copy[PATH_MAX];
+
+	(void)snprintf(copy, sizeof(copy), "%s", path);
+	return file_watch_init(w, loop, dirname(copy), on_change, err);
+}
+
+int certificate_init(struct certificate *c, struct loop *loop, struct tls_context *tls,
+		     struct err *err)
+{
+	int r;
+
+	c->tls = tls;
+	r = load(c, err);
+	if (r >= 0)
+		r = watch_directory(&c->cert_watch, loop, c->cert_path, on_cert_change, err);
+	if (r >= 0)
+		r = watch_directory(&c->key_watch, loop, c->key_path, on_key_change, err);
+	if (r < 0)
+		return r;
+	timer_init(&c->timer, loop, reload);
+	timer_start(&c->timer, POLL_MS, POLL_MS);
+	return 0;
+}
+
+void certificate_close(struct certificate *c)
+{
+	file_watch_close(&c->cert_watch);
+	file_watch_close(&c->key_watch);
+	timer_close(&c->timer, NULL);
+}

@@ -1,0 +1,222 @@
+/* The webhook's routes. Runs on every thread of the server; touches nothing but the request, the
+ * state between acquire and release, and the thread's own counters. */
+
+#include <errno.h>
+#include <time.h>
+
+#include "admission/review.h"
+#include "base/err.h"
+#include "base/macro.h"
+#include "metrics.h"
+#include "net/prometheus.h"
+#include "webhook.h"
+
+#define JSON "application/json"
+#define TEXT "text/plain; charset=utf-8"
+
+static uint64_t now_ns(void)
+{
+	struct timespec t;
+
+	(void)clock_gettime(CLOCK_MONOTONIC, &t);
+	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+}
+
+static enum review_result result_of(const struct review_facts *facts)
+{
+	return facts->is_malformed ? RESULT_MALFORMED :
+	       !facts->allowed	   ? RESULT_REFUSED :
+	       facts->is_changed   ? RESULT_CHANGED :
+				     RESULT_ALLOWED;
+}
+
+static void answer_review(struct webhook *w, enum hook hook, const struct http_request *rq,
+			  struct http_answer *ret)
+{
+	struct review_facts facts = { .rule = RULE__COUNT };
+	enum review_result result = RESULT_FAILED;
+	uint64_t start = now_ns();
+	struct err err = { 0 };
+	int r;
+
+	r = review_answer(w->source->acquire(w->source),
+			  hook <= HOOK_MUTATE_NODES ? REVIEW_MUTATE : REVIEW_VALIDATE, rq->body,
+			  rq->arena, &ret->body, &facts, &err);
+	w->source->release(w->source); /* the answer is a copy in the request's arena */
+	if (r >= 0) {
+		result = result_of(&facts);
+		ret->status = 200;
+		ret->content_type = JSON;
+	} else {
+		ret->status = r == -ENOMEM ? 413 : 400;
+		ret->content_type = TEXT;
+		ret->body = str_from(err.msg);
+		ret->body = str_dup(rq->arena, ret->body);
+	}
+	metrics_count(&w->counters[rq->thread], hook, result, facts.rule, now_ns() - start);
+}
+
+static void answer_text(struct http_answer *ret, unsigned status, struct str text)
+{
+	*ret = (struct http_answer){ .status = status, .content_type = TEXT, .body = text };
+}
+
+/* As the API server's own health endpoints print them. */
+static void add_check(struct strbuf *b, const char *name, const char *problem)
+{
+	if (problem)
+		strbuf_printf(b, "[-]%s failed: %s\n", name, problem);
+	else
+		strbuf_printf(b, "[+]%s ok\n", name);
+}
+
+static void answer_ready(struct webhook *w, const struct http_request *rq, struct http_answer *ret)
+{
+	const char *state = NULL, *certificate = NULL, *shutdown = NULL;
+	struct strbuf b;
+	bool is_ready;
+
+	strbuf_init(&b, rq->arena);
+	if (!w->source->is_ready(w->source, &state) && !state)
+		state = "not synchronised";
+	if (atomic_load(&w->certificate.expiry_unix_s) <= (int64_t)time(NULL))
+		certificate = "expired";
+	if (atomic_load(&w->is_draining))
+		shutdown = "shutting down";
+	is_ready = !state && !certificate && !shutdown;
+	add_check(&b, "state", state);
+	add_check(&b, "certificate", certificate);
+	add_check(&b, "shutdown", shutdown);
+	strbuf_printf(&b, "readyz check %s\n", is_ready ? "passed" : "failed");
+	if (is_ready && !http_query_has(rq->query, STR("verbose")))
+		answer_text(ret, 200, STR("ok\n"));
+	else
+		answer_text(ret, is_ready ? 200 : 503, strbuf_str(&b));
+}
+
+static void answer_live(struct webhook *w, const struct http_request *rq, struct http_answer *ret)
+{
+	(void)w; /* who can answer is alive: a thread that hangs does not */
+	if (http_query_has(rq->query, STR("verbose")))
+		answer_text(ret, 200, STR("[+]ping ok\nlivez check passed\n"));
+	else
+		answer_text(ret, 200, STR("ok\n"));
+}
+
+static void add_connections(struct strbuf *b, const struct webhook *w)
+{
+	struct server_stats s;
+
+	server_stats(w->server, &s);
+	prometheus_family(b, "pinfold_http_connections", "gauge", "Connections open");
+	prometheus_uint(b, "pinfold_http_connections", NULL, s.open);
+	prometheus_family(b, "pinfold_http_requests_in_flight", "gauge",
+			  "Connections on which a request is being received or answered");
+	prometheus_uint(b, "pinfold_http_requests_in_flight", NULL, s.active);
+	prometheus_family(b, "pinfold_http_in_flight_bytes", "gauge",
+			  "Memory of requests being received");
+	prometheus_uint(b, "pinfold_http_in_flight_bytes", NULL, s.in_flight_bytes);
+	prometheus_family(b, "pinfold_http_requests_total", "counter", "Requests answered");
+	prometheus_uint(b, "pinfold_http_requests_total", NULL, s.requests);
+	prometheus_family(b, "pinfold_http_connections_accepted_total", "counter",
+			  "Connections accepted");
+	prometheus_uint(b, "pinfold_http_connections_accepted_total", NULL, s.accepted);
+	prometheus_family(b, "pinfold_http_accept_errors_total", "counter",
+			  "Connections that could not be accepted for want of resources");
+	prometheus_uint(b, "pinfold_http_accept_errors_total", NULL, s.accept_errors);
+	prometheus_family(b, "pinfold_http_connections_closed_total", "counter",
+			  "Connections closed, by reason");
+	for (enum server_close_reason reason = 0; reason < SERVER_CLOSE__COUNT; reason++) {
+		const struct prometheus_label labels[] = {
+			{ "reason", server_close_reason_text(reason) }, { 0 }
+		};
+
+		prometheus_uint(b, "pinfold_http_connections_closed_total", labels,
+				s.closed[reason]);
+	}
+}
+
+static void add_certificate(struct strbuf *b, struct certificate *c)
+{
+	const struct prometheus_label ok[] = { { "result", "ok" }, { 0 } };
+	const struct prometheus_label failed[] = { { "result", "failed" }, { 0 } };
+
+	prometheus_family(b, "pinfold_certificate_expiry_timestamp_seconds", "gauge",
+			  "When the serving certificate ends, in seconds since 1970");
+	prometheus_uint(b, "pinfold_certificate_expiry_timestamp_seconds", NULL,
+			(uint64_t)atomic_load(&c->expiry_unix_s));
+	prometheus_family(b, "pinfold_certificate_reloads_total", "counter",
+			  "Changes of the certificate files that were noticed");
+	prometheus_uint(b, "pinfold_certificate_reloads_total", ok, atomic_load(&c->reloads));
+	prometheus_uint(b, "pinfold_certificate_reloads_total", failed,
+			atomic_load(&c->failed_reloads));
+}
+
+static void answer_metrics(struct webhook *w, const struct http_request *rq,
+			   struct http_answer *ret)
+{
+	const struct prometheus_label version[] = { { "version", w->config->version }, { 0 } };
+	struct strbuf b;
+
+	strbuf_init(&b, rq->arena);
+	prometheus_family(&b, "pinfold_build_info", "gauge", "Always 1");
+	prometheus_uint(&b, "pinfold_build_info", version, 1);
+	metrics_write(&b, w->counters, w->n_threads);
+	add_connections(&b, w);
+	add_certificate(&b, &w->certificate);
+	w->source->add_metrics(w->source, &b);
+	prometheus_process(&b);
+	*ret = (struct http_answer){ .status = b.failed ? 500 : 200,
+				     .content_type = PROMETHEUS_CONTENT_TYPE,
+				     .body = strbuf_str(&b) };
+}
+
+static const struct {
+	struct str path;
+	enum hook hook;
+} hooks[] = {
+	{ STR_INIT("/mutate/pods"), HOOK_MUTATE_PODS },
+	{ STR_INIT("/mutate/nodes"), HOOK_MUTATE_NODES },
+	{ STR_INIT("/validate/pods"), HOOK_VALIDATE_PODS },
+	{ STR_INIT("/validate/nodes"), HOOK_VALIDATE_NODES },
+	{ STR_INIT("/validate/infrastructures"), HOOK_VALIDATE_INFRA },
+};
+
+static const struct {
+	struct str path;
+	void (*answer)(struct webhook *w, const struct http_request *rq, struct http_answer *ret);
+} pages[] = {
+	{ STR_INIT("/livez"), answer_live },
+	{ STR_INIT("/readyz"), answer_ready },
+	{ STR_INIT("/healthz"), answer_live },
+	{ STR_INIT("/metrics"), answer_metrics },
+};
+
+static bool is_method(const struct http_request *rq, struct str method, const char *allow,
+		      struct http_answer *ret)
+{
+	if (str_eq(rq->method, method))
+		return true;
+	http_answer_status(ret, 405, rq->arena);
+	ret->allow = allow;
+	return false;
+}
+
+void webhook_handle(const struct http_request *rq, struct http_answer *ret, void *context)
+{
+	struct webhook *w = context;
+
+	for (size_t i = 0; i < ARRAY_LEN(hooks); i++)
+		if (str_eq(rq->path, hooks[i].path)) {
+			if (is_method(rq, STR("POST"), "POST", ret))
+				answer_review(w, hooks[i].hook, rq, ret);
+			return;
+		}
+	for (size_t i = 0; i < ARRAY_LEN(pages); i++)
+		if (str_eq(rq->path, pages[i].path)) {
+			if (is_method(rq, STR("GET"), "GET, HEAD", ret))
+				pages[i].answer(w, rq, ret);
+			return;
+		}
+	http_answer_status(ret, 404, rq->arena);
+}

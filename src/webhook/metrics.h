@@ -1,0 +1,51 @@
+#pragma once
+
+/* What the webhook counts. Every thread counts for itself; a scrape adds them up. No label ever
+ * names an object: the number of series is fixed. */
+
+#include <stdatomic.h>
+#include <stdint.h>
+
+#include "admission/review.h"
+
+struct strbuf;
+
+/* The endpoints that decide. */
+enum hook {
+	HOOK_MUTATE_PODS,
+	HOOK_MUTATE_NODES,
+	HOOK_VALIDATE_PODS,
+	HOOK_VALIDATE_NODES,
+	HOOK_VALIDATE_INFRA,
+	HOOK__COUNT
+};
+
+const char *hook_name(enum hook hook);
+
+enum review_result {
+	RESULT_ALLOWED, /* and left as it was */
+	RESULT_CHANGED, /* allowed, with a patch */
+	RESULT_REFUSED,
+	RESULT_MALFORMED, /* answered with a status of the 400 class */
+	RESULT_FAILED,	  /* no review, or too large: an HTTP error */
+	RESULT__COUNT
+};
+
+#define HISTOGRAM_BOUNDS 14
+
+struct hook_counters {
+	_Atomic uint64_t reviews[RESULT__COUNT][RULE__COUNT + 1]; /* the last: no rule decided */
+	_Atomic uint64_t buckets[HISTOGRAM_BOUNDS + 1];
+	_Atomic uint64_t sum_ns;
+};
+
+struct thread_counters {
+	struct hook_counters hooks[HOOK__COUNT];
+};
+
+/* One finished review. `rule` may be RULE__COUNT. */
+void metrics_count(struct thread_counters *t, enum hook hook, enum review_result result,
+		   enum admission_rule rule, uint64_t duration_ns);
+
+/* The families that these counters make. */
+void metrics_write(struct strbuf *b, const struct thread_counters *threads, unsigned n);

@@ -1,0 +1,162 @@
+#include "print_config.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "base/arena.h"
+#include "base/err.h"
+#include "codec/base64.h"
+#include "codec/yaml.h"
+#include "kube/pod.h"
+
+extern const char deploy_webhooks_yaml[];
+extern const size_t deploy_webhooks_yaml_size;
+
+#define CONCERNS_US "concerns-pinfold" /* the condition that keeps ordinary pods away */
+
+struct making {
+	const struct print_config *config;
+	yyjson_mut_doc *m;
+	struct arena *a;
+	struct str namespace, name; /* of the service, when one is given */
+	uint64_t port;
+};
+
+static int parse_service(struct making *mk, struct err *err)
+{
+	struct str text = str_from(mk->config->service), rest;
+	struct str_split parts = str_split(text), colon;
+	struct str port;
+
+	if (!text.n)
+		return 0;
+	if (!str_next(&parts, '/', &mk->namespace) || !str_next(&parts, '/', &rest) ||
+	    !mk->namespace.n || !rest.n)
+		return err_set(err, EINVAL, "--service \"%s\" is not NAMESPACE/NAME[:PORT]",
+			       mk->config->service);
+	colon = str_split(rest);
+	(void)str_next(&colon, ':', &mk->name);
+	if (str_next(&colon, ':', &port) && !(str_to_u64(port, 65535, &mk->port) && mk->port))
+		return err_set(err, EINVAL, "--service \"%s\": bad port", mk->config->service);
+	return 0;
+}
+
+static void set(struct making *mk, yyjson_mut_val *object, const char *key, yyjson_mut_val *value)
+{
+	(void)yyjson_mut_obj_put(object, yyjson_mut_str(mk->m, key), value);
+}
+
+/* The path stays what the file says; where it is served changes. */
+static void set_client(struct making *mk, yyjson_mut_val *hook)
+{
+	yyjson_mut_val *client = yyjson_mut_obj_get(hook, "clientConfig");
+	yyjson_mut_val *service = yyjson_mut_obj_get(client, "service");
+	struct str path = doc_mut_str(yyjson_mut_obj_get(service, "path"));
+	struct str base = str_from(mk->config->url);
+
+	if (base.n) {
+		if (str_ends(base, STR("/")))
+			base.n--;
+		(void)yyjson_mut_obj_remove_key(client, "service");
+		set(mk, client, "url",
+		    doc_new_str(mk->m,
+				str_printf(mk->a, PRI_STR PRI_STR, FMT_STR(base), FMT_STR(path))));
+	} else if (mk->name.n) {
+		set(mk, service, "namespace", doc_new_str(mk->m, mk->namespace));
+		set(mk, service, "name", doc_new_str(mk->m, mk->name));
+		if (mk->port)
+			set(mk, service, "port", doc_new_int(mk->m, (int64_t)mk->port));
+	}
+	if (mk->config->ca_pem.n)
+		set(mk, client, "caBundle",
+		    doc_new_str(mk->m, base64_encode(mk->config->ca_pem, mk->a)));
+}
+
+static void drop_condition(yyjson_mut_val *hook, const char *name)
+{
+	yyjson_mut_val *list = yyjson_mut_obj_get(hook, "matchConditions"), *item;
+	yyjson_mut_arr_iter it = yyjson_mut_arr_iter_with(list);
+
+	while ((item = yyjson_mut_arr_iter_next(&it)))
+		if (yyjson_mut_equals_str(yyjson_mut_obj_get(item, "name"), name))
+			(void)yyjson_mut_arr_iter_remove(&it);
+}
+
+/* Our own namespace is where the service is: we must be able to start without ourselves. */
+static void exclude_namespace(struct making *mk, yyjson_mut_val *hook)
+{
+	yyjson_mut_val *selector = yyjson_mut_obj_get(hook, "namespaceSelector");
+	yyjson_mut_val *first =
+		yyjson_mut_arr_get_first(yyjson_mut_obj_get(selector, "matchExpressions"));
+	yyjson_mut_val *values = yyjson_mut_arr(mk->m);
+
+	if (!first || !mk->namespace.n)
+		return;
+	(void)yyjson_mut_arr_append(values, doc_new_str(mk->m, mk->namespace));
+	set(mk, first, "values", values);
+}
+
+static void adapt(struct making *mk, yyjson_mut_val *configuration)
+{
+	bool mutates = yyjson_mut_equals_str(yyjson_mut_obj_get(configuration, "kind"),
+					     "MutatingWebhookConfiguration");
+	yyjson_mut_val *hooks = yyjson_mut_obj_get(configuration, "webhooks"), *hook;
+	yyjson_mut_arr_iter it = yyjson_mut_arr_iter_with(hooks);
+
+	while ((hook = yyjson_mut_arr_iter_next(&it))) {
+		set_client(mk, hook);
+		exclude_namespace(mk, hook);
+		if (mk->config->failure_policy)
+			set(mk, hook, "failurePolicy",
+			    yyjson_mut_str(mk->m, mk->config->failure_policy));
+		if (mutates && mk->config->all_pods)
+			drop_condition(hook, CONCERNS_US);
+	}
+}
+
+/* A copy of the hook for pods that looks at nodes instead. */
+static void add_node_hook(struct making *mk, yyjson_mut_val *configuration)
+{
+	yyjson_mut_val *hooks = yyjson_mut_obj_get(configuration, "webhooks");
+	yyjson_mut_val *hook = yyjson_mut_val_mut_copy(mk->m, yyjson_mut_arr_get_first(hooks));
+	yyjson_mut_val *rule = yyjson_mut_arr_get_first(yyjson_mut_obj_get(hook, "rules"));
+	yyjson_mut_val *service =
+		yyjson_mut_obj_get(yyjson_mut_obj_get(hook, "clientConfig"), "service");
+	yyjson_mut_val *resources = yyjson_mut_arr(mk->m);
+
+	(void)yyjson_mut_arr_append(resources, yyjson_mut_str(mk->m, "nodes"));
+	set(mk, rule, "resources", resources);
+	set(mk, rule, "scope", yyjson_mut_str(mk->m, "Cluster"));
+	set(mk, hook, "name", yyjson_mut_str(mk->m, "nodes.mutate.pinfold.io"));
+	set(mk, service, "path", yyjson_mut_str(mk->m, "/mutate/nodes"));
+	(void)yyjson_mut_obj_remove_key(hook, "matchConditions");
+	(void)yyjson_mut_obj_remove_key(hook, "namespaceSelector");
+	(void)yyjson_mut_arr_append(hooks, hook);
+}
+
+int print_config_make(const struct print_config *c, struct arena *a, yyjson_mut_val **ret,
+		      struct err *err)
+{
+	struct making mk = { .config = c, .m = doc_build(a), .a = a };
+	struct str text = { deploy_webhooks_yaml, deploy_webhooks_yaml_size };
+	yyjson_mut_val *list = yyjson_mut_arr(mk.m);
+	struct doc_list docs;
+	int r = parse_service(&mk, err);
+
+	if (r >= 0 && c->url && !str_starts(str_from(c->url), STR("https://")))
+		return err_set(err, EINVAL, "--url \"%s\" does not begin with https://", c->url);
+	if (r >= 0)
+		r = yaml_parse(text, STR("webhooks.yaml"), NULL, a, &docs, err);
+	if (r < 0)
+		return r;
+	for (size_t i = 0; i < docs.n; i++) {
+		yyjson_mut_val *configuration = yyjson_val_mut_copy(mk.m, docs.items[i].root);
+
+		if (c->taint_nodes && i == 0)
+			add_node_hook(&mk, configuration);
+		adapt(&mk, configuration);
+		(void)yyjson_mut_arr_append(list, configuration);
+	}
+	*ret = list;
+	return 0;
+}

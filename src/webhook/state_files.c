@@ -1,0 +1,342 @@
+#include "state_files.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <malloc.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "base/err.h"
+#include "base/file.h"
+#include "base/log.h"
+#include "base/macro.h"
+#include "codec/yaml.h"
+#include "kube/names.h"
+#include "kube/pod.h"
+#include "net/prometheus.h"
+
+/* A dump of a large cluster is larger than anything a person writes. */
+#define MAX_FILE_BYTES ((size_t)256 << 20)
+#define MAX_FILE_NODES 20000000
+#define MAX_FILE_DOCUMENTS 1000000
+
+static const struct known_namespace *search(const struct file_facts *f, struct str name)
+{
+	size_t low = 0, high = f->n_namespaces;
+
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+		int order = str_cmp(name, f->namespaces[middle].name);
+
+		if (order == 0)
+			return &f->namespaces[middle];
+		if (order < 0)
+			high = middle;
+		else
+			low = middle + 1;
+	}
+	return NULL;
+}
+
+static bool find_namespace(const void *owner, struct str name, struct namespace_facts *ret)
+{
+	const struct known_namespace *found = search(owner, name);
+
+	if (!found)
+		return false;
+	*ret = (struct namespace_facts){
+		.allowed = found->allowed,
+		.legacy_allowed = found->legacy_allowed,
+		.has_allowed = found->has_allowed,
+		.has_legacy_allowed = found->has_legacy_allowed,
+	};
+	return true;
+}
+
+static bool has_cores(const void *owner, struct str type)
+{
+	const struct file_facts *f = owner;
+
+	for (size_t i = 0; i < f->n_core_types; i++)
+		if (str_eq(f->core_types[i], type))
+			return true;
+	return false;
+}
+
+/* Everything read so far, in memory that is given back once the facts are taken out of it. */
+struct reading {
+	struct arena *scratch;
+	struct state_manifests manifests;
+	struct file_facts *facts;
+	size_t cap_namespaces;
+};
+
+static void keep_namespace(struct reading *rd, yyjson_val *object)
+{
+	struct namespace_facts facts = namespace_facts_of(object);
+	struct file_facts *f = rd->facts;
+
+	if (f->n_namespaces == rd->cap_namespaces) {
+		size_t old = rd->cap_namespaces, cap = old ? 2 * old : 64;
+
+		f->namespaces = arena_realloc(rd->scratch, f->namespaces,
+					      old * sizeof(*f->namespaces),
+					      cap * sizeof(*f->namespaces));
+		rd->cap_namespaces = cap;
+	}
+	f->namespaces[f->n_namespaces] = (struct known_namespace){
+		.order = (uint32_t)f->n_namespaces,
+		.name = object_name(object),
+		.allowed = facts.allowed,
+		.legacy_allowed = facts.legacy_allowed,
+		.has_allowed = facts.has_allowed,
+		.has_legacy_allowed = facts.has_legacy_allowed,
+	};
+	f->n_namespaces++;
+}
+
+static void keep_core_types(struct reading *rd, yyjson_val *node)
+{
+	yyjson_val *resources = doc_get(doc_get(node, STR("status")), STR("allocatable"));
+	yyjson_val *key, *value;
+	struct file_facts *f = rd->facts;
+
+	DOC_EACH_PAIR (resources, key, value) {
+		struct str type = doc_str(key);
+
+		(void)value;
+		if (!str_ends(type, STR(NAME_CORES_SUFFIX)))
+			continue;
+		type.n -= strlen(NAME_CORES_SUFFIX);
+		if (has_cores(f, type))
+			continue;
+		f->core_types = arena_realloc(&f->arena, f->core_types,
+					      f->n_core_types * sizeof(struct str),
+					      (f->n_core_types + 1) * sizeof(struct str));
+		f->core_types[f->n_core_types++] = str_dup(&f->arena, type);
+	}
+}
+
+static int keep(struct reading *rd, const struct doc *doc, yyjson_val *object, struct err *err)
+{
+	struct str kind = object_kind(object);
+	struct doc_pos pos;
+	int r;
+
+	if (!yyjson_is_obj(object))
+		return doc_err(err, doc, object, "not a Kubernetes object but %s",
+			       doc_type(object));
+	if (str_eq(kind, STR("Namespace")) && object_name(object).n) {
+		keep_namespace(rd, object);
+		return 0;
+	}
+	if (str_eq(kind, STR("Node")))
+		keep_core_types(rd, object);
+	r = state_manifests_add(&rd->manifests, object, err);
+	if (r >= 0)
+		return 0;
+	pos = doc_position(doc, object);
+	return err_wrap(err, PRI_STR ":%u:%u", FMT_STR(doc->file), pos.line, pos.column);
+}
+
+static int parse_any(struct str text, struct str file, struct arena *a, struct doc_list *ret,
+		     struct err *err)
+{
+	const struct doc_limits limits = { .size_bytes = MAX_FILE_BYTES,
+					   .nodes = MAX_FILE_NODES,
+					   .documents = MAX_FILE_DOCUMENTS };
+	struct doc *doc;
+	int r;
+
+	if (!str_starts(str_trim(text), STR("{")))
+		return yaml_parse(text, file, &limits, a, ret, err);
+	doc = arena_new(a, struct doc);
+	r = doc_parse(text, file, &limits, a, doc, err);
+	if (r >= 0)
+		*ret = (struct doc_list){ doc, 1 };
+	return r;
+}
+
+static int read_file(struct reading *rd, const char *path, struct err *err)
+{
+	struct doc_list docs;
+	struct str text;
+	int r;
+
+	r = file_read_at(AT_FDCWD, path, MAX_FILE_BYTES, rd->scratch, &text, err);
+	if (r >= 0)
+		r = parse_any(text, str_from(path), rd->scratch, &docs, err);
+	for (size_t i = 0; r >= 0 && i < docs.n; i++) {
+		struct object_iter it = object_iter(docs.items[i].root);
+		yyjson_val *object;
+
+		while (r >= 0 && (object = object_next(&it)))
+			r = keep(rd, &docs.items[i], object, err);
+	}
+	return r;
+}
+
+static int by_name(const void *a, const void *b)
+{
+	const struct known_namespace *x = a, *y = b;
+	int r = str_cmp(x->name, y->name);
+
+	return r ? r : (x->order > y->order) - (x->order < y->order);
+}
+
+/* From the scratch arena to memory of our own; of equal names the last one counts. */
+static void settle_namespaces(struct file_facts *f)
+{
+	struct known_namespace *from = f->namespaces;
+	size_t n = f->n_namespaces;
+
+	if (n)
+		qsort(from, n, sizeof(*from), by_name);
+	f->namespaces = arena_array(&f->arena, struct known_namespace, n);
+	f->n_namespaces = 0;
+	for (size_t i = 0; i < n; i++) {
+		struct known_namespace *to = &f->namespaces[f->n_namespaces];
+
+		if (i + 1 < n && str_eq(from[i].name, from[i + 1].name))
+			continue;
+		*to = from[i];
+		to->name = str_dup(&f->arena, from[i].name);
+		to->allowed = from[i].allowed.n ? str_dup(&f->arena, from[i].allowed) : STR("");
+		to->legacy_allowed = from[i].legacy_allowed.n ?
+					     str_dup(&f->arena, from[i].legacy_allowed) :
+					     STR("");
+		f->n_namespaces++;
+	}
+}
+
+static void settle(struct reading *rd)
+{
+	struct file_facts *f = rd->facts;
+	struct admission_state *state = &f->state;
+
+	state_manifests_seal(&rd->manifests);
+	*state = rd->manifests.state;
+	state->infrastructure.partitioning =
+		str_dup(&f->arena, rd->manifests.state.infrastructure.partitioning);
+	state->nodes.missing_shared = str_dup(&f->arena, rd->manifests.state.nodes.missing_shared);
+	state->find_namespace = find_namespace;
+	state->has_cores = has_cores;
+	f->n_nodes = rd->manifests.n_nodes;
+	settle_namespaces(f);
+}
+
+static int facts_read(const struct state_files *s, struct file_facts *ret, struct err *err)
+{
+	CLEANUP(arena_done) struct arena scratch;
+	struct reading rd = { .scratch = &scratch, .facts = ret };
+	int r = 0;
+
+	*ret = (struct file_facts){ 0 };
+	arena_init(&scratch, 0);
+	arena_init(&ret->arena, 0);
+	state_manifests_init(&rd.manifests, &scratch);
+	rd.manifests.state.settings = s->settings;
+	for (size_t i = 0; i < s->files.n && r >= 0; i++)
+		r = read_file(&rd, s->files.items[i], err);
+	if (r < 0) {
+		arena_done(&ret->arena);
+		return r;
+	}
+	settle(&rd);
+	return 0;
+}
+
+static int load(struct state_files *s, struct err *err)
+{
+	struct file_facts next, old;
+	int r = facts_read(s, &next, err);
+
+	if (r < 0)
+		return r;
+	(void)pthread_rwlock_wrlock(&s->lock);
+	old = s->facts;
+	s->facts = next;
+	s->facts.state.owner = &s->facts;
+	(void)pthread_rwlock_unlock(&s->lock);
+	arena_done(&old.arena);
+	(void)malloc_trim(0); /* the documents were much larger than what is kept of them */
+	atomic_store(&s->loaded_unix_s, (int64_t)time(NULL));
+	return 0;
+}
+
+static const struct admission_state *acquire(struct state_source *source)
+{
+	struct state_files *s = container_of(source, struct state_files, source);
+
+	(void)pthread_rwlock_rdlock(&s->lock);
+	return &s->facts.state;
+}
+
+static void release(struct state_source *source)
+{
+	struct state_files *s = container_of(source, struct state_files, source);
+
+	(void)pthread_rwlock_unlock(&s->lock);
+}
+
+static bool is_ready(struct state_source *source, const char **ret_missing)
+{
+	(void)source; /* without the files there is no server */
+	(void)ret_missing;
+	return true;
+}
+
+static void reload(struct state_source *source)
+{
+	struct state_files *s = container_of(source, struct state_files, source);
+	struct err err;
+
+	if (load(s, &err) < 0) {
+		atomic_fetch_add(&s->failed_reloads, 1);
+		log_error("cannot read the state again, keeping the old one", LOG_ERR(&err));
+		return;
+	}
+	atomic_fetch_add(&s->reloads, 1);
+	log_info("read the state again", LOG_INT("namespaces", s->facts.n_namespaces),
+		 LOG_INT("nodes", s->facts.n_nodes));
+}
+
+static void add_metrics(struct state_source *source, struct strbuf *b)
+{
+	struct state_files *s = container_of(source, struct state_files, source);
+	const struct prometheus_label ok[] = { { "result", "ok" }, { 0 } };
+	const struct prometheus_label failed[] = { { "result", "failed" }, { 0 } };
+	const struct prometheus_label namespaces[] = { { "kind", "Namespace" }, { 0 } };
+	const struct prometheus_label nodes[] = { { "kind", "Node" }, { 0 } };
+
+	prometheus_family(b, "pinfold_state_age_seconds", "gauge", "Since the state was read");
+	prometheus_uint(b, "pinfold_state_age_seconds", NULL,
+			(uint64_t)((int64_t)time(NULL) - atomic_load(&s->loaded_unix_s)));
+	prometheus_family(b, "pinfold_state_reloads_total", "counter", "State read again");
+	prometheus_uint(b, "pinfold_state_reloads_total", ok, atomic_load(&s->reloads));
+	prometheus_uint(b, "pinfold_state_reloads_total", failed, atomic_load(&s->failed_reloads));
+	(void)pthread_rwlock_rdlock(&s->lock);
+	prometheus_family(b, "pinfold_state_objects", "gauge", "Objects that decisions rest on");
+	prometheus_uint(b, "pinfold_state_objects", namespaces, s->facts.n_namespaces);
+	prometheus_uint(b, "pinfold_state_objects", nodes, s->facts.n_nodes);
+	(void)pthread_rwlock_unlock(&s->lock);
+}
+
+int state_files_init(struct state_files *s, const struct option_list *files,
+		     const struct admission_settings *settings, struct err *err)
+{
+	*s = (struct state_files){
+		.source = { acquire, release, is_ready, reload, add_metrics },
+		.files = *files,
+		.settings = *settings,
+	};
+	(void)pthread_rwlock_init(&s->lock, NULL);
+	return load(s, err);
+}
+
+void state_files_done(struct state_files *s)
+{
+	arena_done(&s->facts.arena);
+	(void)pthread_rwlock_destroy(&s->lock);
+}

@@ -1,0 +1,48 @@
+#pragma once
+
+/* The cluster as files describe it: read at start and on SIGHUP. Only what decisions need is kept,
+ * about 50 bytes a namespace; a file that cannot be read leaves the old facts in place. */
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdint.h>
+
+#include "base/arena.h"
+#include "base/options.h"
+#include "source.h"
+
+struct err;
+
+/* One namespace that may matter, or is at least known. Sorted by name. */
+struct known_namespace {
+	struct str name;
+	struct str allowed, legacy_allowed;
+	uint32_t order; /* of arrival: of two with one name the later counts */
+	bool has_allowed, has_legacy_allowed;
+};
+
+/* What was read from the files in one go; immutable. */
+struct file_facts {
+	struct arena arena;
+	struct admission_state state;
+	struct known_namespace *namespaces;
+	size_t n_namespaces;
+	struct str *core_types; /* workload types that some node has cores for */
+	size_t n_core_types;
+	size_t n_nodes;
+};
+
+struct state_files {
+	struct state_source source;
+	pthread_rwlock_t lock;
+	struct option_list files;
+	struct admission_settings settings; /* what the flags say; a FeatureGate may add to it */
+	struct file_facts facts;
+	_Atomic uint64_t reloads, failed_reloads;
+	_Atomic int64_t loaded_unix_s;
+};
+
+/* Reads the files for the first time. */
+int state_files_init(struct state_files *s, const struct option_list *files,
+		     const struct admission_settings *settings, struct err *err);
+void state_files_done(struct state_files *s);

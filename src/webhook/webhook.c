@@ -1,0 +1,154 @@
+#include "webhook.h"
+
+#include <errno.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/arena.h"
+#include "base/err.h"
+#include "base/file.h"
+#include "base/log.h"
+#include "base/macro.h"
+#include "metrics.h"
+#include "sandbox.h"
+
+/* The quota of the cgroup we live in, as a container sees it: "200000 100000" is two CPUs. */
+static unsigned quota_cpus(void)
+{
+	CLEANUP(arena_done) struct arena a;
+	uint64_t quota = 0, period = 0;
+	struct str text = { 0 }, word;
+	struct str_split words;
+
+	arena_init(&a, 0);
+	if (file_read_at(AT_FDCWD, "/sys/fs/cgroup/cpu.max", 4096, &a, &text, NULL) < 0)
+		return 0;
+	words = str_split(str_trim(text));
+	if (!str_next(&words, ' ', &word) || !str_to_u64(word, UINT32_MAX, &quota))
+		return 0; /* "max" */
+	if (!str_next(&words, ' ', &word) || !str_to_u64(word, UINT32_MAX, &period) || !period)
+		return 0;
+	return (unsigned)((quota + period - 1) / period);
+}
+
+unsigned webhook_default_threads(void)
+{
+	unsigned quota = quota_cpus(), n = 1;
+	cpu_set_t set;
+
+	if (sched_getaffinity(0, sizeof(set), &set) == 0)
+		n = (unsigned)CPU_COUNT(&set);
+	return quota && quota < n ? quota : n;
+}
+
+static void on_drained(struct timer *t)
+{
+	struct webhook *w = container_of(t, struct webhook, drain);
+
+	loop_stop(&w->loop);
+}
+
+/* /readyz fails from here on, so that no new traffic is sent to us; what is sent is still answered,
+ * and clients are told to look elsewhere. A second signal ends us at once. */
+static void on_terminate(struct signal_source *s, int number)
+{
+	struct webhook *w = s->uv.signum == SIGTERM ? container_of(s, struct webhook, terminate) :
+						      container_of(s, struct webhook, interrupt);
+
+	if (atomic_exchange(&w->is_draining, true)) {
+		log_warning("second signal, ending at once", LOG_INT("signal", number));
+		_exit(EXIT_FAILURE);
+	}
+	log_info("shutting down", LOG_INT("signal", number),
+		 LOG_INT("delay_seconds", w->config->shutdown_delay_s));
+	server_announce_end(w->server);
+	timer_start(&w->drain, (uint64_t)w->config->shutdown_delay_s * 1000, 0);
+}
+
+static void on_hangup(struct signal_source *s, int number)
+{
+	struct webhook *w = container_of(s, struct webhook, hangup);
+
+	(void)number;
+	w->source->reload(w->source);
+}
+
+static int listen_and_serve(struct webhook *w, struct err *err)
+{
+	struct server_config config = {
+		.threads = w->n_threads,
+		.tls = &w->tls,
+		.handler = webhook_handle,
+		.context = w,
+	};
+	int r = net_address_parse(str_from(w->config->listen), &config.address, err);
+
+	if (r >= 0)
+		r = server_start(&config, &w->server, err);
+	return r < 0 ? err_wrap(err, "%s", w->config->listen) : r;
+}
+
+static int watch_signals(struct webhook *w, struct err *err)
+{
+	int r = signal_source_init(&w->terminate, &w->loop, SIGTERM, on_terminate, err);
+
+	(void)signal(SIGPIPE, SIG_IGN); /* a client that is gone is an error, not an end */
+	if (r >= 0)
+		r = signal_source_init(&w->interrupt, &w->loop, SIGINT, on_terminate, err);
+	if (r >= 0)
+		r = signal_source_init(&w->hangup, &w->loop, SIGHUP, on_hangup, err);
+	return r;
+}
+
+static int start(struct webhook *w, struct err *err)
+{
+	int r = certificate_init(&w->certificate, &w->loop, &w->tls, err);
+
+	if (r >= 0)
+		r = watch_signals(w, err);
+	if (r < 0)
+		return r;
+	timer_init(&w->drain, &w->loop, on_drained);
+	r = listen_and_serve(w, err);
+	if (r < 0)
+		return r;
+	if (!w->config->no_sandbox)
+		r = sandbox_enter(err);
+	if (r < 0)
+		server_stop(w->server);
+	return r;
+}
+
+int webhook_run(const struct webhook_config *config, struct state_source *source, struct err *err)
+{
+	struct webhook w = {
+		.config = config,
+		.source = source,
+		.certificate = { .cert_path = config->cert_path, .key_path = config->key_path },
+		.n_threads = config->threads ? config->threads : webhook_default_threads(),
+	};
+	int r = loop_init(&w.loop, err);
+
+	if (r < 0)
+		return r;
+	tls_context_init(&w.tls);
+	w.counters = calloc(w.n_threads, sizeof(*w.counters));
+	if (!w.counters)
+		abort();
+	r = start(&w, err);
+	if (r >= 0) {
+		log_info("serving", LOG_STR("listen", str_from(config->listen)),
+			 LOG_INT("port", server_port(w.server)), LOG_INT("threads", w.n_threads));
+		loop_run(&w.loop);
+		(void)signal(SIGTERM, SIG_DFL); /* while requests in flight finish */
+		(void)signal(SIGINT, SIG_DFL);
+		server_stop(w.server);
+		log_info("stopped");
+	}
+	loop_done(&w.loop);
+	tls_context_done(&w.tls);
+	free(w.counters);
+	return r < 0 ? r : 0;
+}

@@ -1,0 +1,50 @@
+#pragma once
+
+/* The webhook daemon: serves the admission decisions to an API server over HTTPS, until SIGTERM.
+ * All of its state is in struct webhook; decisions are made in src/admission. */
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "certificate.h"
+#include "net/http.h"
+#include "net/loop.h"
+#include "net/server.h"
+#include "net/tls.h"
+#include "source.h"
+
+struct err;
+struct thread_counters;
+
+struct webhook_config {
+	const char *listen; /* "HOST:PORT" */
+	const char *cert_path, *key_path;
+	const char *version;
+	unsigned threads;	   /* 0: one per CPU this process may use */
+	unsigned shutdown_delay_s; /* between failing /readyz and closing the port */
+	bool no_sandbox;
+};
+
+struct webhook {
+	const struct webhook_config *config;
+	struct state_source *source;
+	struct loop loop;
+	struct tls_context tls;
+	struct certificate certificate;
+	struct server *server;
+	struct signal_source terminate, interrupt, hangup;
+	struct timer drain;
+	struct thread_counters *counters; /* one per thread */
+	unsigned n_threads;
+	atomic_bool is_draining;
+};
+
+/* Serves until told to stop, then drains. Returns 0 after an orderly end. */
+int webhook_run(const struct webhook_config *config, struct state_source *source, struct err *err);
+
+/* Answers one request: the routes of the webhook. `context` is the struct webhook. */
+void webhook_handle(const struct http_request *request, struct http_answer *ret, void *context);
+
+/* CPUs that this process may use: its affinity, and its cgroup's quota rounded up. */
+unsigned webhook_default_threads(void);

@@ -1,0 +1,116 @@
+#pragma once
+
+/* A blocking HTTPS client for tests, on OpenSSL's own socket code: it shares nothing with what it
+ * tests. */
+
+#include <arpa/inet.h>
+#include <netinet/in.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/time.h>
+#include <unistd.h>
+
+#include <openssl/ssl.h>
+
+struct https_client {
+	SSL_CTX *ctx;
+	SSL *ssl;
+	int fd;
+	char buf[1 << 16]; /* what was received and not looked at */
+	size_t n;
+};
+
+static inline int tcp_connect_local(unsigned port)
+{
+	struct sockaddr_in addr = { .sin_family = AF_INET,
+				    .sin_port = htons((uint16_t)port),
+				    .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
+	struct timeval patience = { .tv_sec = 20 };
+	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+	(void)setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof(patience));
+	(void)setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof(patience));
+	if (connect(fd, (struct sockaddr *)&addr, sizeof(addr)) < 0) {
+		(void)close(fd);
+		return -1;
+	}
+	return fd;
+}
+
+/* False when there is no connection or no handshake. `alpn` is in TLS's form, or NULL. */
+static inline bool https_connect(struct https_client *c, unsigned port, const char *alpn)
+{
+	memset(c, 0, offsetof(struct https_client, buf));
+	c->n = 0;
+	c->fd = tcp_connect_local(port);
+	if (c->fd < 0)
+		return false;
+	c->ctx = SSL_CTX_new(TLS_client_method());
+	SSL_CTX_set_options(c->ctx, SSL_OP_IGNORE_UNEXPECTED_EOF);
+	c->ssl = SSL_new(c->ctx);
+	if (alpn)
+		(void)SSL_set_alpn_protos(c->ssl, (const unsigned char *)alpn,
+					  (unsigned)strlen(alpn));
+	(void)SSL_set_fd(c->ssl, c->fd);
+	return SSL_connect(c->ssl) == 1;
+}
+
+static inline bool https_send(struct https_client *c, const char *bytes, size_t n)
+{
+	return n == 0 || SSL_write(c->ssl, bytes, (int)n) == (int)n;
+}
+
+/* More bytes into the buffer; false at the end of the connection. */
+static inline bool https_more(struct https_client *c)
+{
+	int r = SSL_read(c->ssl, c->buf + c->n, (int)(sizeof(c->buf) - 1 - c->n));
+
+	if (r <= 0)
+		return false;
+	c->n += (size_t)r;
+	c->buf[c->n] = '\0';
+	return true;
+}
+
+/* The status of the next answer, its body copied to `body` (cap bytes, with NUL); 0 at the end. */
+static inline int https_answer(struct https_client *c, char *body, size_t cap)
+{
+	const char *length;
+	char *end;
+	size_t head, total, want = 0;
+	int status;
+
+	c->buf[c->n] = '\0';
+	while (!(end = strstr(c->buf, "\r\n\r\n")))
+		if (!https_more(c))
+			return 0;
+	head = (size_t)(end - c->buf) + 4;
+	length = strcasestr(c->buf, "\r\nContent-Length: ");
+	if (length && length < end)
+		want = strtoul(length + 18, NULL, 10);
+	total = head + want;
+	while (c->n < total)
+		if (!https_more(c))
+			return 0;
+	status = atoi(c->buf + 9);
+	if (body) {
+		size_t n = want < cap - 1 ? want : cap - 1;
+
+		memcpy(body, c->buf + head, n);
+		body[n] = '\0';
+	}
+	memmove(c->buf, c->buf + total, c->n - total);
+	c->n -= total;
+	c->buf[c->n] = '\0';
+	return status;
+}
+
+static inline void https_close(struct https_client *c)
+{
+	SSL_free(c->ssl);
+	SSL_CTX_free(c->ctx);
+	if (c->fd >= 0)
+		(void)close(c->fd);
+}

@@ -1,0 +1,196 @@
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/macro.h"
+#include "net/http.h"
+#include "net/http1.h"
+#include "net/limits.h"
+#include "test.h"
+
+#define HOST "Host: x\r\n"
+
+struct parsed {
+	int64_t result;
+	struct http1_request request;
+};
+
+/* Shows the bytes in pieces of `step`, as a connection would. */
+static struct parsed parse(char *bytes, size_t n, size_t step)
+{
+	struct http1_parser parser = { 0 };
+	struct parsed p = { 0 };
+
+	for (size_t shown = 0; !p.result && shown < n;) {
+		shown = shown + step < n ? shown + step : n;
+		p.result = http1_parse(&parser, bytes, shown, &p.request);
+	}
+	return p;
+}
+
+TEST(requests_mean_the_same_in_whatever_pieces_they_come)
+{
+	static const struct {
+		const char *bytes, *method, *target, *body;
+		bool keep_alive;
+	} cases[] = {
+		{ "GET /livez HTTP/1.1\r\n" HOST "\r\n", "GET", "/livez", "", true },
+		{ "\r\n\r\nGET / HTTP/1.1\r\n" HOST "\r\n", "GET", "/", "", true },
+		{ "POST /m HTTP/1.1\r\n" HOST "Content-Length: 5\r\n\r\nhello", "POST", "/m",
+		  "hello", true },
+		{ "POST /m HTTP/1.1\r\n" HOST
+		  "content-LENGTH:\t5 \r\nContent-Length: 5\r\n\r\nhello",
+		  "POST", "/m", "hello", true },
+		{ "POST /m?x=1 HTTP/1.1\r\n" HOST "Transfer-Encoding: Chunked\r\n\r\n"
+		  "3\r\nhel\r\n2;a=b\r\nlo\r\n0\r\nX: y\r\n\r\n",
+		  "POST", "/m?x=1", "hello", true },
+		{ "POST / HTTP/1.1\r\n" HOST "Transfer-Encoding: chunked\r\n\r\n0\r\n\r\n", "POST",
+		  "/", "", true },
+		{ "GET / HTTP/1.0\r\n\r\n", "GET", "/", "", false },
+		{ "GET / HTTP/1.0\r\nConnection: Keep-Alive\r\n\r\n", "GET", "/", "", true },
+		{ "GET / HTTP/1.1\r\n" HOST "Connection: x, CLOSE\r\n\r\n", "GET", "/", "", false },
+		{ "GET / HTTP/1.1\r\n" HOST "X: \r\n\r\n", "GET", "/", "", true },
+	};
+
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+		size_t n = strlen(cases[i].bytes);
+
+		for (size_t step = 1; step <= n; step++) {
+			AUTO_FREE char *bytes = strdup(cases[i].bytes);
+			struct parsed p = parse(bytes, n, step);
+
+			TEST_ROW("row %zu, %zu bytes at a time", i, step);
+			CHECK_INT(p.result, (intmax_t)n);
+			CHECK_STR(p.request.method, cases[i].method);
+			CHECK_STR(p.request.target, cases[i].target);
+			CHECK_STR(p.request.body, cases[i].body);
+			CHECK(p.request.keep_alive == cases[i].keep_alive);
+		}
+	}
+}
+
+TEST(what_could_be_read_in_two_ways_is_refused)
+{
+	static const struct {
+		const char *bytes;
+		int status;
+	} cases[] = {
+		{ "GET / HTTP/1.1\n" HOST "\r\n\r\n", 400 },
+		{ "GET / HTTP/1.1\r\n\r\n", 400 }, /* no Host */
+		{ "GET / HTTP/1.1\r\n" HOST HOST "\r\n", 400 },
+		{ "GET / HTTP/1.1\r\n" HOST "X : y\r\n\r\n", 400 },
+		{ "GET / HTTP/1.1\r\n" HOST " folded\r\n\r\n", 400 },
+		{ "GET / HTTP/1.1\r\n" HOST "no colon\r\n\r\n", 400 },
+		{ "GET / HTTP/1.1\r\n" HOST "X: a\rb\r\n\r\n", 400 },
+		{ "GET  / HTTP/1.1\r\n" HOST "\r\n", 400 },
+		{ "GET / HTTP/1.1 \r\n" HOST "\r\n", 400 },
+		{ "GET http://x/ HTTP/1.1\r\n" HOST "\r\n", 400 },
+		{ "G\x01T / HTTP/1.1\r\n" HOST "\r\n", 400 },
+		{ "GET /\xc3\xa9 HTTP/1.1\r\n" HOST "\r\n", 400 },
+		{ "GET /\r\n\r\n", 400 },
+		{ "\r\n\r\n\r\n\r\n\r\n\r\nGET / HTTP/1.1\r\n" HOST "\r\n", 400 },
+		{ "POST / HTTP/1.1\r\n" HOST "Content-Length: 5\r\nContent-Length: 6\r\n\r\n",
+		  400 },
+		{ "POST / HTTP/1.1\r\n" HOST "Content-Length: +5\r\n\r\n", 400 },
+		{ "POST / HTTP/1.1\r\n" HOST "Content-Length: 5, 5\r\n\r\n", 400 },
+		{ "POST / HTTP/1.1\r\n" HOST "Content-Length: 99999999999999999999\r\n\r\n", 400 },
+		{ "POST / HTTP/1.1\r\n" HOST
+		  "Content-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n",
+		  400 },
+		{ "POST / HTTP/1.0\r\nTransfer-Encoding: chunked\r\n\r\n", 400 },
+		{ "POST / HTTP/1.1\r\n" HOST "Transfer-Encoding: gzip, chunked\r\n\r\n", 501 },
+		{ "POST / HTTP/1.1\r\n" HOST "Transfer-Encoding: chunked\r\n\r\n-1\r\n", 400 },
+		{ "POST / HTTP/1.1\r\n" HOST "Transfer-Encoding: chunked\r\n\r\n\r\n", 400 },
+		{ "POST / HTTP/1.1\r\n" HOST "Transfer-Encoding: chunked\r\n\r\n3 \r\nabc\r\n",
+		  400 },
+		{ "POST / HTTP/1.1\r\n" HOST "Transfer-Encoding: chunked\r\n\r\n2\r\nabc\r\n",
+		  400 },
+		{ "POST / HTTP/1.1\r\n" HOST "Transfer-Encoding: chunked\r\n\r\n2\nab\n", 400 },
+		{ "POST / HTTP/1.1\r\n" HOST "Transfer-Encoding: chunked\r\n\r\nfffffff\r\n", 413 },
+		{ "POST / HTTP/1.1\r\n" HOST "Content-Length: 8388609\r\n\r\n", 413 },
+		{ "GET / HTTP/1.1\r\n" HOST "Expect: miracles\r\n\r\n", 417 },
+		{ "GET / HTTP/2.0\r\n" HOST "\r\n", 505 },
+		{ "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", 400 },
+	};
+
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+		size_t n = strlen(cases[i].bytes);
+		AUTO_FREE char *bytes = strdup(cases[i].bytes);
+
+		TEST_ROW("row %zu: %s", i, cases[i].bytes);
+		CHECK_INT(parse(bytes, n, n).result, -cases[i].status);
+		memcpy(bytes, cases[i].bytes, n);
+		CHECK_INT(parse(bytes, n, 1).result, -cases[i].status);
+	}
+}
+
+TEST(a_head_has_a_limit_in_bytes_and_in_lines)
+{
+	const size_t n = LIMIT_HEAD_BYTES + 100;
+	AUTO_FREE char *bytes = malloc(n);
+	size_t at;
+
+	memset(bytes, 'a', n);
+	memcpy(bytes, "GET /", 5);
+	CHECK_INT(parse(bytes, n, 1000).result, -431);
+	CHECK_INT(parse(bytes, LIMIT_HEAD_BYTES, 1000).result, 0); /* still waiting */
+
+	at = (size_t)sprintf(bytes, "GET / HTTP/1.1\r\n" HOST);
+	for (int i = 0; i < LIMIT_HEADER_FIELDS; i++)
+		at += (size_t)sprintf(bytes + at, "X: %d\r\n", i);
+	at += (size_t)sprintf(bytes + at, "\r\n");
+	CHECK_INT(parse(bytes, at, at).result, -431);
+}
+
+TEST(many_tiny_chunks_cannot_grow_beyond_the_body_they_make)
+{
+	const size_t n = LIMIT_BODY_BYTES + LIMIT_HEAD_BYTES + 2 * LIMIT_CHUNK_OVERHEAD_BYTES;
+	AUTO_FREE char *bytes = malloc(n);
+	size_t at = (size_t)sprintf(bytes, "POST / HTTP/1.1\r\n" HOST
+					   "Transfer-Encoding: chunked\r\n\r\n");
+
+	for (; at + 6 <= n; at += 6)
+		memcpy(bytes + at, "1\r\nx\r\n", 6);
+	CHECK_INT(parse(bytes, at, 1 << 20).result, -413);
+}
+
+TEST(the_second_of_two_requests_is_found_where_the_first_ends)
+{
+	char bytes[] = "POST /a HTTP/1.1\r\n" HOST "Content-Length: 2\r\n\r\nhi"
+		       "GET /b HTTP/1.1\r\n" HOST "\r\n";
+	struct http1_parser parser = { 0 };
+	struct http1_request request;
+	int64_t first = http1_parse(&parser, bytes, sizeof(bytes) - 1, &request);
+
+	CHECK_STR(request.target, "/a");
+	CHECK_INT(http1_parse(&parser, bytes + first, sizeof(bytes) - 1 - (size_t)first, &request),
+		  (intmax_t)sizeof(bytes) - 1 - first);
+	CHECK_STR(request.target, "/b");
+}
+
+TEST(a_client_may_wait_before_it_sends_the_body)
+{
+	char bytes[] = "POST / HTTP/1.1\r\n" HOST
+		       "Content-Length: 2\r\nExpect: 100-continue\r\n\r\n";
+	struct http1_parser parser = { 0 };
+	struct http1_request request;
+
+	CHECK_INT(http1_parse(&parser, bytes, sizeof(bytes) - 1, &request), 0);
+	CHECK(parser.expects_continue);
+	CHECK_UINT(parser.need, sizeof(bytes) - 1 + 2);
+}
+
+TEST(a_query_is_looked_up_by_whole_names)
+{
+	static const struct {
+		struct str query;
+		bool want;
+	} cases[] = {
+		{ STR_INIT("verbose"), true },	   { STR_INIT("verbose=1"), true },
+		{ STR_INIT("a=b&verbose"), true }, { STR_INIT("verbosely"), false },
+		{ STR_INIT("a=verbose"), false },  { STR_INIT(""), false },
+	};
+
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++)
+		CHECK(http_query_has(cases[i].query, STR("verbose")) == cases[i].want);
+}
