@@ -4,6 +4,7 @@
  * `const struct command cmd_<name>`, declare it here, and give it a row. */
 
 extern const struct command cmd_admit;
+extern const struct command cmd_agent;
 extern const struct command cmd_cpuset;
 extern const struct command cmd_explain;
 extern const struct command cmd_lint;
@@ -18,6 +19,7 @@ const struct command *const commands[] = {
 	&cmd_lint,
 	&cmd_migrate,
 	&cmd_cpuset,
+	&cmd_agent,
 	&cmd_webhook,
 	&cmd_completion,
 	&cmd_man,
