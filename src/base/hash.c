@@ -1,5 +1,8 @@
 #include "hash.h"
 
+#include <endian.h>
+#include <string.h>
+
 #define PRIME1 UINT64_C(0x9e3779b185ebca87)
 #define PRIME2 UINT64_C(0xc2b2ae3d27d4eb4f)
 #define PRIME3 UINT64_C(0x165667b19e3779f9)
@@ -21,13 +24,20 @@ static uint64_t rotate(uint64_t x, unsigned by)
 }
 
 /* Little-endian whatever the machine is, so that a hash means the same everywhere. */
-static uint64_t read_le(const char *p, unsigned bytes)
+static uint64_t read_le64(const char *p)
 {
-	uint64_t v = 0;
+	uint64_t v;
 
-	while (bytes--)
-		v = v << 8 | (unsigned char)p[bytes];
-	return v;
+	memcpy(&v, p, sizeof(v));
+	return le64toh(v);
+}
+
+static uint32_t read_le32(const char *p)
+{
+	uint32_t v;
+
+	memcpy(&v, p, sizeof(v));
+	return le32toh(v);
 }
 
 static uint64_t round_of(uint64_t lane, uint64_t input)
@@ -42,8 +52,8 @@ static uint64_t eat_stripes(struct str *text, uint64_t seed)
 	uint64_t hash;
 
 	for (; text->n >= STRIPE; *text = str_skip(*text, STRIPE))
-		for (unsigned i = 0; i < 4; i++)
-			lane[i] = round_of(lane[i], read_le(text->p + 8 * i, 8));
+		for (size_t i = 0; i < 4; i++)
+			lane[i] = round_of(lane[i], read_le64(text->p + 8 * i));
 	hash = rotate(lane[0], 1) + rotate(lane[1], 7) + rotate(lane[2], 12) + rotate(lane[3], 18);
 	for (unsigned i = 0; i < 4; i++)
 		hash = (hash ^ round_of(0, lane[i])) * PRIME1 + PRIME4;
@@ -53,13 +63,13 @@ static uint64_t eat_stripes(struct str *text, uint64_t seed)
 static uint64_t eat_tail(struct str text, uint64_t hash)
 {
 	for (; text.n >= 8; text = str_skip(text, 8))
-		hash = rotate(hash ^ round_of(0, read_le(text.p, 8)), 27) * PRIME1 + PRIME4;
+		hash = rotate(hash ^ round_of(0, read_le64(text.p)), 27) * PRIME1 + PRIME4;
 	if (text.n >= 4) {
-		hash = rotate(hash ^ read_le(text.p, 4) * PRIME1, 23) * PRIME2 + PRIME3;
+		hash = rotate(hash ^ read_le32(text.p) * PRIME1, 23) * PRIME2 + PRIME3;
 		text = str_skip(text, 4);
 	}
 	for (; text.n; text = str_skip(text, 1))
-		hash = rotate(hash ^ read_le(text.p, 1) * PRIME5, 11) * PRIME1;
+		hash = rotate(hash ^ (unsigned char)text.p[0] * PRIME5, 11) * PRIME1;
 	return hash;
 }
 

@@ -10,6 +10,8 @@ extern const struct command cmd_explain;
 extern const struct command cmd_lint;
 extern const struct command cmd_migrate;
 extern const struct command cmd_webhook;
+extern const struct command cmd_allocate;
+extern const struct command cmd_topology;
 extern const struct command cmd_completion;
 extern const struct command cmd_man;
 
@@ -21,6 +23,8 @@ const struct command *const commands[] = {
 	&cmd_cpuset,
 	&cmd_agent,
 	&cmd_webhook,
+	&cmd_topology,
+	&cmd_allocate,
 	&cmd_completion,
 	&cmd_man,
 	NULL,

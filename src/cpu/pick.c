@@ -273,6 +273,24 @@ int pick_cpus(const struct topology *t, const struct cpuset *available,
 	return 0;
 }
 
+int pick_check_full_pcpus(const struct topology *t, unsigned n_cpus, unsigned n_free,
+			  struct err *err)
+{
+	const unsigned per_core = topology_average(t, TOPOLOGY_CORE);
+
+	if (n_cpus % per_core)
+		return err_set(err, EINVAL,
+			       "SMT Alignment Error: requested %u cpus not multiple cpus per core "
+			       "= %u",
+			       n_cpus, per_core);
+	if (n_cpus > n_free)
+		return err_set(err, ENOSPC,
+			       "SMT Alignment Error: not enough free physical CPUs: available "
+			       "physical CPUs = %u, requested CPUs = %u, CPUs per core = %u",
+			       n_free, n_cpus, per_core);
+	return 0;
+}
+
 size_t pick_order(const struct topology *t, const struct cpuset *available,
 		  enum topology_level level, bool whole, uint32_t *ret_ids)
 {

@@ -33,9 +33,14 @@ struct pick_request pick_request_for(const struct pick_options *o, const struct 
 int pick_cpus(const struct topology *t, const struct cpuset *available,
 	      const struct pick_request *request, struct cpuset *ret, struct err *err);
 
+/* full-pcpus-only (3.9): refuses a number that is not whole cores, and more than `n_free` CPUs, the
+ * number of free CPUs outside of split cores. -EINVAL and -ENOSPC, "SMT Alignment Error: ...". */
+int pick_check_full_pcpus(const struct topology *t, unsigned n_cpus, unsigned n_free,
+			  struct err *err);
+
 /* Elements of a level that have free CPUs, the best candidate first (4.3); with `whole`, only
  * those that are entirely free. CPUs come as their numbers, other elements as their ids. Writes at
- * most n_cpus of the topology and returns how many. For `pinfold allocate --explain` and tests. */
+ * most n_cpus of the topology and returns how many. */
 size_t pick_order(const struct topology *t, const struct cpuset *available,
 		  enum topology_level level, bool whole, uint32_t *ret_ids);
 size_t pick_order_cpus(const struct topology *t, const struct cpuset *available, bool spread,

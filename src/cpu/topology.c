@@ -142,8 +142,11 @@ static int build_level(struct topology *t, enum topology_level level, struct are
 static int order_distances(const struct topology_input *in, struct arena *a, struct topology *t,
 			   struct err *err)
 {
+	static const uint32_t local = 10; /* what firmware and kernel call the distance to oneself */
 	uint32_t *distances;
 
+	if (!in->distances && t->n_nodes == 1)
+		t->distances = &local;
 	if (!in->distances || in->n_nodes != t->n_nodes)
 		return 0;
 	distances = arena_array(a, uint32_t, in->n_nodes * in->n_nodes);
@@ -189,6 +192,15 @@ int topology_build(const struct topology_input *in, struct arena *a, struct topo
 	if (r == 0)
 		*ret = t;
 	return r;
+}
+
+const struct topology_cpu *topology_cpu_find(const struct topology *t, unsigned cpu)
+{
+	const struct topology_cpu key = { .cpu = (uint16_t)cpu };
+
+	if (cpu >= CPUSET_MAX)
+		return NULL;
+	return bsearch(&key, t->cpus, t->n_cpus, sizeof(key), compare_cpus);
 }
 
 bool topology_find(const struct topology *t, enum topology_level level, uint32_t id,

@@ -93,6 +93,9 @@ static inline unsigned topology_index(const struct topology *t, enum topology_le
 	return cpu < t->n_words * 64 ? t->index[level][cpu] : TOPOLOGY_NO_INDEX;
 }
 
+/* The row of a CPU; NULL for one not in here. */
+const struct topology_cpu *topology_cpu_find(const struct topology *t, unsigned cpu);
+
 /* The element with this id; false when there is none. */
 bool topology_find(const struct topology *t, enum topology_level level, uint32_t id,
 		   unsigned *ret_element);

@@ -170,7 +170,7 @@ uint32_t checkpoint_data_checksum(struct str data)
 
 static bool matches(yyjson_val *root, enum checkpoint_form form, int64_t checksum, struct arena *a)
 {
-	struct str input;
+	struct str input = STR("");
 
 	return checkpoint_hash_input(root, form, a, &input, NULL) >= 0 &&
 	       fnv1a32(FNV1A32_START, input) == checksum;

@@ -258,7 +258,8 @@ int pool_config_from_doc(const struct doc *doc, yyjson_val *v, struct pool_confi
 	int r;
 
 	if (!yyjson_is_obj(v))
-		return doc_err(err, doc, v, "config: expected an object, found %s", doc_type(v));
+		return doc_err(err, doc, v ? v : doc->root, "config: expected an object, found %s",
+			       doc_type(v));
 	pool_config_init(&c);
 	c.is_classic = str_eq(mode, STR(MODE_CLASSIC));
 	if (!c.is_classic && !str_eq(mode, STR(MODE_POOLS)))

@@ -6,6 +6,7 @@
 
 #include "base/arena.h"
 #include "base/err.h"
+#include "base/macro.h"
 #include "cpu/topology.h"
 #include "ledger_private.h"
 
@@ -61,6 +62,8 @@ static void split_of(const struct ledger_frame *f, struct cpuset *ret)
 
 void ledger_compute(struct ledger_frame *f)
 {
+	f->topology_hash = topology_hash(f->topology);
+	f->config_hash = pool_config_hash(&f->config);
 	pool_config_shared(&f->config, f->topology, &f->sets.shared);
 	pool_config_guaranteed(&f->config, f->topology, &f->sets.guaranteed);
 	if (f->config.is_classic && cpuset_is_empty(&f->config.guaranteed)) {
@@ -115,28 +118,29 @@ size_t ledger_position(const struct ledger *l, struct str pod_uid, struct str co
 /* One allocation per assignment: its texts stand behind it. */
 static struct assignment *assignment_new(const struct assignment *from)
 {
-	const struct str *texts[] = { &from->pod_uid, &from->pod_namespace, &from->pod_name,
-				      &from->container };
-	size_t size = sizeof(*from);
-	struct assignment *a;
+	CLEANUP(arena_done) struct arena arena;
+	struct assignment *a, whole = *from;
+	struct str *texts[] = { &whole.pod_uid, &whole.pod_namespace, &whole.pod_name,
+				&whole.container, &whole.encoded };
+	size_t size = sizeof(whole);
 	char *next;
 
-	for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++)
+	arena_init(&arena, 0);
+	whole.encoded = STR("");
+	(void)assignment_encode(from, &arena, &whole.encoded, NULL); /* or the write complains */
+	for (size_t i = 0; i < ARRAY_LEN(texts); i++)
 		size += texts[i]->n;
 	a = malloc(size);
 	if (!a)
 		abort();
-	*a = *from;
 	next = (char *)(a + 1);
-
-	struct str *copies[] = { &a->pod_uid, &a->pod_namespace, &a->pod_name, &a->container };
-
-	for (size_t i = 0; i < sizeof(copies) / sizeof(copies[0]); i++) {
+	for (size_t i = 0; i < ARRAY_LEN(texts); i++) {
 		if (texts[i]->n)
 			memcpy(next, texts[i]->p, texts[i]->n);
-		copies[i]->p = next;
+		texts[i]->p = next;
 		next += texts[i]->n;
 	}
+	*a = whole;
 	return a;
 }
 
@@ -149,6 +153,8 @@ static void insert(struct ledger *l, struct assignment *a)
 	memmove(l->items + at + 1, l->items + at, (l->n - at) * sizeof(struct assignment *));
 	l->items[at] = a;
 	l->n++;
+	while (l->n_words < CPUSET_WORDS && cpuset_next(&a->cpus, l->n_words * 64) != CPUSET_NONE)
+		l->n_words++;
 }
 
 static struct assignment *take_out(struct ledger *l, size_t at)
@@ -284,28 +290,24 @@ void ledger_set_frame(struct ledger *l, const struct topology *t, const struct p
 	l->frame_changed = true;
 }
 
-void ledger_to_state(const struct ledger *l, struct arena *a, struct state *ret)
+void ledger_to_state(const struct ledger *l, struct state *ret)
 {
-	struct assignment *entries = arena_array(a, struct assignment, l->n + 1);
-
-	for (size_t i = 0; i < l->n; i++)
-		entries[i] = *l->items[i];
 	*ret = (struct state){
-		.config_hash = pool_config_hash(&l->now.config),
-		.topology_hash = topology_hash(l->now.topology),
+		.config_hash = l->now.config_hash,
+		.topology_hash = l->now.topology_hash,
 		.config = l->now.config,
-		.entries = entries,
+		.entries = l->items,
 		.n_entries = l->n,
 	};
 }
 
-int ledger_load(struct ledger *l, const struct assignment *entries, size_t n, struct err *err)
+int ledger_load(struct ledger *l, struct assignment *const *entries, size_t n, struct err *err)
 {
 	bool entered = ledger_enter(l);
 	int r;
 
 	for (size_t i = 0; i < n; i++) {
-		struct assignment *a = assignment_new(&entries[i]);
+		struct assignment *a = assignment_new(entries[i]);
 
 		insert(l, a);
 		note(l, a, false);

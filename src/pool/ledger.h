@@ -37,6 +37,7 @@ struct ledger_sets {
 struct ledger_frame {
 	const struct topology *topology;
 	struct pool_config config;
+	uint64_t topology_hash, config_hash; /* of the two above; every write repeats them */
 	struct ledger_sets sets;
 };
 
@@ -49,6 +50,7 @@ struct ledger {
 	struct ledger_frame now;
 	struct assignment **items; /* sorted by pod, then container */
 	size_t n, cap;
+	unsigned n_words; /* of a cpuset: no assignment has a CPU beyond */
 
 	ledger_persist_fn persist; /* NULL: in memory only */
 	void *persist_data;
@@ -145,9 +147,9 @@ struct ledger_live {
 	bool current_known;
 
 	/* The answer: where it belongs, and whether somebody has to put it there. */
-	struct ledger_grant grant;
 	bool push;
 	struct err refused; /* code != 0: no exclusive CPUs for it; `grant` is the shared pool */
+	struct ledger_grant grant;
 };
 
 /* Releases pods that are gone, keeps and adopts what is there, allocates what is missing: one
@@ -206,6 +208,11 @@ void ledger_numa(const struct ledger *l, size_t node, struct ledger_numa *ret);
 int ledger_hints(const struct ledger *l, const struct ledger_request *request, struct arena *a,
 		 struct hint_list *ret, struct err *err);
 
-/* For the store: the ledger as a state; and back, when ledger_init has just run. */
-void ledger_to_state(const struct ledger *l, struct arena *a, struct state *ret);
-int ledger_load(struct ledger *l, const struct assignment *entries, size_t n, struct err *err);
+/* The same for all containers of a pod at once, in their order: pod scope (5.4). */
+int ledger_pod_hints(const struct ledger *l, const struct ledger_request *containers, size_t n,
+		     struct arena *a, struct hint_list *ret, struct err *err);
+
+/* For the store: the ledger as a state, without the boot id; good until the next change. And back,
+ * when ledger_init has just run. */
+void ledger_to_state(const struct ledger *l, struct state *ret);
+int ledger_load(struct ledger *l, struct assignment *const *entries, size_t n, struct err *err);

@@ -39,6 +39,8 @@ static int take(const struct ledger *l, const struct cpuset *available, unsigned
 	const struct ledger_frame *f = &l->now;
 	struct pick_request request = pick_request_for(&f->config.options, f->topology, n);
 
+	if (f->config.options.full_pcpus_only)
+		request.group = f->sets.group; /* an offline sibling lowers the average */
 	return pick_cpus(f->topology, available, &request, ret, err);
 }
 

@@ -36,11 +36,44 @@ static int overlap(struct err *err, const char *invariant, const struct assignme
 	return cpuset_is_empty(&both) ? 0 : broken(err, invariant, a, &both);
 }
 
+/* What the assignments before this one hold. */
+struct holders {
+	struct cpuset other_pods, pod;
+	struct cpuset lasting; /* of the pod, by others than init containers */
+};
+
+/* The one loop that runs over every assignment at every change. */
+static int check_assignment(const struct assignment *a, struct holders *h, unsigned n_words,
+			    struct err *err)
+{
+	uint64_t mask = a->kind == CONTAINER_INIT ? 0 : UINT64_MAX;
+	uint64_t any = 0, foreign = 0, twice = 0;
+
+	for (unsigned i = 0; i < n_words; i++) {
+		uint64_t w = a->cpus.w[i];
+
+		any |= w;
+		foreign |= w & h->other_pods.w[i];
+		twice |= w & mask & h->lasting.w[i];
+	}
+	if (!any)
+		return broken(err, "I3 (an assignment without CPUs)", a, &a->cpus);
+	if (foreign)
+		return overlap(err, "I4 (held by two pods)", a, &a->cpus, &h->other_pods);
+	if (twice)
+		return overlap(err, "I4 (held by two containers)", a, &a->cpus, &h->lasting);
+	for (unsigned i = 0; i < n_words; i++) {
+		h->pod.w[i] |= a->cpus.w[i];
+		h->lasting.w[i] |= a->cpus.w[i] & mask;
+	}
+	return 0;
+}
+
 /* I4: nobody of another pod; within the pod, two only when one of them is an init container that
  * has ended before the other starts. */
 static int check_assignments(const struct ledger *l, struct cpuset *ret_held, struct err *err)
 {
-	struct cpuset held = { 0 }, pod = { 0 }, lasting = { 0 };
+	struct holders h = { 0 };
 	int r;
 
 	for (size_t i = 0; i < l->n; i++) {
@@ -49,22 +82,17 @@ static int check_assignments(const struct ledger *l, struct cpuset *ret_held, st
 		if (i && assignment_cmp(l->items[i - 1], a) >= 0)
 			return broken(err, "the order of assignments", a, &a->cpus);
 		if (i && !str_eq(l->items[i - 1]->pod_uid, a->pod_uid)) {
-			cpuset_union(&held, &pod);
-			pod = lasting = (struct cpuset){ 0 };
+			for (unsigned w = 0; w < l->n_words; w++) {
+				h.other_pods.w[w] |= h.pod.w[w];
+				h.pod.w[w] = h.lasting.w[w] = 0;
+			}
 		}
-		if (cpuset_is_empty(&a->cpus))
-			return broken(err, "I3 (an assignment without CPUs)", a, &a->cpus);
-		r = overlap(err, "I4 (held by two pods)", a, &a->cpus, &held);
-		if (r == 0 && a->kind != CONTAINER_INIT)
-			r = overlap(err, "I4 (held by two containers)", a, &a->cpus, &lasting);
+		r = check_assignment(a, &h, l->n_words, err);
 		if (r < 0)
 			return r;
-		cpuset_union(&pod, &a->cpus);
-		if (a->kind != CONTAINER_INIT)
-			cpuset_union(&lasting, &a->cpus);
 	}
-	cpuset_union(&held, &pod);
-	*ret_held = held;
+	cpuset_union(&h.pod, &h.other_pods);
+	*ret_held = h.pod;
 	return 0;
 }
 

@@ -1,3 +1,5 @@
+#include <errno.h>
+
 #include "base/arena.h"
 #include "base/err.h"
 #include "cpu/topology.h"
@@ -160,27 +162,72 @@ void ledger_numa(const struct ledger *l, size_t node, struct ledger_numa *ret)
 	ret->n_free = cpuset_count(&some);
 }
 
+/* What a hint promises, ledger_allocate must be able to pick. */
+static int make_hints(const struct ledger *l, struct cpu_hint_request *hint, struct arena *a,
+		      struct hint_list *ret, struct err *err)
+{
+	const struct ledger_frame *f = &l->now;
+	struct cpuset available, pool;
+
+	ledger_free(l, &available);
+	(void)ledger_cpus(l, POOL_GUARANTEED, &pool);
+	if (f->config.options.full_pcpus_only) {
+		cpuset_minus(&available, &f->sets.split);
+		cpuset_minus(&pool, &f->sets.split);
+	}
+	hint->available = &available;
+	hint->capacity = &pool;
+	hint->align_by_socket = f->config.options.align_by_socket;
+	return hints_for_cpus(f->topology, hint, a, ret, err);
+}
+
+static unsigned wanted_by(const struct ledger_request *request)
+{
+	return request->is_management ? 0 : demand_cpus(&request->demand);
+}
+
 int ledger_hints(const struct ledger *l, const struct ledger_request *request, struct arena *a,
 		 struct hint_list *ret, struct err *err)
 {
 	const struct assignment *has = ledger_find(l, request->pod_uid, request->container);
-	const struct ledger_frame *f = &l->now;
-	struct cpuset available, reusable, pool;
+	struct cpuset reusable;
 	struct cpu_hint_request hint = {
-		.n_cpus = request->is_management ? 0 : demand_cpus(&request->demand),
-		.available = &available,
+		.n_cpus = wanted_by(request),
 		.reusable = &reusable,
-		.capacity = &pool,
 		.allocated = has ? &has->cpus : NULL,
-		.align_by_socket = f->config.options.align_by_socket,
 	};
 
-	ledger_free(l, &available);
 	ledger_reusable(l, request->pod_uid, &reusable);
-	(void)ledger_cpus(l, POOL_GUARANTEED, &pool);
-	if (f->config.options.full_pcpus_only) { /* never promise what cannot be picked */
-		cpuset_minus(&available, &f->sets.split);
-		cpuset_minus(&pool, &f->sets.split);
+	return make_hints(l, &hint, a, ret, err);
+}
+
+int ledger_pod_hints(const struct ledger *l, const struct ledger_request *containers, size_t n,
+		     struct arena *a, struct hint_list *ret, struct err *err)
+{
+	struct demand *demands = arena_array(a, struct demand, n + 1);
+	struct cpuset held = { 0 }, reusable = { 0 };
+	struct cpu_hint_request hint = { .reusable = &reusable };
+
+	if (!demands)
+		return err_set(err, ENOMEM, "hints: not enough memory");
+	for (size_t i = 0; i < n; i++) {
+		const struct ledger_request *c = &containers[i];
+		const struct assignment *has = ledger_find(l, c->pod_uid, c->container);
+
+		demands[i] = c->is_management ? (struct demand){ 0 } : c->demand;
+		if (has && cpuset_count(&has->cpus) != wanted_by(c)) {
+			*ret = (struct hint_list){ 0 }; /* cannot be satisfied */
+			return 0;
+		}
+		if (has)
+			cpuset_union(&held, &has->cpus);
 	}
-	return hints_for_cpus(f->topology, &hint, a, ret, err);
+	hint.n_cpus = demand_pod_cpus(demands, n);
+	if (hint.n_cpus && cpuset_count(&held) == hint.n_cpus) {
+		hint.allocated = &held;
+	} else if (n) {
+		ledger_reusable(l, containers[0].pod_uid, &reusable);
+		cpuset_union(&reusable, &held);
+	}
+	return make_hints(l, &hint, a, ret, err);
 }

@@ -18,17 +18,20 @@
 #define CHECKSUM ",\"checksum\":\"xxh64:"
 #define DIGITS 16
 
-static yyjson_mut_val *entry_to_doc(const struct assignment *e, yyjson_mut_doc *m, struct arena *a)
+int assignment_encode(const struct assignment *e, struct arena *a, struct str *ret, struct err *err)
 {
-	yyjson_mut_val *v = yyjson_mut_obj(m);
+	yyjson_mut_doc *m = doc_build(a);
+	yyjson_mut_val *v = m ? yyjson_mut_obj(m) : NULL;
 
+	if (!v)
+		return err_set(err, ENOMEM, "assignment: not enough memory");
 	doc_put_str(m, v, STR("pod"), e->pod_uid);
 	doc_put_str(m, v, STR("namespace"), e->pod_namespace);
 	doc_put_str(m, v, STR("name"), e->pod_name);
 	doc_put_str(m, v, STR("container"), e->container);
 	doc_put_str(m, v, STR("kind"), str_from(container_kind_name(e->kind)));
 	doc_put_str(m, v, STR("cpus"), cpuset_format(&e->cpus, a));
-	return v;
+	return doc_write(v, false, a, ret, err);
 }
 
 static struct str hex(uint64_t n, struct arena *a)
@@ -36,33 +39,65 @@ static struct str hex(uint64_t n, struct arena *a)
 	return str_printf(a, "%0*" PRIx64, DIGITS, n);
 }
 
-int state_encode(const struct state *s, struct arena *a, struct str *ret, struct err *err)
+/* All but the assignments, without the closing brace. */
+static int add_facts(const struct state *s, struct strbuf *b, struct err *err)
 {
-	yyjson_mut_doc *m = doc_build(a);
-	yyjson_mut_val *v = m ? yyjson_mut_obj(m) : NULL, *list;
-	struct strbuf b;
-	struct str body;
+	yyjson_mut_doc *m = doc_build(b->a);
+	yyjson_mut_val *v = m ? yyjson_mut_obj(m) : NULL;
+	struct str text;
 	int r;
 
 	if (!v)
 		return err_set(err, ENOMEM, "state: not enough memory");
 	doc_put_str(m, v, STR("bootId"), s->boot_id);
-	doc_put_str(m, v, STR("configHash"), hex(s->config_hash, a));
-	doc_put_str(m, v, STR("topologyHash"), hex(s->topology_hash, a));
-	doc_put(m, v, STR("config"), pool_config_to_doc(&s->config, m, a));
-	list = doc_put_arr(m, v, STR("assignments"));
-	for (size_t i = 0; i < s->n_entries; i++)
-		yyjson_mut_arr_append(list, entry_to_doc(&s->entries[i], m, a));
-	r = doc_write(v, false, a, &body, err);
+	doc_put_str(m, v, STR("configHash"), hex(s->config_hash, b->a));
+	doc_put_str(m, v, STR("topologyHash"), hex(s->topology_hash, b->a));
+	doc_put(m, v, STR("config"), pool_config_to_doc(&s->config, m, b->a));
+	r = doc_write(v, false, b->a, &text, err);
 	if (r < 0)
 		return err_wrap(err, "state");
-	body = str_skip(body, 1); /* its brace is in the head */
+	strbuf_add(b, (struct str){ text.p + 1, text.n - 2 });
+	return 0;
+}
+
+static int add_entries(const struct state *s, struct strbuf *b, struct err *err)
+{
+	strbuf_add(b, STR(",\"assignments\":["));
+	for (size_t i = 0; i < s->n_entries; i++) {
+		struct str text = s->entries[i]->encoded;
+		int r = text.n ? 0 : assignment_encode(s->entries[i], b->a, &text, err);
+
+		if (r < 0)
+			return err_wrap(err, "state");
+		if (i)
+			strbuf_addc(b, ',');
+		strbuf_add(b, text);
+	}
+	strbuf_add(b, STR("]}"));
+	return 0;
+}
+
+int state_encode(const struct state *s, struct arena *a, struct str *ret, struct err *err)
+{
+	char digits[DIGITS + 1];
+	struct strbuf b;
+	size_t head;
+	int r;
+
 	strbuf_init(&b, a);
-	strbuf_printf(&b, HEAD "%d" CHECKSUM "%0*" PRIx64 "\",", STATE_VERSION, DIGITS,
-		      xxh64(body, 0));
-	strbuf_add(&b, body);
+	(void)strbuf_reserve(&b, 2048 + s->n_entries * 256); /* usually all of it */
+	strbuf_printf(&b, HEAD "%d" CHECKSUM "%0*d\",", STATE_VERSION, DIGITS, 0);
+	head = b.n;
+	r = add_facts(s, &b, err);
+	if (r >= 0)
+		r = add_entries(s, &b, err);
+	if (r < 0)
+		return r;
 	if (b.failed)
 		return err_set(err, ENOMEM, "state: not enough memory");
+	(void)snprintf(digits, sizeof(digits), "%0*" PRIx64, DIGITS,
+		       xxh64(str_skip(strbuf_str(&b), head), 0));
+	memcpy(b.p + head - DIGITS - strlen("\","), digits, DIGITS);
 	*ret = strbuf_str(&b);
 	return 0;
 }
@@ -195,15 +230,16 @@ int assignment_cmp(const struct assignment *x, const struct assignment *y)
 static int read_entries(const struct doc *doc, struct arena *a, struct state *s, struct err *err)
 {
 	yyjson_val *list = doc_get(doc->root, STR("assignments")), *v;
-	struct assignment *entries;
-	size_t n = 0;
+	size_t n = 0, cap = yyjson_arr_size(list) + 1;
+	struct assignment *entries, **order;
 	int r;
 
 	if (!yyjson_is_arr(list))
 		return doc_err(err, doc, list ? list : doc->root,
 			       "assignments: expected an array, found %s", doc_type(list));
-	entries = arena_array(a, struct assignment, yyjson_arr_size(list) + 1);
-	if (!entries)
+	entries = arena_array(a, struct assignment, cap);
+	order = arena_array(a, struct assignment *, cap);
+	if (!entries || !order)
 		return err_set(err, ENOMEM, "state: not enough memory");
 	DOC_EACH_ITEM (list, v) {
 		r = read_entry(doc, v, &entries[n], err);
@@ -211,9 +247,10 @@ static int read_entries(const struct doc *doc, struct arena *a, struct state *s,
 			return r;
 		if (n && assignment_cmp(&entries[n - 1], &entries[n]) >= 0)
 			return doc_err(err, doc, v, "assignments: out of order, or one twice");
+		order[n] = &entries[n];
 		n++;
 	}
-	s->entries = entries;
+	s->entries = order;
 	s->n_entries = n;
 	return 0;
 }

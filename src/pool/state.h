@@ -25,6 +25,8 @@ struct assignment {
 	struct str container;
 	enum container_kind kind;
 	struct cpuset cpus;
+	struct str encoded; /* its JSON, where somebody keeps it so that every write need not make
+			       it */
 };
 
 struct state {
@@ -32,7 +34,7 @@ struct state {
 	uint64_t config_hash;
 	uint64_t topology_hash;
 	struct pool_config config;
-	const struct assignment *entries; /* sorted by pod, then container; none twice */
+	struct assignment *const *entries; /* sorted by pod, then container; none twice */
 	size_t n_entries;
 };
 
@@ -43,6 +45,10 @@ int state_encode(const struct state *s, struct arena *a, struct str *ret, struct
  * version that is not ours. Texts of *ret live in `a`. */
 int state_decode(struct str text, struct str file, struct arena *a, struct state *ret,
 		 struct err *err);
+
+/* The JSON of one assignment. Fails on texts that are not UTF-8. */
+int assignment_encode(const struct assignment *e, struct arena *a, struct str *ret,
+		      struct err *err);
 
 /* The order of entries: by pod, then container. */
 int assignment_cmp(const struct assignment *x, const struct assignment *y);

@@ -12,7 +12,6 @@
 #include "base/err.h"
 #include "base/file.h"
 #include "base/macro.h"
-#include "cpu/topology.h"
 
 #define STATE_MODE 0600
 #define MOST_ASIDE 10 /* corrupt files that are kept; the newest replaces the last */
@@ -58,7 +57,7 @@ static int persist(const struct ledger *l, void *data, struct err *err)
 	int r;
 
 	arena_reset(&s->scratch);
-	ledger_to_state(l, &s->scratch, &state);
+	ledger_to_state(l, &state);
 	state.boot_id = str_from(s->boot_id);
 	r = state_encode(&state, &s->scratch, &text, err);
 	if (r < 0)
@@ -118,7 +117,7 @@ static int resume(struct ledger *l, const struct state *state,
 		return -1;
 	}
 	report->n_restored = state->n_entries;
-	report->machine_differs = state->topology_hash != topology_hash(t);
+	report->machine_differs = state->topology_hash != l->now.topology_hash;
 	report->outcome = STORE_RESTORED;
 	*why = (struct err){ 0 };
 	if (state->config_hash != pool_config_hash(c))

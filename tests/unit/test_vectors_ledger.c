@@ -126,7 +126,7 @@ static size_t entries_of(yyjson_val *state, struct assignment *ret)
 static void scene_ledger(struct scene *s, yyjson_val *row)
 {
 	yyjson_val *state = doc_get(row, STR("state"));
-	struct assignment entries[16];
+	struct assignment entries[16], *order[16];
 	size_t n = entries_of(state, entries);
 	struct pool_config c;
 	struct err err = { 0 };
@@ -136,11 +136,13 @@ static void scene_ledger(struct scene *s, yyjson_val *row)
 	c.options = s->options;
 	c.reserved = s->reserved;
 	c.guaranteed = s->recorded = set_of(state, "defaultCpuSet");
-	for (size_t i = 0; i < n; i++)
+	for (size_t i = 0; i < n; i++) {
 		cpuset_union(&c.guaranteed, &entries[i].cpus);
+		order[i] = &entries[i];
+	}
 	cpuset_minus(&c.guaranteed, &c.reserved);
 	CHECK_OK(ledger_init(&s->ledger, &s->topology, &c, &err));
-	CHECK_OK(ledger_load(&s->ledger, entries, n, &err));
+	CHECK_OK(ledger_load(&s->ledger, order, n, &err));
 }
 
 static struct cpuset default_now(const struct scene *s)
@@ -404,7 +406,7 @@ static void replay_policy(yyjson_val *root, yyjson_val *row)
 	if (i == ARRAY_LEN(kinds))
 		test_fail(TEST_AT("kind"), "unknown kind " PRI_STR, FMT_STR(kind));
 	if (doc_get(row, STR("topology"))) {
-		topologies_load(root, text_of(row, "topology"), &s.a, &s.topology);
+		topologies_get(root, text_of(row, "topology"), &s.a, &s.topology);
 		if (!scene_reserve(&s, row))
 			return;
 	}
@@ -509,7 +511,7 @@ TEST(the_pools_give_take_back_and_refuse_step_by_step)
 
 		TEST_ROW(PRI_STR " " PRI_STR, FMT_STR(text_of(row, "id")),
 			 FMT_STR(text_of(row, "name")));
-		topologies_load(root, text_of(row, "topology"), &a, &t);
+		topologies_get(root, text_of(row, "topology"), &a, &t);
 		pool_config_init(&c);
 		c.reserved = set_of(row, "reservedCPUs");
 		c.shared = set_of(row, "sharedCPUs");
