@@ -75,8 +75,8 @@ static bool kubelet_is_static(const struct agent *agent)
 	struct str text;
 
 	arena_init(&a, 0);
-	if (!agent->config->kubelet_state ||
-	    file_read_at(AT_FDCWD, agent->config->kubelet_state, MAX_CHECKPOINT, &a, &text, &err) < 0)
+	if (!agent->config->kubelet_state || file_read_at(AT_FDCWD, agent->config->kubelet_state,
+							  MAX_CHECKPOINT, &a, &text, &err) < 0)
 		return false;
 	if (checkpoint_decode(text, str_from(agent->config->kubelet_state), &a, &checkpoint, &err) <
 	    0) {
@@ -93,9 +93,10 @@ static int choose_manager(struct agent *agent, struct err *err)
 	switch (agent->config->cpu_manager) {
 	case AGENT_CPU_MANAGER_OWN:
 		if (is_static)
-			return err_set(err, EBUSY,
-				       "the kubelet's CPU manager has policy static: set it to none, "
-				       "or use --cpu-manager kubelet");
+			return err_set(
+				err, EBUSY,
+				"the kubelet's CPU manager has policy static: set it to none, "
+				"or use --cpu-manager kubelet");
 		break;
 	case AGENT_CPU_MANAGER_KUBELET:
 		agent->manager.kubelet_manages = true;
@@ -192,7 +193,8 @@ static void write_status(struct agent *agent)
 
 	arena_init(&a, 0);
 	agent->manager.is_changed = false;
-	if (doc_write(report_status(&agent->manager, doc_build(&a), &a), false, &a, &text, &err) < 0 ||
+	if (doc_write(report_status(&agent->manager, doc_build(&a), &a), false, &a, &text, &err) <
+		    0 ||
 	    file_replace_at(agent->run_fd, REPORT_STATUS_FILE, text, 0600, &err) < 0)
 		log_warning("cannot write the status file", LOG_ERR(&err));
 }
@@ -256,7 +258,8 @@ static bool online_changed(const struct agent *agent)
 
 	arena_init(&a, 0);
 	return strcmp(agent->config->topology, "host") == 0 &&
-	       file_read_at(AT_FDCWD, "/sys/devices/system/cpu/online", 4096, &a, &text, NULL) == 0 &&
+	       file_read_at(AT_FDCWD, "/sys/devices/system/cpu/online", 4096, &a, &text, NULL) ==
+		       0 &&
 	       cpuset_parse_kernel(text, &online, NULL) == 0 &&
 	       !cpuset_eq(&online, &agent->topology.online);
 }
@@ -345,23 +348,24 @@ static void on_signal(struct signal_source *s, int number)
 		reload_pools(container_of(s, struct agent, signals[2]));
 		return;
 	}
-	loop_stop(number == SIGTERM ? &container_of(s, struct agent, signals[0])->loop
-				    : &container_of(s, struct agent, signals[1])->loop);
+	loop_stop(number == SIGTERM ? &container_of(s, struct agent, signals[0])->loop :
+				      &container_of(s, struct agent, signals[1])->loop);
 }
 
 static int start_loop(struct agent *agent, struct err *err)
 {
 	static const int numbers[] = { SIGTERM, SIGINT, SIGHUP };
-	const char *path = str_cstr(&agent->settings, str_printf(&agent->settings,
-								 "%s/" REPORT_SOCKET,
-								 agent->config->run_dir));
+	const char *path =
+		str_cstr(&agent->settings,
+			 str_printf(&agent->settings, "%s/" REPORT_SOCKET, agent->config->run_dir));
 	int r;
 
 	r = loop_init(&agent->loop, err);
 	if (r < 0)
 		return r;
 	for (size_t i = 0; i < ARRAY_LEN(numbers) && r == 0; i++)
-		r = signal_source_init(&agent->signals[i], &agent->loop, numbers[i], on_signal, err);
+		r = signal_source_init(&agent->signals[i], &agent->loop, numbers[i], on_signal,
+				       err);
 	if (r == 0)
 		r = service_init(&agent->service, &agent->loop, &agent->manager, path,
 				 agent->config->listen, err);
@@ -430,12 +434,13 @@ int agent_run(const struct agent_config *config, struct err *err)
 
 /* Away for good. */
 
-static size_t widen_all(const struct cgroup_fs *fs, yyjson_val *list, struct str key, struct arena *a)
+static size_t widen_all(const struct cgroup_fs *fs, yyjson_val *list, struct str key,
+			struct arena *a)
 {
 	yyjson_val *item;
 	size_t failed = 0;
 
-	DOC_EACH_ITEM(list, item) {
+	DOC_EACH_ITEM (list, item) {
 		const char *path = str_cstr(a, doc_str(doc_get(item, key)));
 		const char *slash = strrchr(path, '/');
 		struct cgroup_cpu parent;

@@ -21,10 +21,10 @@ struct agent_config {
 	enum agent_cpu_manager cpu_manager;
 	const char *kubelet_state; /* cpu_manager_state */
 	const char *nri_socket, *nri_index;
-	const char *run_dir;	 /* ledger, status, socket */
-	const char *cgroup_root; /* "/sys/fs/cgroup" */
-	const char *topology;	 /* "host" */
-	const char *listen;	 /* metrics over TCP; NULL: only the Unix socket */
+	const char *run_dir;	       /* ledger, status, socket */
+	const char *cgroup_root;       /* "/sys/fs/cgroup" */
+	const char *topology;	       /* "host" */
+	const char *listen;	       /* metrics over TCP; NULL: only the Unix socket */
 	const char *const *namespaces; /* that may use the reserved CPUs; none: unknown */
 	size_t n_namespaces;
 	unsigned reassert_s; /* every cgroup is looked at once in this time */

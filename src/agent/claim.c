@@ -46,10 +46,10 @@ bool claim_is_management(const struct claim_rules *rules, const struct nri_pod *
 	*ret_doubt = DOUBT_NONE;
 	if (!has_annotation(pod, rules->management.activation))
 		return false;
-	permission = is_static(pod)	 ? PERMISSION_GRANTED
-		     : rules->permission ? rules->permission(rules->permission_data,
-							     str_from(pod->pod_namespace))
-					 : PERMISSION_UNKNOWN;
+	permission = is_static(pod)    ? PERMISSION_GRANTED :
+		     rules->permission ? rules->permission(rules->permission_data,
+							   str_from(pod->pod_namespace)) :
+					 PERMISSION_UNKNOWN;
 	if (permission == PERMISSION_DENIED) {
 		*ret_doubt = DOUBT_NAMESPACE;
 		return false;
@@ -102,9 +102,9 @@ static bool looks_converted(const struct nri_cpu *seen, const struct workload_cp
 static bool is_known_permitted(const struct claim_rules *rules, const struct nri_pod *pod)
 {
 	return is_static(pod) ||
-	       (rules->permission && rules->permission(rules->permission_data,
-						       str_from(pod->pod_namespace)) ==
-					     PERMISSION_GRANTED);
+	       (rules->permission &&
+		rules->permission(rules->permission_data, str_from(pod->pod_namespace)) ==
+			PERMISSION_GRANTED);
 }
 
 /* From the stamp of our webhook, where it agrees with the runtime; else from the runtime alone. */
@@ -154,6 +154,7 @@ int claim_read(const struct claim_rules *rules, const struct nri_pod *pod,
 			return 0;
 		}
 		doubt = DOUBT_UNCONVERTED;
+		claim.cpu = (struct workload_cpu){ 0 };
 	}
 	read_demand(pod, c, a, &claim);
 	if (doubt != DOUBT_NONE)

@@ -33,10 +33,10 @@ struct claim_rules {
 /* Why an annotation was not believed. */
 enum doubt {
 	DOUBT_NONE,
-	DOUBT_NAMESPACE,    /* it is not allowed there */
-	DOUBT_UNCONVERTED,  /* the pod asks for CPU, so admission has not seen it */
-	DOUBT_STAMP,	    /* the stamp contradicts what the kubelet asked the runtime for */
-	DOUBT_UNREADABLE,   /* the stamp is broken, or lacks this container */
+	DOUBT_NAMESPACE,   /* it is not allowed there */
+	DOUBT_UNCONVERTED, /* the pod asks for CPU, so admission has not seen it */
+	DOUBT_STAMP,	   /* the stamp contradicts what the kubelet asked the runtime for */
+	DOUBT_UNREADABLE,  /* the stamp is broken, or lacks this container */
 	DOUBT__COUNT
 };
 

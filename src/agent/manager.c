@@ -11,9 +11,9 @@
 #include "manager_internal.h"
 #include "place.h"
 
-const uint64_t manager_bounds_ns[MANAGER_BUCKETS] = { 10000,   25000,	50000,	 100000,  200000,
-						      500000, 1000000, 5000000, 50000000,
-						      500000000 };
+const uint64_t manager_bounds_ns[MANAGER_BUCKETS] = {
+	10000, 25000, 50000, 100000, 200000, 500000, 1000000, 5000000, 50000000, 500000000
+};
 
 static void read_reserved(struct manager *m)
 {
@@ -41,7 +41,7 @@ void manager_done(struct manager *m)
 }
 
 struct ledger_request manager_request(const struct nri_pod *pod, const struct nri_container *c,
-					const struct claim *claim)
+				      const struct claim *claim)
 {
 	return (struct ledger_request){
 		.pod_uid = str_from(pod->uid),
@@ -54,7 +54,7 @@ struct ledger_request manager_request(const struct nri_pod *pod, const struct nr
 }
 
 void manager_note_doubt(struct manager *m, const struct nri_pod *pod, const struct nri_container *c,
-		       enum doubt doubt)
+			enum doubt doubt)
 {
 	if (doubt == DOUBT_NONE)
 		return;
@@ -71,7 +71,7 @@ static void reserved_cpus(const struct manager *m, struct cpuset *ret)
 
 /* Decides about one container, with the ledger's help. */
 int manager_place(struct manager *m, const struct nri_pod *pod, const struct nri_container *c,
-		 const struct claim *claim, struct placement *ret, struct err *err)
+		  const struct claim *claim, struct placement *ret, struct err *err)
 {
 	struct ledger_request request = manager_request(pod, c, claim);
 	struct ledger_grant grant;
@@ -158,8 +158,7 @@ void manager_note_pod(struct manager *m, struct pod_entry *entry, const struct n
 }
 
 struct container_entry *manager_note(struct manager *m, const struct nri_pod *pod,
-					      const struct nri_container *c,
-					      const struct placement *p)
+				     const struct nri_container *c, const struct placement *p)
 {
 	struct pod_entry *known = registry_find_pod(&m->registry, pod->id);
 	struct pod_entry *owner = registry_put_pod(&m->registry, pod, &m->scratch);
@@ -203,7 +202,8 @@ static int on_create(void *user, const struct nri_pod *pod, const struct nri_con
 	}
 	if (r == 0 && p.is_exclusive && m->ledger->now.config.is_classic &&
 	    manager_spread_shared(m) < 0) {
-		(void)ledger_release_container(m->ledger, str_from(pod->uid), str_from(c->name), NULL);
+		(void)ledger_release_container(m->ledger, str_from(pod->uid), str_from(c->name),
+					       NULL);
 		r = err_set(&err, EBUSY, "cannot clear its CPUs of other containers");
 	}
 	if (r < 0) {
@@ -289,7 +289,6 @@ static int on_update(void *user, const struct nri_pod *pod, const struct nri_con
 	arena_reset(&m->scratch);
 	return 0;
 }
-
 
 /* Events. */
 

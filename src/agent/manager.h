@@ -41,15 +41,16 @@ struct manager {
 	struct ledger *ledger;
 	const struct cgroup_fs *cgroups; /* NULL: nothing is read or written there */
 	struct claim_rules rules;
-	bool kubelet_manages; /* its static policy hands out CPUs; ours are only the reserved ones */
+	bool kubelet_manages; /* its static policy hands out CPUs; ours are only the reserved ones
+			       */
 
 	struct registry registry;
 	struct manager_counters counters;
 	struct manager_latency latency;
 	char runtime_name[64], runtime_version[64], nri_version[32];
 	bool is_connected;
-	char problem[256]; /* why not */
-	bool is_changed;   /* since somebody last wrote the status down */
+	char problem[256];		 /* why not */
+	bool is_changed;		 /* since somebody last wrote the status down */
 	size_t next_container, next_pod; /* to be looked at again */
 	struct arena scratch;
 	char reserved[256]; /* text of the reserved CPUs that are online */

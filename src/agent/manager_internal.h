@@ -7,11 +7,11 @@
 #include "place.h"
 
 #define LOG_POD(pod)                                                                               \
-	LOG_STR("namespace", str_from((pod)->pod_namespace)),                                      \
-		LOG_STR("pod", str_from((pod)->name))
+	LOG_STR("namespace", str_from((pod)->pod_namespace)), LOG_STR("pod", str_from((pod)->name))
 #define LOG_ENTRY(c)                                                                               \
 	LOG_STR("namespace", str_from((c)->pod->namespace)),                                       \
-		LOG_STR("pod", str_from((c)->pod->name)), LOG_STR("container", str_from((c)->name))
+		LOG_STR("pod", str_from((c)->pod->name)),                                          \
+		LOG_STR("container", str_from((c)->name))
 
 /* Decides about one container, with the ledger's help. */
 int manager_place(struct manager *m, const struct nri_pod *pod, const struct nri_container *c,

@@ -53,7 +53,8 @@ static void read_claim(struct manager *m, struct sync_item *item)
 {
 	struct err err = { 0 };
 
-	if (claim_read(&m->rules, item->pod, item->container, &m->scratch, &item->claim, &err) == 0) {
+	if (claim_read(&m->rules, item->pod, item->container, &m->scratch, &item->claim, &err) ==
+	    0) {
 		manager_note_doubt(m, item->pod, item->container, item->claim.doubt);
 		return;
 	}
@@ -75,7 +76,8 @@ static void collect(struct sync *s, const struct nri_inventory *all)
 
 		if (!pod || all->containers[i].state == NRI_STOPPED)
 			continue;
-		s->items[s->n] = (struct sync_item){ .pod = *pod, .container = &all->containers[i] };
+		s->items[s->n] =
+			(struct sync_item){ .pod = *pod, .container = &all->containers[i] };
 		read_claim(s->m, &s->items[s->n++]);
 	}
 }
@@ -201,11 +203,13 @@ static void settle_pod(struct manager *m, struct pod_entry *pod, bool is_drift)
 		return;
 	if (r < 0) {
 		m->counters.write_failures++;
-		log_warning("cannot write a pod's cgroup", LOG_STR("namespace", str_from(pod->namespace)),
+		log_warning("cannot write a pod's cgroup",
+			    LOG_STR("namespace", str_from(pod->namespace)),
 			    LOG_STR("pod", str_from(pod->name)), LOG_ERR(&err));
 	} else if (r > 0 && is_drift) {
 		m->counters.repaired++;
-		log_warning("put a pod's cgroup right", LOG_STR("namespace", str_from(pod->namespace)),
+		log_warning("put a pod's cgroup right",
+			    LOG_STR("namespace", str_from(pod->namespace)),
 			    LOG_STR("pod", str_from(pod->name)), LOG_INT("drift", r));
 	}
 }
@@ -269,14 +273,15 @@ static int widen(struct manager *m, const char *path)
 	const char *slash = strrchr(path, '/');
 	struct err err = { 0 };
 	struct cgroup_cpu parent;
-	const char *up = slash ? str_cstr(&m->scratch, (struct str){ path, (size_t)(slash - path) })
-			       : "";
+	const char *up =
+		slash ? str_cstr(&m->scratch, (struct str){ path, (size_t)(slash - path) }) : "";
 
 	if (!*path || !cgroup_exists(m->cgroups, path))
 		return 0;
 	if (cgroup_read(m->cgroups, *up ? up : ".", &m->scratch, &parent, &err) < 0 ||
 	    cgroup_set_cpus(m->cgroups, path, &parent.effective, &err) < 0) {
-		log_warning("cannot widen a cgroup", LOG_STR("cgroup", str_from(path)), LOG_ERR(&err));
+		log_warning("cannot widen a cgroup", LOG_STR("cgroup", str_from(path)),
+			    LOG_ERR(&err));
 		return -1;
 	}
 	return 0;

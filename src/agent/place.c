@@ -21,10 +21,11 @@ int place_management(const struct claim *claim, const struct cpuset *reserved, s
 	struct err why = { 0 };
 
 	if (claim->cpu.cpus.n > 0 && cpuset_parse(claim->cpu.cpus, &cpus, &why) < 0)
-		return err_set(err, EINVAL, "annotation cpuset %s: %s",
-			       quote(claim->cpu.cpus).text, why.msg);
+		return err_set(err, EINVAL, "annotation cpuset %s: %s", quote(claim->cpu.cpus).text,
+			       why.msg);
 	if (cpuset_is_empty(&cpus) || !cpuset_is_subset(&cpus, reserved))
-		return err_set(err, EPERM, "annotation cpuset %s is not within the reserved CPUs %s",
+		return err_set(err, EPERM,
+			       "annotation cpuset %s is not within the reserved CPUs %s",
 			       quote(claim->cpu.cpus).text, text_of(reserved, a));
 	p.intent = (struct intent){
 		.cpus = text_of(&cpus, a),

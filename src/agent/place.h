@@ -32,4 +32,5 @@ int place_beside_kubelet(const char *cpus, const struct cpuset *reserved, struct
 bool place_difference(const struct intent *intent, const struct nri_cpu *now, struct nri_cpu *ret);
 
 /* The same for an update: only what the other side is about to change. */
-bool place_insist(const struct intent *intent, const struct nri_cpu *requested, struct nri_cpu *ret);
+bool place_insist(const struct intent *intent, const struct nri_cpu *requested,
+		  struct nri_cpu *ret);

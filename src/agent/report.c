@@ -122,9 +122,9 @@ yyjson_mut_val *report_status(const struct manager *m, yyjson_mut_doc *doc, stru
 	if (!m->is_connected)
 		doc_put_str(doc, runtime, STR("problem"), str_from(m->problem));
 	doc_put_str(doc, root, STR("mode"),
-		    m->kubelet_manages			  ? STR("kubelet")
-		    : m->ledger->now.config.is_classic ? STR("classic")
-							  : STR("pools"));
+		    m->kubelet_manages		     ? STR("kubelet") :
+		    m->ledger->now.config.is_classic ? STR("classic") :
+						       STR("pools"));
 	add_pools(m, doc, root, a);
 	list = doc_put_arr(doc, root, STR("containers"));
 	for (size_t i = 0; i < m->registry.n_containers; i++)

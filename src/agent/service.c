@@ -58,8 +58,7 @@ static void hang_up(struct connection *c)
 	timer_close(&c->deadline, on_timer_closed);
 }
 
-static void send_answer(struct connection *c, const char *status, const char *type,
-			struct str body)
+static void send_answer(struct connection *c, const char *status, const char *type, struct str body)
 {
 	char head[256];
 

@@ -1,8 +1,8 @@
 #pragma once
 
-/* The agent's answers to people and Prometheus: GET /status, /metrics, /healthz, /readyz over a Unix
- * socket and, when asked for, TCP on a chosen address. One request per connection, a handful of
- * connections at once. */
+/* The agent's answers to people and Prometheus: GET /status, /metrics, /healthz, /readyz over a
+ * Unix socket and, when asked for, TCP on a chosen address. One request per connection, a handful
+ * of connections at once. */
 
 #include "net/loop.h"
 

@@ -42,7 +42,7 @@ int pools_parse(struct str text, struct str file, struct arena *a, struct pool_c
 		return r;
 	if (!yyjson_is_obj(doc.root))
 		return doc_err(err, &doc, doc.root, "want an object, not %s", doc_type(doc.root));
-	DOC_EACH_PAIR(doc.root, key, value) {
+	DOC_EACH_PAIR (doc.root, key, value) {
 		const struct str name = doc_str(key);
 
 		if (str_eq(name, STR(NAME_POOLS_RESERVED_KEY)))
@@ -77,7 +77,8 @@ int marker_parse(struct str text, struct str file, struct arena *a, struct pool_
 	cpuset = doc_get(doc_get(doc.root, STR(NAME_TYPE_MANAGEMENT)), STR(NAME_MARKER_CPUSET_KEY));
 	if (!cpuset)
 		return doc_err(err, &doc, doc.root,
-			       "no \"" NAME_TYPE_MANAGEMENT "\" with a \"" NAME_MARKER_CPUSET_KEY "\"");
+			       "no \"" NAME_TYPE_MANAGEMENT "\" with a \"" NAME_MARKER_CPUSET_KEY
+			       "\"");
 	r = read_cpus(&doc, cpuset, &c.reserved, err);
 	if (r == 0)
 		*ret = c;

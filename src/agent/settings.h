@@ -1,7 +1,7 @@
 #pragma once
 
-/* Which CPUs belong to which pool, from where an administrator put it: flags, our pools file, or the
- * kubelet marker of an OpenShift-style node. */
+/* Which CPUs belong to which pool, from where an administrator put it: flags, our pools file, or
+ * the kubelet marker of an OpenShift-style node. */
 
 #include "pool/config.h"
 

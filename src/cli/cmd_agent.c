@@ -48,14 +48,16 @@ static const struct option_desc options[] = {
 	{ OPT_FLAG, 0, "no-cluster", NULL, "work from annotations and the ledger alone", NULL,
 	  AT(no_cluster) },
 	{ OPT_GROUP, 0, "Node", NULL, NULL, NULL, 0 },
-	{ OPT_STR, 0, "nri-socket", "PATH", "where the runtime listens (default: /var/run/nri/nri.sock)",
-	  NULL, AT(config.nri_socket) },
+	{ OPT_STR, 0, "nri-socket", "PATH",
+	  "where the runtime listens (default: /var/run/nri/nri.sock)", NULL,
+	  AT(config.nri_socket) },
 	{ OPT_STR, 0, "nri-index", "NN", "our place among NRI plugins (default: 90)", NULL,
 	  AT(config.nri_index) },
-	{ OPT_STR, 0, "run-dir", "DIR", "ledger, status file and socket (default: " REPORT_RUN_DIR ")",
-	  NULL, AT(config.run_dir) },
-	{ OPT_STR, 0, "cgroup-root", "DIR", "where cgroups are mounted (default: /sys/fs/cgroup)", NULL,
-	  AT(config.cgroup_root) },
+	{ OPT_STR, 0, "run-dir", "DIR",
+	  "ledger, status file and socket (default: " REPORT_RUN_DIR ")", NULL,
+	  AT(config.run_dir) },
+	{ OPT_STR, 0, "cgroup-root", "DIR", "where cgroups are mounted (default: /sys/fs/cgroup)",
+	  NULL, AT(config.cgroup_root) },
 	{ OPT_STR, 0, "topology", "FROM", "host (default), a file or a synthetic description", NULL,
 	  AT(config.topology) },
 	{ OPT_UINT, 0, "reassert", "SECONDS",
@@ -97,8 +99,8 @@ static void set_up_log(const struct agent_options *o)
 
 	if (o->log_level)
 		(void)log_level_parse(str_from(o->log_level), &level);
-	log_setup(level, o->log_format && strcmp(o->log_format, "json") == 0 ? LOG_FORMAT_JSON
-									      : LOG_FORMAT_TEXT);
+	log_setup(level, o->log_format && strcmp(o->log_format, "json") == 0 ? LOG_FORMAT_JSON :
+									       LOG_FORMAT_TEXT);
 }
 
 static int run(struct invocation *inv, struct err *err)
@@ -114,10 +116,10 @@ static int run(struct invocation *inv, struct err *err)
 	c->namespaces = o->namespaces.items;
 	c->n_namespaces = o->namespaces.n;
 	if (o->cpu_manager)
-		c->cpu_manager = strcmp(o->cpu_manager, "own") == 0 ? AGENT_CPU_MANAGER_OWN
-				 : strcmp(o->cpu_manager, "kubelet") == 0
-					 ? AGENT_CPU_MANAGER_KUBELET
-					 : AGENT_CPU_MANAGER_AUTO;
+		c->cpu_manager = strcmp(o->cpu_manager, "own") == 0 ? AGENT_CPU_MANAGER_OWN :
+				 strcmp(o->cpu_manager, "kubelet") == 0 ?
+								      AGENT_CPU_MANAGER_KUBELET :
+								      AGENT_CPU_MANAGER_AUTO;
 	return o->uninstall ? agent_uninstall(c, err) : agent_run(c, err);
 }
 
@@ -126,10 +128,14 @@ const struct command cmd_agent = {
 	.group = COMMAND_DAEMON,
 	.summary = "pin the containers of a node",
 	.operands = "",
-	.about = "Connects to containerd or CRI-O as an NRI plugin and gives every container its CPUs:\n"
-		 "management pods the reserved ones with the shares and limits of their annotations,\n"
-		 "Guaranteed containers with whole CPUs some of their own, all others the shared ones.\n"
-		 "A kubelet that tries to undo that is answered, a cgroup that somebody changed is put\n"
+	.about = "Connects to containerd or CRI-O as an NRI plugin and gives every container its "
+		 "CPUs:\n"
+		 "management pods the reserved ones with the shares and limits of their "
+		 "annotations,\n"
+		 "Guaranteed containers with whole CPUs some of their own, all others the shared "
+		 "ones.\n"
+		 "A kubelet that tries to undo that is answered, a cgroup that somebody changed is "
+		 "put\n"
 		 "right, and what started while the agent was away is repaired when it is back.",
 	.options = options,
 	.options_size = sizeof(struct agent_options),
