@@ -35,7 +35,7 @@ struct claim_row {
 	int64_t quota_us;
 	enum doubt doubt;
 	unsigned cpus; /* of its own */
-	enum container_kind kind;
+	bool is_init;
 };
 
 #define SHARES(n) .has_shares = true, .shares = (n)
@@ -112,7 +112,7 @@ static const struct claim_row rows[] = {
 						"\"guaranteed\"}}" } },
 	  .cpu = { SHARES(2048), QUOTA(200000) },
 	  .cpus = 2,
-	  .kind = CONTAINER_INIT },
+	  .is_init = true },
 	{ .what = "a stamp that claims more than was requested is forged",
 	  .parent = "/kubepods/podx",
 	  .annotations = { { "pinfold.io/cpus", "{\"c\":{\"kind\":\"app\",\"milli\":4000,\"pool\":"
@@ -172,7 +172,7 @@ TEST(annotations_are_believed_for_a_reason)
 		CHECK_STR(doubt_text(claim.doubt), doubt_text(row->doubt));
 		CHECK_UINT(claim.is_management ? 0 : demand_cpus(&claim.demand), row->cpus);
 		if (row->cpus)
-			CHECK_INT(claim.demand.kind, row->kind ? row->kind : CONTAINER_APP);
+			CHECK_INT(claim.demand.kind, row->is_init ? CONTAINER_INIT : CONTAINER_APP);
 	}
 	TEST_NOTE("%zu rows", ARRAY_LEN(rows));
 }
