@@ -11,7 +11,9 @@ extern const struct command cmd_lint;
 extern const struct command cmd_migrate;
 extern const struct command cmd_webhook;
 extern const struct command cmd_allocate;
+extern const struct command cmd_status;
 extern const struct command cmd_topology;
+extern const struct command cmd_verify;
 extern const struct command cmd_completion;
 extern const struct command cmd_man;
 
@@ -24,6 +26,8 @@ const struct command *const commands[] = {
 	&cmd_agent,
 	&cmd_webhook,
 	&cmd_topology,
+	&cmd_status,
+	&cmd_verify,
 	&cmd_allocate,
 	&cmd_completion,
 	&cmd_man,
