@@ -22,12 +22,14 @@ build libseccomp-dev      pc   libseccomp
 build libssl-dev          pc   openssl
 build libcmocka-dev       pc   cmocka
 test  mandoc              cmd  mandoc
+test  python3-yaml        file /usr/lib/python3/dist-packages/yaml/__init__.py
 lint  clang-14            cmd  clang-14
 lint  libclang-rt-14-dev  file /usr/lib/llvm-14/lib/clang/14.0.6/lib/linux
 lint  clang-format-14     cmd  clang-format-14
 lint  clang-tidy-14       cmd  clang-tidy-14
 lint  cppcheck            cmd  cppcheck
 lint  shellcheck          cmd  shellcheck
+lint  libjansson-dev      pc   jansson
 bench libjansson-dev      pc   jansson
 bench valgrind            cmd  valgrind
 bench wrk                 cmd  wrk"

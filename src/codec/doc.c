@@ -7,7 +7,6 @@
 #include <string.h>
 
 #include "base/arena.h"
-#include "base/err.h"
 #include "base/quote.h"
 
 struct doc_limits doc_limits_fill(const struct doc_limits *limits)
@@ -59,9 +58,10 @@ struct doc_pos doc_position_at(struct str text, size_t offset)
 	return pos;
 }
 
-int doc_err_at(struct err *err, int code, struct str file, struct doc_pos pos, const char *fmt, ...)
+int doc_err_record_at(struct err *err, int code, struct str file, struct doc_pos pos,
+		      const char *fmt, ...)
 {
-	char msg[sizeof(err->msg)];
+	char msg[ERR_MSG_SIZE];
 	va_list ap;
 
 	va_start(ap, fmt);
@@ -214,9 +214,9 @@ struct doc_pos doc_position(const struct doc *doc, yyjson_val *v)
 	return doc->marks ? doc->marks[index] : json_position(doc, index);
 }
 
-int doc_err(struct err *err, const struct doc *doc, yyjson_val *v, const char *fmt, ...)
+int doc_err_record(struct err *err, const struct doc *doc, yyjson_val *v, const char *fmt, ...)
 {
-	char msg[sizeof(err->msg)];
+	char msg[ERR_MSG_SIZE];
 	va_list ap;
 
 	va_start(ap, fmt);
@@ -361,38 +361,73 @@ yyjson_val *doc_freeze(yyjson_mut_val *v, struct arena *a)
 	return yyjson_doc_get_root(yyjson_mut_val_imut_copy(v, &alc));
 }
 
-static int written(char *text, size_t n, const yyjson_write_err *why, struct str *ret,
-		   struct err *err)
+static void add_line(struct strbuf *b, size_t depth)
 {
-	if (!text)
+	strbuf_printf(b, "\n%*s", (int)(depth * 2), "");
+}
+
+/* yyjson 0.10 writes raw numbers in lists without indentation, so lines are broken here. */
+static struct str indent(struct str compact, struct arena *a)
+{
+	bool in_string = false;
+	size_t depth = 0;
+	struct strbuf b;
+
+	strbuf_init(&b, a);
+	for (size_t i = 0; i < compact.n; i++) {
+		char c = compact.p[i], next = i + 1 < compact.n ? compact.p[i + 1] : '\0';
+		bool opens = !in_string && (c == '{' || c == '[');
+		bool closes = !in_string && (c == '}' || c == ']');
+
+		if (closes && compact.p[i - 1] != c - 2) /* '[' + 2 is ']', '{' + 2 is '}' */
+			add_line(&b, --depth);
+		strbuf_addc(&b, c);
+		if (in_string && c == '\\') {
+			strbuf_addc(&b, next);
+			i++;
+		} else if (c == '"')
+			in_string = !in_string;
+		else if (opens && next != c + 2)
+			add_line(&b, ++depth);
+		else if (!in_string && c == ',')
+			add_line(&b, depth);
+		else if (!in_string && c == ':')
+			strbuf_addc(&b, ' ');
+	}
+	return strbuf_str(&b);
+}
+
+static int written(struct str text, bool pretty, const yyjson_write_err *why, struct arena *a,
+		   struct str *ret, struct err *err)
+{
+	if (!text.p)
 		return err_set(err,
 			       why->code == YYJSON_WRITE_ERROR_MEMORY_ALLOCATION ? ENOMEM : EINVAL,
 			       "cannot write JSON: %s", why->msg);
-	*ret = (struct str){ text, n };
+	if (pretty)
+		text = indent(text, a);
+	if (a->failed)
+		return err_set(err, ENOMEM, "cannot write JSON: not enough memory");
+	*ret = text;
 	return 0;
-}
-
-static yyjson_write_flag write_flags(bool pretty)
-{
-	return pretty ? YYJSON_WRITE_PRETTY_TWO_SPACES : YYJSON_WRITE_NOFLAG;
 }
 
 int doc_write(yyjson_mut_val *v, bool pretty, struct arena *a, struct str *ret, struct err *err)
 {
 	yyjson_alc alc = arena_alc(a);
 	yyjson_write_err why = { 0 };
-	size_t n = 0;
-	char *text = yyjson_mut_val_write_opts(v, write_flags(pretty), &alc, &n, &why);
+	struct str text;
 
-	return written(text, n, &why, ret, err);
+	text.p = yyjson_mut_val_write_opts(v, YYJSON_WRITE_NOFLAG, &alc, &text.n, &why);
+	return written(text, pretty, &why, a, ret, err);
 }
 
 int doc_write_val(yyjson_val *v, bool pretty, struct arena *a, struct str *ret, struct err *err)
 {
 	yyjson_alc alc = arena_alc(a);
 	yyjson_write_err why = { 0 };
-	size_t n = 0;
-	char *text = yyjson_val_write_opts(v, write_flags(pretty), &alc, &n, &why);
+	struct str text;
 
-	return written(text, n, &why, ret, err);
+	text.p = yyjson_val_write_opts(v, YYJSON_WRITE_NOFLAG, &alc, &text.n, &why);
+	return written(text, pretty, &why, a, ret, err);
 }

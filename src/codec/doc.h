@@ -11,24 +11,25 @@
 #include <stdint.h>
 #include <yyjson.h>
 
+#include "base/err.h"
 #include "base/str.h"
 
 struct arena;
-struct err;
 
 /* What one text may cost us. Zero in a field means the default below. */
 struct doc_limits {
 	size_t size_bytes;
 	size_t depth;
 	size_t nodes;	    /* YAML only; JSON is bounded by its size */
-	size_t alias_nodes; /* nodes that YAML aliases and merge keys may add */
+	size_t alias_nodes; /* YAML anchors, and nodes that aliases and merge keys add */
 	size_t documents;   /* in one YAML stream */
 	bool first_only;    /* JSON only: what follows the first value is not looked at */
 };
 
+/* tests/bench/bench_bombs.c shows that a hostile file of 1 MB stays within 100 ms and 32 MB. */
 #define DOC_MAX_SIZE ((size_t)16 << 20)
 #define DOC_MAX_DEPTH 100
-#define DOC_MAX_NODES 200000
+#define DOC_MAX_NODES 100000 /* 1 MB of CRDs, all of short lines, has 95000 */
 #define DOC_MAX_ALIAS_NODES 10000
 #define DOC_MAX_DOCUMENTS 5000
 
@@ -66,11 +67,15 @@ struct doc_pos doc_position(const struct doc *doc, yyjson_val *v);
 struct doc_pos doc_position_at(struct str text, size_t offset);
 
 /* err_set with "file:line:column: " in front, as far as it is known. */
-int doc_err_at(struct err *err, int code, struct str file, struct doc_pos pos, const char *fmt, ...)
-	__attribute__((format(printf, 5, 6), cold));
+#define doc_err_at(err, code, file, pos, ...)                                                      \
+	err_negative(doc_err_record_at((err), (code), (file), (pos), __VA_ARGS__))
 
 /* The same for a value, with -EINVAL. */
-int doc_err(struct err *err, const struct doc *doc, yyjson_val *v, const char *fmt, ...)
+#define doc_err(err, doc, v, ...) err_negative(doc_err_record((err), (doc), (v), __VA_ARGS__))
+
+int doc_err_record_at(struct err *err, int code, struct str file, struct doc_pos pos,
+		      const char *fmt, ...) __attribute__((format(printf, 5, 6), cold));
+int doc_err_record(struct err *err, const struct doc *doc, yyjson_val *v, const char *fmt, ...)
 	__attribute__((format(printf, 4, 5), cold));
 
 /* Access. All of these accept NULL and values of another type. */

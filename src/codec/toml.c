@@ -86,9 +86,19 @@ void toml_strs(struct strbuf *b, struct str key, const struct str *values, size_
 	strbuf_add(b, STR("]\n"));
 }
 
+static void add_comment_line(struct strbuf *b, struct str line)
+{
+	strbuf_add(b, line.n ? STR("# ") : STR("#"));
+	for (size_t i = 0; i < line.n; i++)
+		strbuf_addc(b, iscntrl((unsigned char)line.p[i]) ? ' ' : line.p[i]);
+	strbuf_addc(b, '\n');
+}
+
 void toml_comment(struct strbuf *b, struct str text)
 {
-	strbuf_add(b, STR("# "));
-	strbuf_add(b, text);
-	strbuf_addc(b, '\n');
+	struct str_split lines = str_split(text);
+	struct str line;
+
+	while (str_next(&lines, '\n', &line))
+		add_comment_line(b, line);
 }

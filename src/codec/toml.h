@@ -16,5 +16,5 @@ void toml_int(struct strbuf *b, struct str key, int64_t value);
 void toml_bool(struct strbuf *b, struct str key, bool value);
 void toml_strs(struct strbuf *b, struct str key, const struct str *values, size_t n);
 
-/* "# text", one line. */
+/* "# text", for every line of it. */
 void toml_comment(struct strbuf *b, struct str text);

@@ -1,12 +1,12 @@
 #include "yaml.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <yaml.h>
 
 #include "base/arena.h"
-#include "base/err.h"
 #include "base/macro.h"
 #include "yaml_scalar.h"
 
@@ -19,6 +19,7 @@ struct node {
 };
 
 #define COMPARISONS_MAX 1000000
+#define DIRECTIVES_MAX 64
 
 struct anchor {
 	struct str name;
@@ -77,7 +78,8 @@ static int new_node(struct reader *r, struct doc_pos pos, struct node **ret)
 	struct node *n;
 
 	if (r->nodes++ >= r->limits.nodes)
-		return fail(r, pos, "too many values");
+		return doc_err_at(r->err, EINVAL, r->file, pos, "more than %zu values",
+				  r->limits.nodes);
 	n = arena_new(r->a, struct node);
 	if (!n)
 		return no_memory(r);
@@ -92,6 +94,8 @@ static int remember_anchor(struct reader *r, const yaml_char_t *name, struct nod
 
 	if (!name)
 		return 0;
+	if (r->alias_nodes++ >= r->limits.alias_nodes)
+		return fail_here(r, "too many anchors");
 	anchor = arena_new(r->a, struct anchor);
 	if (!anchor)
 		return no_memory(r);
@@ -367,9 +371,9 @@ static int read_mapping(struct reader *r, struct node *n)
 			return merged ? merge(r, n, merged) : 0;
 		is_merge = is_merge_key(&r->event);
 		x = read_key(r, &key);
-		if (x == 0)
+		if (x >= 0)
 			x = next_event(r);
-		if (x == 0)
+		if (x >= 0)
 			x = read_value(r, &value);
 		if (x < 0)
 			return x;
@@ -403,7 +407,7 @@ static int read_collection(struct reader *r, struct node **ret)
 	if (x < 0)
 		return x;
 	x = new_node(r, pos_of(r->event.start_mark), &n);
-	if (x == 0)
+	if (x >= 0)
 		x = remember_anchor(r, anchor, n);
 	if (x < 0)
 		return x;
@@ -479,7 +483,7 @@ static int list_add(struct reader *r, struct doc_list *list, const struct doc *d
 
 static int read_document(struct reader *r, struct doc_list *list)
 {
-	struct node *root;
+	struct node *root = NULL;
 	struct doc doc;
 	int x;
 
@@ -488,13 +492,14 @@ static int read_document(struct reader *r, struct doc_list *list)
 	r->anchors = NULL;
 	r->nodes_before = r->nodes;
 	x = next_event(r);
-	if (x == 0)
+	if (x >= 0)
 		x = read_value(r, &root);
 	if (x < 0)
 		return x;
+	assert(root);
 	if (!yyjson_mut_is_null(&root->v)) {
 		x = finish_document(r, root, &doc);
-		if (x == 0)
+		if (x >= 0)
 			x = list_add(r, list, &doc);
 		if (x < 0)
 			return x;
@@ -508,11 +513,38 @@ static int read_stream(struct reader *r, struct doc_list *list)
 
 	do {
 		x = next_event(r);
-		if (x == 0 && r->event.type == YAML_DOCUMENT_START_EVENT)
+		if (x >= 0 && r->event.type == YAML_DOCUMENT_START_EVENT)
 			x = read_document(r, list);
 		if (x < 0)
 			return x;
 	} while (r->event.type != YAML_STREAM_END_EVENT);
+	return 0;
+}
+
+/* Whether a line may begin here: behind \n, \r, or the last byte of U+0085, U+2028 or U+2029. */
+static bool is_line_start(struct str text, size_t offset)
+{
+	unsigned char before = offset ? (unsigned char)text.p[offset - 1] : '\n';
+
+	return before == '\n' || before == '\r' || before >= 0x80;
+}
+
+/* libyaml compares every tag directive with all others before it tells us of any. */
+static int check_directives(struct reader *r)
+{
+	static const char directive[] = "%TAG";
+	size_t n = 0, at = 0;
+
+	while (at < r->text.n) {
+		const char *hit = memmem(r->text.p + at, r->text.n - at, directive, 4);
+
+		if (!hit)
+			break;
+		at = (size_t)(hit - r->text.p);
+		if (is_line_start(r->text, at) && n++ >= DIRECTIVES_MAX)
+			return fail(r, doc_position_at(r->text, at), "too many tag directives");
+		at++;
+	}
 	return 0;
 }
 
@@ -523,14 +555,18 @@ static int parse_yaml(struct str text, struct str file, const struct doc_limits 
 	struct doc_list list = { 0 };
 	int x;
 
+	x = check_directives(&r);
+	if (x < 0)
+		return x;
 	if (!yaml_parser_initialize(&r.parser))
 		return no_memory(&r);
+	yaml_parser_set_encoding(&r.parser, YAML_UTF8_ENCODING);
 	yaml_parser_set_input_string(&r.parser, (const unsigned char *)(text.n ? text.p : ""),
 				     text.n);
 	x = read_stream(&r, &list);
 	yaml_event_delete(&r.event);
 	yaml_parser_delete(&r.parser);
-	if (x == 0)
+	if (x >= 0)
 		*ret = list;
 	return x;
 }
@@ -554,7 +590,7 @@ int yaml_parse(struct str text, struct str file, const struct doc_limits *limits
 	if (!doc || doc_parse(text, file, &l, a, doc, NULL) < 0)
 		return parse_yaml(text, file, &l, a, ret, err);
 	x = doc_check_keys(doc, a, err);
-	if (x == 0)
+	if (x >= 0)
 		*ret = (struct doc_list){ doc, 1 };
 	return x;
 }

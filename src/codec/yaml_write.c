@@ -19,16 +19,18 @@ static int append(void *data, unsigned char *bytes, size_t n)
 	return !b->failed;
 }
 
-/* U+0085, U+2028 and U+2029 end a line in a YAML 1.1 block, but not in YAML 1.2. */
+/* U+2028 and U+2029 end a line for a YAML 1.1 reader, and libyaml writes them so, but not for a
+ * YAML 1.2 reader. */
 static bool has_odd_break(struct str s)
 {
-	return str_has(s, STR("\xc2\x85")) || str_has(s, STR("\xe2\x80\xa8")) ||
-	       str_has(s, STR("\xe2\x80\xa9"));
+	return str_has(s, STR("\xe2\x80\xa8")) || str_has(s, STR("\xe2\x80\xa9"));
 }
 
-static bool is_multi_line(struct str s)
+/* A block that keeps blank lines at its end makes libyaml end the document with "...". */
+static bool is_block(struct str s)
 {
-	return s.n > 1 && memchr(s.p, '\n', s.n - 1) && !has_odd_break(s);
+	return s.n > 1 && memchr(s.p, '\n', s.n - 1) && !str_ends(s, STR("\n\n")) &&
+	       !has_odd_break(s);
 }
 
 static yaml_scalar_style_t style_of(struct str s)
@@ -36,7 +38,7 @@ static yaml_scalar_style_t style_of(struct str s)
 	if (yaml_scalar_is_plain_safe(s))
 		return YAML_PLAIN_SCALAR_STYLE;
 	/* Only a wish: the emitter falls back to double quotes where a block would not do. */
-	return is_multi_line(s) ? YAML_LITERAL_SCALAR_STYLE : YAML_DOUBLE_QUOTED_SCALAR_STYLE;
+	return is_block(s) ? YAML_LITERAL_SCALAR_STYLE : YAML_DOUBLE_QUOTED_SCALAR_STYLE;
 }
 
 static bool emit_text(yaml_emitter_t *e, struct str s, yaml_scalar_style_t style)

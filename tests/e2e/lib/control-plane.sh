@@ -1,0 +1,162 @@
+# shellcheck shell=bash
+#
+# A real control plane as ordinary processes on 127.0.0.1: etcd and kube-apiserver, and on request the
+# scheduler and the controller manager. Source it, then:
+#
+#	cp_start DIR                      DIR/admin.kubeconfig works when it returns
+#	cp_start_scheduler DIR
+#	cp_start_controller_manager DIR
+#	cp_kubectl DIR ARG...             kubectl as system:masters
+#	cp_namespace DIR NAME             a namespace that takes pods, with or without controller manager
+#	cp_restart_apiserver DIR          same port, same flags, same data
+#	cp_stop DIR                       stops all of them; DIR stays, with logs/
+#
+# CP_VERSION chooses the Kubernetes version (default: the newest of components/versions), and the array
+# CP_APISERVER_FLAGS adds flags. DIR remembers both.
+
+# shellcheck source=tests/e2e/lib/process.sh
+. "$(dirname "${BASH_SOURCE[0]}")/process.sh"
+
+# cp_cert DIR NAME SUBJECT [SAN]: DIR/pki/NAME.{key,crt}, signed by the CA, for server and client.
+cp_cert() {
+	local pki=$1/pki
+	openssl req -new -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -subj "$3" \
+		-keyout "$pki/$2.key" -out "$pki/$2.csr" 2>/dev/null &&
+		openssl x509 -req -in "$pki/$2.csr" -CA "$pki/ca.crt" -CAkey "$pki/ca.key" -days 30 \
+			-set_serial "0x$(openssl rand -hex 8)" -out "$pki/$2.crt" 2>/dev/null \
+			-extfile <(echo "extendedKeyUsage=serverAuth,clientAuth${4:+
+subjectAltName=$4}")
+}
+
+# cp_kubeconfig DIR NAME SUBJECT [HOST]: DIR/NAME.kubeconfig with a client certificate of its own.
+# Everything is inside the file, so that it can be copied into a guest (with HOST 10.0.2.2).
+cp_kubeconfig() {
+	local dir=$1 name=$2 host=${4:-127.0.0.1}
+	cp_cert "$dir" "$name" "$3" || return
+	cat >"$dir/$name.kubeconfig" <<-EOF
+	apiVersion: v1
+	kind: Config
+	current-context: test
+	clusters:
+	- name: test
+	  cluster:
+	    server: https://$host:$(cat "$dir/port")
+	    certificate-authority-data: $(base64 -w0 "$dir/pki/ca.crt")
+	users:
+	- name: $name
+	  user:
+	    client-certificate-data: $(base64 -w0 "$dir/pki/$name.crt")
+	    client-key-data: $(base64 -w0 "$dir/pki/$name.key")
+	contexts:
+	- name: test
+	  context: {cluster: test, user: $name}
+	EOF
+}
+
+# cp_node_kubeconfig DIR NODE [HOST]: the identity a kubelet needs to pass the Node authorizer.
+cp_node_kubeconfig() { cp_kubeconfig "$1" "$2" "/O=system:nodes/CN=system:node:$2" "${3:-10.0.2.2}"; }
+
+cp_pki() {
+	local pki=$1/pki
+	mkdir -p "$pki" && chmod 700 "$pki" || return
+	openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -days 30 \
+		-subj /CN=pinfold-test-ca -keyout "$pki/ca.key" -out "$pki/ca.crt" 2>/dev/null || return
+	openssl ecparam -name prime256v1 -genkey -noout -out "$pki/service-account.key" || return
+	# 10.0.2.2 is what qemu's user network calls the host's loopback, 10.96.0.1 is Service kubernetes.
+	cp_cert "$1" apiserver /CN=kube-apiserver \
+		IP:127.0.0.1,IP:10.0.2.2,IP:10.96.0.1,DNS:localhost,DNS:kubernetes.default.svc
+}
+
+cp_bin() { echo "$(cat "$1/bindir")/$2"; }
+
+cp_kubectl() {
+	local dir=$1
+	shift
+	"$(cp_bin "$dir" kubectl)" --kubeconfig "$dir/admin.kubeconfig" "$@"
+}
+
+cp_start() {
+	local dir=$1 etcd etcd_port
+	# shellcheck source=tests/e2e/components/versions
+	. "$e2e_lib/../components/versions"
+	mkdir -p "$dir/logs" || return
+	echo "${CP_VERSION:-$KUBERNETES_VERSION}" >"$dir/version"
+	etcd=$("$e2e_build" etcd) || return
+	"$e2e_build" "kubernetes-$(cat "$dir/version"):kube-apiserver,kubectl" >"$dir/bindir" || return
+	sed -i 's,$,/bin,' "$dir/bindir"
+	free_port >"$dir/port"
+	free_port >"$dir/etcd-port"
+	cp_pki "$dir" && cp_kubeconfig "$dir" admin /O=system:masters/CN=admin || return
+
+	etcd_port=$(cat "$dir/etcd-port")
+	process_start "$dir" etcd "$etcd/bin/etcd" --data-dir "$dir/etcd" --unsafe-no-fsync \
+		--listen-client-urls "http://127.0.0.1:$etcd_port" \
+		--advertise-client-urls "http://127.0.0.1:$etcd_port" \
+		--listen-peer-urls "http://127.0.0.1:$(free_port)" --log-level warn
+	printf '%s\n' "${CP_APISERVER_FLAGS[@]}" >"$dir/apiserver-flags"
+	cp_start_apiserver "$dir"
+}
+
+cp_is_ready() { [ "$(cp_kubectl "$1" get --raw /readyz --request-timeout 5s 2>/dev/null)" = ok ]; }
+
+cp_start_apiserver() {
+	local dir=$1 pki=$1/pki flags
+	mapfile -t flags < <(grep . "$dir/apiserver-flags")
+	process_start "$dir" kube-apiserver "$(cp_bin "$dir" kube-apiserver)" \
+		--etcd-servers "http://127.0.0.1:$(cat "$dir/etcd-port")" \
+		--bind-address 127.0.0.1 --secure-port "$(cat "$dir/port")" --advertise-address 10.0.2.2 \
+		--client-ca-file "$pki/ca.crt" \
+		--tls-cert-file "$pki/apiserver.crt" --tls-private-key-file "$pki/apiserver.key" \
+		--kubelet-client-certificate "$pki/admin.crt" --kubelet-client-key "$pki/admin.key" \
+		--service-account-key-file "$pki/service-account.key" \
+		--service-account-signing-key-file "$pki/service-account.key" \
+		--service-account-issuer https://kubernetes.default.svc \
+		--service-cluster-ip-range 10.96.0.0/16 --authorization-mode Node,RBAC \
+		--enable-admission-plugins NodeRestriction --allow-privileged "${flags[@]}"
+	wait_ready "$dir" kube-apiserver 180 cp_is_ready "$dir"
+}
+
+cp_restart_apiserver() {
+	process_stop "$1" kube-apiserver
+	cp_start_apiserver "$1"
+}
+
+cp_healthz() { curl -sk --max-time 5 "https://127.0.0.1:$1/healthz" | grep -qx ok; }
+
+# cp_start_client DIR PROGRAM FLAG...: scheduler and controller manager differ only in their flags.
+cp_start_client() {
+	local dir=$1 program=$2 port
+	shift 2
+	"$e2e_build" "kubernetes-$(cat "$dir/version"):$program" >/dev/null || return
+	port=$(free_port)
+	cp_kubeconfig "$dir" "$program" "/CN=system:$program" || return
+	process_start "$dir" "$program" "$(cp_bin "$dir" "$program")" \
+		--kubeconfig "$dir/$program.kubeconfig" \
+		--authentication-kubeconfig "$dir/$program.kubeconfig" \
+		--authorization-kubeconfig "$dir/$program.kubeconfig" \
+		--bind-address 127.0.0.1 --secure-port "$port" --leader-elect=false "$@"
+	wait_ready "$dir" "$program" 120 cp_healthz "$port"
+}
+
+cp_start_scheduler() { cp_start_client "$1" kube-scheduler; }
+
+cp_start_controller_manager() {
+	local pki=$1/pki
+	cp_start_client "$1" kube-controller-manager --use-service-account-credentials \
+		--service-account-private-key-file "$pki/service-account.key" --root-ca-file "$pki/ca.crt" \
+		--cluster-signing-cert-file "$pki/ca.crt" --cluster-signing-key-file "$pki/ca.key"
+}
+
+# The ServiceAccount is what a controller manager would make; without it every pod is refused.
+cp_namespace() {
+	cp_kubectl "$1" create namespace "$2" &&
+		{ cp_kubectl "$1" -n "$2" create serviceaccount default 2>/dev/null ||
+			cp_kubectl "$1" -n "$2" get serviceaccount default >/dev/null; }
+}
+
+cp_stop() {
+	local name
+	for name in kube-scheduler kube-controller-manager kube-apiserver etcd; do
+		process_stop "$1" $name
+	done
+}

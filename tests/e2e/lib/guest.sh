@@ -1,0 +1,128 @@
+# shellcheck shell=bash
+#
+# A virtual machine with systemd, cgroup v2 and a real topology: 2 sockets (each a NUMA node) of 2 cores
+# of 2 threads. Emulated in software: slow, but it runs everywhere (/dev/kvm may exist and not work).
+# Source it, then:
+#
+#	guest_start DIR [PAYLOAD]         boots; PAYLOAD, a directory, appears there as /payload, read-only
+#	guest_run DIR COMMAND...          one shell command line as root; stdin, stdout, status as with ssh
+#	guest_put DIR FILE... TARGETDIR   copies in
+#	guest_get DIR FILE... TARGETDIR   copies out
+#	guest_reboot DIR                  same disk, so what was written stays
+#	guest_stop DIR                    powers off
+#
+# DIR keeps logs/qemu.log and console.log. The disk's changes are lost when the guest ends. The variable
+# GUEST_APPEND adds to the kernel's command line (isolcpus=...), GUEST_MEMORY_MB is 4096 by default.
+
+# shellcheck source=tests/e2e/lib/process.sh
+. "$(dirname "${BASH_SOURCE[0]}")/process.sh"
+
+guest_ssh_options() {
+	printf '%s\n' -i "$1/id" -p "$(cat "$1/ssh-port")" -o "ControlPath=$(cat "$1/ssh-control")/s" -o BatchMode=yes \
+		-o StrictHostKeyChecking=no -o UserKnownHostsFile=/dev/null -o LogLevel=ERROR \
+		-o ConnectTimeout=20 -o ServerAliveInterval=30 -o ServerAliveCountMax=10
+}
+
+guest_run() {
+	local options
+	mapfile -t options < <(guest_ssh_options "$1")
+	shift
+	# shellcheck disable=SC2029  # the caller quotes for the guest's shell, as with ssh itself
+	ssh "${options[@]}" root@127.0.0.1 "$@"
+}
+
+# tar, because it takes directories, keeps modes, and needs no second program on the other side.
+guest_put() {
+	local dir=$1 target=${*: -1} file members=()
+	for file in "${@:2:$#-2}"; do
+		members+=(-C "$(realpath "$(dirname "$file")")" "$(basename "$file")")
+	done
+	tar -cf - "${members[@]}" |
+		guest_run "$dir" "mkdir -p '$target' && tar -C '$target' -xf - --no-same-owner"
+}
+
+guest_get() {
+	local dir=$1 target=${*: -1} file
+	for file in "${@:2:$#-2}"; do
+		guest_run "$dir" "cat '$file'" >"$target/$(basename "$file")" || return
+	done
+}
+
+guest_is_up() { guest_run "$1" true 2>/dev/null; }
+
+# The first connection is kept as a master: an ssh handshake costs a second of emulated CPU.
+guest_wait_up() {
+	local options
+	wait_ready "$1" qemu 600 guest_is_up "$1" || { tail -n 20 "$1/console.log" >&2; return 1; }
+	mapfile -t options < <(guest_ssh_options "$1")
+	ssh -f -N -M "${options[@]}" root@127.0.0.1 </dev/null >>"$1/logs/ssh.log" 2>&1 || return
+	guest_run "$1" '[ ! -b /dev/vdb ] || mountpoint -q /payload || mount -o ro /dev/vdb /payload'
+}
+
+guest_start() {
+	local dir=$1 payload=${2:-} image disks append memory=${GUEST_MEMORY_MB:-4096}
+	command -v qemu-system-x86_64 >/dev/null && command -v ssh >/dev/null ||
+		"$e2e_lib/../components/host-packages" qemu-system-x86 openssh-client e2fsprogs || return
+	image=$("$e2e_lib/../components/guest-image") || return
+	mkdir -p "$dir/logs"
+	cp "$image/id" "$dir/id"
+	disks=(-drive "if=virtio,format=raw,snapshot=on,file=$image/disk.img")
+	if [ -n "$payload" ]; then
+		guest_payload "$payload" "$dir/payload.img" || return
+		disks+=(-drive "if=virtio,format=raw,readonly=on,file=$dir/payload.img")
+	fi
+	free_port >"$dir/ssh-port"
+	# A short path: a socket's name has at most 107 characters, and DIR may be longer.
+	mktemp -d /tmp/pinfold-ssh-XXXXXX >"$dir/ssh-control"
+	append="console=ttyS0 net.ifnames=0 systemd.unified_cgroup_hierarchy=1 systemd.show_status=0"
+	# On a busy machine the guest is slow beyond what systemd thinks possible.
+	append+=" systemd.default_timeout_start_sec=600 systemd.default_device_timeout_sec=600"
+	# vendor: with qemu's own the guest sees no hyperthreads. cx16: with it a boot of Debian
+	# 13's kernel on qemu 7.2 died at a cmpxchg16b with impossible flags; without it none has.
+	process_start "$dir" qemu qemu-system-x86_64 -accel tcg,thread=multi \
+		-cpu max,vendor=GenuineIntel,cx16=off -m "$memory" -smp 8,sockets=2,cores=2,threads=2 \
+		-object "memory-backend-ram,id=m0,size=$((memory / 2))M" \
+		-object "memory-backend-ram,id=m1,size=$((memory / 2))M" \
+		-numa node,nodeid=0,cpus=0-3,memdev=m0 -numa node,nodeid=1,cpus=4-7,memdev=m1 \
+		-kernel "$image/vmlinuz" -initrd "$image/initrd" \
+		-append "$append ${GUEST_APPEND:-}" \
+		"${disks[@]}" -display none -monitor none -serial "file:$dir/console.log" \
+		-device virtio-rng-pci \
+		-nic "user,model=virtio-net-pci,hostfwd=tcp:127.0.0.1:$(cat "$dir/ssh-port")-:22"
+	guest_wait_up "$dir"
+}
+
+# A file system of just the right size, with links followed: the payload may point into the cache.
+guest_payload() {
+	local size_mb
+	size_mb=$(($(du -smL "$1" | cut -f1) * 11 / 10 + 32))
+	rm -rf "$2" "$2.d"
+	cp -rL "$1" "$2.d" && mkfs.ext4 -q -F -d "$2.d" "$2" "${size_mb}M" >/dev/null && rm -rf "$2.d"
+}
+
+guest_bootid() { guest_run "$1" cat /proc/sys/kernel/random/boot_id 2>/dev/null; }
+guest_rebooted() { local id; id=$(guest_bootid "$1") && [ "$id" != "$2" ]; }
+
+guest_reboot() {
+	local id
+	id=$(guest_bootid "$1") || return
+	guest_run "$1" systemctl reboot || : # the connection may break first
+	guest_disconnect "$1"
+	wait_ready "$1" qemu 600 guest_rebooted "$1" "$id" && guest_wait_up "$1"
+}
+
+guest_disconnect() {
+	local options
+	mapfile -t options < <(guest_ssh_options "$1")
+	ssh -O exit "${options[@]}" root@127.0.0.1 2>/dev/null || : # there may be none
+}
+
+guest_stop() {
+	if process_alive "$1" qemu; then
+		guest_run "$1" systemctl poweroff 2>/dev/null || :
+		guest_disconnect "$1"
+		wait_for 120 process_gone "$1" qemu || e2e_say "the guest did not power off"
+	fi
+	process_stop "$1" qemu
+	rm -rf "$1/payload.img" "$(cat "$1/ssh-control")"
+}

@@ -1,0 +1,183 @@
+# shellcheck shell=bash
+#
+# A real node: the guest of guest.sh with a stock kubelet (systemd cgroup driver) and a stock runtime
+# with NRI, joined to the control plane of control-plane.sh. Source it (it brings both), then:
+#
+#	node_start DIR CPDIR NODE [RUNTIME]   RUNTIME: containerd (default), containerd-1.7 or crio
+#	node_wait_ready DIR                   Ready, and nothing keeps pods away
+#	node_stop DIR
+#
+# guest_run DIR works on it. Files in the array NODE_PAYLOAD appear below /payload/extra, and image archives
+# among them (*.tar) are loaded. NODE_KUBELET_CONFIG is YAML to be added to the kubelet's configuration, for
+# example "cpuManagerPolicy: static". Pods use localhost/busybox:1 with imagePullPolicy: Never.
+
+# shellcheck source=tests/e2e/lib/control-plane.sh
+. "$(dirname "${BASH_SOURCE[0]}")/control-plane.sh"
+# shellcheck source=tests/e2e/lib/guest.sh
+. "$(dirname "${BASH_SOURCE[0]}")/guest.sh"
+# shellcheck source=tests/e2e/lib/image.sh
+. "$(dirname "${BASH_SOURCE[0]}")/image.sh"
+
+node_kubelet_config() {
+	cat <<-EOF
+	apiVersion: kubelet.config.k8s.io/v1beta1
+	kind: KubeletConfiguration
+	cgroupDriver: systemd
+	containerRuntimeEndpoint: unix://$1
+	authentication:
+	  anonymous: {enabled: false}
+	  x509: {clientCAFile: /payload/ca.crt}
+	authorization: {mode: AlwaysAllow}
+	staticPodPath: /etc/kubernetes/manifests
+	failSwapOn: false
+	# An emulated disk with an image on it must not look like a node in trouble.
+	localStorageCapacityIsolation: false
+	evictionHard: {memory.available: 50Mi, nodefs.available: 1%, imagefs.available: 1%}
+	nodeStatusUpdateFrequency: 5s
+	runtimeRequestTimeout: 10m
+	${NODE_KUBELET_CONFIG:-}
+	EOF
+}
+
+# Version 2 is what 1.7 writes; 2.x still reads it.
+node_containerd_config() {
+	cat <<-'EOF'
+	version = 2
+	[plugins."io.containerd.grpc.v1.cri"]
+	  sandbox_image = "localhost/pause:1"
+	[plugins."io.containerd.grpc.v1.cri".cni]
+	  bin_dir = "/usr/lib/cni"
+	  conf_dir = "/etc/cni/net.d"
+	[plugins."io.containerd.grpc.v1.cri".containerd.runtimes.runc]
+	  runtime_type = "io.containerd.runc.v2"
+	[plugins."io.containerd.grpc.v1.cri".containerd.runtimes.runc.options]
+	  SystemdCgroup = true
+	[plugins."io.containerd.nri.v1.nri"]
+	  disable = false
+	EOF
+}
+
+node_crio_config() {
+	cat <<-'EOF'
+	[crio]
+	storage_driver = "vfs"
+	[crio.api]
+	listen = "/run/crio/crio.sock"
+	[crio.image]
+	pause_image = "localhost/pause:1"
+	signature_policy = "/etc/containers/policy.json"
+	[crio.network]
+	plugin_dirs = ["/usr/lib/cni"]
+	[crio.runtime]
+	cgroup_manager = "systemd"
+	conmon = "/usr/bin/conmon"
+	pinns_path = "/payload/bin/pinns"
+	default_runtime = "runc"
+	apparmor_profile = "unconfined"
+	disable_hostport_mapping = true
+	[crio.runtime.runtimes.runc]
+	runtime_path = "/usr/sbin/runc"
+	[crio.nri]
+	enable_nri = true
+	EOF
+}
+
+node_cni_config() {
+	echo '{"cniVersion":"1.0.0","name":"pods","plugins":[{"type":"bridge","bridge":"cni0","isGateway":true,
+		"ipMasq":false,"ipam":{"type":"host-local","ranges":[[{"subnet":"10.88.0.0/16"}]]}}]}'
+}
+
+# node_unit COMMAND [PROPERTY...]: Delegate, because these make cgroups below their own.
+node_unit() {
+	printf '%s\n' '[Service]' 'Environment=PATH=/payload/bin:/usr/sbin:/usr/bin:/sbin:/bin' \
+		"ExecStart=$1" Delegate=yes KillMode=process Restart=on-failure LimitNOFILE=1048576 \
+		TasksMax=infinity "${@:2}"
+}
+
+# The script that the guest runs. Written here, so that a node's set-up is in one file.
+node_up_script() {
+	cat <<-'EOF'
+	#!/bin/bash
+	set -euo pipefail
+	runtime=$1
+	mkdir -p /etc/cni/net.d /etc/kubernetes/manifests /etc/containers /etc/crio
+	cp /payload/cni.conflist /etc/cni/net.d/10-pods.conflist
+	cp /payload/units/* /etc/systemd/system/
+	hostname "$(cat /payload/node)"
+	echo '{"default":[{"type":"insecureAcceptAnything"}]}' >/etc/containers/policy.json
+	printf '[storage]\ndriver = "vfs"\nrunroot = "/run/containers/storage"\n' >/etc/containers/storage.conf
+	echo 'graphroot = "/var/lib/containers/storage"' >>/etc/containers/storage.conf
+	systemctl daemon-reload
+	shopt -s nullglob
+	images=(/payload/images/*.tar /payload/extra/*.tar)
+	if [ "$runtime" = crio ]; then
+		for image in "${images[@]}"; do
+			name=$(tar -xOf "$image" manifest.json | sed 's/.*"RepoTags":\["\([^"]*\)".*/\1/')
+			skopeo copy -q "docker-archive:$image" "containers-storage:$name"
+		done
+		systemctl start crio
+	else
+		systemctl start containerd
+		for image in "${images[@]}"; do
+			/payload/bin/ctr -n k8s.io images import "$image"
+		done
+	fi
+	systemctl start kubelet
+	EOF
+}
+
+node_payload() {
+	local dir=$1 cp=$2 node=$3 runtime=$4 payload=$1/payload made socket=/run/containerd/containerd.sock
+	[ "$runtime" != crio ] || socket=/run/crio/crio.sock
+	mkdir -p "$payload"/{bin,images,units,extra} || return
+	for made in "$runtime" crictl "kubernetes-$(cat "$cp/version"):kubelet"; do
+		made=$("$e2e_build" "$made") && ln -sf "$made"/bin/* "$payload/bin/" || return
+	done
+	# The rest of Kubernetes runs on the host.
+	rm -f "$payload"/bin/kube-* "$payload/bin/kubectl"
+	command -v busybox >/dev/null || "$e2e_lib/../components/host-packages" busybox-static || return
+	image_busybox "$payload/images/busybox.tar" && image_pause "$payload/images/pause.tar" || return
+	[ ${#NODE_PAYLOAD[@]} -eq 0 ] || cp -r "${NODE_PAYLOAD[@]}" "$payload/extra/" || return
+
+	cp_node_kubeconfig "$cp" "$node" && cp "$cp/$node.kubeconfig" "$payload/kubeconfig" || return
+	cp "$cp/pki/ca.crt" "$payload/"
+	echo "$node" >"$payload/node"
+	echo "runtime-endpoint: unix://$socket" >"$payload/crictl.yaml"
+	node_kubelet_config "$socket" >"$payload/kubelet.yaml"
+	node_containerd_config >"$payload/containerd.toml"
+	node_crio_config >"$payload/crio.conf"
+	node_cni_config >"$payload/cni.conflist"
+	node_unit "/payload/bin/containerd -c /payload/containerd.toml" Type=notify >"$payload/units/containerd.service"
+	node_unit "/payload/bin/crio -c /payload/crio.conf -d ''" Type=notify >"$payload/units/crio.service"
+	node_unit "/payload/bin/kubelet --config /payload/kubelet.yaml --kubeconfig /payload/kubeconfig \
+--hostname-override $node --node-ip 10.0.2.15" >"$payload/units/kubelet.service"
+	node_up_script >"$payload/up"
+	chmod +x "$payload/up"
+}
+
+node_start() {
+	local dir=$1 cp=$2 node=$3 runtime=${4:-containerd}
+	mkdir -p "$dir" && printf '%s\n' "$cp" >"$dir/cp" && printf '%s\n' "$node" >"$dir/node" || return
+	node_payload "$dir" "$cp" "$node" "$runtime" || return
+	guest_start "$dir" "$dir/payload" || return
+	guest_run "$dir" /payload/up "$runtime" >>"$dir/logs/up.log" 2>&1 ||
+		{ tail -n 20 "$dir/logs/up.log" >&2; return 1; }
+}
+
+node_is_ready() {
+	local cp
+	cp=$(cat "$1/cp")
+	# Whoever runs no controller manager has nobody else to take this taint away.
+	process_alive "$cp" kube-controller-manager ||
+		cp_kubectl "$cp" taint nodes "$(cat "$1/node")" node.kubernetes.io/not-ready- >/dev/null 2>&1 || :
+	[ "$(cp_kubectl "$cp" get node "$(cat "$1/node")" --ignore-not-found -o \
+		'jsonpath={.status.conditions[?(@.type=="Ready")].status}{.spec.taints}' 2>/dev/null)" = True ]
+}
+
+node_wait_ready() {
+	wait_ready "$1" qemu 600 node_is_ready "$1" && return
+	guest_run "$1" journalctl -u kubelet --no-pager -n 20 >&2
+	return 1
+}
+
+node_stop() { guest_stop "$1"; }
