@@ -410,6 +410,7 @@ int agent_run(const struct agent_config *config, struct err *err)
 
 	agent.cgroups.cpu_fd = agent.cgroups.cpuset_fd = -1;
 	arena_init(&agent.settings, 0);
+	(void)signal(SIGPIPE, SIG_IGN); /* whoever asks for the status may hang up */
 	r = agent_open(&agent, err);
 	if (r < 0)
 		return r; /* the process ends; the kernel takes back what was opened */

@@ -104,11 +104,11 @@ int enforce_pod(const struct cgroup_fs *fs, const struct pod_entry *pod, struct 
 	struct cgroup_cpu now;
 	int drift = 0, r;
 
+	arena_init(&a, 0);
 	if (!pod->shares && !pod->lift_quota)
 		return 0;
 	if (!*pod->cgroup || !cgroup_exists(fs, pod->cgroup))
 		return err_set(err, ENOENT, "cgroup %s is not there", pod->cgroup);
-	arena_init(&a, 0);
 	r = cgroup_read(fs, pod->cgroup, &a, &now, err);
 	if (r >= 0 && pod->shares && now.weight != weight) {
 		drift |= DRIFT_WEIGHT;

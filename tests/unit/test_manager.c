@@ -411,7 +411,7 @@ TEST(a_container_that_slipped_through_is_caught_when_it_has_started)
 TEST(in_classic_mode_those_who_share_make_room_first)
 {
 	CLEANUP(node_done) struct node n;
-	struct box share, alone;
+	struct box share, alone, greedy;
 
 	node_init(&n, "0-1", NULL, NULL);
 	box_init(&share, "share", "burstable/", 512, 0);
@@ -419,6 +419,10 @@ TEST(in_classic_mode_those_who_share_make_room_first)
 	make_cgroup(&n, share.cgroup + 1, "2-7");
 	box_init(&alone, "alone", "", 2048, 200000);
 	CHECK_STR(create(&n, &alone).cpus, "2-3");
+	CHECK_STR(read_at(&n, share.cgroup + 1, "cpuset.cpus"), "4-7");
+	/* Too much for what is left: nobody moves. */
+	box_init(&greedy, "greedy", "", 8192, 800000);
+	CHECK(ask(&n, "CreateContainer", &greedy, NULL).status != NULL);
 	CHECK_STR(read_at(&n, share.cgroup + 1, "cpuset.cpus"), "4-7");
 	CHECK(!ask(&n, "RemovePodSandbox", &alone, NULL).status);
 	CHECK_STR(read_at(&n, share.cgroup + 1, "cpuset.cpus"), "2-7");
