@@ -182,7 +182,7 @@ int manager_on_synchronize(void *user, const struct nri_inventory *all, struct n
 				take_in(&s, &s.items[i], &p);
 		}
 	arena_done(&m->scratch); /* it may have been large */
-	(void)malloc_trim(0);
+	m->wants_trim = true;
 	return 0;
 }
 
@@ -216,6 +216,10 @@ static void settle_pod(struct manager *m, struct pod_entry *pod, bool is_drift)
 
 void manager_settle(struct manager *m)
 {
+	if (m->wants_trim) {
+		m->wants_trim = false;
+		(void)malloc_trim(0); /* by now the session has let go of the list, too */
+	}
 	for (size_t i = 0; i < m->registry.n_pods; i++) {
 		struct pod_entry *pod = m->registry.pods[i];
 
