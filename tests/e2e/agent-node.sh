@@ -66,7 +66,7 @@ node_start "$dir/node" "$dir/cp" worker-0 "$runtime"
 node_wait_ready "$dir/node"
 
 # Control: the same pod before the agent is there.
-pod early "$target, resources.workload.openshift.io/c: '{\"cpushares\":51}'" 'requests: {memory: 8Mi}'
+pod early "$target, resources.workload.openshift.io/c: '{\"cpushares\":51}'" 'requests: {memory: 64Mi}'
 
 in_guest 'mkdir -p /usr/local/bin && cp /payload/extra/pinfold /usr/local/bin/ &&
 	cp /payload/extra/pinfold-agent.service /etc/systemd/system/ &&
@@ -78,13 +78,13 @@ in_guest systemctl start pinfold-agent
 wait_for 60 agent_ready || die "the agent is not ready"
 is "the early pod is repaired" "$(value early cpuset.cpus.effective)" 0-1
 
-pod mgmt "$target, resources.workload.openshift.io/c: '{\"cpushares\":400,\"cpulimit\":500}'" 'requests: {memory: 8Mi}'
+pod mgmt "$target, resources.workload.openshift.io/c: '{\"cpushares\":400,\"cpulimit\":500}'" 'requests: {memory: 64Mi}'
 is "management, cpus" "$(value mgmt cpuset.cpus.effective)" 0-1
 is "management, quota" "$(value mgmt cpu.max)" "50000 100000"
 is "management pod, weight" "$(value mgmt pod/cpu.weight)" 16
-pod share '' 'requests: {cpu: 100m, memory: 8Mi}'
+pod share '' 'requests: {cpu: 100m, memory: 64Mi}'
 is "shared, cpus" "$(value share cpuset.cpus.effective)" 2-3
-pod alone '' 'requests: {cpu: 2, memory: 8Mi}, limits: {cpu: 2, memory: 8Mi}'
+pod alone '' 'requests: {cpu: 2, memory: 64Mi}, limits: {cpu: 2, memory: 64Mi}'
 is "exclusive, cpus" "$(value alone cpuset.cpus.effective)" 4-5
 is "exclusive, quota" "$(value alone cpu.max)" "max 100000"
 is "exclusive pod, quota" "$(value alone pod/cpu.max)" "max 100000"
@@ -113,8 +113,8 @@ measure() { # prints the ratio times 100
 	echo $(((d - b) * 100 / (c - a)))
 }
 kubectl delete pod early mgmt --wait=false >/dev/null
-pod small "$target, resources.workload.openshift.io/c: '{\"cpushares\":102}'" 'requests: {memory: 8Mi}' "$burn"
-pod large "$target, resources.workload.openshift.io/c: '{\"cpushares\":409}'" 'requests: {memory: 8Mi}' "$burn"
+pod small "$target, resources.workload.openshift.io/c: '{\"cpushares\":102}'" 'requests: {memory: 64Mi}' "$burn"
+pod large "$target, resources.workload.openshift.io/c: '{\"cpushares\":409}'" 'requests: {memory: 64Mi}' "$burn"
 ratio=$(measure)
 e2e_say "CPU time of 400m over 100m: $ratio/100"
 [ "$ratio" -ge 280 ] && [ "$ratio" -le 560 ] || die "not fair: $ratio/100, want about 400"
