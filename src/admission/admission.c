@@ -81,8 +81,9 @@ size_t workload_type(const struct annotations *ann, struct str *ret_type, struct
 	if (n > 1)
 		*ret_problem = STR("the pod can not have more than one workload annotations");
 	else if (n == 1 && !ret_type->n)
-		*ret_problem = STR("the workload annotation key should have format " NAME_TARGET_PREFIX
-				   "<workload_type>, when <workload_type> is non empty string");
+		*ret_problem =
+			STR("the workload annotation key should have format " NAME_TARGET_PREFIX
+			    "<workload_type>, when <workload_type> is non empty string");
 	return n;
 }
 

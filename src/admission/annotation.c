@@ -1,8 +1,6 @@
 #include "annotation.h"
 
 #include <errno.h>
-#include <inttypes.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
@@ -83,7 +81,8 @@ static void go_map_put(struct go_map *m, struct str key, struct str value)
 		m->n++;
 }
 
-/* Keys of one small annotation; more than this is refused anyway, so they need not be told apart. */
+/* Keys of one small annotation; more than this is refused anyway, so they need not be told apart.
+ */
 #define EFFECT_MAX_KEYS 64
 
 static int effect_read(struct str value, yyjson_val *root, struct arena *a, struct go_map *ret,
@@ -99,7 +98,8 @@ static int effect_read(struct str value, yyjson_val *root, struct arena *a, stru
 					     "map[string]string",
 					     go_type(root)),
 				  a, ret_problem);
-	ret->pairs = arena_array(a, struct str, 2 * (n < EFFECT_MAX_KEYS ? n + 1 : EFFECT_MAX_KEYS));
+	ret->pairs =
+		arena_array(a, struct str, 2 * (n < EFFECT_MAX_KEYS ? n + 1 : EFFECT_MAX_KEYS));
 	ret->n = 0;
 	DOC_EACH_PAIR (root, key, v) {
 		if (!yyjson_is_str(v) && !yyjson_is_null(v))
@@ -133,8 +133,7 @@ static int effect_judge(const struct go_map *m, struct arena *a, struct str *ret
 		"failed to get workload annotation effect: the workload annotation value " PRI_STR
 		" %s",
 		FMT_STR(text),
-		m->n > 1 ? "has more than one key" :
-				 "does not have \"" NAME_EFFECT_KEY "\" key");
+		m->n > 1 ? "has more than one key" : "does not have \"" NAME_EFFECT_KEY "\" key");
 	return -EINVAL;
 }
 
@@ -180,9 +179,10 @@ static int wrong_type(struct err *err, yyjson_val *v, const char *field, const c
 			       "json: cannot unmarshal number %.*s into Go struct field "
 			       "resourceAnnotation.%s of type %s",
 			       (int)(text.n < 40 ? text.n : 40), text.p, field, type);
-	return err_set(err, EINVAL,
-		       "json: cannot unmarshal %s into Go struct field resourceAnnotation.%s of type %s",
-		       go_type(v), field, type);
+	return err_set(
+		err, EINVAL,
+		"json: cannot unmarshal %s into Go struct field resourceAnnotation.%s of type %s",
+		go_type(v), field, type);
 }
 
 static int set_field(struct container_cpu *cpu, struct str key, yyjson_val *v, struct err *err)
@@ -198,8 +198,8 @@ static int set_field(struct container_cpu *cpu, struct str key, yyjson_val *v, s
 			return wrong_type(err, v, NAME_CPULIMIT_KEY, "int64");
 		return 0;
 	}
-	return err_set(err, EINVAL, "json: unknown field \"%.*s\"",
-		       (int)(key.n < 80 ? key.n : 80), key.p);
+	return err_set(err, EINVAL, "json: unknown field \"%.*s\"", (int)(key.n < 80 ? key.n : 80),
+		       key.p);
 }
 
 int container_cpu_parse(struct str value, struct arena *a, struct container_cpu *ret,
@@ -230,16 +230,19 @@ int container_cpu_parse(struct str value, struct arena *a, struct container_cpu 
 
 struct str container_cpu_format(const struct container_cpu *cpu, struct arena *a)
 {
-	char text[80];
-	int n;
+	bool is_negative = cpu->limit_milli < 0;
+	struct strbuf b;
 
-	if (cpu->limit_milli)
-		n = snprintf(text, sizeof(text),
-			     "{\"" NAME_CPUSHARES_KEY "\":%" PRIu64 ",\"" NAME_CPULIMIT_KEY
-			     "\":%" PRId64 "}",
-			     cpu->shares, cpu->limit_milli);
-	else
-		n = snprintf(text, sizeof(text), "{\"" NAME_CPUSHARES_KEY "\":%" PRIu64 "}",
-			     cpu->shares);
-	return str_dup(a, (struct str){ text, (size_t)n });
+	strbuf_init(&b, a);
+	strbuf_add(&b, STR("{\"" NAME_CPUSHARES_KEY "\":"));
+	strbuf_add_u64(&b, cpu->shares);
+	if (cpu->limit_milli) {
+		strbuf_add(&b, STR(",\"" NAME_CPULIMIT_KEY "\":"));
+		if (is_negative)
+			strbuf_addc(&b, '-');
+		strbuf_add_u64(&b, is_negative ? -(uint64_t)cpu->limit_milli :
+						 (uint64_t)cpu->limit_milli);
+	}
+	strbuf_addc(&b, '}');
+	return strbuf_str(&b);
 }

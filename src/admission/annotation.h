@@ -26,5 +26,6 @@ int container_cpu_parse(struct str value, struct arena *a, struct container_cpu 
 			struct err *err);
 struct str container_cpu_format(const struct container_cpu *cpu, struct arena *a);
 
-/* What containers of best-effort pods get: the least weight, spelled with the blank upstream has. */
+/* What containers of best-effort pods get: the least weight, spelled with the blank upstream has.
+ */
 #define CONTAINER_CPU_BEST_EFFORT "{\"cpushares\": 2}"

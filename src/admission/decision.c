@@ -66,9 +66,9 @@ void result_refuse(struct admission_result *r, enum admission_rule rule, unsigne
 void result_forbid(struct admission_result *r, enum admission_rule rule, const struct subject *s,
 		   struct str text)
 {
-	struct str name = s->name.n	       ? s->name :
+	struct str name = s->name.n	     ? s->name :
 			  s->generate_name.n ? s->generate_name :
-						 STR("Unknown");
+					       STR("Unknown");
 
 	result_refuse(r, rule, 403, "Forbidden",
 		      str_printf(r->patch.arena, "%s \"" PRI_STR "\" is forbidden: " PRI_STR,

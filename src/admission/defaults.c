@@ -14,9 +14,8 @@ static void round_list(yyjson_mut_doc *m, yyjson_mut_val *list, struct arena *a)
 
 	while ((key = yyjson_mut_obj_iter_next(&it))) {
 		yyjson_mut_val *value = yyjson_mut_obj_iter_get_val(key);
-		struct str text = yyjson_mut_is_raw(value) ?
-					  str_from(yyjson_mut_get_raw(value)) :
-					  doc_mut_str(value);
+		struct str text = yyjson_mut_is_raw(value) ? str_from(yyjson_mut_get_raw(value)) :
+							     doc_mut_str(value);
 		struct quantity q;
 
 		if (yyjson_mut_is_raw(value))
@@ -54,11 +53,10 @@ int pod_default_resources(yyjson_val *pod, struct arena *a, yyjson_val **ret, st
 	yyjson_mut_doc *m = doc_build(a);
 	yyjson_mut_val *copy = yyjson_val_mut_copy(m, pod), *c;
 	yyjson_val *frozen;
-	size_t at, max;
 
 	for (size_t i = 0; i < sizeof(lists) / sizeof(lists[0]); i++)
-		yyjson_mut_arr_foreach(
-			yyjson_mut_obj_get(yyjson_mut_obj_get(copy, "spec"), lists[i]), at, max, c)
+		DOC_EACH_BUILT_ITEM (yyjson_mut_obj_get(yyjson_mut_obj_get(copy, "spec"), lists[i]),
+				     c)
 			default_resources(m, yyjson_mut_obj_get(c, "resources"), a);
 	frozen = copy ? doc_freeze(copy, a) : NULL;
 	if (!frozen)

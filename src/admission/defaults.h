@@ -11,7 +11,8 @@ struct arena;
 struct err;
 struct patch;
 
-/* A pod with its resources defaulted. Quantities that cannot be read stay, for admission to refuse. */
+/* A pod with its resources defaulted. Quantities that cannot be read stay, for admission to refuse.
+ */
 int pod_default_resources(yyjson_val *pod, struct arena *a, yyjson_val **ret, struct err *err);
 
 /* The pod itself, or the pod that a Deployment and its like would create: named after it, in its

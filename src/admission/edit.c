@@ -102,6 +102,15 @@ void annotations_set(struct annotations *ann, struct str key, struct str value)
 	ann->sets[ann->n_sets++] = (struct annotation_set){ key, value };
 }
 
+/* A member that holds something else than it should, such as null, is replaced. */
+static void put(struct patch *p, struct str path, bool exists, yyjson_mut_val *value)
+{
+	if (exists)
+		patch_replace(p, path, value);
+	else
+		patch_add(p, path, value);
+}
+
 /* Where there is no map yet, it is added with everything in it. */
 static void add_map(const struct annotations *ann, yyjson_val *meta, struct patch *p)
 {
@@ -110,12 +119,12 @@ static void add_map(const struct annotations *ann, yyjson_val *meta, struct patc
 	for (size_t i = 0; i < ann->n_sets; i++)
 		doc_put_str(p->doc, map, ann->sets[i].key, ann->sets[i].value);
 	if (yyjson_is_obj(meta)) {
-		patch_add(p, STR("/metadata/annotations"), map);
+		put(p, STR("/metadata/annotations"), ann->map != NULL, map);
 		return;
 	}
 	outer = yyjson_mut_obj(p->doc);
 	doc_put(p->doc, outer, STR("annotations"), map);
-	patch_add(p, STR("/metadata"), outer);
+	put(p, STR("/metadata"), meta != NULL, outer);
 }
 
 void annotations_flush(struct annotations *ann, yyjson_val *meta, struct patch *p)
@@ -135,11 +144,8 @@ void annotations_flush(struct annotations *ann, yyjson_val *meta, struct patch *
 			own->is_settled = true;
 		if (own && str_eq(own->value, set->value))
 			continue;
-		if (own)
-			patch_replace(p, patch_path(p->arena, base, set->key),
-				      doc_new_str(p->doc, set->value));
-		else
-			patch_add_str(p, patch_path(p->arena, base, set->key), set->value);
+		put(p, patch_path(p->arena, base, set->key), own != NULL,
+		    doc_new_str(p->doc, set->value));
 	}
 	for (size_t i = 0; i < ann->n_own; i++)
 		if (!ann->own[i].is_settled && ann->own[i].kind != OWN_WARNING)
@@ -148,40 +154,51 @@ void annotations_flush(struct annotations *ann, yyjson_val *meta, struct patch *
 
 struct resource_edit resource_edit(struct patch *p, const struct container *c)
 {
-	struct str list = patch_path(p->arena, STR("/spec"), str_from(c->list));
-
-	return (struct resource_edit){
+	struct resource_edit e = {
 		.p = p,
 		.c = c,
-		.base = patch_path(p->arena, patch_path_index(p->arena, list, c->index),
-				   STR("resources")),
 		.has_resources = yyjson_is_obj(doc_get(c->v, STR("resources"))),
 		.has_requests = yyjson_is_obj(c->requests),
 		.has_limits = yyjson_is_obj(c->limits),
 	};
-}
+	struct strbuf b;
 
-static struct str list_path(const struct resource_edit *e, bool of_limit)
-{
-	return patch_path(e->p->arena, e->base, of_limit ? STR("limits") : STR("requests"));
+	strbuf_init(&b, p->arena);
+	strbuf_add(&b, STR("/spec/"));
+	strbuf_add(&b, str_from(c->list));
+	strbuf_addc(&b, '/');
+	strbuf_add_u64(&b, c->index);
+	strbuf_add(&b, STR("/resources"));
+	e.base = strbuf_str(&b);
+	e.lists[false] = patch_path(p->arena, e.base, STR("requests"));
+	e.lists[true] = patch_path(p->arena, e.base, STR("limits"));
+	return e;
 }
 
 void resource_drop(struct resource_edit *e, bool of_limit, struct str name)
 {
 	if (doc_get(of_limit ? e->c->limits : e->c->requests, name))
-		patch_remove(e->p, patch_path(e->p->arena, list_path(e, of_limit), name));
+		patch_remove(e->p, patch_path(e->p->arena, e->lists[of_limit], name));
 }
 
-/* Makes the list, and "resources" around it, unless they are there. */
-static void need_list(struct resource_edit *e, bool of_limit)
+/* Puts the first amount into a list that is not there yet, and "resources" around it if need be. */
+static void add_list(struct resource_edit *e, bool of_limit, struct str name, yyjson_mut_val *text)
 {
-	bool *has = of_limit ? &e->has_limits : &e->has_requests;
+	yyjson_mut_doc *m = e->p->doc;
+	yyjson_mut_val *list = yyjson_mut_obj(m), *outer;
+	struct str key = of_limit ? STR("limits") : STR("requests");
 
-	if (!e->has_resources)
-		patch_add(e->p, e->base, yyjson_mut_obj(e->p->doc));
-	if (!*has)
-		patch_add(e->p, list_path(e, of_limit), yyjson_mut_obj(e->p->doc));
-	e->has_resources = *has = true;
+	doc_put(m, list, name, text);
+	if (e->has_resources) {
+		put(e->p, e->lists[of_limit], (of_limit ? e->c->limits : e->c->requests) != NULL,
+		    list);
+	} else {
+		outer = yyjson_mut_obj(m);
+		doc_put(m, outer, key, list);
+		put(e->p, e->base, doc_get(e->c->v, STR("resources")) != NULL, outer);
+	}
+	e->has_resources = true;
+	*(of_limit ? &e->has_limits : &e->has_requests) = true;
 }
 
 void resource_set(struct resource_edit *e, bool of_limit, struct str name,
@@ -191,15 +208,12 @@ void resource_set(struct resource_edit *e, bool of_limit, struct str name,
 	yyjson_val *old = doc_get(list, name);
 	yyjson_mut_val *text;
 	struct quantity q;
-	struct str path;
 
 	if (old && resource_get(list, name, &q, NULL) == 1 && quantity_cmp(&q, value) == 0)
 		return;
-	need_list(e, of_limit);
 	text = doc_new_str(e->p->doc, quantity_format(value, e->p->arena));
-	path = patch_path(e->p->arena, list_path(e, of_limit), name);
-	if (old)
-		patch_replace(e->p, path, text);
+	if (!(of_limit ? e->has_limits : e->has_requests))
+		add_list(e, of_limit, name, text);
 	else
-		patch_add(e->p, path, text);
+		put(e->p, patch_path(e->p->arena, e->lists[of_limit], name), old != NULL, text);
 }

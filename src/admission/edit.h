@@ -60,7 +60,8 @@ void annotations_flush(struct annotations *ann, yyjson_val *meta, struct patch *
 struct resource_edit {
 	struct patch *p;
 	const struct container *c;
-	struct str base; /* pointer to its "resources" */
+	struct str base;     /* pointer to its "resources" */
+	struct str lists[2]; /* to its requests and limits */
 	bool has_resources, has_requests, has_limits;
 };
 

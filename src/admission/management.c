@@ -11,19 +11,20 @@
 #include "kube/shares.h"
 
 /* The pod stays as it is but for its workload annotations, and says why. */
-static bool skip(struct admission *ad, enum admission_rule rule, struct str text)
+static bool skip(struct admission *ad, enum admission_rule rule, struct str seen, struct str text)
 {
 	annotations_set(&ad->annotations, STR(NAME_WARNING), text);
 	result_warn(ad->result, text);
-	result_decide(ad->result, rule, VERDICT_STRIP, text);
+	result_decide(ad->result, rule, VERDICT_STRIP, seen);
 	return false;
 }
 
 /* The same where upstream leaves no trace on the pod: only whoever creates it is told (D11). */
-static bool skip_silently(struct admission *ad, enum admission_rule rule, struct str text)
+static bool skip_silently(struct admission *ad, enum admission_rule rule, struct str seen,
+			  struct str text)
 {
 	result_warn(ad->result, text);
-	result_decide(ad->result, rule, VERDICT_STRIP, text);
+	result_decide(ad->result, rule, VERDICT_STRIP, seen);
 	return false;
 }
 
@@ -59,8 +60,8 @@ static bool check_type(struct admission *ad)
 	if (problem.n)
 		return reject_annotations(ad, RULE_TARGET, problem);
 	if (!n && ad->state->settings.legacy) {
-		ad->type = doc_str(doc_get(doc_get(ad->pod.meta, STR("labels")),
-					   STR(NAME_LEGACY_TARGET)));
+		ad->type = doc_str(
+			doc_get(doc_get(ad->pod.meta, STR("labels")), STR(NAME_LEGACY_TARGET)));
 		ad->effect = STR(NAME_TARGET_VALUE); /* labels knew no effect */
 	}
 	if (ad->type.n)
@@ -83,14 +84,16 @@ static bool check_single_node(struct admission *ad)
 
 	if (s->has_cores(s->owner, ad->type))
 		return go_on(ad, RULE_SINGLE_NODE, ad->type);
-	text = str_printf(ad->a,
-			  "skip pod CPUs requests modifications because the node does not report the "
-			  "resource " PRI_STR NAME_CORES_SUFFIX,
-			  FMT_STR(ad->type));
-	/* A node that reports nothing at all is not known to lack it; upstream says nothing then. */
+	text = str_printf(
+		ad->a,
+		"skip pod CPUs requests modifications because the node does not report the "
+		"resource " PRI_STR NAME_CORES_SUFFIX,
+		FMT_STR(ad->type));
+	/* A node that reports nothing at all is not known to lack it; upstream says nothing then.
+	 */
 	if (s->nodes.n_reporting)
-		return skip(ad, RULE_SINGLE_NODE, text);
-	return skip_silently(ad, RULE_SINGLE_NODE, text);
+		return skip(ad, RULE_SINGLE_NODE, ad->type, text);
+	return skip_silently(ad, RULE_SINGLE_NODE, STR("no node reports anything"), text);
 }
 
 static bool check_cluster(struct admission *ad)
@@ -110,14 +113,14 @@ static bool check_cluster(struct admission *ad)
 			      STR(NAME_PLUGIN_PODS " infrastructure resource has empty status"));
 	go_on(ad, RULE_INFRASTRUCTURE, STR(NAME_INFRASTRUCTURE));
 	if (!i->has_topology)
-		return skip_silently(ad, RULE_TOPOLOGY,
+		return skip_silently(ad, RULE_TOPOLOGY, STR("none"),
 				     STR("skip pod CPUs requests modifications because the "
 					 "Infrastructure states no topology"));
 	if (i->is_partitioned)
 		return go_on(ad, RULE_PARTITIONING, i->partitioning);
 	if (i->is_single)
 		return check_single_node(ad);
-	return skip_silently(ad, RULE_PARTITIONING,
+	return skip_silently(ad, RULE_PARTITIONING, partitioning_text(i),
 			     str_printf(ad->a,
 					"skip pod CPUs requests modifications because workload "
 					"partitioning is off (" NAME_PARTITIONING_KEY " is " PRI_STR
@@ -136,12 +139,13 @@ static bool check_namespace(struct admission *ad)
 		ns.has_allowed = true;
 	}
 	if (!ns.has_allowed)
-		return skip(ad, RULE_PERMISSION,
-			    str_printf(ad->a,
-				       "skipping pod CPUs requests modifications because the " PRI_STR
-				       " namespace is not annotated with " NAME_ALLOWED
-				       " to allow workload partitioning",
-				       FMT_STR(ad->namespace)));
+		return skip(
+			ad, RULE_PERMISSION, STR("no annotation " NAME_ALLOWED),
+			str_printf(ad->a,
+				   "skipping pod CPUs requests modifications because the " PRI_STR
+				   " namespace is not annotated with " NAME_ALLOWED
+				   " to allow workload partitioning",
+				   FMT_STR(ad->namespace)));
 	if (type_is_allowed(ns.allowed, ad->type))
 		return go_on(ad, RULE_TYPE_ALLOWED, ns.allowed);
 	return forbid(ad, RULE_TYPE_ALLOWED,
@@ -167,7 +171,7 @@ static bool check_pod_level(struct admission *ad)
 
 	if (doc_get(doc_get(resources, STR("requests")), STR(NAME_CPU)) ||
 	    doc_get(doc_get(resources, STR("limits")), STR(NAME_CPU)))
-		return skip(ad, RULE_POD_LEVEL,
+		return skip(ad, RULE_POD_LEVEL, STR("spec.resources"),
 			    STR("skip pod CPUs requests modifications because it has pod-level cpu "
 				"resources"));
 	return true;
@@ -186,14 +190,19 @@ struct conversion {
 	struct container_cpu cpu; /* the annotation */
 };
 
-static struct str resources_key(struct admission *ad, struct str container)
+static struct str joined(struct arena *a, struct str x, struct str y)
 {
 	struct strbuf b;
 
-	strbuf_init(&b, ad->a);
-	strbuf_add(&b, STR(NAME_RESOURCES_PREFIX));
-	strbuf_add(&b, container);
+	strbuf_init(&b, a);
+	strbuf_add(&b, x);
+	strbuf_add(&b, y);
 	return strbuf_str(&b);
+}
+
+static struct str resources_key(struct admission *ad, struct str container)
+{
+	return joined(ad->a, STR(NAME_RESOURCES_PREFIX), container);
 }
 
 /* The amount requested before: of the current resource, or in the legacy dialect of the first
@@ -210,7 +219,8 @@ static bool find_cores(const struct admission *ad, const struct container_facts 
 	if (!ad->state->settings.legacy)
 		return false;
 	legacy = str_printf(ad->a, NAME_LEGACY_CPU_PREFIX PRI_STR, FMT_STR(ad->type));
-	if (resource_get(f->c.requests, legacy, &q, NULL) != 1 || quantity_milli(&q, &milli, NULL) < 0)
+	if (resource_get(f->c.requests, legacy, &q, NULL) != 1 ||
+	    quantity_milli(&q, &milli, NULL) < 0)
 		return false;
 	*ret = quantity_from_int(milli, q.format);
 	return true;
@@ -271,8 +281,7 @@ static int plan_container(struct admission *ad, const struct container_facts *f,
 /* NULL when the pod was refused for an amount that does not fit. */
 static struct conversion *plan(struct admission *ad, struct str resource)
 {
-	struct conversion *plans =
-		arena_alloc(ad->a, (ad->facts.n + 1) * sizeof(*plans), 16);
+	struct conversion *plans = arena_alloc(ad->a, (ad->facts.n + 1) * sizeof(*plans), 16);
 	struct problems problems;
 
 	problems_init(&problems, ad->a);
@@ -322,7 +331,7 @@ static void convert_container(struct admission *ad, const struct container_facts
 static void convert(struct admission *ad, const struct conversion *plans, struct str resource,
 		    bool is_best_effort)
 {
-	struct str key = str_printf(ad->a, NAME_TARGET_PREFIX PRI_STR, FMT_STR(ad->type));
+	struct str key = joined(ad->a, STR(NAME_TARGET_PREFIX), ad->type);
 
 	for (size_t i = 0; i < ad->facts.n; i++) {
 		const struct container_facts *f = &ad->facts.items[i];
@@ -340,7 +349,7 @@ static void convert(struct admission *ad, const struct conversion *plans, struct
 
 static void check_qos_and_convert(struct admission *ad)
 {
-	struct str resource = str_printf(ad->a, PRI_STR NAME_CORES_SUFFIX, FMT_STR(ad->type));
+	struct str resource = joined(ad->a, ad->type, STR(NAME_CORES_SUFFIX));
 	const struct conversion *plans = plan(ad, resource);
 	enum qos_class before, after;
 
@@ -348,18 +357,20 @@ static void check_qos_and_convert(struct admission *ad)
 		return;
 	before = class_of(ad, plans, false);
 	if (before == QOS_GUARANTEED) {
-		skip(ad, RULE_GUARANTEED,
-		     STR("skip pod CPUs requests modifications because it has guaranteed QoS class"));
+		skip(ad, RULE_GUARANTEED, str_from(qos_name(before)),
+		     STR("skip pod CPUs requests modifications because it has guaranteed QoS "
+			 "class"));
 		return;
 	}
 	go_on(ad, RULE_GUARANTEED, str_from(qos_name(before)));
 	after = class_of(ad, plans, true);
 	if (after != before) {
-		skip(ad, RULE_QOS_CHANGE,
-		     str_printf(ad->a,
-				"skip pod CPUs requests modifications because it will change the pod "
-				"QoS class from %s to %s",
-				qos_name(before), qos_name(after)));
+		skip(ad, RULE_QOS_CHANGE, str_from(qos_name(after)),
+		     str_printf(
+			     ad->a,
+			     "skip pod CPUs requests modifications because it will change the pod "
+			     "QoS class from %s to %s",
+			     qos_name(before), qos_name(after)));
 		return;
 	}
 	go_on(ad, RULE_QOS_CHANGE, str_from(qos_name(after)));

@@ -99,9 +99,13 @@ static void add_taint(yyjson_val *node, struct patch *p)
 		patch_add(p, STR("/spec/taints/-"), taint);
 		return;
 	}
+	yyjson_mut_arr_append(list, taint);
+	if (taints) {
+		patch_replace(p, STR("/spec/taints"), list);
+		return;
+	}
 	if (!yyjson_is_obj(spec))
 		patch_add(p, STR("/spec"), yyjson_mut_obj(p->doc));
-	yyjson_mut_arr_append(list, taint);
 	patch_add(p, STR("/spec/taints"), list);
 }
 

@@ -25,12 +25,11 @@ static bool is_active(struct admission *ad)
 		result_step(ad->result, RULE_POOL_NODES, VERDICT_GO_ON, STR(NAME_SHARED_CPUS));
 		return true;
 	}
-	text = !nodes->n_schedulable ?
-		       STR("CPU pools are inactive: there is no schedulable node") :
-		       str_printf(ad->a,
-				  "CPU pools are inactive: node " PRI_STR
-				  " does not advertise " NAME_SHARED_CPUS,
-				  FMT_STR(nodes->missing_shared));
+	text = !nodes->n_schedulable ? STR("CPU pools are inactive: there is no schedulable node") :
+				       str_printf(ad->a,
+						  "CPU pools are inactive: node " PRI_STR
+						  " does not advertise " NAME_SHARED_CPUS,
+						  FMT_STR(nodes->missing_shared));
 	result_step(ad->result, RULE_POOL_NODES, VERDICT_LEAVE, text);
 	result_warn(ad->result, text);
 	return false;

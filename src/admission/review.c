@@ -48,7 +48,8 @@ static struct admission_request request_of(yyjson_val *rq)
 }
 
 /* What is wrong with the review itself; NULL when nothing is. */
-static const char *fault_of(yyjson_val *root, yyjson_val *rq, const struct admission_request *parsed)
+static const char *fault_of(yyjson_val *root, yyjson_val *rq,
+			    const struct admission_request *parsed)
 {
 	if (!str_eq(object_kind(root), STR("AdmissionReview")))
 		return "kind must be AdmissionReview";
@@ -80,7 +81,8 @@ static void put_status(yyjson_mut_doc *m, yyjson_mut_val *response, unsigned cod
 static int put_patch(yyjson_mut_doc *m, yyjson_mut_val *response, const struct patch *p,
 		     struct arena *a, struct err *err)
 {
-	struct str text, encoded;
+	struct str text, quoted;
+	struct strbuf b;
 	int r;
 
 	if (patch_is_empty(p))
@@ -88,9 +90,14 @@ static int put_patch(yyjson_mut_doc *m, yyjson_mut_val *response, const struct p
 	r = patch_write(p, a, &text, err);
 	if (r < 0)
 		return r;
-	encoded = base64_encode(text, a);
+	/* Raw: base64 has nothing to escape, so nobody needs to look for it. */
+	strbuf_init(&b, a);
+	strbuf_addc(&b, '"');
+	strbuf_add(&b, base64_encode(text, a));
+	strbuf_addc(&b, '"');
+	quoted = strbuf_str(&b);
 	yyjson_mut_obj_add_str(m, response, "patchType", "JSONPatch");
-	yyjson_mut_obj_add_strn(m, response, "patch", encoded.p, encoded.n);
+	yyjson_mut_obj_add_val(m, response, "patch", yyjson_mut_rawn(m, quoted.p, quoted.n));
 	return 0;
 }
 
@@ -201,7 +208,8 @@ static int answer_review(const struct admission_state *state, enum review_hook h
 }
 
 int review_answer(const struct admission_state *state, enum review_hook hook, struct str body,
-		  struct arena *a, struct str *ret_answer, struct review_facts *ret, struct err *err)
+		  struct arena *a, struct str *ret_answer, struct review_facts *ret,
+		  struct err *err)
 {
 	static const struct doc_limits limits = { .size_bytes = REVIEW_MAX_SIZE };
 	struct review_facts facts = { 0 };

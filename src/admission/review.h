@@ -18,16 +18,19 @@ enum review_hook { REVIEW_MUTATE, REVIEW_VALIDATE };
 struct review_facts {
 	bool is_malformed; /* answered with a status of the 400 class */
 	bool allowed;
-	bool is_changed; /* there is a patch */
-	unsigned code;	 /* of the refusal */
-	enum admission_rule rule; /* that decided; RULE__COUNT for a malformed review */
+	bool is_changed;	    /* there is a patch */
+	unsigned code;		    /* of the refusal */
+	enum admission_rule rule;   /* that decided; RULE__COUNT for a malformed review */
 	struct str namespace, name; /* of the object, for logs */
 };
 
-#define REVIEW_MAX_SIZE ((size_t)8 << 20) /* etcd takes 1.5 MiB, the API server 3 MiB, twice over */
+#define REVIEW_MAX_SIZE                                                                            \
+	((size_t)8 << 20) /* etcd takes 1.5 MiB, the API server 3 MiB, twice over                  \
+			   */
 
 /* -EINVAL when the body is no review that could be answered: not JSON, or without a uid; -ENOMEM
- * when the arena is exhausted. Everything else has an answer, also a malformed review with a uid. */
+ * when the arena is exhausted. Everything else has an answer, also a malformed review with a uid.
+ */
 int review_answer(const struct admission_state *state, enum review_hook hook, struct str body,
 		  struct arena *a, struct str *ret_answer, struct review_facts *ret,
 		  struct err *err);

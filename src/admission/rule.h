@@ -52,7 +52,7 @@ struct rule_step {
 	struct str seen; /* what the rule looked at */
 };
 
-const char *rule_name(enum admission_rule rule);	/* "guaranteed": for audits and metrics */
-const char *rule_question(enum admission_rule rule);	/* for people */
-const char *rule_advice(enum admission_rule rule);	/* what to change; NULL when there is nothing */
+const char *rule_name(enum admission_rule rule);     /* "guaranteed": for audits and metrics */
+const char *rule_question(enum admission_rule rule); /* for people */
+const char *rule_advice(enum admission_rule rule); /* what to change; NULL when there is nothing */
 const char *verdict_name(enum rule_verdict verdict);

@@ -64,13 +64,15 @@ static int parse_one(struct str name, yyjson_val *v, struct cpu_stamp *ret, stru
 	struct quoted container = quote(name);
 
 	if (yyjson_obj_size(v) != 3)
-		return err_set(err, EINVAL, "container %s: want kind, milli and pool", container.text);
+		return err_set(err, EINVAL, "container %s: want kind, milli and pool",
+			       container.text);
 	if (!kind_parse(doc_str(doc_get(v, STR("kind"))), &s.kind))
 		return err_set(err, EINVAL, "container %s: unknown kind", container.text);
 	if (!pool_parse(doc_str(doc_get(v, STR("pool"))), &s.pool))
 		return err_set(err, EINVAL, "container %s: unknown pool", container.text);
 	if (!doc_int(doc_get(v, STR("milli")), &s.milli) || s.milli < 0)
-		return err_set(err, EINVAL, "container %s: bad amount of millicores", container.text);
+		return err_set(err, EINVAL, "container %s: bad amount of millicores",
+			       container.text);
 	if (s.pool == CPU_POOL_GUARANTEED && (!s.milli || s.milli % 1000))
 		return err_set(err, EINVAL, "container %s: guaranteed, but not whole CPUs",
 			       container.text);

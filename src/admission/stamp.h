@@ -2,8 +2,8 @@
 
 /* The CPU facts of a pod's containers as one annotation, stamped when the pod is created, so that
  * the node needs no API call when a container starts (spec/cpumanager.md 7.2). The runtime does not
- * carry kinds and requests; the stamp does. A node that cannot trust its API server's webhook checks
- * what the runtime does carry against it.
+ * carry kinds and requests; the stamp does. A node that cannot trust its API server's webhook
+ *checks what the runtime does carry against it.
  *
  *	pinfold.io/cpus: {"fetch":{"kind":"init","milli":500,"pool":"shared"},
  *			  "du":{"kind":"app","milli":4000,"pool":"guaranteed"}} */
@@ -43,8 +43,10 @@ struct cpu_seen {
 	uint64_t shares;
 	int64_t quota_us; /* <= 0: none */
 	uint64_t period_us;
-	bool is_guaranteed; /* the pod's cgroup is in neither the burstable nor the besteffort slice */
+	bool is_guaranteed; /* the pod's cgroup is in neither the burstable nor the besteffort slice
+			     */
 };
 
-/* False when the runtime's own numbers contradict the stamp: a forged one, or a resized container. */
+/* False when the runtime's own numbers contradict the stamp: a forged one, or a resized container.
+ */
 bool stamp_matches(const struct cpu_stamp *stamp, const struct cpu_seen *seen);

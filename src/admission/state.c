@@ -108,7 +108,8 @@ static bool has_cores(const void *owner, struct str type)
 			struct str name = doc_str(key);
 
 			if (str_ends(name, STR(NAME_CORES_SUFFIX)) &&
-			    str_eq((struct str){ name.p, name.n - strlen(NAME_CORES_SUFFIX) }, type))
+			    str_eq((struct str){ name.p, name.n - strlen(NAME_CORES_SUFFIX) },
+				   type))
 				return true;
 		}
 		(void)value;

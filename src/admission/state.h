@@ -41,8 +41,8 @@ struct node_totals {
 enum node_mode { NODE_MODE_REFUSE, NODE_MODE_TAINT };
 
 struct admission_settings {
-	bool pools;	       /* feature gate GuaranteedCPUPool */
-	bool legacy;	       /* the legacy-2021 dialect is understood */
+	bool pools;	      /* feature gate GuaranteedCPUPool */
+	bool legacy;	      /* the legacy-2021 dialect is understood */
 	enum node_mode nodes; /* what happens to a node that joins without the resource */
 };
 
@@ -53,7 +53,8 @@ struct admission_state {
 	bool is_synced; /* false until the owner has seen the cluster once */
 	const void *owner;
 	bool (*find_namespace)(const void *owner, struct str name, struct namespace_facts *ret);
-	bool (*has_cores)(const void *owner, struct str type); /* some node allocates type's cores */
+	bool (*has_cores)(const void *owner,
+			  struct str type); /* some node allocates type's cores */
 };
 
 /* Facts of one object, for owners. Texts point into the object. */

@@ -70,7 +70,7 @@ static void strip(struct conversion *cv)
 		cv->annotations.own[i].is_settled = false;
 	annotations_set(&cv->annotations, STR(NAME_WARNING), text);
 	result_warn(cv->r, text);
-	result_decide(cv->r, RULE_GUARANTEED, VERDICT_STRIP, text);
+	result_decide(cv->r, RULE_GUARANTEED, VERDICT_STRIP, str_from(qos_name(QOS_GUARANTEED)));
 }
 
 static bool refuse(struct conversion *cv, const struct container_facts *f, const char *what)

@@ -210,11 +210,14 @@ static void check_cpu_stays(const struct admission_request *rq, struct problems 
 			continue;
 		if (same_cpu(old.requests, new.requests) && same_cpu(old.limits, new.limits))
 			continue;
-		problems_add(p, str_printf(p->a,
-					   "spec.%s[%zu].resources: Forbidden: the CPU of container "
-					   PRI_STR " is counted in a CPU pool and cannot be resized "
-					   "in place: delete the pod and create it with the new CPU",
-					   new.list, new.index, FMT_STR(new.name)));
+		problems_add(
+			p,
+			str_printf(
+				p->a,
+				"spec.%s[%zu].resources: Forbidden: the CPU of container " PRI_STR
+				" is counted in a CPU pool and cannot be resized "
+				"in place: delete the pod and create it with the new CPU",
+				new.list, new.index, FMT_STR(new.name)));
 	}
 }
 
@@ -256,8 +259,8 @@ void infrastructure_validate(const struct admission_request *rq, struct admissio
 	}
 	problems_init(&p, r->patch.arena);
 	problems_add(&p, STR("status." NAME_PARTITIONING_KEY
-			     ": Forbidden: workload partitioning can not be turned off once it is "
-			     NAME_PARTITIONING_ALL
+			     ": Forbidden: workload partitioning can not be turned off once it "
+			     "is " NAME_PARTITIONING_ALL
 			     "; change the CPU sets in the profiles instead"));
 	result_invalid(r, RULE_TURN_OFF, &s, &p);
 }

@@ -7,6 +7,7 @@
 
 #define ARENA_FIRST_CHUNK ((size_t)16 << 10)
 #define ARENA_MAX_CHUNK ((size_t)1 << 20)
+#define ARENA_MAX_KEPT ((size_t)256 << 10)
 
 struct arena_chunk {
 	struct arena_chunk *prev;
@@ -35,19 +36,32 @@ void arena_done(struct arena *a)
 	arena_init(a, a->limit);
 }
 
+/* The largest chunk worth keeping: requests of one kind then settle on one chunk that fits. */
+static struct arena_chunk *chunk_to_keep(const struct arena *a)
+{
+	struct arena_chunk *best = NULL;
+
+	for (struct arena_chunk *c = a->head; c; c = c->prev)
+		if (c->size <= ARENA_MAX_KEPT && (!best || c->size > best->size))
+			best = c;
+	return best;
+}
+
 void arena_reset(struct arena *a)
 {
-	struct arena_chunk *first = a->head;
+	struct arena_chunk *keep = chunk_to_keep(a);
 
-	if (!first)
+	if (keep) {
+		free_chunks_above(a, keep);
+		a->head = keep->prev; /* the rest lies below it */
+		keep->prev = NULL;
+	}
+	arena_done(a);
+	if (!keep)
 		return;
-	while (first->prev)
-		first = first->prev;
-	free_chunks_above(a, first);
-	a->next = first->data;
-	a->end = first->data + first->size;
-	a->used = 0;
-	a->failed = false;
+	a->head = keep;
+	a->next = keep->data;
+	a->end = keep->data + keep->size;
 }
 
 static struct arena_chunk *resize_chunk(struct arena_chunk *chunk, size_t size)

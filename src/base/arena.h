@@ -22,8 +22,8 @@ struct arena {
 void arena_init(struct arena *a, size_t limit);
 void arena_done(struct arena *a);
 
-/* Forgets everything but keeps the first chunk, so that a loop of requests does not return to
- * malloc. */
+/* Forgets everything but keeps the largest chunk (up to 256 KiB), so that a loop of requests does
+ * not return to malloc. */
 void arena_reset(struct arena *a);
 
 /* NULL only when the limit is reached, and from then on always: a unit of work that ran out once

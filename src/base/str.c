@@ -171,7 +171,21 @@ void strbuf_add(struct strbuf *b, struct str s)
 
 void strbuf_addc(struct strbuf *b, char c)
 {
-	strbuf_add(b, (struct str){ &c, 1 });
+	if (b->n < b->cap && !b->failed)
+		b->p[b->n++] = c;
+	else
+		strbuf_add(b, (struct str){ &c, 1 });
+}
+
+void strbuf_add_u64(struct strbuf *b, uint64_t n)
+{
+	char digits[20]; /* 2^64 has that many */
+	size_t i = sizeof(digits);
+
+	do
+		digits[--i] = (char)('0' + n % 10);
+	while (n /= 10);
+	strbuf_add(b, (struct str){ digits + i, sizeof(digits) - i });
 }
 
 void strbuf_vprintf(struct strbuf *b, const char *fmt, va_list ap)

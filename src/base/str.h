@@ -61,6 +61,7 @@ struct strbuf {
 void strbuf_init(struct strbuf *b, struct arena *a);
 void strbuf_add(struct strbuf *b, struct str s);
 void strbuf_addc(struct strbuf *b, char c);
+void strbuf_add_u64(struct strbuf *b, uint64_t n); /* in decimal */
 void strbuf_printf(struct strbuf *b, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 void strbuf_vprintf(struct strbuf *b, const char *fmt, va_list ap)
 	__attribute__((format(printf, 2, 0)));

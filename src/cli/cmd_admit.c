@@ -33,8 +33,8 @@ static const struct option_desc options[] = {
 	{ OPT_STRS, 'f', "file", "FILE", "manifests to admit; - or nothing is standard input", NULL,
 	  AT(files) },
 	CLUSTER_OPTIONS(struct admit_options, cluster),
-	{ OPT_ENUM, 'o', "output", "FORMAT", "print yaml (default), json, or a diff", "yaml|json|diff",
-	  AT(output) },
+	{ OPT_ENUM, 'o', "output", "FORMAT", "print yaml (default), json, or a diff",
+	  "yaml|json|diff", AT(output) },
 	{ OPT_FLAG, 0, "static", NULL, "convert as a static pod on its node, without a cluster",
 	  NULL, AT(is_static) },
 	{ OPT_FLAG, 0, "every-container", NULL,
@@ -49,7 +49,8 @@ static const struct option_desc options[] = {
 
 static const struct command_example examples[] = {
 	{ "pinfold admit -f deployment.yaml -o diff", "what admission would change" },
-	{ "pinfold admit --state cluster.yaml -f pod.yaml", "the pod as that cluster would store it" },
+	{ "pinfold admit --state cluster.yaml -f pod.yaml",
+	  "the pod as that cluster would store it" },
 	{ "pinfold admit --static -f /etc/kubernetes/manifests/etcd.yaml",
 	  "the static pod as its node would run it" },
 	{ "pinfold admit --review --hook mutate --state cluster.yaml <review.json",
@@ -285,11 +286,13 @@ const struct command cmd_admit = {
 	.summary = "show pods as admission would store them",
 	.operands = "",
 	.about = "Reads pods, or workloads that make pods, and prints each pod as a cluster with\n"
-		 "Pinfold's webhook would store it: API defaulting of resources, mutation,\n"
-		 "validation. Cluster objects may stand among the manifests or in --state files;\n"
-		 "what is missing altogether is assumed to allow the most, and said so.\n\n"
-		 "With --review it answers one AdmissionReview exactly as the webhook does, and\n"
-		 "assumes nothing. A pod that is refused gives exit status 1.",
+		 "Pinfold's webhook would store it: defaulted, mutated, validated.\n"
+		 "Cluster objects may stand among the manifests or in --state files; what is "
+		 "missing\n"
+		 "altogether is assumed to allow the most, and stderr says so.\n"
+		 "With --review it answers one AdmissionReview as the webhook does, and assumes "
+		 "nothing.\n"
+		 "A pod that is refused gives exit status 1.",
 	.options = options,
 	.options_size = sizeof(struct admit_options),
 	.examples = examples,

@@ -7,6 +7,7 @@
 #include "base/file.h"
 #include "base/log.h"
 #include "command.h"
+#include "config_file.h"
 #include "manifests.h"
 #include "output.h"
 #include "webhook/print_config.h"
@@ -17,6 +18,7 @@
 struct webhook_options {
 	struct cluster_options cluster;
 	struct webhook_config config;
+	const char *config_file;
 	const char *kubeconfig;
 	const char *context;
 	const char *log_level;
@@ -30,6 +32,7 @@ struct webhook_options {
 #define AT(field) offsetof(struct webhook_options, field)
 
 static const struct option_desc options[] = {
+	CONFIG_OPTION(struct webhook_options, config_file),
 	{ OPT_STR, 0, "listen", "HOST:PORT", "where to serve (default: :8443)", NULL,
 	  AT(config.listen) },
 	{ OPT_STR, 0, "tls-cert", "FILE", "certificate and what chains it (PEM)", NULL,
@@ -193,11 +196,12 @@ const struct command cmd_webhook = {
 	.group = COMMAND_DAEMON,
 	.summary = "serve admission to an API server",
 	.operands = "",
-	.about = "Answers AdmissionReviews over HTTPS: /mutate/pods, /validate/pods,\n"
-		 "/validate/nodes and /validate/infrastructures; and /livez, /readyz?verbose and\n"
-		 "/metrics. The certificate is read again when its files change. SIGTERM drains:\n"
-		 "/readyz fails first, then requests under way are finished. SIGHUP reads the\n"
-		 "state files again.",
+	.about = "Answers AdmissionReviews over HTTPS at /mutate/pods, /validate/pods,\n"
+		 "/validate/nodes and /validate/infrastructures, and probes at /livez,\n"
+		 "/readyz?verbose and /metrics.\n"
+		 "The certificate is read again when its files change.\n"
+		 "SIGTERM drains: /readyz fails first, then requests under way are finished.\n"
+		 "SIGHUP reads the state files again.",
 	.options = options,
 	.options_size = sizeof(struct webhook_options),
 	.defaults = &defaults,

@@ -6,14 +6,13 @@
 extern const struct command cmd_admit;
 extern const struct command cmd_cpuset;
 extern const struct command cmd_webhook;
+extern const struct command cmd_explain;
+extern const struct command cmd_lint;
+extern const struct command cmd_migrate;
 extern const struct command cmd_completion;
 extern const struct command cmd_man;
 
 const struct command *const commands[] = {
-	&cmd_admit,
-	&cmd_cpuset,
-	&cmd_webhook,
-	&cmd_completion,
-	&cmd_man,
-	NULL,
+	&cmd_admit,   &cmd_explain,    &cmd_lint, &cmd_migrate, &cmd_cpuset,
+	&cmd_webhook, &cmd_completion, &cmd_man,  NULL,
 };

@@ -67,8 +67,8 @@ static struct script script_of(const struct lines *x, const struct lines *y, str
 		if (t && i < x->n && j < y->n && str_eq(x->items[i], y->items[j])) {
 			s.items[s.n++] = (struct edit){ ' ', x->items[i++] };
 			j++;
-		} else if (i < x->n && (j == y->n || !t ||
-					t[(i + 1) * width + j] >= t[i * width + j + 1])) {
+		} else if (i < x->n &&
+			   (j == y->n || !t || t[(i + 1) * width + j] >= t[i * width + j + 1])) {
 			s.items[s.n++] = (struct edit){ '-', x->items[i++] };
 		} else {
 			s.items[s.n++] = (struct edit){ '+', y->items[j++] };

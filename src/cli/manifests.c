@@ -6,6 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "admission/admission.h"
 #include "base/arena.h"
 #include "base/err.h"
 #include "base/file.h"
@@ -157,6 +158,15 @@ static void assume_node(struct state_manifests *m)
 	(void)state_manifests_add(m, doc_freeze(object, m->arena), NULL);
 }
 
+static void add_type(struct strbuf *b, struct str type)
+{
+	if (!type.n || type_is_allowed(strbuf_str(b), type))
+		return;
+	if (b->n)
+		strbuf_addc(b, ',');
+	strbuf_add(b, type);
+}
+
 /* Types that pods of one namespace ask for, joined by commas. */
 static struct str types_asked_for(const struct manifest_list *given, struct str namespace,
 				  struct arena *a)
@@ -172,13 +182,10 @@ static struct str types_asked_for(const struct manifest_list *given, struct str 
 		    !str_eq(pod_namespace(&pod), namespace))
 			continue;
 		DOC_EACH_PAIR (pod_annotations(&pod), key, value)
-			if (str_starts(doc_str(key), STR(NAME_TARGET_PREFIX))) {
-				strbuf_add(&b, str_skip(doc_str(key), strlen(NAME_TARGET_PREFIX)));
-				strbuf_addc(&b, ',');
-			}
+			if (str_starts(doc_str(key), STR(NAME_TARGET_PREFIX)))
+				add_type(&b, str_skip(doc_str(key), strlen(NAME_TARGET_PREFIX)));
 		value = doc_get(doc_get(pod.meta, STR("labels")), STR(NAME_LEGACY_TARGET));
-		strbuf_add(&b, doc_str(value));
-		strbuf_addc(&b, ',');
+		add_type(&b, doc_str(value));
 	}
 	return strbuf_str(&b);
 }

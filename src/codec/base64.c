@@ -1,5 +1,6 @@
 #include "base64.h"
 
+#include <endian.h>
 #include <errno.h>
 #include <string.h>
 
@@ -17,6 +18,20 @@ struct str base64_encode(struct str bytes, struct arena *a)
 
 	if (!out)
 		return STR("");
+	for (; i + 8 <= bytes.n; i += 6, p += 8) {
+		uint64_t word; /* six bytes at once, read before anything is written */
+
+		memcpy(&word, in + i, sizeof(word));
+		word = be64toh(word);
+		p[0] = alphabet[word >> 58];
+		p[1] = alphabet[word >> 52 & 63];
+		p[2] = alphabet[word >> 46 & 63];
+		p[3] = alphabet[word >> 40 & 63];
+		p[4] = alphabet[word >> 34 & 63];
+		p[5] = alphabet[word >> 28 & 63];
+		p[6] = alphabet[word >> 22 & 63];
+		p[7] = alphabet[word >> 16 & 63];
+	}
 	for (; i + 2 < bytes.n; i += 3) {
 		*p++ = alphabet[in[i] >> 2];
 		*p++ = alphabet[(in[i] & 3) << 4 | in[i + 1] >> 4];

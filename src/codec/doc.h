@@ -96,6 +96,10 @@ const char *doc_type(yyjson_val *v); /* "a string", "an object"...: for messages
 	     ((key) = yyjson_obj_iter_next(&key##_iter)) &&                                        \
 	     ((value) = yyjson_obj_iter_get_val(key), true);)
 
+#define DOC_EACH_BUILT_ITEM(array, item)                                                           \
+	for (yyjson_mut_arr_iter item##_iter = yyjson_mut_arr_iter_with(array);                    \
+	     ((item) = yyjson_mut_arr_iter_next(&item##_iter));)
+
 /* Building. The document and its values live in the arena; strings are not copied. */
 yyjson_mut_doc *doc_build(struct arena *a);
 yyjson_mut_val *doc_new_str(yyjson_mut_doc *m, struct str s);

@@ -21,7 +21,8 @@
 #define NAME_WARNING "workload.openshift.io/warning"		 /* pod annotation */
 
 #define NAME_STAMP                                                                                 \
-	"pinfold.io/cpus" /* pod annotation, ours: CPU facts of every container for the node side */
+	"pinfold.io/cpus" /* pod annotation, ours: CPU facts of every container for the node side  \
+			   */
 
 /* Upstream's admission plugins, as their messages call themselves. */
 #define NAME_PLUGIN_PODS "autoscaling.openshift.io/ManagementCPUsOverride"

@@ -1,6 +1,7 @@
 #include "patch.h"
 
 #include <errno.h>
+#include <string.h>
 
 #include "base/arena.h"
 #include "base/err.h"
@@ -19,26 +20,36 @@ bool patch_is_empty(const struct patch *p)
 
 struct str patch_path(struct arena *a, struct str base, struct str key)
 {
+	size_t n = base.n, room = base.n + 1 + 2 * key.n; /* every character may need two */
+	char *path = arena_alloc(a, room, 1);
+
+	if (!path)
+		return STR("");
+	if (n)
+		memcpy(path, base.p, n);
+	path[n++] = '/';
+	for (size_t i = 0; i < key.n; i++) {
+		char c = key.p[i];
+		bool is_special = c == '~' || c == '/';
+
+		/* RFC 6901 section 3 */
+		path[n++] = is_special ? '~' : c;
+		if (is_special)
+			path[n++] = c == '~' ? '0' : '1';
+	}
+	(void)arena_realloc(a, path, room, n);
+	return (struct str){ path, n };
+}
+
+struct str patch_path_index(struct arena *a, struct str base, size_t index)
+{
 	struct strbuf b;
 
 	strbuf_init(&b, a);
 	strbuf_add(&b, base);
 	strbuf_addc(&b, '/');
-	for (size_t i = 0; i < key.n; i++) {
-		/* RFC 6901 section 3 */
-		if (key.p[i] == '~')
-			strbuf_add(&b, STR("~0"));
-		else if (key.p[i] == '/')
-			strbuf_add(&b, STR("~1"));
-		else
-			strbuf_addc(&b, key.p[i]);
-	}
+	strbuf_add_u64(&b, index);
 	return strbuf_str(&b);
-}
-
-struct str patch_path_index(struct arena *a, struct str base, size_t index)
-{
-	return str_printf(a, PRI_STR "/%zu", FMT_STR(base), index);
 }
 
 static void add_op(struct patch *p, struct str op, struct str path, yyjson_mut_val *value)

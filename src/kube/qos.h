@@ -25,9 +25,9 @@ int qos_kubernetes(const struct pod *pod, enum qos_class *ret, struct err *err);
  * request of zero) stands for its limit. Pod-level resources do not exist for it. */
 int qos_hook(const struct pod *pod, enum qos_class *ret, struct err *err);
 
-/* The hook's reading for those who already hold the quantities: begin with { 0 }, add CPU and memory
- * of every container. NULL is an amount that is not given. Extended resources, huge pages and
- * storage never matter. */
+/* The hook's reading for those who already hold the quantities: begin with { 0 }, add CPU and
+ * memory of every container. NULL is an amount that is not given. Extended resources, huge pages
+ * and storage never matter. */
 enum qos_counted { QOS_CPU, QOS_MEMORY, QOS_COUNTED__COUNT };
 
 struct qos_hook_fold {

@@ -332,7 +332,7 @@ static void add_mantissa(struct strbuf *b, __int128 n)
 	if (n < 0)
 		strbuf_addc(b, '-');
 	if (abs < half)
-		strbuf_printf(b, "%" PRIu64, (uint64_t)abs);
+		strbuf_add_u64(b, (uint64_t)abs);
 	else
 		strbuf_printf(b, "%" PRIu64 "%018" PRIu64, (uint64_t)(abs / half),
 			      (uint64_t)(abs % half));

@@ -4,7 +4,6 @@
 
 #include <assert.h>
 #include <errno.h>
-#include <malloc.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -183,22 +182,11 @@ void conn_announce_end(struct conn *c)
 	conn_flush(c);
 }
 
-void conn_reset_arena(struct worker *w)
-{
-	if (w->arena.used <= LIMIT_KEPT_ARENA_BYTES) {
-		arena_reset(&w->arena);
-		return;
-	}
-	arena_done(&w->arena);
-	arena_init(&w->arena, LIMIT_REQUEST_ARENA_BYTES);
-	(void)malloc_trim(0);
-}
-
 void conn_handle(struct conn *c, struct http_request *request, struct http_answer *ret)
 {
 	struct worker *w = c->worker;
 
-	conn_reset_arena(w);
+	arena_reset(&w->arena);
 	request->arena = &w->arena;
 	request->thread = w->index;
 	*ret = (struct http_answer){ .status = 500 };

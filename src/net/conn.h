@@ -61,6 +61,7 @@ struct worker {
 	const struct server_config *config;
 	unsigned index;
 	pthread_t thread;
+	bool is_running;
 	struct loop loop;
 	struct listener listener;
 	struct waker waker;
@@ -95,9 +96,6 @@ void conn_flush(struct conn *c);
 
 /* Counts bytes of a request that is being received. False: that would be too many. */
 bool conn_count_bytes(struct conn *c, size_t now_bytes);
-
-/* Makes the arena ready for a request; what a large one took is given back to the system. */
-void conn_reset_arena(struct worker *w);
 
 /* Runs the handler, in the worker's arena. */
 void conn_handle(struct conn *c, struct http_request *request, struct http_answer *ret);

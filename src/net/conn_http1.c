@@ -59,7 +59,7 @@ static void refuse(struct conn *c, unsigned status)
 {
 	struct http_answer answer;
 
-	conn_reset_arena(c->worker);
+	arena_reset(&c->worker->arena);
 	http_answer_status(&answer, status, &c->worker->arena);
 	answer_last(c, &answer, false, reason_of(status));
 }

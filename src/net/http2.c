@@ -150,7 +150,7 @@ static void serve(struct http2 *h, int32_t id, struct http2_stream *s)
 
 	h->served++;
 	if (s->too_large) {
-		conn_reset_arena(h->conn->worker);
+		arena_reset(&h->conn->worker->arena);
 		http_answer_status(&answer, 413, &h->conn->worker->arena);
 	} else {
 		http_split_target(buffer_str(&s->target), &request.path, &request.query);

@@ -29,8 +29,6 @@
 	((size_t)128 << 20) /* parsing 8 MiB of "[[[[" needs 16 x that                             \
 			     */
 
-#define LIMIT_KEPT_ARENA_BYTES ((size_t)1 << 20) /* a larger one is freed after its request */
-
 /* Answers that a client does not read: beyond this we stop reading its requests. */
 #define LIMIT_UNREAD_BYTES ((size_t)256 << 10)
 

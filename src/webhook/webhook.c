@@ -1,6 +1,7 @@
 #include "webhook.h"
 
 #include <errno.h>
+#include <malloc.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -135,7 +136,11 @@ int webhook_run(const struct webhook_config *config, struct state_source *source
 		.certificate = { .cert_path = config->cert_path, .key_path = config->key_path },
 		.n_threads = config->threads ? config->threads : webhook_default_threads(),
 	};
-	int r = loop_init(&w.loop, err);
+	int r;
+
+	/* What a large request took goes back to the system, also after many of them. */
+	(void)mallopt(M_MMAP_THRESHOLD, 256 << 10);
+	r = loop_init(&w.loop, err);
 
 	if (r < 0)
 		return r;

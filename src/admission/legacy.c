@@ -1,0 +1,176 @@
+#include "legacy.h"
+
+#include "base/arena.h"
+#include "kube/names.h"
+#include "kube/pod.h"
+
+static void note(struct migration *m, struct str text)
+{
+	if (m->n_notes < LEGACY_MAX_NOTES)
+		m->notes[m->n_notes++] = text;
+}
+
+/* Sets an annotation below the metadata at `base`, unless it is there. */
+static void set_annotation(struct migration *m, struct str base, yyjson_val *meta, struct str key,
+			   struct str value)
+{
+	yyjson_val *map = doc_get(meta, STR("annotations"));
+	struct str path = patch_path(m->patch.arena, base, STR("annotations"));
+	yyjson_mut_val *added;
+
+	if (doc_get(map, key))
+		return;
+	if (yyjson_is_obj(map)) {
+		patch_add_str(&m->patch, patch_path(m->patch.arena, path, key), value);
+		return;
+	}
+	added = yyjson_mut_obj(m->patch.doc);
+	doc_put_str(m->patch.doc, added, key, value);
+	if (map)
+		patch_replace(&m->patch, path, added);
+	else
+		patch_add(&m->patch, path, added);
+}
+
+static void drop_label(struct migration *m, struct str base, struct str key)
+{
+	struct str labels = patch_path(m->patch.arena, base, STR("labels"));
+
+	patch_remove(&m->patch, patch_path(m->patch.arena, labels, key));
+}
+
+static yyjson_val *label(yyjson_val *meta, struct str key)
+{
+	return doc_get(doc_get(meta, STR("labels")), key);
+}
+
+static void migrate_namespace(struct migration *m, yyjson_val *object)
+{
+	yyjson_val *meta = doc_get(object, STR("metadata"));
+	yyjson_val *old = label(meta, STR(NAME_LEGACY_ALLOWED));
+
+	if (!old)
+		return;
+	set_annotation(m, STR("/metadata"), meta, STR(NAME_ALLOWED), doc_str(old));
+	drop_label(m, STR("/metadata"), STR(NAME_LEGACY_ALLOWED));
+}
+
+/* A selector that counts on the label must keep finding its pods. */
+static bool is_selected(yyjson_val *object)
+{
+	yyjson_val *selector = doc_find(object, "/spec/selector");
+
+	return doc_get(doc_get(selector, STR("matchLabels")), STR(NAME_LEGACY_TARGET)) ||
+	       doc_get(selector, STR(NAME_LEGACY_TARGET));
+}
+
+static void migrate_target(struct migration *m, yyjson_val *object, const struct pod *pod)
+{
+	struct arena *a = m->patch.arena;
+	yyjson_val *old = label(pod->meta, STR(NAME_LEGACY_TARGET));
+	struct str base = str_printf(a, "%s/metadata", pod->prefix);
+
+	if (*pod->prefix && label(pod->object_meta, STR(NAME_LEGACY_TARGET)))
+		drop_label(m, STR("/metadata"), STR(NAME_LEGACY_TARGET));
+	if (!old)
+		return;
+	set_annotation(m, base, pod->meta,
+		       str_printf(a, NAME_TARGET_PREFIX PRI_STR, FMT_STR(doc_str(old))),
+		       STR(NAME_TARGET_VALUE));
+	if (is_selected(object))
+		note(m, STR("the label " NAME_LEGACY_TARGET
+			    " stays because the selector uses it; selectors cannot be changed"));
+	else
+		drop_label(m, base, STR(NAME_LEGACY_TARGET));
+}
+
+static void drop_annotations(struct migration *m, const struct pod *pod)
+{
+	struct arena *a = m->patch.arena;
+	struct str base = str_printf(a, "%s/metadata/annotations", pod->prefix);
+	yyjson_val *key, *value;
+
+	DOC_EACH_PAIR (pod_annotations(pod), key, value)
+		if (str_starts(doc_str(key), STR(NAME_LEGACY_CPU_PREFIX)))
+			patch_remove(&m->patch, patch_path(a, base, doc_str(key)));
+	(void)value;
+}
+
+/* The old resource was the CPU itself under another name; admission moves it when a pod is made. */
+static void migrate_list(struct migration *m, struct str base, yyjson_val *list, bool *has_cpu)
+{
+	struct arena *a = m->patch.arena;
+	yyjson_val *key, *value;
+
+	DOC_EACH_PAIR (list, key, value) {
+		if (!str_starts(doc_str(key), STR(NAME_LEGACY_CPU_PREFIX)))
+			continue;
+		patch_remove(&m->patch, patch_path(a, base, doc_str(key)));
+		if (!*has_cpu)
+			patch_add(&m->patch, patch_path(a, base, STR(NAME_CPU)),
+				  yyjson_val_mut_copy(m->patch.doc, value));
+		*has_cpu = true;
+	}
+}
+
+static void migrate_resources(struct migration *m, const struct pod *pod)
+{
+	struct arena *a = m->patch.arena;
+	struct container_iter it = container_iter(pod, false);
+	struct container c;
+
+	while (container_next(&it, &c)) {
+		struct str base =
+			str_printf(a, "%s/spec/%s/%zu/resources", pod->prefix, c.list, c.index);
+		bool has_request = doc_get(c.requests, STR(NAME_CPU)) != NULL;
+		bool no_limit = true; /* the old limit only mirrored the request */
+
+		migrate_list(m, patch_path(a, base, STR("requests")), c.requests, &has_request);
+		migrate_list(m, patch_path(a, base, STR("limits")), c.limits, &no_limit);
+	}
+}
+
+static void migrate_install_config(struct migration *m, yyjson_val *object)
+{
+	yyjson_val *settings = doc_get(object, STR(NAME_LEGACY_SETTINGS_KEY)), *item;
+	struct patch *p = &m->patch;
+
+	patch_remove(p, STR("/" NAME_LEGACY_SETTINGS_KEY));
+	if (yyjson_arr_size(settings) && !doc_get(object, STR(NAME_INSTALL_PARTITIONING_KEY)))
+		patch_add_str(p, STR("/" NAME_INSTALL_PARTITIONING_KEY),
+			      STR(NAME_PARTITIONING_ALL));
+	DOC_EACH_ITEM (settings, item)
+		note(m,
+		     str_printf(
+			     p->arena,
+			     "the CPUs " PRI_STR " of workload " PRI_STR
+			     " go into a " NAME_PROFILE_KIND " as spec.cpu." NAME_PROFILE_RESERVED,
+			     FMT_STR(doc_text(doc_get(item, STR(NAME_LEGACY_SETTINGS_CPUS_KEY)))),
+			     FMT_STR(doc_str(doc_get(item, STR(NAME_LEGACY_SETTINGS_NAME_KEY))))));
+}
+
+bool legacy_migrate(yyjson_val *object, struct arena *a, struct migration *ret)
+{
+	struct pod pod;
+
+	ret->n_notes = 0;
+	if (!patch_init(&ret->patch, a))
+		return false;
+	if (str_eq(object_kind(object), STR("Namespace"))) {
+		migrate_namespace(ret, object);
+	} else if (pod_from_object(object, &pod)) {
+		migrate_target(ret, object, &pod);
+		drop_annotations(ret, &pod);
+		migrate_resources(ret, &pod);
+	} else if (yyjson_is_arr(doc_get(object, STR(NAME_LEGACY_SETTINGS_KEY)))) {
+		migrate_install_config(ret, object);
+	}
+	return !a->failed;
+}
+
+bool legacy_is_used(yyjson_val *object, struct arena *a)
+{
+	struct migration m;
+
+	return legacy_migrate(object, a, &m) && !patch_is_empty(&m.patch);
+}

@@ -1,0 +1,312 @@
+#include "lint.h"
+
+#include <string.h>
+
+#include "admission.h"
+#include "base/arena.h"
+#include "base/macro.h"
+#include "defaults.h"
+#include "kube/names.h"
+#include "legacy.h"
+
+static const struct {
+	const char *name, *text;
+	enum lint_level level;
+} rules[] = {
+	[LINT_TARGET] = { "target", "A platform workload opts in to its workload type",
+			  LINT_ERROR },
+	[LINT_PERMISSION] = { "permission", "A namespace allows the workload type of its pods",
+			      LINT_ERROR },
+	[LINT_NAMESPACE] = { "namespace", "The namespace of a workload is among the manifests",
+			     LINT_NOTE },
+	[LINT_BAD_TARGET] = { "bad-target", "The opt-in is well-formed", LINT_ERROR },
+	[LINT_GUARANTEED] = { "guaranteed", "A pod that opted in is not Guaranteed", LINT_ERROR },
+	[LINT_QOS_CHANGE] = { "qos-change", "A pod keeps its QoS class without its CPU",
+			      LINT_ERROR },
+	[LINT_POD_LEVEL] = { "pod-level-resources", "CPU is stated for containers, not for the pod",
+			     LINT_ERROR },
+	[LINT_QUANTITY] = { "quantity", "Quantities are readable and in range", LINT_ERROR },
+	[LINT_HAND_WRITTEN] = { "hand-written",
+				"Only admission writes resource annotations and cores",
+				LINT_WARNING },
+	[LINT_EXEC_PROBE] = { "exec-probe", "No exec probes where a container owns its CPUs",
+			      LINT_WARNING },
+	[LINT_LEGACY] = { "legacy", "Names of the first design are not used", LINT_WARNING },
+};
+_Static_assert(ARRAY_LEN(rules) == LINT__COUNT, "every lint rule has its texts");
+
+static const char *const levels[] = {
+	[LINT_NOTE] = "note",
+	[LINT_WARNING] = "warning",
+	[LINT_ERROR] = "error",
+};
+_Static_assert(ARRAY_LEN(levels) == LINT_LEVEL__COUNT, "every level has a name");
+
+const char *lint_rule_name(enum lint_rule rule)
+{
+	return rules[rule].name;
+}
+
+const char *lint_rule_text(enum lint_rule rule)
+{
+	return rules[rule].text;
+}
+
+enum lint_level lint_rule_level(enum lint_rule rule)
+{
+	return rules[rule].level;
+}
+
+const char *lint_level_name(enum lint_level level)
+{
+	return levels[level];
+}
+
+void lint_findings_init(struct lint_findings *f, struct arena *a)
+{
+	*f = (struct lint_findings){ .a = a };
+}
+
+static void find(struct lint_findings *f, struct lint_finding finding)
+{
+	if (f->n == f->cap) {
+		size_t cap = f->cap ? f->cap * 2 : 16;
+
+		f->items = arena_realloc(f->a, f->items, f->cap * sizeof(*f->items),
+					 cap * sizeof(*f->items));
+		f->cap = cap;
+	}
+	f->items[f->n++] = finding;
+}
+
+/* A cluster in which everything that could go wrong outside of the pod goes right. */
+static bool allows_all(const void *owner, struct str name, struct namespace_facts *ret)
+{
+	(void)name;
+	*ret = (struct namespace_facts){ .has_allowed = true,
+					 .allowed = *(const struct str *)owner };
+	return true;
+}
+
+static bool has_no_cores(const void *owner, struct str type)
+{
+	(void)owner;
+	(void)type;
+	return false;
+}
+
+static struct admission_state willing_cluster(const struct str *type)
+{
+	return (struct admission_state){
+		.infrastructure = { .is_present = true,
+				    .has_status = true,
+				    .has_topology = true,
+				    .is_partitioned = true,
+				    .partitioning = STR(NAME_PARTITIONING_ALL) },
+		.is_synced = true,
+		.owner = type,
+		.find_namespace = allows_all,
+		.has_cores = has_no_cores,
+	};
+}
+
+/* What a decision means to somebody who writes manifests. */
+static bool lint_rule_of(enum admission_rule rule, enum lint_rule *ret)
+{
+	static const struct {
+		enum admission_rule from;
+		enum lint_rule to;
+	} map[] = {
+		{ RULE_TARGET, LINT_BAD_TARGET },	{ RULE_EFFECT, LINT_BAD_TARGET },
+		{ RULE_TYPE_ALLOWED, LINT_BAD_TARGET }, { RULE_GUARANTEED, LINT_GUARANTEED },
+		{ RULE_QOS_CHANGE, LINT_QOS_CHANGE },	{ RULE_POD_LEVEL, LINT_POD_LEVEL },
+		{ RULE_QUANTITY, LINT_QUANTITY },
+	};
+
+	for (size_t i = 0; i < ARRAY_LEN(map); i++)
+		if (map[i].from == rule) {
+			*ret = map[i].to;
+			return true;
+		}
+	return false;
+}
+
+static void check_decision(yyjson_val *object, yyjson_val *at, struct str type,
+			   struct lint_findings *f)
+{
+	struct admission_state state = willing_cluster(&type);
+	struct admission_result result;
+	enum lint_rule rule;
+	yyjson_val *pod;
+
+	if (pod_from_workload(object, f->a, &pod, NULL) < 0 ||
+	    pod_default_resources(pod, f->a, &pod, NULL) < 0 ||
+	    admit_pod(&state, pod, f->a, &result) < 0 || !lint_rule_of(result.rule, &rule))
+		return;
+	find(f, (struct lint_finding){
+			.rule = rule,
+			.at = at,
+			.text = result.allowed ? result.warnings[0] : result.message,
+			.advice = rule_advice(result.rule),
+		});
+}
+
+static void check_target(yyjson_val *object, const struct pod *pod, struct str type,
+			 struct lint_findings *f)
+{
+	yyjson_val *annotations = pod_annotations(pod), *key, *value, *at = NULL;
+	struct str own = STR("");
+
+	DOC_EACH_PAIR (annotations, key, value)
+		if (str_starts(doc_str(key), STR(NAME_TARGET_PREFIX))) {
+			at = key;
+			own = str_skip(doc_str(key), strlen(NAME_TARGET_PREFIX));
+		}
+	(void)value;
+	if (at) {
+		check_decision(object, at, own, f);
+		return;
+	}
+	find(f,
+	     (struct lint_finding){
+		     .rule = LINT_TARGET,
+		     .at = object,
+		     .text = str_printf(f->a,
+					PRI_STR " " PRI_STR
+						" has no annotation " NAME_TARGET_PREFIX PRI_STR,
+					FMT_STR(pod->kind), FMT_STR(pod_name(pod)), FMT_STR(type)),
+		     .advice = "pinfold lint --fix adds it",
+	     });
+}
+
+static void check_hand_written(const struct pod *pod, struct lint_findings *f)
+{
+	struct container_iter it = container_iter(pod, false);
+	yyjson_val *key, *value;
+	struct container c;
+
+	DOC_EACH_PAIR (pod_annotations(pod), key, value)
+		if (str_starts(doc_str(key), STR(NAME_RESOURCES_PREFIX)) ||
+		    str_eq(doc_str(key), STR(NAME_STAMP)))
+			find(f, (struct lint_finding){
+					.rule = LINT_HAND_WRITTEN,
+					.at = key,
+					.text = str_printf(f->a,
+							   "annotation " PRI_STR
+							   " is written by admission",
+							   FMT_STR(doc_str(key))),
+					.advice = "remove it",
+				});
+	while (container_next(&it, &c))
+		DOC_EACH_PAIR (c.requests, key, value)
+			if (str_ends(doc_str(key), STR(NAME_CORES)))
+				find(f, (struct lint_finding){
+						.rule = LINT_HAND_WRITTEN,
+						.at = key,
+						.text = str_printf(
+							f->a,
+							"container " PRI_STR " requests " PRI_STR
+							", which admission does",
+							FMT_STR(c.name), FMT_STR(doc_str(key))),
+						.advice = "request cpu instead",
+					});
+	(void)value;
+}
+
+static bool owns_cpus(const struct container *c)
+{
+	struct quantity q;
+	int64_t milli;
+
+	return (resource_get(c->requests, STR(NAME_CPU), &q, NULL) == 1 ||
+		resource_get(c->limits, STR(NAME_CPU), &q, NULL) == 1) &&
+	       quantity_milli(&q, &milli, NULL) == 0 && milli > 0 && milli % 1000 == 0;
+}
+
+/* Whatever is executed in a container runs on its CPUs (spec/cpumanager.md 7.10 case 18). */
+static void check_probes(const struct pod *pod, struct lint_findings *f)
+{
+	static const struct str probes[] = { STR_INIT("livenessProbe"), STR_INIT("readinessProbe"),
+					     STR_INIT("startupProbe") };
+	struct container_iter it = container_iter(pod, false);
+	enum qos_class class;
+	struct container c;
+
+	/* The hook's reading needs no defaulting. */
+	if (qos_hook(pod, &class, NULL) < 0 || class != QOS_GUARANTEED)
+		return;
+	while (container_next(&it, &c))
+		for (size_t i = 0; owns_cpus(&c) && i < ARRAY_LEN(probes); i++) {
+			yyjson_val *exec = doc_get(doc_get(c.v, probes[i]), STR("exec"));
+
+			if (!exec)
+				continue;
+			find(f, (struct lint_finding){
+					.rule = LINT_EXEC_PROBE,
+					.at = exec,
+					.text = str_printf(f->a,
+							   PRI_STR " of container " PRI_STR
+								   " executes on the CPUs it owns",
+							   FMT_STR(probes[i]), FMT_STR(c.name)),
+					.advice = "use an HTTP, TCP or gRPC probe",
+				});
+		}
+}
+
+void lint_pod(yyjson_val *object, struct str type, struct lint_findings *f)
+{
+	struct pod pod;
+
+	if (!pod_from_object(object, &pod))
+		return;
+	if (legacy_is_used(object, f->a))
+		find(f, (struct lint_finding){
+				.rule = LINT_LEGACY,
+				.at = object,
+				.text = str_printf(
+					f->a, PRI_STR " " PRI_STR " uses names of the first design",
+					FMT_STR(pod.kind), FMT_STR(pod_name(&pod))),
+				.advice = "run pinfold migrate",
+			});
+	check_target(object, &pod, type, f);
+	check_hand_written(&pod, f);
+	check_probes(&pod, f);
+}
+
+void lint_namespace(yyjson_val *object, yyjson_val *workload, struct str name, struct str type,
+		    struct lint_findings *f)
+{
+	struct namespace_facts facts = namespace_facts_of(object);
+
+	if (!object) {
+		find(f, (struct lint_finding){
+				.rule = LINT_NAMESPACE,
+				.at = workload,
+				.text = str_printf(
+					f->a,
+					"namespace " PRI_STR
+					" is not among the manifests: cannot see whether it "
+					"allows " PRI_STR,
+					FMT_STR(name), FMT_STR(type)),
+				.advice = "give its manifest as well, or with --state",
+			});
+		return;
+	}
+	if (facts.has_allowed && type_is_allowed(facts.allowed, type))
+		return;
+	find(f, (struct lint_finding){
+			.rule = LINT_PERMISSION,
+			.at = object,
+			.text = facts.has_allowed ?
+					str_printf(f->a,
+						   "namespace " PRI_STR " allows \"" PRI_STR
+						   "\", but not " PRI_STR,
+						   FMT_STR(name), FMT_STR(facts.allowed),
+						   FMT_STR(type)) :
+					str_printf(f->a,
+						   "namespace " PRI_STR
+						   " has no annotation " NAME_ALLOWED ": " PRI_STR,
+						   FMT_STR(name), FMT_STR(type)),
+			.advice = "pinfold lint --fix adds it",
+		});
+}

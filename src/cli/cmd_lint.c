@@ -1,0 +1,299 @@
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "admission/admission.h"
+#include "admission/lint.h"
+#include "base/arena.h"
+#include "base/err.h"
+#include "command.h"
+#include "kube/names.h"
+#include "lint_report.h"
+#include "manifests.h"
+#include "output.h"
+#include "source.h"
+
+struct lint_options {
+	struct option_list state;
+	const char *type;
+	const char *output;
+	bool fix;
+};
+
+#define AT(field) offsetof(struct lint_options, field)
+
+static const struct option_desc options[] = {
+	{ OPT_FLAG, 0, "fix", NULL, "add missing annotations to the files", NULL, AT(fix) },
+	{ OPT_STR, 0, "type", "TYPE",
+	  "workload type that everything should opt in to (default: management)", NULL, AT(type) },
+	{ OPT_STRS, 0, "state", "FILE", "where Namespaces are that are not among the manifests",
+	  NULL, AT(state) },
+	{ OPT_ENUM, 'o', "output", "FORMAT",
+	  "print json, yaml, sarif, or lines for people (default)", "json|yaml|sarif|table",
+	  AT(output) },
+	{ 0 },
+};
+
+static const struct command_example examples[] = {
+	{ "pinfold lint manifests/", "every problem, one per line" },
+	{ "pinfold lint --fix manifests/", "add what is missing" },
+	{ "pinfold lint -o sarif manifests/ >lint.sarif", "for code review tools" },
+	{ 0 },
+};
+
+/* One object in one file. */
+struct located {
+	struct source *source;
+	size_t doc;
+	struct str base; /* JSON pointer from the document to the object */
+	yyjson_val *object;
+};
+
+struct linting {
+	const struct lint_options *options;
+	struct arena *a;
+	struct str type;
+	struct located *objects;
+	size_t n_objects, cap_objects;
+	struct manifest_list state;
+	struct lint_report report;
+	size_t n_fixed;
+};
+
+static void locate(struct linting *l, struct source *s)
+{
+	for (size_t i = 0; i < s->docs.n; i++) {
+		struct object_iter it = object_iter(s->docs.items[i].root);
+		yyjson_val *object;
+
+		for (size_t at = 0; (object = object_next(&it)); at++) {
+			size_t size = sizeof(struct located);
+
+			if (l->n_objects == l->cap_objects) {
+				size_t cap = l->cap_objects ? l->cap_objects * 2 : 64;
+
+				l->objects = arena_realloc(l->a, l->objects, l->cap_objects * size,
+							   cap * size);
+				l->cap_objects = cap;
+			}
+			l->objects[l->n_objects++] = (struct located){
+				.source = s,
+				.doc = i,
+				.base = it.is_list ? str_printf(l->a, "/items/%zu", at) : STR(""),
+				.object = object,
+			};
+		}
+	}
+}
+
+static bool is_namespace(yyjson_val *object, struct str name)
+{
+	return str_eq(object_kind(object), STR("Namespace")) && str_eq(object_name(object), name);
+}
+
+static struct located *find_namespace(struct linting *l, struct str name)
+{
+	for (size_t i = 0; i < l->n_objects; i++)
+		if (is_namespace(l->objects[i].object, name))
+			return &l->objects[i];
+	return NULL;
+}
+
+static yyjson_val *find_in_state(const struct linting *l, struct str name)
+{
+	for (size_t i = 0; i < l->state.n; i++)
+		if (is_namespace(l->state.items[i].object, name))
+			return l->state.items[i].object;
+	return NULL;
+}
+
+/* Adds `key: value` to the annotations of the metadata at `base`/metadata. */
+static void fix_annotation(struct linting *l, const struct located *at, struct str base,
+			   struct str key, struct str value)
+{
+	struct patch *p = &at->source->patches[at->doc];
+	yyjson_val *root = at->source->docs.items[at->doc].root;
+	struct str meta = patch_path(l->a, base, STR("metadata"));
+	struct str annotations = patch_path(l->a, meta, STR("annotations"));
+	yyjson_val *old = doc_find(root, str_cstr(l->a, annotations));
+	yyjson_mut_val *map = yyjson_mut_obj(p->doc), *outer = yyjson_mut_obj(p->doc);
+
+	l->n_fixed++;
+	if (yyjson_is_obj(old)) {
+		struct str path = patch_path(l->a, annotations, key);
+
+		if (doc_get(old, key))
+			patch_replace(p, path, doc_new_str(p->doc, value));
+		else
+			patch_add_str(p, path, value);
+		return;
+	}
+	doc_put_str(p->doc, map, key, value);
+	if (old) {
+		patch_replace(p, annotations, map);
+	} else if (yyjson_is_obj(doc_find(root, str_cstr(l->a, meta)))) {
+		patch_add(p, annotations, map);
+	} else {
+		doc_put(p->doc, outer, STR("annotations"), map);
+		patch_add(p, meta, outer);
+	}
+}
+
+static void fix_target(struct linting *l, const struct located *at)
+{
+	struct pod pod;
+
+	if (!pod_from_object(at->object, &pod))
+		return;
+	fix_annotation(l, at, str_printf(l->a, PRI_STR "%s", FMT_STR(at->base), pod.prefix),
+		       str_printf(l->a, NAME_TARGET_PREFIX PRI_STR, FMT_STR(l->type)),
+		       STR(NAME_TARGET_VALUE));
+}
+
+static void fix_permission(struct linting *l, const struct located *at, struct str type)
+{
+	struct namespace_facts facts = namespace_facts_of(at->object);
+	struct str value = type;
+
+	if (facts.has_allowed && facts.allowed.n)
+		value = str_printf(l->a, PRI_STR "," PRI_STR, FMT_STR(facts.allowed),
+				   FMT_STR(type));
+	fix_annotation(l, at, at->base, STR(NAME_ALLOWED), value);
+}
+
+/* With --fix, what can be added is added and not reported. */
+static void report(struct linting *l, const struct located *at, const struct lint_findings *f)
+{
+	for (size_t i = 0; i < f->n; i++) {
+		const struct lint_finding *finding = &f->items[i];
+		const struct doc *doc = &at->source->docs.items[at->doc];
+
+		if (l->options->fix && finding->rule == LINT_TARGET)
+			fix_target(l, at);
+		else if (l->options->fix && finding->rule == LINT_PERMISSION)
+			fix_permission(l, at, l->type);
+		else
+			lint_report_add(&l->report, doc, finding);
+	}
+}
+
+static struct str type_of(const struct linting *l, const struct pod *pod)
+{
+	yyjson_val *key, *value;
+
+	DOC_EACH_PAIR (pod_annotations(pod), key, value)
+		if (str_starts(doc_str(key), STR(NAME_TARGET_PREFIX)))
+			return str_skip(doc_str(key), strlen(NAME_TARGET_PREFIX));
+	(void)value;
+	return l->type;
+}
+
+/* Was this namespace already judged for an earlier workload of the same type? */
+static bool is_first_of_namespace(const struct linting *l, size_t index, struct str name,
+				  struct str type)
+{
+	for (size_t i = 0; i < index; i++) {
+		struct pod pod;
+
+		if (pod_from_object(l->objects[i].object, &pod) &&
+		    str_eq(pod_namespace(&pod), name) && str_eq(type_of(l, &pod), type))
+			return false;
+	}
+	return true;
+}
+
+static void lint_one(struct linting *l, size_t index)
+{
+	const struct located *at = &l->objects[index], *namespace;
+	struct lint_findings f;
+	struct pod pod;
+	struct str name, type;
+
+	if (!pod_from_object(at->object, &pod))
+		return;
+	lint_findings_init(&f, l->a);
+	lint_pod(at->object, l->type, &f);
+	report(l, at, &f);
+
+	name = pod_namespace(&pod);
+	type = type_of(l, &pod);
+	if (!type.n || !is_first_of_namespace(l, index, name, type))
+		return;
+	lint_findings_init(&f, l->a);
+	namespace = find_namespace(l, name);
+	lint_namespace(namespace ? namespace->object : find_in_state(l, name), at->object, name,
+		       type, &f);
+	report(l, namespace ? namespace : at, &f);
+}
+
+static int write_fixes(struct linting *l, struct source_list *list, struct err *err)
+{
+	for (size_t i = 0; i < list->n; i++) {
+		struct source *s = &list->items[i];
+		struct str text;
+		bool is_anew;
+		int r;
+
+		if (!source_is_changed(s))
+			continue;
+		r = source_text(s, l->a, &text, &is_anew, err);
+		if (r >= 0 && strcmp(s->path, "-") == 0)
+			r = output_text(text, err);
+		else if (r >= 0)
+			r = source_write(s, text, err);
+		if (r < 0)
+			return err_wrap(err, "%s", s->path);
+		(void)fprintf(stderr, "%s: fixed%s\n", s->path,
+			      is_anew ? ", written anew without its comments" : "");
+	}
+	return 0;
+}
+
+static int run(struct invocation *inv, struct err *err)
+{
+	const struct lint_options *o = inv->options;
+	struct linting l = { .options = o, .a = inv->arena };
+	struct source_list list;
+	int r;
+
+	if (!inv->args.n)
+		return err_set(err, EINVAL, "no file or directory given (see pinfold lint --help)");
+	l.type = o->type ? str_from(o->type) : STR(NAME_TYPE_MANAGEMENT);
+	lint_report_init(&l.report, l.a);
+	r = sources_read(&inv->args, l.a, &list, err);
+	if (r >= 0 && o->state.n)
+		r = manifests_objects(&o->state, l.a, &l.state, err);
+	if (r < 0)
+		return r;
+	for (size_t i = 0; i < list.n; i++)
+		locate(&l, &list.items[i]);
+	for (size_t i = 0; i < l.n_objects; i++)
+		lint_one(&l, i);
+	if (o->fix)
+		r = write_fixes(&l, &list, err);
+	if (r >= 0)
+		r = lint_report_print(&l.report, o->output, err);
+	if (r < 0)
+		return r;
+	return lint_report_is_bad(&l.report) ? EXIT_FINDING : EXIT_YES;
+}
+
+const struct command cmd_lint = {
+	.name = "lint",
+	.group = COMMAND_TOOL,
+	.summary = "find workloads that should be partitioned and are not",
+	.operands = "PATH...",
+	.about =
+		"Reads manifests (files, or directories of *.yaml, *.yml, *.json) and reports\n"
+		"workloads without the opt-in annotation, namespaces without the permission, pods\n"
+		"that admission would skip or refuse (Guaranteed, cpu only, pod-level resources),\n"
+		"annotations and resources that only admission may write, exec probes in "
+		"containers\n"
+		"that own their CPUs, and names of the first design.\n"
+		"Errors and warnings give exit status 1, notes do not.\n"
+		"--fix adds annotations and reports the rest; comments in the files stay.",
+	.options = options,
+	.options_size = sizeof(struct lint_options),
+	.examples = examples,
+	.run = run,
+};

@@ -1,0 +1,124 @@
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "admission/legacy.h"
+#include "base/arena.h"
+#include "base/err.h"
+#include "command.h"
+#include "diff.h"
+#include "kube/pod.h"
+#include "output.h"
+#include "source.h"
+
+struct migrate_options {
+	const char *output;
+	bool in_place;
+};
+
+static const struct option_desc options[] = {
+	{ OPT_FLAG, 'i', "in-place", NULL, "rewrite the files instead of printing", NULL,
+	  offsetof(struct migrate_options, in_place) },
+	{ OPT_ENUM, 'o', "output", "FORMAT", "print the files (text, default) or a diff",
+	  "text|diff", offsetof(struct migrate_options, output) },
+	{ 0 },
+};
+
+static const struct command_example examples[] = {
+	{ "pinfold migrate -o diff manifests/", "what would change" },
+	{ "pinfold migrate -i manifests/ install-config.yaml", "rewrite the files" },
+	{ 0 },
+};
+
+/* Appends one patch to another, below `base`. */
+static void append(struct patch *to, const struct patch *from, struct str base)
+{
+	yyjson_mut_val *op;
+
+	DOC_EACH_BUILT_ITEM (from->ops, op) {
+		yyjson_mut_val *copy = yyjson_mut_val_mut_copy(to->doc, op);
+		struct str path = doc_mut_str(yyjson_mut_obj_get(op, "path"));
+
+		doc_put_str(to->doc, copy, STR("path"),
+			    str_printf(to->arena, PRI_STR PRI_STR, FMT_STR(base), FMT_STR(path)));
+		yyjson_mut_arr_append(to->ops, copy);
+	}
+}
+
+static int migrate_source(struct source *s, struct arena *a, struct err *err)
+{
+	for (size_t i = 0; i < s->docs.n; i++) {
+		struct object_iter it = object_iter(s->docs.items[i].root);
+		yyjson_val *object;
+
+		for (size_t at = 0; (object = object_next(&it)); at++) {
+			struct doc_pos pos = doc_position(&s->docs.items[i], object);
+			struct migration m;
+
+			if (!legacy_migrate(object, a, &m))
+				return err_set(err, ENOMEM, "not enough memory");
+			append(&s->patches[i], &m.patch,
+			       it.is_list ? str_printf(a, "/items/%zu", at) : STR(""));
+			for (size_t k = 0; k < m.n_notes; k++)
+				(void)fprintf(stderr, "%s:%u:%u: note: " PRI_STR "\n", s->path,
+					      pos.line, pos.column, FMT_STR(m.notes[k]));
+		}
+	}
+	return 0;
+}
+
+static int put_out(const struct migrate_options *o, const struct source *s, struct arena *a,
+		   struct err *err)
+{
+	struct str text;
+	bool is_anew;
+	int r;
+
+	r = source_text(s, a, &text, &is_anew, err);
+	if (r < 0)
+		return err_wrap(err, "%s", s->path);
+	if (is_anew)
+		(void)fprintf(stderr, "%s: note: written anew, without its comments\n", s->path);
+	if (o->output && strcmp(o->output, "diff") == 0)
+		return output_text(diff_unified(s->text, text, s->path, "migrated", a), err);
+	if (!o->in_place || strcmp(s->path, "-") == 0)
+		return output_text(text, err);
+	return source_is_changed(s) ? source_write(s, text, err) : 0;
+}
+
+static int run(struct invocation *inv, struct err *err)
+{
+	const struct migrate_options *o = inv->options;
+	struct source_list list;
+	int r;
+
+	if (!inv->args.n)
+		return err_set(err, EINVAL, "no file given (see pinfold migrate --help)");
+	r = sources_read(&inv->args, inv->arena, &list, err);
+	for (size_t i = 0; r >= 0 && i < list.n; i++)
+		r = migrate_source(&list.items[i], inv->arena, err);
+	for (size_t i = 0; r >= 0 && i < list.n; i++) {
+		if (i && !o->in_place && !o->output)
+			r = output_text(STR("---\n"), err);
+		if (r >= 0)
+			r = put_out(o, &list.items[i], inv->arena, err);
+	}
+	return r < 0 ? r : EXIT_YES;
+}
+
+const struct command cmd_migrate = {
+	.name = "migrate",
+	.group = COMMAND_TOOL,
+	.summary = "rewrite manifests of the first design to the current names",
+	.operands = "PATH...",
+	.about = "The first design of workload partitioning (2021) used labels on pods and\n"
+		 "namespaces, cpu.workload.openshift.io/ resources and annotations, and\n"
+		 "workloadSettings in the install-config.\n"
+		 "This rewrites them to the annotations and fields in use.\n"
+		 "Directories are walked; files without old names stay as they are.\n"
+		 "Comments and layout are kept wherever only lines have to be added or removed.",
+	.options = options,
+	.options_size = sizeof(struct migrate_options),
+	.examples = examples,
+	.run = run,
+};

@@ -1,0 +1,148 @@
+#include "lint_report.h"
+
+#include <string.h>
+
+#include "base/arena.h"
+#include "output.h"
+
+void lint_report_init(struct lint_report *r, struct arena *a)
+{
+	*r = (struct lint_report){ .a = a };
+}
+
+void lint_report_add(struct lint_report *r, const struct doc *doc,
+		     const struct lint_finding *finding)
+{
+	if (r->n == r->cap) {
+		size_t cap = r->cap ? r->cap * 2 : 32;
+
+		r->items = arena_realloc(r->a, r->items, r->cap * sizeof(*r->items),
+					 cap * sizeof(*r->items));
+		r->cap = cap;
+	}
+	r->items[r->n++] = (struct reported){
+		.file = doc->file,
+		.pos = doc_position(doc, finding->at),
+		.finding = *finding,
+	};
+}
+
+static enum lint_level level_of(const struct reported *f)
+{
+	return lint_rule_level(f->finding.rule);
+}
+
+bool lint_report_is_bad(const struct lint_report *r)
+{
+	for (size_t i = 0; i < r->n; i++)
+		if (level_of(&r->items[i]) > LINT_NOTE)
+			return true;
+	return false;
+}
+
+static int print_text(const struct lint_report *r, struct err *err)
+{
+	struct strbuf b;
+
+	strbuf_init(&b, r->a);
+	for (size_t i = 0; i < r->n; i++) {
+		const struct reported *f = &r->items[i];
+
+		strbuf_printf(&b, PRI_STR ":%u:%u: %s: " PRI_STR, FMT_STR(f->file), f->pos.line,
+			      f->pos.column, lint_level_name(level_of(f)),
+			      FMT_STR(f->finding.text));
+		if (f->finding.advice)
+			strbuf_printf(&b, " (%s)", f->finding.advice);
+		strbuf_printf(&b, " [%s]\n", lint_rule_name(f->finding.rule));
+	}
+	return output_text(strbuf_str(&b), err);
+}
+
+static int print_docs(const struct lint_report *r, enum output_format format, struct err *err)
+{
+	yyjson_mut_doc *m = doc_build(r->a);
+	yyjson_mut_val *list = yyjson_mut_arr(m);
+
+	for (size_t i = 0; i < r->n; i++) {
+		const struct reported *f = &r->items[i];
+		yyjson_mut_val *item = yyjson_mut_arr_add_obj(m, list);
+
+		doc_put_str(m, item, STR("file"), f->file);
+		doc_put_int(m, item, STR("line"), f->pos.line);
+		doc_put_int(m, item, STR("column"), f->pos.column);
+		doc_put_str(m, item, STR("level"), str_from(lint_level_name(level_of(f))));
+		doc_put_str(m, item, STR("rule"), str_from(lint_rule_name(f->finding.rule)));
+		doc_put_str(m, item, STR("message"), f->finding.text);
+		if (f->finding.advice)
+			doc_put_str(m, item, STR("advice"), str_from(f->finding.advice));
+	}
+	return output_doc(list, format, r->a, err);
+}
+
+static void put_message(yyjson_mut_doc *m, yyjson_mut_val *object, struct str key, struct str text)
+{
+	doc_put_str(m, doc_put_obj(m, object, key), STR("text"), text);
+}
+
+static void put_rules(yyjson_mut_doc *m, yyjson_mut_val *driver)
+{
+	yyjson_mut_val *rules = doc_put_arr(m, driver, STR("rules"));
+
+	for (size_t i = 0; i < LINT__COUNT; i++) {
+		yyjson_mut_val *rule = yyjson_mut_arr_add_obj(m, rules);
+		enum lint_rule id = (enum lint_rule)i;
+		yyjson_mut_val *configuration;
+
+		doc_put_str(m, rule, STR("id"), str_from(lint_rule_name(id)));
+		put_message(m, rule, STR("shortDescription"), str_from(lint_rule_text(id)));
+		configuration = doc_put_obj(m, rule, STR("defaultConfiguration"));
+		doc_put_str(m, configuration, STR("level"),
+			    str_from(lint_level_name(lint_rule_level(id))));
+	}
+}
+
+static void put_result(yyjson_mut_doc *m, yyjson_mut_val *results, const struct reported *f,
+		       struct arena *a)
+{
+	yyjson_mut_val *result = yyjson_mut_arr_add_obj(m, results), *place, *region;
+	struct str text = f->finding.text;
+
+	if (f->finding.advice)
+		text = str_printf(a, PRI_STR " (%s)", FMT_STR(text), f->finding.advice);
+	doc_put_str(m, result, STR("ruleId"), str_from(lint_rule_name(f->finding.rule)));
+	doc_put_int(m, result, STR("ruleIndex"), f->finding.rule);
+	doc_put_str(m, result, STR("level"), str_from(lint_level_name(level_of(f))));
+	put_message(m, result, STR("message"), text);
+	place = doc_put_obj(m, yyjson_mut_arr_add_obj(m, doc_put_arr(m, result, STR("locations"))),
+			    STR("physicalLocation"));
+	doc_put_str(m, doc_put_obj(m, place, STR("artifactLocation")), STR("uri"), f->file);
+	region = doc_put_obj(m, place, STR("region"));
+	doc_put_int(m, region, STR("startLine"), f->pos.line ? f->pos.line : 1);
+	doc_put_int(m, region, STR("startColumn"), f->pos.column ? f->pos.column : 1);
+}
+
+static int print_sarif(const struct lint_report *r, struct err *err)
+{
+	yyjson_mut_doc *m = doc_build(r->a);
+	yyjson_mut_val *root = yyjson_mut_obj(m), *run, *driver, *results;
+
+	doc_put_str(m, root, STR("$schema"), STR("https://json.schemastore.org/sarif-2.1.0.json"));
+	doc_put_str(m, root, STR("version"), STR("2.1.0"));
+	run = yyjson_mut_arr_add_obj(m, doc_put_arr(m, root, STR("runs")));
+	driver = doc_put_obj(m, doc_put_obj(m, run, STR("tool")), STR("driver"));
+	doc_put_str(m, driver, STR("name"), STR("pinfold"));
+	put_rules(m, driver);
+	results = doc_put_arr(m, run, STR("results"));
+	for (size_t i = 0; i < r->n; i++)
+		put_result(m, results, &r->items[i], r->a);
+	return output_doc(root, OUTPUT_JSON, r->a, err);
+}
+
+int lint_report_print(const struct lint_report *r, const char *format, struct err *err)
+{
+	if (format && strcmp(format, "sarif") == 0)
+		return print_sarif(r, err);
+	if (output_format_of(format) == OUTPUT_TABLE)
+		return print_text(r, err);
+	return print_docs(r, output_format_of(format), err);
+}

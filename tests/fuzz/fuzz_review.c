@@ -1,0 +1,170 @@
+/* Reviews: never a crash; the answer is a review with our uid; a patch fits the object it was made
+ * for; and mutating the result changes nothing more. The first byte picks settings and hook. */
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "admission/review.h"
+#include "admission/state.h"
+#include "base/arena.h"
+#include "base/err.h"
+#include "base/macro.h"
+#include "codec/base64.h"
+#include "codec/doc.h"
+#include "kube/patch.h"
+#include "kube/pod.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+static void require(bool ok)
+{
+	if (!ok)
+		abort();
+}
+
+static bool find_namespace(const void *owner, struct str name, struct namespace_facts *ret)
+{
+	(void)owner;
+	if (str_eq(name, STR("ghost")))
+		return false;
+	*ret = (struct namespace_facts){ 0 };
+	if (!str_eq(name, STR("plain"))) {
+		ret->has_allowed = true;
+		ret->allowed = STR("management,test");
+	}
+	return true;
+}
+
+static bool has_cores(const void *owner, struct str type)
+{
+	(void)owner;
+	return str_eq(type, STR("management"));
+}
+
+static struct admission_state state_of(uint8_t choice)
+{
+	return (struct admission_state){
+		.settings = { .pools = choice & 1,
+			      .legacy = choice & 2,
+			      .nodes = choice & 4 ? NODE_MODE_TAINT : NODE_MODE_REFUSE },
+		.infrastructure = { .is_present = true,
+				    .has_status = true,
+				    .has_topology = true,
+				    .is_single = choice & 8,
+				    .is_partitioned = !(choice & 16) },
+		.nodes = { .n = 1,
+			   .n_reporting = 1,
+			   .n_schedulable = 1,
+			   .n_schedulable_shared = 1 },
+		.is_synced = true,
+		.find_namespace = find_namespace,
+		.has_cores = has_cores,
+	};
+}
+
+/* Readers disagree on objects with repeated keys, and so may patches; the API server sends none. */
+static bool is_plain(struct str body, struct arena *a, yyjson_val **ret)
+{
+	struct doc doc;
+
+	if (doc_parse(body, STR(""), NULL, a, &doc, NULL) < 0 || doc_check_keys(&doc, a, NULL) < 0)
+		return false;
+	*ret = doc.root;
+	return true;
+}
+
+static bool names_are_unique(yyjson_val *object)
+{
+	struct pod pod = { .spec = doc_get(object, STR("spec")) };
+	struct container_iter x = container_iter(&pod, false);
+	struct container c, d;
+
+	while (container_next(&x, &c)) {
+		struct container_iter y = x;
+
+		while (container_next(&y, &d))
+			if (str_eq(c.name, d.name))
+				return false;
+	}
+	return true;
+}
+
+/* The object after the answer's patch; NULL when there was none. */
+static yyjson_val *patched(struct str answer, yyjson_val *object, struct arena *a)
+{
+	struct doc doc, ops;
+	yyjson_val *patch, *after;
+	struct patch p;
+	struct str text;
+
+	require(doc_parse(answer, STR(""), NULL, a, &doc, NULL) == 0);
+	patch = doc_find(doc.root, "/response/patch");
+	if (!patch)
+		return NULL;
+	require(base64_decode(doc_str(patch), a, &text, NULL) == 0);
+	require(doc_parse(text, STR(""), NULL, a, &ops, NULL) == 0);
+	require(patch_init(&p, a));
+	p.ops = yyjson_val_mut_copy(p.doc, ops.root);
+	require(patch_apply(&p, object, a, &after, NULL) == 0);
+	return after;
+}
+
+/* The same review about another object. */
+static struct str review_of(yyjson_val *review, yyjson_val *object, struct arena *a)
+{
+	yyjson_mut_doc *m = doc_build(a);
+	yyjson_mut_val *copy = yyjson_val_mut_copy(m, review);
+	struct str text;
+
+	doc_put(m, yyjson_mut_obj_get(copy, "request"), STR("object"),
+		yyjson_val_mut_copy(m, object));
+	require(doc_write(copy, false, a, &text, NULL) == 0);
+	return text;
+}
+
+static void check_mutation(const struct admission_state *state, struct str body, struct str answer,
+			   struct arena *a)
+{
+	yyjson_val *review, *object, *after;
+	struct review_facts facts;
+	struct str second;
+
+	if (!is_plain(body, a, &review))
+		return;
+	object = doc_find(review, "/request/object");
+	if (!names_are_unique(object))
+		return;
+	after = patched(answer, object, a);
+	if (!after)
+		return;
+	require(review_answer(state, REVIEW_MUTATE, review_of(review, after, a), a, &second, &facts,
+			      NULL) == 0);
+	require(facts.allowed && !facts.is_changed);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	CLEANUP(arena_done) struct arena a;
+	enum review_hook hook;
+	struct admission_state state;
+	struct review_facts facts;
+	struct err err = { 0 };
+	struct str body, answer;
+	int r;
+
+	arena_init(&a, (size_t)64 << 20);
+	if (!size)
+		return 0;
+	state = state_of(data[0]);
+	hook = data[0] & 32 ? REVIEW_VALIDATE : REVIEW_MUTATE;
+	body = (struct str){ (const char *)data + 1, size - 1 };
+	r = review_answer(&state, hook, body, &a, &answer, &facts, &err);
+	if (r < 0) {
+		require(err.code == -r && err.msg[0]);
+		return 0;
+	}
+	require(facts.is_malformed ? !facts.allowed : facts.allowed || facts.code >= 400);
+	if (hook == REVIEW_MUTATE && facts.is_changed)
+		check_mutation(&state, body, answer, &a);
+	return 0;
+}

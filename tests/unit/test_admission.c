@@ -1,0 +1,424 @@
+/* Decisions that no vector row covers: D3, D4, D7 to D10, D12, the legacy dialect, stamps. */
+
+#include <errno.h>
+
+#include "admission/admission.h"
+
+#include "admission/stamp.h"
+
+#include "admission_rows.h"
+
+#define TARGET                                                                                     \
+	"\"target.workload.openshift.io/"                                                          \
+	"management\":\"{\\\"effect\\\":\\\"PreferredDuringScheduling\\\"}\""
+#define META(annotations)                                                                          \
+	"\"metadata\":{\"name\":\"p\",\"namespace\":\"m\",\"annotations\":{" annotations "}}"
+#define POD(annotations, containers)                                                               \
+	"{\"kind\":\"Pod\"," META(annotations) ",\"spec\":{\"containers\":[" containers "]}}"
+#define CONTAINER(requests, limits)                                                                \
+	"{\"name\":\"c\",\"resources\":{\"requests\":{" requests "},\"limits\":{" limits "}}}"
+
+static const char cluster_objects[] =
+	"[{\"kind\":\"Infrastructure\",\"metadata\":{\"name\":\"cluster\"},\"status\":{"
+	"\"cpuPartitioning\":\"AllNodes\",\"controlPlaneTopology\":\"HighlyAvailable\"}},"
+	"{\"kind\":\"Namespace\",\"metadata\":{\"name\":\"m\",\"annotations\":{"
+	"\"workload.openshift.io/allowed\":\"management\"}}},"
+	"{\"kind\":\"Namespace\",\"metadata\":{\"name\":\"old\",\"labels\":{"
+	"\"workload.openshift.io/allowed\":\"management\"}}},"
+	"{\"kind\":\"Node\",\"metadata\":{\"name\":\"n\"},\"status\":{\"allocatable\":{"
+	"\"openshift.io/shared-cpus\":\"4k\"}}}]";
+
+static void cluster(struct state_manifests *m, struct arena *a)
+{
+	struct err err = { 0 };
+	yyjson_val *object;
+
+	state_manifests_init(m, a);
+	DOC_EACH_ITEM (row_doc(str_from(cluster_objects), a), object)
+		CHECK_OK(state_manifests_add(m, object, &err));
+	state_manifests_seal(m);
+}
+
+static struct admission_result admitted(const struct admission_state *s, const char *pod,
+					struct arena *a, yyjson_val **ret)
+{
+	yyjson_val *object = row_doc(str_from(pod), a);
+	struct admission_result result;
+	struct err err = { 0 };
+
+	CHECK_INT(admit_pod(s, object, a, &result), 0);
+	CHECK_OK(patch_apply(&result.patch, object, a, ret, &err));
+	return result;
+}
+
+TEST(a_converted_pod_keeps_its_cores_and_limit_whatever_happens_in_between)
+{
+	static const struct {
+		const char *what, *before, *after;
+	} cases[] = {
+		{ "a LimitRange put default CPU back",
+		  POD(TARGET ",\"resources.workload.openshift.io/c\":"
+			     "\"{\\\"cpushares\\\":20,\\\"cpulimit\\\":30}\"",
+		      CONTAINER("\"cpu\":\"1\",\"memory\":\"1Gi\","
+				"\"management.workload.openshift.io/cores\":\"20\"",
+				"\"cpu\":\"1\",\"memory\":\"1Gi\","
+				"\"management.workload.openshift.io/cores\":\"20\"")),
+		  POD("\"resources.workload.openshift.io/c\":"
+		      "\"{\\\"cpushares\\\":20,\\\"cpulimit\\\":30}\"," TARGET,
+		      CONTAINER("\"memory\":\"1Gi\",\"management.workload.openshift.io/"
+				"cores\":\"20\"",
+				"\"memory\":\"1Gi\","
+				"\"management.workload.openshift.io/cores\":\"20\"")) },
+		{ "the annotation was lost",
+		  POD(TARGET, CONTAINER("\"memory\":\"1Gi\","
+					"\"management.workload.openshift.io/cores\":\"1k\"",
+					"\"management.workload.openshift.io/cores\":\"1k\"")),
+		  POD("\"resources.workload.openshift.io/c\":\"{\\\"cpushares\\\":1024}\"," TARGET,
+		      CONTAINER("\"memory\":\"1Gi\",\"management.workload.openshift.io/"
+				"cores\":\"1k\"",
+				"\"management.workload.openshift.io/cores\":\"1k\"")) },
+		{ "cores that nobody of us wrote are overwritten",
+		  POD(TARGET ",\"resources.workload.openshift.io/c\":\"{\\\"cpushares\\\":7}\"",
+		      CONTAINER("\"cpu\":\"250m\",\"memory\":\"1Gi\","
+				"\"management.workload.openshift.io/cores\":\"1\"",
+				"")),
+		  POD("\"resources.workload.openshift.io/c\":\"{\\\"cpushares\\\":256}\"," TARGET,
+		      CONTAINER("\"memory\":\"1Gi\",\"management.workload.openshift.io/"
+				"cores\":\"250\"",
+				"\"management.workload.openshift.io/cores\":\"250\"")) },
+	};
+	CLEANUP(arena_done) struct arena a;
+	struct state_manifests m;
+
+	arena_init(&a, 0);
+	cluster(&m, &a);
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+		yyjson_val *after;
+
+		TEST_ROW("%s", cases[i].what);
+		CHECK_INT(admitted(&m.state, cases[i].before, &a, &after).rule, RULE_CONVERT);
+		check_same_pod(row_doc(str_from(cases[i].after), &a), after, &a);
+	}
+}
+
+struct change_row {
+	const char *what, *subresource, *before, *after, *message; /* NULL: allowed */
+};
+
+static void check_change(const struct change_row *row, const char *group, const char *resource,
+			 struct arena *a)
+{
+	struct admission_request rq = {
+		.operation = OPERATION_UPDATE,
+		.group = str_from(group),
+		.resource = str_from(resource),
+		.subresource = str_from(row->subresource),
+		.old_object = row_doc(str_from(row->before), a),
+		.object = row_doc(str_from(row->after), a),
+	};
+	struct admission_result result;
+	struct state_manifests m;
+
+	TEST_ROW("%s", row->what);
+	cluster(&m, a);
+	CHECK_INT(admit_validate(&m.state, &rq, a, &result), 0);
+	CHECK(result.allowed == !row->message);
+	CHECK_STR(result.message, row->message);
+	CHECK_UINT(result.code, row->message ? 422 : 0);
+}
+
+TEST(workload_annotations_and_counted_cpu_do_not_change_later)
+{
+	static const char plain[] = POD("\"a\":\"b\"", CONTAINER("\"cpu\":\"1\"", ""));
+	static const char counted[] =
+		POD("", CONTAINER("\"cpu\":\"1\",\"openshift.io/shared-cpus\":\"1k\"", ""));
+	static const struct change_row rows[] = {
+		{ "nothing", "", plain, plain, NULL },
+		{ "an annotation of somebody else", "", plain,
+		  POD("", CONTAINER("\"cpu\":\"1\"", "")), NULL },
+		{ "adding an opt-in", "", plain,
+		  POD("\"a\":\"b\",\"target.workload.openshift.io/x\":\"\"", ""),
+		  "Pod \"p\" is invalid: metadata.annotations[target.workload.openshift.io/x]: "
+		  "Forbidden: may not be added after the pod was created: delete the pod and "
+		  "create "
+		  "it anew" },
+		{ "changing a weight", "status",
+		  POD("\"resources.workload.openshift.io/c\":\"{\\\"cpushares\\\":2}\"", ""),
+		  POD("\"resources.workload.openshift.io/c\":\"{\\\"cpushares\\\":99}\"", ""),
+		  "Pod \"p\" is invalid: metadata.annotations[resources.workload.openshift.io/c]: "
+		  "Forbidden: may not be changed after the pod was created: delete the pod and "
+		  "create it anew" },
+		{ "removing the stamp", "", POD("\"pinfold.io/cpus\":\"{}\"", ""), POD("", ""),
+		  "Pod \"p\" is invalid: metadata.annotations[pinfold.io/cpus]: Forbidden: may not "
+		  "be "
+		  "removed after the pod was created: delete the pod and create it anew" },
+		{ "resizing what nobody counts", "resize", plain,
+		  POD("\"a\":\"b\"", CONTAINER("\"cpu\":\"2\"", "")), NULL },
+		{ "spelling the same CPU otherwise", "resize", counted,
+		  POD("", CONTAINER("\"cpu\":\"1000m\",\"openshift.io/shared-cpus\":\"1k\"", "")),
+		  NULL },
+		{ "resizing what is counted", "resize", counted,
+		  POD("", CONTAINER("\"cpu\":\"2\",\"openshift.io/shared-cpus\":\"1k\"", "")),
+		  "Pod \"p\" is invalid: spec.containers[0].resources: Forbidden: the CPU of "
+		  "container "
+		  "c is counted in a CPU pool and cannot be resized in place: delete the pod and "
+		  "create it with the new CPU" },
+		{ "adding CPU to a converted container", "resize",
+		  POD("", CONTAINER("\"management.workload.openshift.io/cores\":\"20\"", "")),
+		  POD("", CONTAINER("\"management.workload.openshift.io/cores\":\"20\","
+				    "\"cpu\":\"1\"",
+				    "")),
+		  "Pod \"p\" is invalid: spec.containers[0].resources: Forbidden: the CPU of "
+		  "container "
+		  "c is counted in a CPU pool and cannot be resized in place: delete the pod and "
+		  "create it with the new CPU" },
+	};
+	CLEANUP(arena_done) struct arena a;
+
+	arena_init(&a, 0);
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++)
+		check_change(&rows[i], "", "pods", &a);
+}
+
+#define INFRASTRUCTURE(mode)                                                                       \
+	"{\"kind\":\"Infrastructure\",\"metadata\":{\"name\":\"cluster\"},\"status\":{"            \
+	"\"cpuPartitioning\":\"" mode "\"}}"
+
+TEST(partitioning_is_never_turned_off)
+{
+	static const struct change_row rows[] = {
+		{ "on", "status", INFRASTRUCTURE("None"), INFRASTRUCTURE("AllNodes"), NULL },
+		{ "still on", "status", INFRASTRUCTURE("AllNodes"), INFRASTRUCTURE("AllNodes"),
+		  NULL },
+		{ "off", "status", INFRASTRUCTURE("AllNodes"), INFRASTRUCTURE("None"),
+		  "Infrastructure.config.openshift.io \"cluster\" is invalid: "
+		  "status.cpuPartitioning: "
+		  "Forbidden: workload partitioning can not be turned off once it is AllNodes; "
+		  "change "
+		  "the CPU sets in the profiles instead" },
+	};
+	CLEANUP(arena_done) struct arena a;
+
+	arena_init(&a, 0);
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++)
+		check_change(&rows[i], "config.openshift.io", "infrastructures", &a);
+}
+
+TEST(a_node_without_the_resource_may_stay_and_may_join_only_with_a_taint)
+{
+	static const char bare[] = "{\"kind\":\"Node\",\"metadata\":{\"name\":\"n\"},\"status\":{"
+				   "\"capacity\":{\"cpu\":\"8\"}}}";
+	struct admission_request rq = { .operation = OPERATION_CREATE, .resource = STR("nodes") };
+	CLEANUP(arena_done) struct arena a;
+	struct admission_result result;
+	struct state_manifests m;
+	struct err err = { 0 };
+	yyjson_val *tainted;
+
+	arena_init(&a, 0);
+	cluster(&m, &a);
+	rq.object = row_doc(str_from(bare), &a);
+	CHECK_INT(admit_validate(&m.state, &rq, &a, &result), 0);
+	CHECK(!result.allowed);
+	rq.operation = OPERATION_UPDATE;
+	CHECK_INT(admit_validate(&m.state, &rq, &a, &result), 0);
+	CHECK(result.allowed && result.n_warnings == 1);
+
+	m.state.settings.nodes = NODE_MODE_TAINT;
+	rq.operation = OPERATION_CREATE;
+	CHECK_INT(admit_validate(&m.state, &rq, &a, &result), 0);
+	CHECK(!result.allowed); /* the taint is missing */
+	CHECK_INT(admit_mutate(&m.state, &rq, &a, &result), 0);
+	CHECK_OK(patch_apply(&result.patch, rq.object, &a, &tainted, &err));
+	CHECK_STR(
+		row_text(doc_get(tainted, STR("spec")), &a),
+		"{\"taints\":[{\"key\":\"pinfold.io/unpartitioned\",\"effect\":\"NoSchedule\"}]}");
+	rq.object = tainted;
+	CHECK_INT(admit_validate(&m.state, &rq, &a, &result), 0);
+	CHECK(result.allowed && result.n_warnings == 1);
+	CHECK_INT(admit_mutate(&m.state, &rq, &a, &result), 0);
+	CHECK(patch_is_empty(&result.patch));
+}
+
+TEST(only_a_node_makes_static_pods)
+{
+	static const char pod[] = POD("\"kubernetes.io/config.source\":\"file\","
+				      "\"target.workload.openshift.io/other\":\"\"",
+				      CONTAINER("\"cpu\":\"1\"", ""));
+	struct admission_request rq = { .operation = OPERATION_CREATE, .resource = STR("pods") };
+	CLEANUP(arena_done) struct arena a;
+	struct admission_result result;
+	struct state_manifests m;
+
+	arena_init(&a, 0);
+	cluster(&m, &a);
+	rq.object = row_doc(str_from(pod), &a);
+	CHECK_INT(admit_mutate(&m.state, &rq, &a, &result), 0);
+	CHECK_UINT(result.code, 403);
+	rq.by_node = true;
+	CHECK_INT(admit_mutate(&m.state, &rq, &a, &result), 0);
+	CHECK(result.allowed && patch_is_empty(&result.patch));
+	CHECK_INT(result.rule, RULE_STATIC);
+}
+
+#define WHOLE "\"cpu\":\"2\",\"memory\":\"1Gi\""
+#define HALF "\"cpu\":\"1500m\",\"memory\":\"1Gi\""
+
+TEST(each_container_is_counted_in_the_pool_it_will_run_in)
+{
+	static const struct {
+		const char *what, *pod, *stamp;
+	} rows[] = {
+		{ "whole CPUs of a Guaranteed pod", POD("", CONTAINER(WHOLE, WHOLE)),
+		  "{\"c\":{\"kind\":\"app\",\"milli\":2000,\"pool\":\"guaranteed\"}}" },
+		{ "half a CPU of a Guaranteed pod", POD("", CONTAINER(HALF, HALF)),
+		  "{\"c\":{\"kind\":\"app\",\"milli\":1500,\"pool\":\"shared\"}}" },
+		{ "whole CPUs of a Burstable pod", POD("", CONTAINER(WHOLE, "")),
+		  "{\"c\":{\"kind\":\"app\",\"milli\":2000,\"pool\":\"shared\"}}" },
+		{ "no CPU", POD("", "{\"name\":\"c\"}"),
+		  "{\"c\":{\"kind\":\"app\",\"milli\":0,\"pool\":\"shared\"}}" },
+		{ "a sidecar",
+		  "{\"kind\":\"Pod\"," META(
+			  "") ",\"spec\":{\"initContainers\":[{\"name\":\"s\","
+			      "\"restartPolicy\":\"Always\",\"resources\":{\"requests\":{" WHOLE
+			      "},"
+			      "\"limits\":{" WHOLE
+			      "}}}],\"containers\":[" CONTAINER(WHOLE, WHOLE) "]}}",
+		  "{\"s\":{\"kind\":\"sidecar\",\"milli\":2000,\"pool\":\"guaranteed\"},"
+		  "\"c\":{\"kind\":\"app\",\"milli\":2000,\"pool\":\"guaranteed\"}}" },
+		{ "CPU of the whole pod",
+		  "{\"kind\":\"Pod\"," META(
+			  "") ",\"spec\":{\"resources\":{\"requests\":{" WHOLE "},"
+			      "\"limits\":{" WHOLE "}},\"containers\":[{\"name\":\"c\"}]}}",
+		  "{\"c\":{\"kind\":\"app\",\"milli\":2000,\"pool\":\"shared\"}}" },
+		{ "a pod of a workload type",
+		  POD(TARGET, CONTAINER("\"cpu\":\"1\",\"memory\":\"1\"", "")), "" },
+		{ "a pod that was skipped", POD(TARGET, CONTAINER("\"cpu\":\"1\"", "")),
+		  "{\"c\":{\"kind\":\"app\",\"milli\":1000,\"pool\":\"shared\"}}" },
+	};
+	CLEANUP(arena_done) struct arena a;
+	struct state_manifests m;
+
+	arena_init(&a, 0);
+	cluster(&m, &a);
+	m.state.settings.pools = true;
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+		yyjson_val *after;
+		struct pod pod;
+
+		TEST_ROW("%s", rows[i].what);
+		(void)admitted(&m.state, rows[i].pod, &a, &after);
+		CHECK(pod_from_object(after, &pod));
+		CHECK_STR(pod_annotation(&pod, STR(NAME_STAMP)), rows[i].stamp);
+	}
+}
+
+TEST(the_first_designs_labels_count_only_in_their_dialect)
+{
+	static const char pod[] =
+		"{\"kind\":\"Pod\",\"metadata\":{\"name\":\"p\",\"namespace\":\"old\",\"labels\":{"
+		"\"workload.openshift.io/target\":\"management\"},\"annotations\":{"
+		"\"cpu.workload.openshift.io/c\":\"400m\"}},\"spec\":{\"containers\":[" CONTAINER(
+			"\"cpu.workload.openshift.io/management\":\"400m\",\"memory\":\"1Gi\"",
+			"") "]}}";
+	CLEANUP(arena_done) struct arena a;
+	struct state_manifests m;
+	yyjson_val *after;
+
+	arena_init(&a, 0);
+	cluster(&m, &a);
+	CHECK_INT(admitted(&m.state, pod, &a, &after).rule, RULE_TARGET);
+	m.state.settings.legacy = true;
+	CHECK_INT(admitted(&m.state, pod, &a, &after).rule, RULE_CONVERT);
+	CHECK_STR(row_text(object_annotations(after), &a),
+		  "{\"resources.workload.openshift.io/c\":\"{\\\"cpushares\\\":409}\"," TARGET "}");
+	CHECK_STR(row_text(doc_find(after, "/spec/containers/0/resources"), &a),
+		  "{\"requests\":{\"memory\":\"1Gi\",\"management.workload.openshift.io/"
+		  "cores\":\"400\"}"
+		  ",\"limits\":{\"management.workload.openshift.io/cores\":\"400\"}}");
+}
+
+TEST(a_stamp_that_does_not_fit_is_refused)
+{
+	static const struct {
+		const char *text, *why;
+	} rows[] = {
+		{ "[]", "want an object, not a list" },
+		{ "{\"c\":{}}", "container \"c\": want kind, milli and pool" },
+		{ "{\"c\":{\"kind\":\"x\",\"milli\":1,\"pool\":\"shared\"}}",
+		  "container \"c\": unknown kind" },
+		{ "{\"c\":{\"kind\":\"app\",\"milli\":1,\"pool\":\"x\"}}",
+		  "container \"c\": unknown pool" },
+		{ "{\"c\":{\"kind\":\"app\",\"milli\":-1,\"pool\":\"shared\"}}",
+		  "container \"c\": bad amount of millicores" },
+		{ "{\"c\":{\"kind\":\"app\",\"milli\":1500,\"pool\":\"guaranteed\"}}",
+		  "container \"c\": guaranteed, but not whole CPUs" },
+	};
+	CLEANUP(arena_done) struct arena a;
+
+	arena_init(&a, 0);
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+		struct cpu_stamp *stamps;
+		struct err err = { 0 };
+		size_t n;
+
+		TEST_ROW("%s", rows[i].text);
+		CHECK_ERR(stamps_parse(str_from(rows[i].text), &a, &stamps, &n, &err), EINVAL,
+			  rows[i].why);
+	}
+}
+
+TEST(a_stamp_is_checked_against_what_the_runtime_says)
+{
+	static const struct cpu_stamp two = { .milli = 2000, .pool = CPU_POOL_GUARANTEED };
+	static const struct cpu_stamp small = { .milli = 200, .pool = CPU_POOL_SHARED };
+	static const struct {
+		const struct cpu_stamp *stamp;
+		struct cpu_seen seen;
+		bool matches;
+	} rows[] = {
+		{ &two, { 2048, 200000, 100000, true }, true },
+		{ &two, { 2048, -1, 100000, true }, true },
+		{ &two, { 2048, 200000, 100000, false }, false },
+		{ &two, { 1024, 100000, 100000, true }, false },
+		{ &two, { 2048, 100000, 100000, true }, false },
+		{ &small, { 204, 40000, 100000, false }, true },
+		{ &small, { 2, -1, 100000, false }, false },
+	};
+
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+		TEST_ROW("%zu", i);
+		CHECK(stamp_matches(rows[i].stamp, &rows[i].seen) == rows[i].matches);
+	}
+}
+
+TEST(a_request_that_needs_too_much_memory_fails_as_a_whole)
+{
+	static const char pod[] = POD(TARGET, CONTAINER("\"cpu\":\"1\",\"memory\":\"1Gi\"", ""));
+	CLEANUP(arena_done) struct arena a;
+	struct state_manifests m;
+	struct row_request rq = { .operation = "CREATE", .resource = "pods" };
+	struct str body, answer = STR("untouched");
+	size_t n_failed = 0;
+
+	arena_init(&a, 0);
+	cluster(&m, &a);
+	rq.object = row_doc(str_from(pod), &a);
+	body = row_review(&rq, &a);
+	for (size_t limit = 64; limit < 64 << 10; limit += 64) {
+		CLEANUP(arena_done) struct arena small;
+		struct review_facts facts;
+		struct err err = { 0 };
+		int r;
+
+		arena_init(&small, limit);
+		r = review_answer(&m.state, REVIEW_MUTATE, body, &small, &answer, &facts, &err);
+		if (r == 0)
+			break;
+		CHECK_INT(r, -ENOMEM);
+		CHECK_STR(answer, "untouched");
+		n_failed++;
+	}
+	CHECK(n_failed > 10);
+	CHECK(str_has(answer, STR("\"patch\":")));
+}
