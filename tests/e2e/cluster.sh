@@ -144,15 +144,16 @@ token() {
 }
 
 restart_under_load() {
-    local creator
+    local creator status=0
     # This machine may be so busy that a second is short; how long an answer takes is not the point here.
     "$pinfold" webhook --print-config --failure-policy Fail --url "$(wh_url "$wh")" --ca "$cp/pki/ca.crt" |
         sed 's/timeoutSeconds: 1$/timeoutSeconds: 10/' | kubectl apply -f - >/dev/null
-    python3 tests/e2e/webhook/create_pods.py "$(cat "$cp/port")" "$cp/pki" team-1 restart "$pods" retry >"$dir/failures" 2>&1 &
+    python3 tests/e2e/webhook/create_pods.py "$(cat "$cp/port")" "$cp/pki" team-1 restart "$pods" "$dir" retry >"$dir/failures" 2>&1 &
     creator=$!
     sleep 1
     cp_restart_apiserver "$cp"
-    ok "while the API server restarted $pods pods could be created" eval "wait $creator || { cat '$dir/failures'; false; }"
+    wait "$creator" || status=1
+    tell $status "while the API server restarted $pods pods could be created" "$(cat "$dir/failures")"
     says "and none slipped through" "$pods 100" eval "kubectl -n team-1 get pods -l batch=restart --chunk-size 500 -o \
         'jsonpath={range .items[*]}{.spec.containers[0].resources.requests.management\\.workload\\.openshift\\.io/cores}{\"\\n\"}{end}' | uniq -c"
     disallow team-1
