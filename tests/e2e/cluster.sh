@@ -162,7 +162,14 @@ restart_under_load() {
     ok "the webhook was ready all the time" eval "! grep level=error '$wh/logs/webhook.log'"
 }
 
+calls() {
+    ninja -C build --quiet tests/e2e/api_calls
+    says "get, create, every kind of patch, status, delete, Event" done build/tests/e2e/api_calls "$cp/admin.kubeconfig"
+    says "the Event is there" 'every kind of call was made' kubectl -n default get events
+}
+
 set_up
+calls
 list_and_watch
 broken_connection
 too_old
