@@ -20,7 +20,7 @@ struct http2_stream {
 struct http2 {
 	struct conn *conn;
 	nghttp2_session *session;
-	TAILQ_HEAD(, http2_stream) streams;
+	TAILQ_HEAD(http2_streams, http2_stream) streams;
 	size_t in_flight_bytes;
 	unsigned resets;
 	uint64_t served; /* requests, whole ones */

@@ -25,8 +25,7 @@ peer=$(tests/bench/peers/build webhook) || {
 dir=$(mktemp -d)
 pid=
 stop() {
-    if [ -n "$pid" ]; then
-        kill -9 "$pid" 2>/dev/null || true
+    if [ -n "$pid" ] && kill -9 "$pid" 2>/dev/null; then
         wait "$pid" 2>/dev/null || true
     fi
     pid=

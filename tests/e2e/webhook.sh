@@ -140,8 +140,10 @@ webhooks:
     admissionReviewVersions: [v1]
 END
     injected() {
-        apply allowed injected 'cpu: 400m, memory: 1Gi' '' 'labels: {inject: "yes"}'
-        [ -z "$(field allowed injected '{.spec.containers[1].name}')" ] || return 0
+        if apply allowed injected 'cpu: 400m, memory: 1Gi' '' 'labels: {inject: "yes"}' &&
+            [ -n "$(field allowed injected '{.spec.containers[1].name}')" ]; then
+            return 0
+        fi
         kubectl -n allowed delete pod injected --now
         return 1
     }
