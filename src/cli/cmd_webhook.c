@@ -35,8 +35,9 @@ static const struct option_desc options[] = {
 	CONFIG_OPTION(struct webhook_options, config_file),
 	{ OPT_STR, 0, "listen", "HOST:PORT", "where to serve (default: :8443)", NULL,
 	  AT(config.listen) },
-	{ OPT_STR, 0, "tls-cert", "FILE", "certificate and what chains it (PEM)", NULL,
-	  AT(config.cert_path) },
+	{ OPT_STR, 0, "tls-cert", "FILE",
+	  "certificate and what chains it, PEM (default in a cluster: its own, kept in a Secret)",
+	  NULL, AT(config.cert_path) },
 	{ OPT_STR, 0, "tls-key", "FILE", "its private key (PEM)", NULL, AT(config.key_path) },
 	{ OPT_UINT, 0, "threads", "N", "event loops (default: one per CPU it may use)", NULL,
 	  AT(config.threads) },
@@ -60,11 +61,11 @@ static const struct option_desc options[] = {
 	{ OPT_GROUP, 0, NULL, NULL, "Configuration of the API server", NULL, 0 },
 	{ OPT_FLAG, 0, "print-config", NULL,
 	  "print the webhook configurations for an API server, and end", NULL, AT(print_config) },
-	{ OPT_STR, 0, "url", "URL", "with --print-config: where this webhook is reached", NULL,
+	{ OPT_STR, 0, "url", "URL", "where this webhook is reached when not by a Service", NULL,
 	  AT(print.url) },
 	{ OPT_STR, 0, "service", "NAMESPACE/NAME[:PORT]",
-	  "with --print-config: the Service in front of it (default: pinfold/pinfold-webhook)",
-	  NULL, AT(print.service) },
+	  "the Service in front of it (default: pinfold/pinfold-webhook)", NULL,
+	  AT(print.service) },
 	{ OPT_STR, 0, "ca", "FILE", "with --print-config: who signed its certificate (PEM)", NULL,
 	  AT(ca_path) },
 	{ OPT_ENUM, 0, "failure-policy", "POLICY",
@@ -129,7 +130,9 @@ static int serve_cluster(const struct webhook_options *o, struct err *err)
 {
 	struct state_cluster_config config = { .kubeconfig = o->kubeconfig,
 					       .context = o->context,
-					       .version = PINFOLD_VERSION };
+					       .version = PINFOLD_VERSION,
+					       .service = o->print.service,
+					       .url = o->print.url };
 	struct state_cluster cluster;
 	int r = cluster_settings(&o->cluster, &config.settings, err);
 
@@ -178,8 +181,10 @@ static int run(struct invocation *inv, struct err *err)
 		return err_set(err, EINVAL, "unexpected operand \"%s\"", inv->args.items[0]);
 	if (o->print_config)
 		return print(o, inv->arena, err);
-	if (!o->config.cert_path || !o->config.key_path)
-		return err_set(err, EINVAL, "--tls-cert and --tls-key must be given");
+	if (!o->config.cert_path != !o->config.key_path)
+		return err_set(err, EINVAL, "--tls-cert and --tls-key belong together");
+	if (!o->config.cert_path && o->cluster.state.n)
+		return err_set(err, EINVAL, "--tls-cert and --tls-key must be given with --state");
 	if (o->cluster.state.n && o->kubeconfig)
 		return err_set(err, EINVAL, "--state and --kubeconfig exclude each other");
 	if (o->context && !o->kubeconfig)

@@ -12,7 +12,12 @@ struct err;
 struct loop;
 struct strbuf;
 
+struct certificate;
+
 struct state_source {
+	/* Set before start() when no certificate files were given: the source has to provide. */
+	struct certificate *certificate;
+
 	/* Before anything else, on the main thread, whose loop it may use; `threads` will ask. May
 	 * be NULL, as may stop(), which comes before the loop ends. */
 	int (*start)(struct state_source *s, struct loop *loop, unsigned threads, struct err *err);

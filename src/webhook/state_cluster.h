@@ -7,6 +7,7 @@
 #include "cluster/access.h"
 #include "cluster/api.h"
 #include "cluster/cache.h"
+#include "cluster/cert_keeper.h"
 #include "cluster/facts.h"
 #include "source.h"
 
@@ -16,6 +17,8 @@ struct state_cluster_config {
 	const char *kubeconfig; /* NULL: as a pod of the cluster */
 	const char *context;	/* of the kubeconfig; NULL: the current one */
 	const char *version;	/* of this program, for the server's logs */
+	const char *service;	/* "NAMESPACE/NAME": what our own certificate is for; NULL: ours */
+	const char *url;	/* likewise, when we are reached without a Service */
 	struct admission_settings settings;
 };
 
@@ -28,7 +31,11 @@ struct state_cluster {
 	struct api api;
 	struct cache cache;
 	struct facts facts;
-	uint64_t complained_ms; /* about the API server; not with every try */
+	struct cert_keeper_config keeper_config;
+	struct cert_keeper keeper; /* when the certificate is ours to keep */
+	const char *names[2];
+	bool keeps_certificate;
+	uint64_t complained_ms; /* not with every try */
 	uint64_t complaints;
 	bool is_started;
 };

@@ -108,6 +108,9 @@ static int start(struct webhook *w, struct err *err)
 
 	if (r < 0)
 		return err_wrap(err, "--listen");
+	if (!w->config->cert_path)
+		w->source->certificate = &w->certificate;
+	w->certificate.tls = &w->tls;
 	if (w->source->start)
 		r = w->source->start(w->source, &w->loop, w->n_threads, err);
 	if (r < 0)

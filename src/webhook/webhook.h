@@ -18,8 +18,8 @@ struct err;
 struct thread_counters;
 
 struct webhook_config {
-	const char *listen; /* "HOST:PORT" */
-	const char *cert_path, *key_path;
+	const char *listen;		  /* "HOST:PORT" */
+	const char *cert_path, *key_path; /* NULL: the source of the state provides */
 	const char *version;
 	unsigned threads;	   /* 0: one per CPU this process may use */
 	unsigned shutdown_delay_s; /* between failing /readyz and closing the port */
