@@ -248,13 +248,15 @@ void http2_new(struct conn *c)
 
 void http2_free(struct http2 *h)
 {
-	struct http2_stream *s;
+	struct http2_stream *s, *next;
 
 	if (!h)
 		return;
 	nghttp2_session_del(h->session);
-	while ((s = TAILQ_FIRST(&h->streams)))
+	for (s = TAILQ_FIRST(&h->streams); s; s = next) {
+		next = TAILQ_NEXT(s, link);
 		free_stream(h, s);
+	}
 	free(h);
 }
 

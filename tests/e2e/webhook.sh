@@ -4,9 +4,10 @@
 # it serves from manifests. WEBHOOK_E2E_VERSIONS names the Kubernetes versions; SMOKE=1 takes one.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
+# shellcheck source=tests/e2e/lib-webhook.sh
 . tests/e2e/lib-webhook.sh
 # shellcheck source=tests/e2e/components/versions
-. "$e2e_lib/../components/versions"
+. tests/e2e/components/versions
 
 dir=$(mktemp -d)
 cp=$dir/cp
