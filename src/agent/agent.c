@@ -470,7 +470,7 @@ int agent_uninstall(const struct agent_config *config, struct err *err)
 	CLEANUP(cgroup_done) struct cgroup_fs fs = { .cpu_fd = -1, .cpuset_fd = -1 };
 	AUTO_CLOSE int dir = open(config->run_dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	struct str text;
-	struct doc doc;
+	struct doc doc = { 0 };
 	size_t failed;
 	int r;
 

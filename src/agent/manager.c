@@ -189,7 +189,7 @@ static int on_create(void *user, const struct nri_pod *pod, const struct nri_con
 		     struct nri_reply *reply)
 {
 	struct manager *m = user;
-	struct placement p;
+	struct placement p = { 0 };
 	struct err err = { 0 };
 	struct claim claim;
 	struct nri_cpu cpu;
@@ -242,7 +242,7 @@ static int check_resize(struct manager *m, const struct nri_pod *pod, const stru
 static struct container_entry *catch_up(struct manager *m, const struct nri_pod *pod,
 					const struct nri_container *c)
 {
-	struct placement p;
+	struct placement p = { 0 };
 	struct err err = { 0 };
 	struct claim claim;
 
@@ -276,7 +276,7 @@ static int on_update(void *user, const struct nri_pod *pod, const struct nri_con
 	}
 	if (m->kubelet_manages && entry->pool != POOL_RESERVED && *requested->cpus) {
 		struct cpuset reserved;
-		struct placement p;
+		struct placement p = { 0 };
 
 		reserved_cpus(m, &reserved);
 		if (place_beside_kubelet(requested->cpus, &reserved, &m->scratch, &p, &err) == 0)

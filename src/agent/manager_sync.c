@@ -43,7 +43,7 @@ static const struct nri_pod **sorted_pods(const struct nri_inventory *all, struc
 
 	for (size_t i = 0; i < all->n_pods; i++)
 		pods[i] = &all->pods[i];
-	qsort(pods, all->n_pods, sizeof(*pods), compare_pods);
+	qsort(pods, all->n_pods, sizeof(void *), compare_pods);
 	return pods;
 }
 
@@ -72,7 +72,7 @@ static void collect(struct sync *s, const struct nri_inventory *all)
 	for (size_t i = 0; i < all->n_containers; i++) {
 		const struct nri_pod key = { .id = all->containers[i].pod_id }, *key_p = &key;
 		const struct nri_pod **pod =
-			bsearch(&key_p, pods, all->n_pods, sizeof(*pods), compare_pods);
+			bsearch(&key_p, pods, all->n_pods, sizeof(void *), compare_pods);
 
 		if (!pod || all->containers[i].state == NRI_STOPPED)
 			continue;

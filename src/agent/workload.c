@@ -160,7 +160,7 @@ static int check_workload(const struct workload *w, struct err *err)
 {
 	const struct workload_cpu *d = &w->defaults;
 	struct err why = { 0 };
-	struct cpuset cpus;
+	struct cpuset cpus = { 0 };
 
 	if (w->activation.n == 0)
 		return err_set(err, EDOM, "annotation shouldn't be empty for workload %s",
@@ -205,7 +205,7 @@ static int read_file(struct workloads *ws, struct str text, struct str name, str
 		     struct err *err)
 {
 	yyjson_val *root, *runtime, *key, *table;
-	struct str infra;
+	struct str infra = { 0 };
 	int r;
 
 	r = toml_parse(text, name, a, &root, err);
@@ -218,7 +218,7 @@ static int read_file(struct workloads *ws, struct str text, struct str name, str
 	if (infra.n > 0)
 		ws->infra_cpus = infra;
 	DOC_EACH_PAIR (member(runtime, "workloads"), key, table) {
-		struct workload w;
+		struct workload w = { 0 };
 
 		r = read_workload(doc_str(key), table, &w, err);
 		if (r < 0)

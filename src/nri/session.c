@@ -1,8 +1,6 @@
 #include "session.h"
 
 #include <errno.h>
-#include <stdarg.h>
-#include <stdio.h>
 #include <string.h>
 #include <time.h>
 
@@ -363,19 +361,8 @@ const char *nri_event_name(enum nri_event event)
 	return "unknown";
 }
 
-static void fail(struct exchange *x, enum ttrpc_code code, const char *fmt, ...)
-	__attribute__((format(printf, 3, 4)));
-static void fail(struct exchange *x, enum ttrpc_code code, const char *fmt, ...)
-{
-	char text[512];
-	va_list ap;
-
-	va_start(ap, fmt);
-	(void)vsnprintf(text, sizeof(text), fmt, ap);
-	va_end(ap);
-	nri_refuse(&x->reply, "%s", text);
-	x->status = code;
-}
+/* Answers with a status of the protocol's own, not of a handler's. */
+#define fail(x, code, ...) ((x)->status = (int)(code), (void)nri_refuse(&(x)->reply, __VA_ARGS__))
 
 static void send_status(struct exchange *x, int code, const char *message)
 {

@@ -38,7 +38,7 @@ poke_cpus() { echo "$2" >"/sys/fs/cgroup/cpuset$1/cpuset.cpus" 2>/dev/null || ec
 
 agent_up() {
 	process_start "$dir" agent "$pinfold" agent --reserved 0 --run-dir "$dir/run" --nri-socket "$dir/nri.sock" \
-		--reassert 2 --kubelet-state /nonexistent "$@"
+		--reassert 2 --kubelet-state /nonexistent
 	wait_for 30 agent_ready || die "the agent is not ready"
 }
 agent_ready() { curl -sf --unix-socket "$dir/run/agent.sock" http://agent/readyz >/dev/null; }
@@ -156,13 +156,13 @@ storm_pod() {
 
 # Two starters at once, the agent killed without warning in the middle, back a moment later.
 test_storm() {
-	local i n=0
+	local i n=0 middle=$((storm / 2 & ~1))
 	for ((i = 0; i < storm; i += 2)); do
 		storm_pod "$i" &
 		storm_pod "$((i + 1))"
 		wait $!
-		[ "$i" -ne $((storm / 4 * 2)) ] || agent_kill
-		[ "$i" -ne $((storm / 4 * 2 + 4)) ] || agent_up
+		[ "$i" -ne "$middle" ] || agent_kill
+		[ "$i" -ne $((middle + 4)) ] || agent_up
 	done
 	wait_for 2 verify_ok || die "after the storm: $(cat "$dir/verify.out")"
 	for ((i = 0; i < storm; i++)); do
