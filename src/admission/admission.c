@@ -199,3 +199,31 @@ int admit_pod(const struct admission_state *state, yyjson_val *pod, struct arena
 
 	return admit_mutate(state, &request, a, ret);
 }
+
+int admit_and_validate(const struct admission_state *state, yyjson_val *pod, struct arena *a,
+		       struct admission_result *ret, yyjson_val **ret_pod)
+{
+	struct admission_request request = {
+		.operation = OPERATION_CREATE,
+		.resource = STR("pods"),
+	};
+	struct admission_result validated;
+	int r;
+
+	*ret_pod = pod;
+	r = admit_pod(state, pod, a, ret);
+	if (r < 0 || !ret->allowed)
+		return r;
+	r = patch_apply(&ret->patch, pod, a, &request.object, NULL);
+	if (r < 0)
+		return r;
+	r = admit_validate(state, &request, a, &validated);
+	if (r < 0)
+		return r;
+	if (validated.allowed)
+		*ret_pod = request.object;
+	else
+		result_refuse(ret, validated.rule, validated.code, validated.reason,
+			      validated.message);
+	return 0;
+}

@@ -38,6 +38,11 @@ int admit_validate(const struct admission_state *state, const struct admission_r
 int admit_pod(const struct admission_state *state, yyjson_val *pod, struct arena *a,
 	      struct admission_result *ret);
 
+/* The same, then validation of what came of it, as the API server does: *ret_pod is the pod as it
+ * would be stored, or as it was where it is refused. */
+int admit_and_validate(const struct admission_state *state, yyjson_val *pod, struct arena *a,
+		       struct admission_result *ret, yyjson_val **ret_pod);
+
 /* D9: says it is static, and a node created it. */
 bool admission_is_static(const struct admission_request *request);
 
@@ -58,10 +63,10 @@ bool type_is_allowed(struct str allowed, struct str type);
 /* Steps, one file each. */
 void management_admit(struct admission *ad);
 void pools_admit(struct admission *ad);
-void node_mutate(const struct admission_state *state, const struct admission_request *request,
+void node_mutate(const struct admission_state *state, const struct admission_request *rq,
 		 struct admission_result *r);
-void node_validate(const struct admission_state *state, const struct admission_request *request,
+void node_validate(const struct admission_state *state, const struct admission_request *rq,
 		   struct admission_result *r);
 void pod_validate(struct admission *ad);
-void pod_update_validate(const struct admission_request *request, struct admission_result *r);
-void infrastructure_validate(const struct admission_request *request, struct admission_result *r);
+void pod_update_validate(const struct admission_request *rq, struct admission_result *r);
+void infrastructure_validate(const struct admission_request *rq, struct admission_result *r);

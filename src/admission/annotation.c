@@ -119,7 +119,7 @@ static int effect_read(struct str value, yyjson_val *root, struct arena *a, stru
 
 static int effect_judge(const struct go_map *m, struct arena *a, struct str *ret_problem)
 {
-	struct str text = STR("");
+	struct str text;
 
 	if (m->n == 1 && str_eq(m->pairs[0], STR(NAME_EFFECT_KEY))) {
 		if (str_eq(m->pairs[1], STR(NAME_EFFECT_PREFERRED)))

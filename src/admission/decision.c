@@ -172,7 +172,7 @@ struct str print_map(yyjson_val *map, bool quantities, struct arena *a)
 		return STR("null");
 	DOC_EACH_PAIR (map, key, value)
 		keys[i++] = key;
-	qsort(keys, n, sizeof(*keys), by_key);
+	qsort(keys, n, sizeof(yyjson_val *), by_key);
 	strbuf_addc(&b, '{');
 	for (i = 0; i < n; i++) {
 		if (i)

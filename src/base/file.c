@@ -94,7 +94,7 @@ static int write_all(int fd, struct str text)
 	return 0;
 }
 
-static int write_synced(int dirfd, const char *path, struct str text, mode_t mode, struct err *err)
+int file_create_at(int dirfd, const char *path, struct str text, mode_t mode, struct err *err)
 {
 	AUTO_CLOSE int fd = openat(dirfd, path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, mode);
 
@@ -104,7 +104,19 @@ static int write_synced(int dirfd, const char *path, struct str text, mode_t mod
 		return fail(err, "chmod", path);
 	if (write_all(fd, text) < 0)
 		return fail(err, "write", path);
-	if (fsync(fd) < 0)
+	return 0;
+}
+
+static int write_synced(int dirfd, const char *path, struct str text, mode_t mode, struct err *err)
+{
+	int r = file_create_at(dirfd, path, text, mode, err);
+
+	if (r < 0)
+		return r;
+
+	AUTO_CLOSE int fd = openat(dirfd, path, O_RDONLY | O_CLOEXEC);
+
+	if (fd < 0 || fsync(fd) < 0)
 		return fail(err, "sync", path);
 	return 0;
 }

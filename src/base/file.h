@@ -23,6 +23,10 @@ int file_read_fd(int fd, const char *name, size_t max, struct arena *a, struct s
 /* Writes a control file (sysfs, cgroupfs) in one write call; never creates it. */
 int file_poke_at(int dirfd, const char *path, struct str text, struct err *err);
 
+/* Makes a file that must not be there yet, with exactly this mode. Not synced: for output that can
+ * be made again. */
+int file_create_at(int dirfd, const char *path, struct str text, mode_t mode, struct err *err);
+
 /* Replaces a file so that a reader, or a crash at any moment, sees the old bytes or the new ones:
  * temporary name beside it, fsync, rename, fsync of the directory. */
 int file_replace_at(int dirfd, const char *path, struct str text, mode_t mode, struct err *err);

@@ -115,31 +115,15 @@ static void tell(struct admitting *ad, const struct manifest *m,
 	ad->n_refused++;
 }
 
-/* Mutation, then validation of what came of it, as the API server does. */
 static int decide(struct admitting *ad, yyjson_val *pod, struct admission_result *result,
 		  yyjson_val **ret, struct err *err)
 {
 	struct static_options o = { .every_container = ad->options->every_container };
-	struct admission_request rq = {
-		.operation = OPERATION_CREATE,
-		.resource = STR("pods"),
-	};
-	struct admission_result validated;
-	int r;
 
-	if (ad->options->is_static) {
-		(void)static_pod_convert(pod, &o, ad->a, result);
-		return patch_apply(&result->patch, pod, ad->a, ret, err);
-	}
-	(void)admit_pod(ad->state, pod, ad->a, result);
-	r = patch_apply(&result->patch, pod, ad->a, ret, err);
-	if (r < 0 || !result->allowed)
-		return r;
-	rq.object = *ret;
-	(void)admit_validate(ad->state, &rq, ad->a, &validated);
-	if (!validated.allowed)
-		*result = validated;
-	return 0;
+	if (!ad->options->is_static)
+		return admit_and_validate(ad->state, pod, ad->a, result, ret);
+	(void)static_pod_convert(pod, &o, ad->a, result);
+	return patch_apply(&result->patch, pod, ad->a, ret, err);
 }
 
 static int add_diff(struct admitting *ad, const struct manifest *m, yyjson_val *before,
@@ -262,11 +246,8 @@ static int run(struct invocation *inv, struct err *err)
 			       inv->args.items[0]);
 	if (o->review)
 		return answer_review(o, inv->arena, err);
-	r = manifests_objects(&o->files, inv->arena, &list, err);
-	if (r >= 0)
-		r = cluster_load(&o->cluster, inv->arena, &m, err);
-	if (r >= 0 && !o->is_static)
-		r = cluster_complete(&m, &list, err);
+	r = cluster_and_manifests(o->is_static ? NULL : &o->cluster, &o->files, inv->arena, &m,
+				  &list, err);
 	if (r < 0)
 		return r;
 	ad.state = &m.state;

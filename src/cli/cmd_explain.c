@@ -38,7 +38,6 @@ struct explained {
 	const struct manifest *manifest;
 	struct pod pod; /* as given, maybe a template */
 	struct admission_result result;
-	yyjson_val *after;
 	const struct profile_facts *profile;
 };
 
@@ -168,13 +167,10 @@ static yyjson_mut_val *doc_of(yyjson_mut_doc *m, const struct explained *e, stru
 	return root;
 }
 
-/* Mutation; where that allows, validation of its result has the last word. */
 static int explain_one(const struct admission_state *state, bool is_static, struct explained *e,
 		       struct arena *a, struct err *err)
 {
 	struct static_options o = { 0 };
-	struct admission_request rq = { .operation = OPERATION_CREATE, .resource = STR("pods") };
-	struct admission_result validated;
 	yyjson_val *pod;
 	int r;
 
@@ -185,16 +181,7 @@ static int explain_one(const struct admission_state *state, bool is_static, stru
 		return err_wrap(err, PRI_STR, FMT_STR(manifest_place(e->manifest, a)));
 	if (is_static)
 		return static_pod_convert(pod, &o, a, &e->result);
-	(void)admit_pod(state, pod, a, &e->result);
-	r = patch_apply(&e->result.patch, pod, a, &e->after, err);
-	if (r < 0 || !e->result.allowed)
-		return r;
-	rq.object = e->after;
-	(void)admit_validate(state, &rq, a, &validated);
-	if (!validated.allowed)
-		result_refuse(&e->result, validated.rule, validated.code, validated.reason,
-			      validated.message);
-	return 0;
+	return admit_and_validate(state, pod, a, &e->result, &pod);
 }
 
 static int explain_all(const struct explain_options *o, const struct state_manifests *m,
@@ -241,11 +228,8 @@ static int run(struct invocation *inv, struct err *err)
 	if (inv->args.n)
 		return err_set(err, EINVAL, "unexpected operand \"%s\" (files are given with -f)",
 			       inv->args.items[0]);
-	r = manifests_objects(&o->files, inv->arena, &list, err);
-	if (r >= 0)
-		r = cluster_load(&o->cluster, inv->arena, &m, err);
-	if (r >= 0 && !o->is_static)
-		r = cluster_complete(&m, &list, err);
+	r = cluster_and_manifests(o->is_static ? NULL : &o->cluster, &o->files, inv->arena, &m,
+				  &list, err);
 	return r < 0 ? r : explain_all(o, &m, &list, inv->arena, err);
 }
 

@@ -28,12 +28,20 @@ static const struct option_desc options[] = {
 	{ 0 },
 };
 
-/* A line of text for roff: backslashes escaped, a leading dot or quote disarmed. */
+/* Plain text for roff: backslashes escaped, a leading dot or quote disarmed, each sentence on a
+ * line of its own, a blank line as a new paragraph. */
 static void add_text(struct strbuf *b, const char *text)
 {
 	bool at_start = true;
 
 	for (; *text; text++) {
+		bool ends_sentence = *text == '.' && text[1] == ' ' &&
+				     isupper((unsigned char)text[2]);
+
+		if (at_start && *text == '\n') {
+			strbuf_add(b, STR(".Pp\n"));
+			continue;
+		}
 		if (at_start && (*text == '.' || *text == '\''))
 			strbuf_add(b, STR("\\&"));
 		if (*text == '\\')
@@ -42,7 +50,11 @@ static void add_text(struct strbuf *b, const char *text)
 			strbuf_add(b, STR("\\-"));
 		else
 			strbuf_addc(b, *text);
-		at_start = *text == '\n';
+		if (ends_sentence) {
+			strbuf_addc(b, '\n');
+			text++;
+		}
+		at_start = *text == '\n' || ends_sentence;
 	}
 }
 

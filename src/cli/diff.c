@@ -4,7 +4,7 @@
 
 #include "base/arena.h"
 
-#define CONTEXT 3
+#define CONTEXT ((size_t)3)
 #define MAX_LINES 4000 /* beyond that the table of common lines gets too large: all is replaced */
 
 struct lines {

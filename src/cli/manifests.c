@@ -208,12 +208,8 @@ static void assume_namespaces(struct state_manifests *m, const struct manifest_l
 	}
 }
 
-int cluster_complete(struct state_manifests *m, const struct manifest_list *given, struct err *err)
+static void complete(struct state_manifests *m, const struct manifest_list *given)
 {
-	int r = add_objects(m, given, err);
-
-	if (r < 0)
-		return r;
 	if (!m->state.infrastructure.is_present) {
 		(void)fputs("note: no Infrastructure given, assuming " NAME_PARTITIONING_KEY
 			    " " NAME_PARTITIONING_ALL "\n",
@@ -230,6 +226,24 @@ int cluster_complete(struct state_manifests *m, const struct manifest_list *give
 			    stderr);
 		assume_node(m);
 	}
-	state_manifests_seal(m);
+}
+
+int cluster_and_manifests(const struct cluster_options *o, const struct option_list *files,
+			  struct arena *a, struct state_manifests *ret_state,
+			  struct manifest_list *ret_list, struct err *err)
+{
+	int r;
+
+	state_manifests_init(ret_state, a);
+	r = manifests_objects(files, a, ret_list, err);
+	if (r < 0 || !o)
+		return r;
+	r = cluster_load(o, a, ret_state, err);
+	if (r >= 0)
+		r = add_objects(ret_state, ret_list, err);
+	if (r < 0)
+		return r;
+	complete(ret_state, ret_list);
+	state_manifests_seal(ret_state);
 	return 0;
 }

@@ -78,7 +78,10 @@ int cluster_settings(const struct cluster_options *o, struct admission_settings 
 int cluster_load(const struct cluster_options *o, struct arena *a, struct state_manifests *ret,
 		 struct err *err);
 
-/* For manifests looked at without their cluster: whatever kind of object is missing altogether is
- * made up so that partitioning is on and everything asked for is allowed. Adds the objects of
- * `given` first. Says on stderr what it assumed. */
-int cluster_complete(struct state_manifests *m, const struct manifest_list *given, struct err *err);
+/* The manifests of `files`, and the cluster they are to be judged in: the state files, cluster
+ * objects among the manifests, and, for kinds that are missing altogether, objects made up so that
+ * partitioning is on and everything asked for is allowed. Says on stderr what it assumed. Without
+ * options no cluster is needed, and the state stays empty. */
+int cluster_and_manifests(const struct cluster_options *o, const struct option_list *files,
+			  struct arena *a, struct state_manifests *ret_state,
+			  struct manifest_list *ret_list, struct err *err);

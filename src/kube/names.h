@@ -53,6 +53,10 @@
 #define NAME_PARTITIONING_ALL "AllNodes"
 #define NAME_TOPOLOGY_KEY "controlPlaneTopology"
 #define NAME_TOPOLOGY_SINGLE "SingleReplica"
+#define NAME_TOPOLOGY_DUAL "DualReplica"
+#define NAME_TOPOLOGY_HA "HighlyAvailable"
+#define NAME_TOPOLOGY_ARBITER "HighlyAvailableArbiter"
+#define NAME_TOPOLOGY_INFRA_KEY "infrastructureTopology"
 #define NAME_INFRASTRUCTURE_TOPOLOGY_KEY "infrastructureTopology"
 
 /* Feature gates: FeatureGate "cluster", /spec/customNoUpgrade/enabled. */
@@ -73,6 +77,23 @@
 #define NAME_PROFILE_ISOLATED "isolated"
 #define NAME_PROFILE_SHARED "shared"
 #define NAME_PROFILE_WORKLOADS "workloads"
+#define NAME_PROFILE_OFFLINED "offlined"
+#define NAME_PROFILE_OVS_DPDK "ovsDpdk"
+#define NAME_WORKLOAD_INFRASTRUCTURE "Infrastructure"	       /* the one value of `workloads` */
+#define NAME_PROFILE_ANNOTATION "performance.openshift.io/"    /* + what it switches */
+#define NAME_KUBELET_EXPERIMENTAL "kubeletconfig.experimental" /* JSON, on the profile */
+#define NAME_WEAK_OWNER "performance.openshift.io/weak-owner-reference-name"
+
+/* Machine Config Operator. */
+#define NAME_MACHINE_API "machineconfiguration.openshift.io/v1"
+#define NAME_POOL_KIND "MachineConfigPool"
+#define NAME_MACHINE_CONFIG_KIND "MachineConfig"
+#define NAME_KUBELET_CONFIG_KIND "KubeletConfig"
+#define NAME_MACHINE_ROLE "machineconfiguration.openshift.io/role" /* label: the pool's name */
+#define NAME_POOL_LABEL_PREFIX "pools.operator.machineconfiguration.openshift.io/"
+#define NAME_NODE_ROLE_PREFIX "node-role.kubernetes.io/"
+#define NAME_TUNED_API "tuned.openshift.io/v1"
+#define NAME_TUNED_NAMESPACE "openshift-cluster-node-tuning-operator"
 
 /* install-config. */
 #define NAME_INSTALL_PARTITIONING_KEY "cpuPartitioningMode"
@@ -87,6 +108,8 @@
 #define NAME_CRIO_DIR "/etc/crio/crio.conf.d/"
 #define NAME_CRIO_DEFAULT "01-workload-pinning-default.conf" /* bootstrap: every CPU */
 #define NAME_CRIO_PINNING "99-workload-pinning.conf"	     /* from a profile */
+#define NAME_CRIO_RUNTIMES "99-runtimes.conf"
+#define NAME_MIXED_CPUS_FILE "/etc/kubernetes/openshift-workload-mixed-cpus"
 
 /* The first document's names: understood as input in the legacy-2021 dialect, never written. */
 #define NAME_LEGACY_TARGET "workload.openshift.io/target"	/* pod label: type */
@@ -95,5 +118,7 @@
 #define NAME_LEGACY_MARKER "/etc/kubernetes/management-pinning" /* holds just a CPU list */
 #define NAME_LEGACY_CRIO "01-workload-partitioning"		/* the hand-written drop-in */
 #define NAME_LEGACY_SETTINGS_KEY "workloadSettings"		/* [{name, cpuIDs}] */
+#define NAME_LEGACY_POOLS_KEY "workloadCPUPools"		/* the same, its open question 3 */
+#define NAME_LEGACY_SETTINGS_NODES_KEY "nodes"			/* only on these nodes */
 #define NAME_LEGACY_SETTINGS_NAME_KEY "name"
 #define NAME_LEGACY_SETTINGS_CPUS_KEY "cpuIDs"

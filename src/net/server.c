@@ -169,7 +169,7 @@ static unsigned max_connections(const struct server_config *config)
 		(void)setrlimit(RLIMIT_NOFILE, &limit);
 		if (getrlimit(RLIMIT_NOFILE, &limit) == 0 &&
 		    limit.rlim_cur < max + LIMIT_FD_RESERVE)
-			max = limit.rlim_cur > 2 * LIMIT_FD_RESERVE ?
+			max = limit.rlim_cur > 2ul * LIMIT_FD_RESERVE ?
 				      (unsigned)limit.rlim_cur - LIMIT_FD_RESERVE :
 				      LIMIT_FD_RESERVE;
 	}

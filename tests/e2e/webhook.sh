@@ -4,9 +4,10 @@
 # it serves from manifests. WEBHOOK_E2E_VERSIONS names the Kubernetes versions; SMOKE=1 takes one.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
+# shellcheck source=tests/e2e/lib-webhook.sh
 . tests/e2e/lib-webhook.sh
 # shellcheck source=tests/e2e/components/versions
-. "$e2e_lib/../components/versions"
+. tests/e2e/components/versions
 
 dir=$(mktemp -d)
 cp=$dir/cp
@@ -139,9 +140,12 @@ webhooks:
     admissionReviewVersions: [v1]
 END
     injected() {
-        apply allowed injected 'cpu: 400m, memory: 1Gi' '' 'labels: {inject: "yes"}' &&
-            [ -n "$(field allowed injected '{.spec.containers[1].name}')" ] ||
-            { kubectl -n allowed delete pod injected --now; return 1; }
+        if apply allowed injected 'cpu: 400m, memory: 1Gi' '' 'labels: {inject: "yes"}' &&
+            [ -n "$(field allowed injected '{.spec.containers[1].name}')" ]; then
+            return 0
+        fi
+        kubectl -n allowed delete pod injected --now
+        return 1
     }
     ok "a webhook after ours adds a container" wait_for 30 injected
     says "we are asked again: it is converted as well" '"management.workload.openshift.io/cores":"100"' \

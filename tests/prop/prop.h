@@ -14,11 +14,11 @@
 #include <stdlib.h>
 #include <time.h>
 
+#include "random.h"
 #include "test.h"
 
 #define PROP_RUNS 1000
 
-/* splitmix64: tiny, passes the usual batteries, and any seed is a good one. */
 struct prop {
 	uint64_t state;
 	uint64_t seed;
@@ -28,11 +28,7 @@ struct prop {
 
 static inline uint64_t prop_next(struct prop *p)
 {
-	uint64_t z = p->state += UINT64_C(0x9e3779b97f4a7c15);
-
-	z = (z ^ (z >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
-	z = (z ^ (z >> 27)) * UINT64_C(0x94d049bb133111eb);
-	return z ^ (z >> 31);
+	return random_next(&p->state);
 }
 
 /* A number in [0, n); n is not 0. The bias of the remainder does not matter for tests. */

@@ -53,7 +53,7 @@ guest_is_up() { guest_run "$1" true 2>/dev/null; }
 # The first connection is kept as a master: an ssh handshake costs a second of emulated CPU.
 guest_wait_up() {
 	local options
-	wait_ready "$1" qemu 600 guest_is_up "$1" || { tail -n 20 "$1/console.log" >&2; return 1; }
+	wait_ready "$1" qemu 1200 guest_is_up "$1" || { tail -n 20 "$1/console.log" >&2; return 1; }
 	mapfile -t options < <(guest_ssh_options "$1")
 	ssh -f -N -M "${options[@]}" root@127.0.0.1 </dev/null >>"$1/logs/ssh.log" 2>&1 || return
 	guest_run "$1" '[ ! -b /dev/vdb ] || mountpoint -q /payload || mount -o ro /dev/vdb /payload'
@@ -108,7 +108,7 @@ guest_reboot() {
 	id=$(guest_bootid "$1") || return
 	guest_run "$1" systemctl reboot || : # the connection may break first
 	guest_disconnect "$1"
-	wait_ready "$1" qemu 600 guest_rebooted "$1" "$id" && guest_wait_up "$1"
+	wait_ready "$1" qemu 1200 guest_rebooted "$1" "$id" && guest_wait_up "$1"
 }
 
 guest_disconnect() {

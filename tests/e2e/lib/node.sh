@@ -175,7 +175,7 @@ node_is_ready() {
 }
 
 node_wait_ready() {
-	wait_ready "$1" qemu 600 node_is_ready "$1" && return
+	wait_ready "$1" qemu 1200 node_is_ready "$1" && return
 	guest_run "$1" journalctl -u kubelet --no-pager -n 20 >&2
 	return 1
 }

@@ -1,0 +1,205 @@
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/arena.h"
+#include "base/err.h"
+#include "command.h"
+#include "cpu/pick.h"
+#include "cpu/topology_read.h"
+#include "output.h"
+
+struct allocate_options {
+	const char *topology;
+	const char *available;
+	const char *cpus;
+	const char *policy;
+	struct option_list policy_options;
+	unsigned group;
+	const char *output;
+};
+
+static const struct allocate_options defaults = { .topology = "host" };
+
+static const struct option_desc options[] = {
+	{ OPT_STR, 0, "topology", "SOURCE",
+	  "the machine: host (default), or what pinfold topology --from takes", NULL,
+	  offsetof(struct allocate_options, topology) },
+	{ OPT_STR, 0, "available", "LIST", "the CPUs that are free (default: all)", NULL,
+	  offsetof(struct allocate_options, available) },
+	{ OPT_STR, 0, "cpus", "N", "how many are wanted", NULL,
+	  offsetof(struct allocate_options, cpus) },
+	{ OPT_ENUM, 0, "policy", "POLICY",
+	  "packed: as close together as possible (default); distributed: evenly over NUMA nodes",
+	  "packed|distributed", offsetof(struct allocate_options, policy) },
+	{ OPT_STRS, 0, "option", "NAME=BOOL",
+	  "an option of the kubelet's static CPU manager policy: full-pcpus-only=true", NULL,
+	  offsetof(struct allocate_options, policy_options) },
+	{ OPT_UINT, 0, "group", "N",
+	  "distributed: deal out N CPUs at a time (default: a core with full-pcpus-only, else 1)",
+	  NULL, offsetof(struct allocate_options, group) },
+	OUTPUT_OPTION(struct allocate_options, output),
+	{ 0 },
+};
+
+static const struct command_example examples[] = {
+	{ "pinfold allocate --cpus 2", "two CPUs of this machine" },
+	{ "pinfold allocate --topology node.json --available 4-63 --cpus 8 --policy distributed",
+	  "eight CPUs, evenly over the NUMA nodes of another" },
+	{ "pinfold allocate --topology 'pack:1 l3:4 core:4 pu:2' --cpus 6 "
+	  "--option prefer-align-cpus-by-uncorecache=true",
+	  "six CPUs that share an L3 cache" },
+	{ 0 },
+};
+
+/* The topology, what is free of it, and what is wanted. */
+struct question {
+	struct topology t;
+	struct cpuset available;
+	struct pick_options options;
+	struct pick_request request;
+};
+
+static int parse_policy(const struct allocate_options *o, struct pick_options *ret, struct err *err)
+{
+	for (size_t i = 0; i < o->policy_options.n; i++) {
+		const struct str item = str_from(o->policy_options.items[i]);
+		struct str_split split = str_split(item);
+		struct str name = { 0 };
+		int r;
+
+		(void)str_next(&split, '=', &name);
+		if (name.n == item.n)
+			return err_set(err, EINVAL, "--option %s: want NAME=true or NAME=false",
+				       o->policy_options.items[i]);
+		r = pick_options_set(ret, name, split.rest, err);
+		if (r < 0)
+			return r;
+	}
+	if (o->policy)
+		ret->distribute_cpus_across_numa = strcmp(o->policy, "distributed") == 0;
+	return 0;
+}
+
+static int parse_count(const char *text, unsigned *ret, struct err *err)
+{
+	uint64_t n;
+
+	if (!text)
+		return err_set(err, EINVAL, "--cpus is missing (see pinfold allocate --help)");
+	if (!str_to_u64(str_from(text), INT32_MAX, &n))
+		return err_set(err, EINVAL, "--cpus %s: not a number of CPUs", text);
+	*ret = (unsigned)n;
+	return 0;
+}
+
+static int ask(const struct allocate_options *o, struct arena *a, struct question *q,
+	       struct err *err)
+{
+	unsigned n_cpus = 0;
+	int r = parse_count(o->cpus, &n_cpus, err);
+
+	if (r == 0)
+		r = parse_policy(o, &q->options, err);
+	if (r == 0)
+		r = topology_read(o->topology, a, &q->t, err);
+	if (r == 0)
+		r = pick_options_check(&q->options, &q->t, err);
+	if (r < 0)
+		return r;
+	q->available = q->t.online;
+	if (o->available && cpuset_parse(str_from(o->available), &q->available, err) < 0)
+		return err_wrap(err, "--available");
+	q->request = pick_request_for(&q->options, &q->t, n_cpus);
+	if (o->group)
+		q->request.group = o->group;
+	return 0;
+}
+
+/* With full-pcpus-only a core that is not wholly free is no use (spec/cpumanager.md 3.9, Q6). */
+static int answer(struct question *q, struct cpuset *ret, struct err *err)
+{
+	if (q->options.full_pcpus_only) {
+		struct cpuset split;
+		int r;
+
+		topology_split(&q->t, TOPOLOGY_CORE, &q->available, &split);
+		cpuset_minus(&q->available, &split);
+		r = pick_check_full_pcpus(&q->t, q->request.n_cpus, cpuset_count(&q->available),
+					  err);
+		if (r < 0)
+			return r;
+	}
+	return pick_cpus(&q->t, &q->available, &q->request, ret, err);
+}
+
+static int print_doc(const struct question *q, const struct cpuset *picked,
+		     enum output_format format, struct arena *a, struct err *err)
+{
+	const struct topology_elements *numa = &q->t.level[TOPOLOGY_NUMA];
+	yyjson_mut_doc *m = doc_build(a);
+	yyjson_mut_val *root = yyjson_mut_obj(m), *nodes;
+
+	doc_put_str(m, root, STR("cpus"), cpuset_format(picked, a));
+	doc_put_int(m, root, STR("count"), cpuset_count(picked));
+	doc_put_int(m, root, STR("sockets"), topology_span(&q->t, TOPOLOGY_SOCKET, picked));
+	doc_put_int(m, root, STR("uncores"), topology_span(&q->t, TOPOLOGY_UNCORE, picked));
+	doc_put_int(m, root, STR("cores"), topology_span(&q->t, TOPOLOGY_CORE, picked));
+	nodes = doc_put_arr(m, root, STR("numa"));
+	for (unsigned i = 0; i < numa->n; i++) {
+		struct cpuset part = { 0 };
+		yyjson_mut_val *node;
+
+		topology_add_element(&q->t, TOPOLOGY_NUMA, i, &part);
+		cpuset_intersect(&part, picked);
+		if (cpuset_is_empty(&part))
+			continue;
+		node = yyjson_mut_obj(m);
+		doc_put_int(m, node, STR("id"), numa->ids[i]);
+		doc_put_str(m, node, STR("cpus"), cpuset_format(&part, a));
+		yyjson_mut_arr_append(nodes, node);
+	}
+	return output_doc(root, format, a, err);
+}
+
+static int run(struct invocation *inv, struct err *err)
+{
+	const struct allocate_options *o = inv->options;
+	enum output_format format = output_format_of(o->output);
+	struct question *q = arena_new(inv->arena, struct question);
+	struct cpuset picked;
+	struct str text;
+	int r;
+
+	if (inv->args.n)
+		return err_set(err, EINVAL, "unexpected operand %s (see pinfold allocate --help)",
+			       inv->args.items[0]);
+	r = ask(o, inv->arena, q, err);
+	if (r < 0)
+		return r;
+	r = answer(q, &picked, err);
+	if (r < 0) { /* the question was good, the answer is no */
+		(void)fprintf(stderr, "%s\n", err->msg);
+		return EXIT_FINDING;
+	}
+	if (format != OUTPUT_TABLE)
+		return print_doc(q, &picked, format, inv->arena, err);
+	text = cpuset_format(&picked, inv->arena);
+	return output_text(str_printf(inv->arena, PRI_STR "\n", FMT_STR(text)), err);
+}
+
+const struct command cmd_allocate = {
+	.name = "allocate",
+	.group = COMMAND_TOOL,
+	.summary = "show which CPUs would be picked",
+	.operands = "",
+	.about = "Picks CPUs the way the agent does for a container that asks for whole CPUs, "
+		 "which\n"
+		 "is the kubelet's own way, and prints their list. Nothing is allocated. The exit\n"
+		 "status is 1, with the kubelet's message, when the request cannot be satisfied.",
+	.options = options,
+	.options_size = sizeof(struct allocate_options),
+	.defaults = &defaults,
+	.examples = examples,
+	.run = run,
+};

@@ -1,0 +1,448 @@
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/arena.h"
+#include "base/err.h"
+#include "codec/problems.h"
+#include "command.h"
+#include "cpu/topology_read.h"
+#include "input.h"
+#include "local/control.h"
+#include "local/node.h"
+#include "local/plan.h"
+#include "local/supervisor.h"
+#include "local_common.h"
+#include "output.h"
+
+/* The local commands that look at, change or end what `local up` runs. */
+
+static const struct option_desc name_options[] = {
+	LOCAL_NAME_OPTIONS(struct local_options),
+	{ 0 },
+};
+
+static const struct option_desc view_options[] = {
+	LOCAL_NAME_OPTIONS(struct local_options),
+	OUTPUT_OPTION(struct local_options, output),
+	{ 0 },
+};
+
+static const struct option_desc map_options[] = {
+	LOCAL_NAME_OPTIONS(struct local_options),
+	{ OPT_FLAG, 'w', "watch", NULL, "draw again every second until interrupted", NULL,
+	  offsetof(struct local_options, watch) },
+	OUTPUT_OPTION(struct local_options, output),
+	{ 0 },
+};
+
+static const struct option_desc plan_options[] = {
+	{ OPT_STR, 0, "topology", "FROM",
+	  "the machine: host (default), a file, or a synthetic string (pack:2 core:16 pu:2)", NULL,
+	  offsetof(struct local_options, topology) },
+	OUTPUT_OPTION(struct local_options, output),
+	{ 0 },
+};
+
+/* --- status and map --- */
+
+static int print_view(const struct local_view *v, const char *output, struct str text,
+		      struct arena *a, struct err *err)
+{
+	yyjson_mut_doc *m = doc_build(a);
+	yyjson_mut_val *root = yyjson_mut_obj(m);
+
+	if (output_format_of(output) == OUTPUT_TABLE)
+		return output_text(text, err);
+	doc_put_str(m, root, STR("mode"), str_from(local_mode_name(v->intent.mode)));
+	doc_put(m, root, STR("pools"), pool_config_to_doc(&v->intent.config, m, a));
+	doc_put(m, root, STR("containers"),
+		local_to_doc(m, v->intent.containers, v->seen, v->intent.states, v->intent.n, a));
+	return output_doc(root, output_format_of(output), a, err);
+}
+
+static int run_status(struct invocation *inv, struct err *err)
+{
+	struct local_options *o = inv->options;
+	struct local_view v;
+	int r;
+
+	local_options_fill(o, inv->arena);
+	r = local_view_open(&v, o, inv->arena, err);
+	if (r < 0)
+		return r;
+	r = print_view(&v, o->output,
+		       local_table(v.intent.containers, v.seen, v.intent.states, v.intent.n,
+				   inv->arena),
+		       inv->arena, err);
+	local_view_done(&v);
+	return r;
+}
+
+/* Drawn over the last one from the top, each line cleared to its end: nothing flickers. */
+static struct str over_the_last(struct str text, struct arena *a)
+{
+	struct str_split split = str_split(text);
+	struct str line;
+	struct strbuf b;
+
+	strbuf_init(&b, a);
+	strbuf_add(&b, STR("\033[H"));
+	while (str_next(&split, '\n', &line) && !split.ended)
+		strbuf_printf(&b, PRI_STR "\033[K\n", FMT_STR(line));
+	strbuf_add(&b, STR("\033[J"));
+	return strbuf_str(&b);
+}
+
+static int print_map(const struct local_options *o, struct arena *a, struct err *err)
+{
+	struct local_drawing d = { .colour = output_wants_colour() };
+	struct local_view v;
+	struct str text;
+	int r;
+
+	r = local_view_open(&v, o, a, err);
+	if (r < 0)
+		return r;
+	d.topology = v.topology;
+	d.config = &v.intent.config;
+	d.containers = v.intent.containers;
+	d.n = v.intent.n;
+	text = local_draw(&d, a);
+	r = print_view(&v, o->output, o->watch ? over_the_last(text, a) : text, a, err);
+	local_view_done(&v);
+	return r;
+}
+
+static int run_map(struct invocation *inv, struct err *err)
+{
+	const struct timespec second = { .tv_sec = 1 };
+	struct local_options *o = inv->options;
+	struct arena a;
+	int r;
+
+	local_options_fill(o, inv->arena);
+	if (!o->watch)
+		return print_map(o, inv->arena, err);
+	r = output_text(STR("\033[2J"), err);
+	while (r >= 0) {
+		arena_init(&a, 0);
+		r = print_map(o, &a, err);
+		arena_done(&a);
+		(void)nanosleep(&second, NULL);
+	}
+	return r;
+}
+
+/* --- verify --- */
+
+static int print_findings(const struct local_view *v, const struct findings *f, const char *output,
+			  struct arena *a, struct err *err)
+{
+	yyjson_mut_doc *m = doc_build(a);
+	yyjson_mut_val *root = yyjson_mut_obj(m), *list;
+	struct strbuf b;
+	size_t n_threads = 0;
+
+	strbuf_init(&b, a);
+	list = doc_put_arr(m, root, STR("findings"));
+	for (size_t i = 0; i < f->n; i++) {
+		yyjson_mut_val *o = yyjson_mut_arr_add_obj(m, list);
+		struct str id = local_container_id(f->items[i].container, a);
+
+		doc_put_str(m, o, STR("container"), id);
+		doc_put_str(m, o, STR("drift"), str_from(drift_name(f->items[i].drift)));
+		doc_put_str(m, o, STR("text"), f->items[i].text);
+		strbuf_printf(&b, PRI_STR ": " PRI_STR "\n", FMT_STR(id),
+			      FMT_STR(f->items[i].text));
+	}
+	for (size_t i = 0; i < v->intent.n; i++)
+		n_threads += v->seen[i].n_threads;
+	doc_put_int(m, root, STR("containers"), (int64_t)v->intent.n);
+	doc_put_int(m, root, STR("threads"), (int64_t)n_threads);
+	strbuf_printf(&b, "%zu containers, %zu threads: %zu %s\n", v->intent.n, n_threads, f->n,
+		      f->n == 1 ? "finding" : "findings");
+	if (output_format_of(output) == OUTPUT_TABLE)
+		return output_text(strbuf_str(&b), err);
+	return output_doc(root, output_format_of(output), a, err);
+}
+
+static int run_verify(struct invocation *inv, struct err *err)
+{
+	struct local_options *o = inv->options;
+	struct verify_input in;
+	struct findings f;
+	struct local_view v;
+	int r;
+
+	local_options_fill(o, inv->arena);
+	r = local_view_open(&v, o, inv->arena, err);
+	if (r < 0)
+		return r;
+	in = (struct verify_input){ v.intent.mode, v.intent.containers, v.seen, v.intent.states,
+				    v.intent.n };
+	f = local_verify(&in, inv->arena);
+	r = print_findings(&v, &f, o->output, inv->arena, err);
+	local_view_done(&v);
+	return r < 0 ? r : f.n ? EXIT_FINDING : EXIT_YES;
+}
+
+/* --- apply and down --- */
+
+static int ask(const struct local_options *o, struct str question, struct arena *a, struct err *err)
+{
+	struct str text;
+	int status, r;
+
+	r = control_ask(o->run_dir, question, a, &status, &text, err);
+	if (r == -ENOENT || r == -ECONNREFUSED)
+		return err_set(err, -r, "nothing runs here: no local machine \"%s\" in %s", o->name,
+			       o->run_dir);
+	if (r < 0)
+		return r;
+	if (status != EXIT_BAD) {
+		(void)fwrite(text.p, 1, text.n, stderr);
+		return status;
+	}
+	/* The last line is the error; what stands before it, more of its kind. */
+	text = str_trim(text);
+	for (size_t i = text.n; i > 0; i--)
+		if (text.p[i - 1] == '\n') {
+			(void)fwrite(text.p, 1, i, stderr);
+			text = str_skip(text, i);
+			break;
+		}
+	return err_set(err, EINVAL, PRI_STR, FMT_STR(text));
+}
+
+static int run_apply(struct invocation *inv, struct err *err)
+{
+	struct local_options *o = inv->options;
+	struct str question = STR("apply");
+	char *dir = NULL;
+	int r;
+
+	local_options_fill(o, inv->arena);
+	if (inv->args.n > 1)
+		return err_set(err, EINVAL, "name one directory at most");
+	if (inv->args.n) {
+		dir = realpath(inv->args.items[0], NULL);
+		if (!dir)
+			return err_set(err, errno, "%s: %s", inv->args.items[0], strerror(errno));
+		question = str_printf(inv->arena, "apply %s", dir);
+	}
+	r = ask(o, question, inv->arena, err);
+	free(dir);
+	return r;
+}
+
+/* Without a supervisor, after a crash: what it left is found and removed all the same. */
+static int clean_up(const struct local_options *o, struct err *err)
+{
+	struct node_settings s = { .name = o->name, .run_dir = o->run_dir, .topology = "host" };
+	int r = node_clean(&s, err);
+
+	if (r == 0)
+		(void)fprintf(stderr, "nothing was running: no local machine \"%s\" in %s\n",
+			      o->name, o->run_dir);
+	return r < 0 ? r : EXIT_YES;
+}
+
+static int run_down(struct invocation *inv, struct err *err)
+{
+	struct local_options *o = inv->options;
+	int r;
+
+	local_options_fill(o, inv->arena);
+	r = ask(o, STR("down"), inv->arena, err);
+	if (r == -ENOENT || r == -ECONNREFUSED || r == -EPIPE)
+		r = clean_up(o, err);
+	return r;
+}
+
+/* --- plan --- */
+
+static void put_refusals(yyjson_mut_doc *m, yyjson_mut_val *root, const struct local_plan *plan)
+{
+	yyjson_mut_val *list = doc_put_arr(m, root, STR("refused"));
+
+	for (size_t i = 0; i < plan->n_refusals; i++) {
+		yyjson_mut_val *o = yyjson_mut_arr_add_obj(m, list);
+
+		doc_put_str(m, o, STR("namespace"), plan->refusals[i].namespace);
+		doc_put_str(m, o, STR("pod"), plan->refusals[i].pod);
+		doc_put_str(m, o, STR("text"), plan->refusals[i].text);
+	}
+}
+
+static int print_plan(const struct local_plan *plan, const struct local_drawing *d,
+		      const char *output, struct arena *a, struct err *err)
+{
+	yyjson_mut_doc *m = doc_build(a);
+	yyjson_mut_val *root = yyjson_mut_obj(m);
+	int r;
+
+	if (output_format_of(output) != OUTPUT_TABLE) {
+		doc_put(m, root, STR("pools"), pool_config_to_doc(d->config, m, a));
+		doc_put(m, root, STR("containers"),
+			local_to_doc(m, plan->containers, NULL, NULL, plan->n, a));
+		put_refusals(m, root, plan);
+		return output_doc(root, output_format_of(output), a, err);
+	}
+	r = output_text(local_draw(d, a), err);
+	if (r >= 0 && plan->n <= 24) /* beyond that the map says it better */
+		r = output_text(local_table(plan->containers, NULL, NULL, plan->n, a), err);
+	return r;
+}
+
+static int make_plan(struct invocation *inv, struct problem_list *p, struct err *err)
+{
+	struct local_options *o = inv->options;
+	struct arena *a = inv->arena;
+	struct manifests manifests;
+	struct topology topology;
+	struct local_plan_input in = { .manifests = &manifests, .topology = &topology, .simulate = true };
+	struct local_drawing d = { .topology = &topology, .colour = output_wants_colour() };
+	struct local_plan plan = { 0 };
+	struct pool_config config;
+	struct ledger ledger;
+	int r;
+
+	manifests_init(&manifests, a);
+	r = input_read(&manifests, inv->args.items[0], p, err);
+	if (r >= 0)
+		r = topology_read(o->topology, a, &topology, err);
+	if (r < 0)
+		return r;
+	if (p->n_errors || !local_plan_config(&in, a, &config, p))
+		return -EINVAL;
+	r = ledger_init(&ledger, &topology, &config, err);
+	if (r < 0)
+		return r;
+	r = local_plan_make(&in, &config, &ledger, a, &plan, p);
+	if (r >= 0)
+		r = ledger_commit(&ledger, err);
+	d.config = &config;
+	d.containers = plan.containers;
+	d.n = plan.n;
+	if (r >= 0)
+		r = print_plan(&plan, &d, o->output, a, err);
+	ledger_done(&ledger);
+	(void)fprintf(stderr, PRI_STR, FMT_STR(local_plan_report(&plan, p, a)));
+	p->n = 0; /* printed */
+	return r < 0 ? r : plan.n_refusals ? EXIT_FINDING : EXIT_YES;
+}
+
+static int run_plan(struct invocation *inv, struct err *err)
+{
+	struct local_options *o = inv->options;
+	struct problem_list p;
+	int r;
+
+	local_options_fill(o, inv->arena);
+	if (inv->args.n != 1)
+		return err_set(err, EINVAL, "name one directory of manifests");
+	problem_list_init(&p, inv->arena);
+	r = make_plan(inv, &p, err);
+	if (p.n)
+		(void)fprintf(stderr, PRI_STR, FMT_STR(problem_list_format(&p, inv->arena)));
+	if (p.n_errors) /* those have been printed, each with its place */
+		return err_set(err, EINVAL, "no plan");
+	return r;
+}
+
+static const struct command_example plan_examples[] = {
+	{ "pinfold local plan --topology 'pack:2 core:16 pu:2' examples/ran",
+	  "see a directory of pods on a machine of 64 CPUs" },
+	{ 0 },
+};
+static const struct command_example map_examples[] = {
+	{ "pinfold local map --watch", "follow a resize live" },
+	{ 0 },
+};
+static const struct command_example apply_examples[] = {
+	{ "pinfold local apply examples/local", "take over changed manifests while it runs" },
+	{ 0 },
+};
+
+const struct command cmd_local_plan = {
+	.name = "local plan",
+	.group = COMMAND_TOOL,
+	.summary = "show where a directory of pods would run, on any machine",
+	.operands = "DIR",
+	.about = "Does everything 'local up' does except starting anything, on this machine or on\n"
+		 "the one --topology describes.",
+	.options = plan_options,
+	.options_size = sizeof(struct local_options),
+	.examples = plan_examples,
+	.run = run_plan,
+};
+
+const struct command cmd_local_status = {
+	.name = "local status",
+	.group = COMMAND_TOOL,
+	.summary = "list what runs locally, and on which CPUs",
+	.operands = "",
+	.about = "Lists the containers of 'local up' with their CPUs, weight and quota.",
+	.options = view_options,
+	.options_size = sizeof(struct local_options),
+	.run = run_status,
+};
+
+const struct command cmd_local_map = {
+	.name = "local map",
+	.group = COMMAND_TOOL,
+	.summary = "draw which pod is on which CPU",
+	.operands = "",
+	.about = "Draws this machine's NUMA nodes, cores and threads with its pools, and says who\n"
+		 "runs on which CPUs.",
+	.options = map_options,
+	.options_size = sizeof(struct local_options),
+	.examples = map_examples,
+	.run = run_map,
+};
+
+const struct command cmd_local_verify = {
+	.name = "local verify",
+	.group = COMMAND_TOOL,
+	.summary = "compare the kernel's truth with the plan",
+	.operands = "",
+	.about = "Reads the control files of every container's cgroup and the allowed CPUs of "
+		 "every\n"
+		 "thread, and compares them with what should be. Exit status 1 when they differ.",
+	.options = view_options,
+	.options_size = sizeof(struct local_options),
+	.run = run_verify,
+};
+
+const struct command cmd_local_apply = {
+	.name = "local apply",
+	.group = COMMAND_TOOL,
+	.summary = "change the profile or the pods while they run",
+	.operands = "[DIR]",
+	.about =
+		"Reads DIR, or the directory 'local up' was given, again and makes it so: pods "
+		"come\n"
+		"and go, and pools change their size without a restart. A profile that would take\n"
+		"CPUs from under a container that owns them is refused, and the container named.",
+	.options = name_options,
+	.options_size = sizeof(struct local_options),
+	.examples = apply_examples,
+	.run = run_apply,
+};
+
+const struct command cmd_local_down = {
+	.name = "local down",
+	.group = COMMAND_TOOL,
+	.summary = "end everything 'local up' started",
+	.operands = "",
+	.about = "Ends the containers (SIGTERM, then SIGKILL after their grace period), removes "
+		 "their\n"
+		 "cgroups and the state. Works after a crash of pinfold, too.",
+	.options = name_options,
+	.options_size = sizeof(struct local_options),
+	.run = run_down,
+};

@@ -1,0 +1,154 @@
+#include <errno.h>
+
+#include "base/arena.h"
+#include "base/err.h"
+#include "command.h"
+#include "input.h"
+#include "intake.h"
+#include "output.h"
+#include "render/kernel_args.h"
+#include "render/kubelet.h"
+
+struct profile_check_options {
+	struct option_list topologies;
+	bool allow_split_cores;
+	const char *output;
+};
+
+static const struct option_desc options[] = {
+	TOPOLOGY_OPTION(struct profile_check_options, topologies),
+	SPLIT_CORES_OPTION(struct profile_check_options, allow_split_cores),
+	OUTPUT_OPTION(struct profile_check_options, output),
+	{ 0 },
+};
+
+static const struct command_example examples[] = {
+	{ "pinfold profile check profile.yaml", "whether the sets are sound in themselves" },
+	{ "pinfold profile check --topology host profile.yaml", "and on this machine" },
+	{ "pinfold profile check --topology worker=du.xml --topology 'core:32 pu:2' manifests/",
+	  "a directory; one kind of machine for the workers, another for the rest" },
+	{ 0 },
+};
+
+/* What only shows once a partition becomes files. */
+static void check_rendered(struct intake *in)
+{
+	static const struct kubelet_options kubelet = { .fill_reservations = true };
+	struct arena *a = in->manifests.a;
+	yyjson_mut_doc *m = doc_build(a);
+
+	for (size_t i = 0; i < in->layout.n_partitions; i++) {
+		kernel_args_check(&in->layout.partitions[i], a, &in->problems);
+		(void)kubelet_configuration(m, &in->layout.partitions[i], &kubelet, a,
+					    &in->problems);
+	}
+}
+
+static const enum profile_set_id columns[] = { PROFILE_RESERVED, PROFILE_SHARED, PROFILE_ISOLATED,
+					       PROFILE_OFFLINED };
+
+static struct str format_partitions(const struct layout *layout, struct arena *a)
+{
+	const struct str heading[] = { STR("PROFILE"), STR("POOL"),	STR("RESERVED"),
+				       STR("SHARED"),  STR("ISOLATED"), STR("OFFLINED") };
+	struct table t;
+
+	table_init(&t, 6, a);
+	table_add(&t, heading);
+	for (size_t i = 0; i < layout->n_partitions; i++) {
+		const struct partition *part = &layout->partitions[i];
+		struct str cells[6] = { part->profile->name, part->pool->name };
+
+		for (size_t j = 0; j < 4; j++) {
+			cells[j + 2] = cpuset_format(&part->cpus[columns[j]], a);
+			if (!cells[j + 2].n)
+				cells[j + 2] = STR("-");
+		}
+		table_add(&t, cells);
+	}
+	return table_format(&t);
+}
+
+static yyjson_mut_val *partitions_to_doc(const struct layout *layout, yyjson_mut_doc *m,
+					 struct arena *a)
+{
+	yyjson_mut_val *list = yyjson_mut_arr(m);
+
+	for (size_t i = 0; i < layout->n_partitions; i++) {
+		const struct partition *part = &layout->partitions[i];
+		yyjson_mut_val *v = yyjson_mut_arr_add_obj(m, list);
+
+		doc_put_str(m, v, STR("profile"), part->profile->name);
+		doc_put_str(m, v, STR("pool"), part->pool->name);
+		for (size_t j = 0; j < 4; j++)
+			doc_put_str(m, v, str_from(profile_set_name(columns[j])),
+				    cpuset_format(&part->cpus[columns[j]], a));
+	}
+	return list;
+}
+
+static int print(struct intake *in, enum output_format format, struct err *err)
+{
+	struct arena *a = in->manifests.a;
+	yyjson_mut_doc *m = doc_build(a);
+	yyjson_mut_val *root = yyjson_mut_obj(m);
+	struct strbuf b;
+
+	problem_list_sort(&in->problems);
+	if (format != OUTPUT_TABLE) {
+		doc_put(m, root, STR("partitions"), partitions_to_doc(&in->layout, m, a));
+		doc_put(m, root, STR("problems"), problem_list_to_doc(&in->problems, m));
+		return output_doc(root, format, a, err);
+	}
+	strbuf_init(&b, a);
+	strbuf_add(&b, problem_list_format(&in->problems, a));
+	if (in->layout.n_partitions)
+		strbuf_add(&b, format_partitions(&in->layout, a));
+	return output_text(strbuf_str(&b), err);
+}
+
+static int run(struct invocation *inv, struct err *err)
+{
+	const struct profile_check_options *o = inv->options;
+	struct intake in;
+	int r;
+
+	if (!inv->args.n)
+		return err_set(err, EINVAL, "no file given (see pinfold profile check --help)");
+	intake_init(&in, inv->arena);
+	in.layout_options.plain_hosts = true;
+	in.layout_options.allow_split_cores = o->allow_split_cores;
+	r = intake_topologies(&in, &o->topologies, err);
+	for (size_t i = 0; i < inv->args.n && r == 0; i++)
+		r = input_read(&in.manifests, inv->args.items[i], &in.problems, err);
+	if (r < 0)
+		return r;
+	if (in.problems.n_errors) { /* not YAML, or no manifest: bad input, not a bad profile */
+		intake_complain(&in);
+		return intake_refuse(&in, "nothing was checked", err);
+	}
+	if (!in.manifests.profiles.n)
+		return err_set(err, EINVAL, "there is no PerformanceProfile in the input");
+	intake_resolve(&in);
+	check_rendered(&in);
+	r = print(&in, output_format_of(o->output), err);
+	return r < 0 ? r : in.problems.n_errors ? EXIT_FINDING : EXIT_YES;
+}
+
+const struct command cmd_profile_check = {
+	.name = "profile check",
+	.group = COMMAND_TOOL,
+	.summary = "report every problem of a profile at once",
+	.operands = "PATH...",
+	.about =
+		"Reads profiles, and pools, nodes and the like where there are any, from files "
+		"and\n"
+		"directories. Reports sets that overlap or are empty, CPUs the machine does not\n"
+		"have, cores split between sets, NUMA nodes without housekeeping, guaranteed CPUs\n"
+		"nobody could use, kernel arguments that are too long; then the sets as they\n"
+		"resolve. The exit status is 1 when there is an error; warnings do not count.",
+	.options = options,
+	.options_size = sizeof(struct profile_check_options),
+	.examples = examples,
+	.run = run,
+};

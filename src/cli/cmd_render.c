@@ -1,0 +1,77 @@
+#include <errno.h>
+
+#include "base/arena.h"
+#include "base/err.h"
+#include "command.h"
+#include "intake.h"
+#include "render/file_set.h"
+#include "rendering.h"
+#include "write_set.h"
+
+struct render_options {
+	struct rendering_options rendering;
+	const char *output_dir;
+	bool force;
+};
+
+static const struct option_desc options[] = {
+	RENDERING_OPTIONS(struct render_options, rendering),
+	{ OPT_STR, 0, "asset-output-dir", "DIR", "where the files go; must be empty or missing",
+	  NULL, offsetof(struct render_options, output_dir) },
+	{ OPT_FLAG, 0, "force", NULL, "replace files in an output directory that is not empty",
+	  NULL, offsetof(struct render_options, force) },
+	{ 0 },
+};
+
+static const struct command_example examples[] = {
+	{ "pinfold render --asset-input-dir manifests --asset-output-dir out",
+	  "OpenShift's MachineConfigs and the rest, from a directory of manifests" },
+	{ "pinfold render --target host --asset-input-dir profile.yaml --asset-output-dir out",
+	  "files for machines without OpenShift; then out/worker/install.sh on each worker" },
+	{ "pinfold render --topology 'pack:2 core:16 pu:2' --asset-input-dir m --asset-output-dir "
+	  "out",
+	  "also check the profiles against two sockets of 16 cores" },
+	{ 0 },
+};
+
+static int run(struct invocation *inv, struct err *err)
+{
+	const struct render_options *o = inv->options;
+	const char *output = rendering_or_environment(o->output_dir, "ASSET_OUTPUT_DIR", NULL);
+	struct file_set files;
+	struct intake in;
+	int r;
+
+	if (inv->args.n)
+		return err_set(err, EINVAL, "unexpected \"%s\" (see pinfold render --help)",
+			       inv->args.items[0]);
+	if (!output)
+		return err_set(err, EINVAL, "--asset-output-dir must be given");
+	intake_init(&in, inv->arena);
+	file_set_init(&files, inv->arena);
+	r = rendering_run(&o->rendering, &in, &files, err);
+	if (r < 0)
+		return r;
+	intake_complain(&in);
+	r = intake_refuse(&in, "nothing was written", err);
+	return r < 0 ? r : write_set(&files, output, o->force, err);
+}
+
+const struct command cmd_render = {
+	.name = "render",
+	.group = COMMAND_TOOL,
+	.summary = "write every file from install-config and profiles",
+	.operands = "",
+	.about =
+		"Reads manifests (install-config, Infrastructure, MachineConfigPools,\n"
+		"PerformanceProfiles, Nodes; YAML or JSON, other kinds are passed over) and "
+		"writes\n"
+		"what machines need: for OpenShift the objects its Node Tuning Operator would\n"
+		"render, for other hosts one directory per pool with files, install.sh, Ignition,\n"
+		"cloud-config and kubeadm patches. All problems are reported at once; when there\n"
+		"is one, or the output directory is not empty, nothing is written.",
+	.options = options,
+	.options_size = sizeof(struct render_options),
+	.examples = examples,
+	.run = run,
+};

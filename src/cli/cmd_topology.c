@@ -1,0 +1,116 @@
+#include <errno.h>
+
+#include "base/arena.h"
+#include "base/err.h"
+#include "base/macro.h"
+#include "command.h"
+#include "cpu/topology.h"
+#include "cpu/topology_read.h"
+#include "output.h"
+#include "topology_draw.h"
+
+struct topology_options {
+	const char *from;
+	const char *reserved;
+	const char *shared;
+	const char *isolated;
+	const char *output;
+};
+
+static const struct topology_options defaults = { .from = "host" };
+
+static const struct option_desc options[] = {
+	{ OPT_STR, 0, "from", "SOURCE",
+	  "host (default), a file (our JSON, hwloc XML), a directory with a copy of /sys, or an "
+	  "hwloc synthetic string",
+	  NULL, offsetof(struct topology_options, from) },
+	{ OPT_STR, 0, "reserved", "LIST", "mark the CPUs of the management pool", NULL,
+	  offsetof(struct topology_options, reserved) },
+	{ OPT_STR, 0, "shared", "LIST", "mark the CPUs of the shared pool", NULL,
+	  offsetof(struct topology_options, shared) },
+	{ OPT_STR, 0, "isolated", "LIST", "mark the CPUs of the guaranteed pool", NULL,
+	  offsetof(struct topology_options, isolated) },
+	OUTPUT_OPTION(struct topology_options, output),
+	{ 0 },
+};
+
+static const struct command_example examples[] = {
+	{ "pinfold topology", "draw this machine" },
+	{ "pinfold topology --from 'pack:2 l3:2 core:8 pu:2'", "draw an imagined one" },
+	{ "pinfold topology --reserved 0-1 --isolated 2-15", "draw this one with its pools" },
+	{ "pinfold topology -o json >node.json", "keep it for pinfold allocate --topology" },
+	{ 0 },
+};
+
+static int parse_pool(const char *list, const struct topology *t, struct topology_pool *pool,
+		      struct err *err)
+{
+	int r = list ? cpuset_parse(str_from(list), &pool->cpus, err) : 0;
+
+	if (r < 0)
+		return err_wrap(err, "--%s", pool->name);
+	if (!cpuset_is_subset(&pool->cpus, &t->online)) {
+		struct cpuset unknown = pool->cpus;
+
+		cpuset_minus(&unknown, &t->online);
+		return err_set(err, EINVAL, "--%s: CPU %u is not an online CPU of this machine",
+			       pool->name, cpuset_first(&unknown));
+	}
+	return 0;
+}
+
+static int draw(const struct topology_options *o, const struct topology *t, struct arena *a,
+		struct err *err)
+{
+	struct topology_pool pools[] = {
+		{ .name = "reserved", .letter = 'r', .colour = "33" },
+		{ .name = "shared", .letter = 's', .colour = "32" },
+		{ .name = "isolated", .letter = 'i', .colour = "36" },
+	};
+	const char *const lists[] = { o->reserved, o->shared, o->isolated };
+	struct topology_drawing how = { .pools = pools, .n_pools = ARRAY_LEN(pools) };
+
+	for (size_t i = 0; i < ARRAY_LEN(pools); i++) {
+		int r = parse_pool(lists[i], t, &pools[i], err);
+
+		if (r < 0)
+			return r;
+	}
+	how.colour = output_wants_colour();
+	return output_text(topology_draw(t, &how, a), err);
+}
+
+static int run(struct invocation *inv, struct err *err)
+{
+	const struct topology_options *o = inv->options;
+	enum output_format format = output_format_of(o->output);
+	struct topology t;
+	int r;
+
+	if (inv->args.n)
+		return err_set(err, EINVAL, "unexpected operand %s (see pinfold topology --help)",
+			       inv->args.items[0]);
+	r = topology_read(o->from, inv->arena, &t, err);
+	if (r < 0)
+		return r;
+	if (format == OUTPUT_TABLE)
+		return draw(o, &t, inv->arena, err);
+	return output_doc(topology_to_doc(&t, doc_build(inv->arena), inv->arena), format,
+			  inv->arena, err);
+}
+
+const struct command cmd_topology = {
+	.name = "topology",
+	.group = COMMAND_TOOL,
+	.summary = "show sockets, NUMA nodes, caches, cores and threads",
+	.operands = "",
+	.about = "Draws a box per NUMA node with its cores; the CPUs between brackets are the\n"
+		 "threads of one core. With -o json it prints the topology file that other "
+		 "commands\n"
+		 "read. CPUs of the given pools are coloured, or marked r, s and i.",
+	.options = options,
+	.options_size = sizeof(struct topology_options),
+	.defaults = &defaults,
+	.examples = examples,
+	.run = run,
+};

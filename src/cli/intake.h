@@ -1,0 +1,47 @@
+#pragma once
+
+/* What render, profile check and plan begin with: manifests and hardware read, a layout resolved,
+ * and every problem of theirs collected. */
+
+#include <stdbool.h>
+
+#include "base/options.h"
+#include "codec/problems.h"
+#include "profile/layout.h"
+#include "profile/manifests.h"
+
+struct arena;
+struct err;
+
+struct intake {
+	struct manifests manifests;
+	struct problem_list problems;
+	struct layout_options layout_options;
+	struct layout layout;
+};
+
+#define TOPOLOGY_OPTION(type, field)                                                               \
+	{                                                                                          \
+		OPT_STRS, 0, "topology", "[POOL=]FROM",                                            \
+			"the machines: host, a file, or a synthetic string; for one pool or all",  \
+			NULL, offsetof(type, field)                                                \
+	}
+#define SPLIT_CORES_OPTION(type, field)                                                            \
+	{                                                                                          \
+		OPT_FLAG, 0, "allow-split-cores", NULL,                                            \
+			"only warn of SMT siblings in different sets", NULL, offsetof(type, field) \
+	}
+
+void intake_init(struct intake *in, struct arena *a);
+
+/* Reads "[POOL=]FROM" options. */
+int intake_topologies(struct intake *in, const struct option_list *list, struct err *err);
+
+/* Resolves what was read. Problems are in in->problems. */
+void intake_resolve(struct intake *in);
+
+/* Puts the problems on standard error, in the order of files and lines. */
+void intake_complain(struct intake *in);
+
+/* -EINVAL with "N problems; WHAT" when there was an error. */
+int intake_refuse(const struct intake *in, const char *what, struct err *err);

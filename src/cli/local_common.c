@@ -1,0 +1,206 @@
+#include "local_common.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "base/arena.h"
+#include "base/err.h"
+#include "base/macro.h"
+#include "cpu/topology_read.h"
+#include "local/node.h"
+#include "output.h"
+#include "topology_draw.h"
+
+void local_options_fill(struct local_options *o, struct arena *a)
+{
+	const char *runtime = getenv("XDG_RUNTIME_DIR");
+
+	o->name = o->name ? o->name : "local";
+	o->topology = o->topology ? o->topology : "host";
+	if (o->run_dir)
+		return;
+	if (geteuid() == 0)
+		o->run_dir = str_printf(a, "/run/pinfold/%s", o->name).p;
+	else if (runtime && *runtime)
+		o->run_dir = str_printf(a, "%s/pinfold/%s", runtime, o->name).p;
+	else
+		o->run_dir = str_printf(a, "/tmp/pinfold-%u/%s", (unsigned)geteuid(), o->name).p;
+}
+
+static int observe_all(struct local_view *v, struct arena *a, struct err *err)
+{
+	int r = 0;
+
+	v->seen = arena_array(a, struct observation, v->intent.n);
+	for (size_t i = 0; r >= 0 && i < v->intent.n; i++)
+		r = observe(&v->cage, &v->intent.containers[i], a, &v->seen[i], err);
+	return r;
+}
+
+int local_view_open(struct local_view *v, const struct local_options *o, struct arena *a,
+		    struct err *err)
+{
+	int r;
+
+	r = node_read_intent(o->run_dir, a, &v->intent, err);
+	if (r == -ENOENT)
+		return err_set(err, ENOENT, "nothing runs here: no local machine \"%s\" in %s",
+			       o->name, o->run_dir);
+	if (r < 0)
+		return r;
+	v->topology = arena_new(a, struct topology);
+	r = topology_read(str_cstr(a, v->intent.topology), a, v->topology, err);
+	if (r >= 0)
+		r = cage_open(&v->cage, o->name, o->run_dir, err);
+	if (r < 0)
+		return r;
+	if (v->intent.mode == LOCAL_AFFINITY)
+		cage_use_affinity(&v->cage);
+	if (v->cage.mode != v->intent.mode)
+		r = err_set(err, ENODEV, "no %s here to read", local_mode_name(v->intent.mode));
+	else
+		r = observe_all(v, a, err);
+	if (r < 0)
+		cage_done(&v->cage);
+	return r;
+}
+
+void local_view_done(struct local_view *v)
+{
+	cage_done(&v->cage);
+}
+
+static struct str quota_text(const struct local_container *c, struct arena *a)
+{
+	if (c->quota_us == CGROUP_UNLIMITED)
+		return STR("-");
+	return str_printf(a, "%" PRId64 "/%" PRIu64, c->quota_us, c->period_us);
+}
+
+/* "running (3)": with so many threads. */
+static struct str state_text(const struct observation *seen, enum local_state state,
+			     struct arena *a)
+{
+	if (seen->n_processes)
+		return str_printf(a, "%s (%zu)", state == LOCAL_LEAVING ? "leaving" : "running",
+				  seen->n_threads);
+	return str_from(state == LOCAL_STARTED ? "restarting" : local_state_name(state));
+}
+
+struct str local_table(const struct local_container *containers, const struct observation *seen,
+		       const enum local_state *states, size_t n, struct arena *a)
+{
+	const struct str head[] = { STR("POD"),	   STR("CONTAINER"), STR("POOL"), STR("CPUS"),
+				    STR("SHARES"), STR("QUOTA"),     STR("STATE") };
+	struct table t;
+
+	/* Without observations there is no state to show. */
+	table_init(&t, ARRAY_LEN(head) - !seen, a);
+	table_add(&t, head);
+	for (size_t i = 0; i < n; i++) {
+		const struct local_container *c = &containers[i];
+		const struct str row[] = {
+			str_printf(a, PRI_STR "/" PRI_STR, FMT_STR(c->namespace), FMT_STR(c->pod)),
+			c->name,
+			str_from(c->pool == POOL_RESERVED ? "management" : pool_name(c->pool)),
+			cpuset_format(&c->cpus, a),
+			str_printf(a, "%" PRIu64, c->shares),
+			quota_text(c, a),
+			seen ? state_text(&seen[i], states[i], a) : STR(""),
+		};
+
+		table_add(&t, row);
+	}
+	return table_format(&t);
+}
+
+/* Exclusive CPUs in use stand out from those that wait for somebody. */
+static void fill_pools(const struct local_drawing *d, struct topology_pool pools[4])
+{
+	pools[0] = (struct topology_pool){ "management", 'm', "33", d->config->reserved };
+	pools[1] = (struct topology_pool){ .name = "shared", .letter = 's', .colour = "32" };
+	pools[2] = (struct topology_pool){ .name = "guaranteed, in use",
+					   .letter = 'G',
+					   .colour = "1;36" };
+	pools[3] =
+		(struct topology_pool){ .name = "guaranteed, free", .letter = 'g', .colour = "36" };
+	for (size_t i = 0; i < d->n; i++)
+		if (d->containers[i].is_exclusive)
+			cpuset_union(&pools[2].cpus, &d->containers[i].cpus);
+	pool_config_shared(d->config, d->topology, &pools[1].cpus);
+	cpuset_minus(&pools[1].cpus, &pools[2].cpus);
+	pool_config_guaranteed(d->config, d->topology, &pools[3].cpus);
+	cpuset_minus(&pools[3].cpus, &pools[2].cpus);
+	cpuset_minus(&pools[3].cpus, &pools[1].cpus);
+}
+
+/* One line per set of CPUs: whoever shares it stands in that line. */
+static void add_tenants(struct strbuf *b, const struct local_drawing *d, struct arena *a)
+{
+	bool *done = arena_array(a, bool, d->n + 1);
+
+	for (size_t i = 0; i < d->n; i++) {
+		size_t more = 0;
+
+		if (done[i])
+			continue;
+		strbuf_printf(b, "CPUs " PRI_STR ":",
+			      FMT_STR(cpuset_format(&d->containers[i].cpus, a)));
+		for (size_t k = i; k < d->n; k++) {
+			if (!cpuset_eq(&d->containers[k].cpus, &d->containers[i].cpus))
+				continue;
+			done[k] = true;
+			if (more++ < 3)
+				strbuf_printf(b, " " PRI_STR "/" PRI_STR,
+					      FMT_STR(d->containers[k].pod),
+					      FMT_STR(d->containers[k].name));
+		}
+		if (more > 3)
+			strbuf_printf(b, " and %zu more", more - 3);
+		strbuf_addc(b, '\n');
+	}
+}
+
+struct str local_draw(const struct local_drawing *d, struct arena *a)
+{
+	struct topology_pool pools[4];
+	struct topology_drawing how = { .pools = pools, .n_pools = 4, .colour = d->colour };
+	struct strbuf b;
+
+	fill_pools(d, pools);
+	strbuf_init(&b, a);
+	strbuf_add(&b, topology_draw(d->topology, &how, a));
+	add_tenants(&b, d, a);
+	return strbuf_str(&b);
+}
+
+yyjson_mut_val *local_to_doc(yyjson_mut_doc *m, const struct local_container *containers,
+			     const struct observation *seen, const enum local_state *states,
+			     size_t n, struct arena *a)
+{
+	yyjson_mut_val *list = yyjson_mut_arr(m);
+
+	for (size_t i = 0; i < n; i++) {
+		const struct local_container *c = &containers[i];
+		yyjson_mut_val *o = yyjson_mut_arr_add_obj(m, list);
+
+		doc_put_str(m, o, STR("namespace"), c->namespace);
+		doc_put_str(m, o, STR("pod"), c->pod);
+		doc_put_str(m, o, STR("container"), c->name);
+		doc_put_str(m, o, STR("kind"), str_from(container_kind_name(c->kind)));
+		doc_put_str(m, o, STR("pool"), str_from(pool_name(c->pool)));
+		doc_put_str(m, o, STR("cpus"), cpuset_format(&c->cpus, a));
+		doc_put_int(m, o, STR("shares"), (int64_t)c->shares);
+		doc_put_int(m, o, STR("quota"), c->quota_us);
+		doc_put_int(m, o, STR("period"), (int64_t)c->period_us);
+		if (!seen)
+			continue;
+		doc_put_int(m, o, STR("processes"), (int64_t)seen[i].n_processes);
+		doc_put_int(m, o, STR("threads"), (int64_t)seen[i].n_threads);
+		doc_put_str(m, o, STR("allowed"), cpuset_format(&seen[i].allowed, a));
+		doc_put_str(m, o, STR("state"), str_from(local_state_name(states[i])));
+	}
+	return list;
+}

@@ -1,0 +1,86 @@
+#include "rendering.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/err.h"
+#include "input.h"
+#include "intake.h"
+#include "render/host.h"
+#include "render/openshift.h"
+
+const char *rendering_or_environment(const char *given, const char *name, const char *otherwise)
+{
+	const char *value = getenv(name);
+
+	if (given)
+		return given;
+	return value && *value ? value : otherwise;
+}
+
+bool rendering_is_for_hosts(const struct rendering_options *o)
+{
+	return o->target && strcmp(o->target, "host") == 0;
+}
+
+static int owner_mode(const char *name, enum owner_mode *ret, struct err *err)
+{
+	if (strcmp(name, "label-name") == 0)
+		*ret = OWNER_LABEL_NAME;
+	else if (strcmp(name, "k8s") == 0)
+		*ret = OWNER_K8S;
+	else if (strcmp(name, "none") == 0)
+		*ret = OWNER_NONE;
+	else
+		return err_set(err, EINVAL, "unsupported owner reference: \"%s\"", name);
+	return 0;
+}
+
+static enum cpu_manager cpu_manager_of(const struct rendering_options *o)
+{
+	return o->cpu_manager && strcmp(o->cpu_manager, "none") == 0 ? CPU_MANAGER_NONE :
+								       CPU_MANAGER_STATIC;
+}
+
+static int render_host(const struct rendering_options *o, struct intake *in, struct file_set *files,
+		       struct err *err)
+{
+	const struct host_options host = {
+		.quota_keys = o->quota_keys,
+		.kubelet = { .cpu_manager = cpu_manager_of(o), .strict_reservation = true },
+	};
+
+	return host_render(&in->layout, &host, files, &in->problems, err);
+}
+
+static int render_openshift(const struct rendering_options *o, struct intake *in,
+			    struct file_set *files, struct err *err)
+{
+	const char *owner = rendering_or_environment(o->owner_ref, "OWNER_REF", "label-name");
+	struct openshift_options openshift = {
+		.quota_keys = o->quota_keys,
+		.kubelet = { .cpu_manager = cpu_manager_of(o), .fill_reservations = true },
+	};
+	int r = owner_mode(owner, &openshift.owner, err);
+
+	return r < 0 ? r : openshift_render(&in->layout, &openshift, files, &in->problems, err);
+}
+
+int rendering_run(const struct rendering_options *o, struct intake *in, struct file_set *files,
+		  struct err *err)
+{
+	const char *input = rendering_or_environment(o->input_dir, "ASSET_INPUT_DIR", "/assets");
+	int r;
+
+	in->layout_options.plain_hosts = rendering_is_for_hosts(o);
+	in->layout_options.allow_split_cores = o->allow_split_cores;
+	r = intake_topologies(in, &o->topologies, err);
+	if (r == 0)
+		r = input_read_list(&in->manifests, input, &in->problems, err);
+	if (r < 0)
+		return r;
+	intake_resolve(in);
+	return rendering_is_for_hosts(o) ? render_host(o, in, files, err) :
+					   render_openshift(o, in, files, err);
+}

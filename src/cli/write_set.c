@@ -1,0 +1,148 @@
+#include "write_set.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <ftw.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "base/arena.h"
+#include "base/err.h"
+#include "base/file.h"
+#include "base/macro.h"
+#include "render/file_set.h"
+
+#define STAGED ".pinfold-new"
+
+static int remove_entry(const char *path, const struct stat *st, int type, struct FTW *ftw)
+{
+	(void)st;
+	(void)type;
+	(void)ftw;
+	return remove(path);
+}
+
+static void remove_tree(const char *dir)
+{
+	(void)nftw(dir, remove_entry, 16, FTW_DEPTH | FTW_PHYS);
+}
+
+/* The directory part of a relative path; "" when there is none. */
+static struct str parent_of(struct str path)
+{
+	size_t n = path.n;
+
+	while (n && path.p[n - 1] != '/')
+		n--;
+	return (struct str){ path.p, n ? n - 1 : 0 };
+}
+
+static int write_one(int dirfd, const struct rendered_file *file, const char *suffix,
+		     struct arena *a, struct err *err)
+{
+	struct str parent = parent_of(file->path);
+	const char *path;
+	int r = 0;
+
+	if (parent.n)
+		r = file_mkdirs_at(dirfd, str_cstr(a, parent), 0755, err);
+	if (r < 0)
+		return r;
+	path = str_cstr(a, str_printf(a, PRI_STR "%s", FMT_STR(file->path), suffix));
+	if (*suffix)
+		(void)unlinkat(dirfd, path, 0); /* left by a run that was killed */
+	return file_create_at(dirfd, path, file->bytes, (mode_t)file->mode, err);
+}
+
+static int write_all(const struct file_set *files, const char *dir, const char *suffix,
+		     struct err *err)
+{
+	AUTO_CLOSE int fd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	int r = 0;
+
+	if (fd < 0)
+		return err_set(err, errno, "%s: %s", dir, strerror(errno));
+	for (size_t i = 0; i < files->n && r == 0; i++)
+		r = write_one(fd, &files->items[i], suffix, files->a, err);
+	return r < 0 ? err_wrap(err, "%s", dir) : 0;
+}
+
+static int write_beside(const struct file_set *files, const char *dir, struct err *err)
+{
+	char *temporary = NULL;
+	mode_t mask = umask(0);
+	int r;
+
+	(void)umask(mask);
+	if (asprintf(&temporary, "%s.XXXXXX", dir) < 0)
+		return err_set(err, ENOMEM, "out of memory");
+	if (!mkdtemp(temporary)) {
+		r = err_set(err, errno, "%s: %s", temporary, strerror(errno));
+		free(temporary);
+		return r;
+	}
+	(void)chmod(temporary, 0777 & ~mask);
+	r = write_all(files, temporary, "", err);
+	if (r == 0 && rename(temporary, dir) < 0)
+		r = err_set(err, errno, "%s: %s", dir, strerror(errno));
+	if (r < 0)
+		remove_tree(temporary);
+	free(temporary);
+	return r;
+}
+
+/* For a directory with files in it, and for one that is a mount point and cannot be renamed. */
+static int write_into(const struct file_set *files, const char *dir, struct err *err)
+{
+	int r = write_all(files, dir, STAGED, err);
+
+	for (size_t i = 0; i < files->n; i++) {
+		struct str to =
+			str_printf(files->a, "%s/" PRI_STR, dir, FMT_STR(files->items[i].path));
+		struct str from = str_printf(files->a, PRI_STR STAGED, FMT_STR(to));
+
+		if (r < 0)
+			(void)unlink(str_cstr(files->a, from));
+		else if (rename(str_cstr(files->a, from), str_cstr(files->a, to)) < 0)
+			r = err_set(err, errno, PRI_STR ": %s", FMT_STR(to), strerror(errno));
+	}
+	return r;
+}
+
+/* Failures of a rename that writing into the directory itself does not have. */
+static bool needs_no_rename(int r)
+{
+	return r == -EBUSY || r == -EXDEV || r == -EACCES || r == -EPERM || r == -EROFS;
+}
+
+int write_set(const struct file_set *files, const char *dir, bool force, struct err *err)
+{
+	struct arena *a = files->a;
+	struct str path = str_from(dir), *names, parent;
+	bool exists;
+	size_t n = 0;
+	int r;
+
+	while (path.n > 1 && path.p[path.n - 1] == '/')
+		path.n--;
+	dir = str_cstr(a, path);
+	r = file_list_at(AT_FDCWD, dir, a, &names, &n, err);
+	exists = r == 0;
+	if (r < 0 && r != -ENOENT)
+		return r;
+	if (n && !force)
+		return err_set(err, ENOTEMPTY, "%s is not empty (--force replaces files in it)",
+			       dir);
+	if (n)
+		return write_into(files, dir, err);
+	parent = parent_of(path);
+	if (parent.n && !exists) {
+		r = file_mkdirs_at(AT_FDCWD, str_cstr(a, parent), 0777, err);
+		if (r < 0)
+			return r;
+	}
+	r = write_beside(files, dir, err);
+	return exists && needs_no_rename(r) ? write_into(files, dir, err) : r;
+}

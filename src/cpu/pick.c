@@ -1,0 +1,325 @@
+#include "pick.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <string.h>
+
+#include "base/arena.h"
+#include "base/err.h"
+#include "base/macro.h"
+#include "pick_accumulator.h"
+#include "pick_distribute.h"
+
+struct pick_request pick_request_for(const struct pick_options *o, const struct topology *t,
+				     unsigned n_cpus)
+{
+	return (struct pick_request){
+		.n_cpus = n_cpus,
+		.group = o->full_pcpus_only ? topology_average(t, TOPOLOGY_CORE) : 1,
+		.distributed = o->distribute_cpus_across_numa,
+		.spread = o->distribute_cpus_across_cores,
+		.uncore = o->prefer_align_cpus_by_uncorecache,
+		.align_by_socket = o->align_by_socket,
+	};
+}
+
+/* True when a "full" step would take anything: saves making the list for most requests. */
+static bool has_whole(const struct accumulator *acc, enum topology_level level)
+{
+	for (unsigned i = 0; i < acc->t->level[level].n; i++)
+		if (acc->count[level][i] && acc->count[level][i] <= acc->need &&
+		    accumulator_is_whole(acc, level, i))
+			return true;
+	return false;
+}
+
+/* Takes whole elements, in their order, as long as they fit (4.4). The list is made once. */
+static void take_whole(struct accumulator *acc, enum topology_level level)
+{
+	unsigned n;
+
+	if (!acc->need || !has_whole(acc, level))
+		return;
+	n = accumulator_order(acc, level);
+	for (unsigned i = 0; i < n && acc->need; i++) {
+		const unsigned element = acc->order[i];
+
+		if (accumulator_is_whole(acc, level, element) &&
+		    topology_size(acc->t, level, element) <= acc->need)
+			accumulator_take_element(acc, level, element);
+	}
+}
+
+/* The free CPUs of the first `max` cores, by id, that have a free CPU in this cache (4.5). */
+static unsigned cpus_of_cores_in(struct accumulator *acc, unsigned uncore, unsigned max,
+				 uint16_t *ret)
+{
+	const struct topology *t = acc->t;
+	const struct topology_elements *cores = &t->level[TOPOLOGY_CORE];
+	const struct topology_elements *e = &t->level[TOPOLOGY_UNCORE];
+	uint16_t *wanted = acc->rank[0];
+	unsigned n = 0;
+
+	memset(wanted, 0, cores->n * sizeof(*wanted));
+	for (unsigned i = e->first[uncore]; i < e->first[uncore + 1]; i++)
+		if (accumulator_is_free(acc, e->cpus[i]))
+			wanted[t->index[TOPOLOGY_CORE][e->cpus[i]]] = 1;
+	for (unsigned core = 0; core < cores->n && max; core++) {
+		if (!wanted[core])
+			continue;
+		max--;
+		for (unsigned i = cores->first[core]; i < cores->first[core + 1]; i++)
+			if (accumulator_is_free(acc, cores->cpus[i]))
+				ret[n++] = cores->cpus[i];
+	}
+	return n;
+}
+
+static void drop_highest(uint16_t *cpus, unsigned n)
+{
+	unsigned highest = 0;
+
+	for (unsigned i = 1; i < n; i++)
+		if (cpus[i] > cpus[highest])
+			highest = i;
+	cpus[highest] = cpus[n - 1];
+}
+
+/* Takes what is needed from one cache if its first cores offer exactly that (4.5). */
+static void take_partial_uncore(struct accumulator *acc, unsigned uncore)
+{
+	const unsigned per_core = topology_average(acc->t, TOPOLOGY_CORE);
+	uint16_t *cpus = acc->spare;
+	unsigned n;
+
+	n = cpus_of_cores_in(acc, uncore, (acc->need + per_core - 1) / per_core, cpus);
+	if (acc->need % 2 && per_core > 1 && n > acc->need)
+		drop_highest(cpus, n--);
+	if (n != acc->need)
+		return;
+	for (unsigned i = 0; i < n; i++)
+		accumulator_take_cpu(acc, cpus[i]);
+}
+
+/* Whole caches are taken at most once: what does not fit the need now will not fit a smaller one,
+ * so the kubelet's repeated step finds nothing new. */
+static void take_uncore(struct accumulator *acc)
+{
+	unsigned n = accumulator_order(acc, TOPOLOGY_UNCORE);
+	uint16_t *order = acc->rank[1]; /* survives: no other list is made in the loop */
+
+	memcpy(order, acc->order, n * sizeof(*order));
+	if (acc->need >= topology_average(acc->t, TOPOLOGY_UNCORE)) {
+		for (unsigned i = 0; i < n && acc->need; i++)
+			if (accumulator_is_whole(acc, TOPOLOGY_UNCORE, order[i]) &&
+			    topology_size(acc->t, TOPOLOGY_UNCORE, order[i]) <= acc->need)
+				accumulator_take_element(acc, TOPOLOGY_UNCORE, order[i]);
+	}
+	for (unsigned i = 0; i < n && acc->need; i++)
+		take_partial_uncore(acc, order[i]);
+}
+
+static void take_single(struct accumulator *acc, bool spread)
+{
+	const unsigned n = accumulator_order_cpus(acc, spread, acc->need);
+
+	for (unsigned i = 0; i < n; i++)
+		accumulator_take_cpu(acc, acc->order[i]);
+}
+
+/* PACKED (4.4), on an accumulator that has at least as many free CPUs as it needs. */
+static void pack(struct accumulator *acc, bool spread, bool uncore)
+{
+	const bool numa_first = accumulator_is_numa_first(acc->t);
+
+	take_whole(acc, numa_first ? TOPOLOGY_NUMA : TOPOLOGY_SOCKET);
+	take_whole(acc, numa_first ? TOPOLOGY_SOCKET : TOPOLOGY_NUMA);
+	if (uncore && acc->need)
+		take_uncore(acc);
+	if (!spread)
+		take_whole(acc, TOPOLOGY_CORE);
+	if (acc->need)
+		take_single(acc, spread);
+	assert(!acc->need);
+}
+
+/* The socket a NUMA node lies in, by the full topology. */
+static uint16_t socket_of_node(const struct topology *t, unsigned node)
+{
+	const struct topology_elements *numa = &t->level[TOPOLOGY_NUMA];
+	const uint16_t *socket = t->index[TOPOLOGY_SOCKET];
+	const uint16_t first = socket[numa->cpus[numa->first[node]]];
+
+	for (unsigned i = numa->first[node]; i < numa->first[node + 1]; i++)
+		if (socket[numa->cpus[i]] != first)
+			return DISTRIBUTE_MANY_SOCKETS;
+	return first;
+}
+
+/* A distributed pick under way: the request in numbers, and the node behind each number. */
+struct distribution {
+	struct distribute_request rq;
+	uint16_t node[DISTRIBUTE_MAX_NODES];
+	struct accumulator inner; /* for packing within a node */
+	bool spread;
+};
+
+static bool describe_nodes(struct distribution *d, struct accumulator *acc)
+{
+	const unsigned n = accumulator_order(acc, TOPOLOGY_NUMA);
+
+	if (n > DISTRIBUTE_MAX_NODES)
+		return false;
+	for (unsigned i = 0; i < n; i++) {
+		d->node[i] = acc->order[i];
+		d->rq.free[i] = acc->count[TOPOLOGY_NUMA][acc->order[i]];
+		d->rq.socket[i] = socket_of_node(acc->t, acc->order[i]);
+	}
+	d->rq.n_nodes = n;
+	return true;
+}
+
+static unsigned divide_up(unsigned a, unsigned b)
+{
+	return (a + b - 1) / b;
+}
+
+/* The least number of nodes that can carry it, up to all that have anything (4.6). */
+static bool find_plan(const struct distribution *d, const struct topology *t,
+		      struct distribute_plan *ret)
+{
+	const unsigned groups = divide_up(t->n_cpus, d->rq.group);
+	const unsigned per_node = divide_up(groups, t->level[TOPOLOGY_NUMA].n);
+	const unsigned need = d->rq.n / d->rq.group;
+
+	for (unsigned k = divide_up(need, per_node); k <= need && k <= d->rq.n_nodes; k++)
+		if (distribute_over(&d->rq, k, ret))
+			return true;
+	return false;
+}
+
+/* Packs n CPUs within one NUMA node. */
+static void take_in_node(struct distribution *d, struct accumulator *acc, unsigned i, unsigned n)
+{
+	struct accumulator *inner = &d->inner;
+	struct cpuset node = { 0 };
+
+	if (!n)
+		return;
+	topology_add_element(acc->t, TOPOLOGY_NUMA, d->node[i], &node);
+	accumulator_start(inner, acc->free, node.w, n);
+	pack(inner, d->spread, false);
+	for (unsigned w = 0; w < acc->t->n_words; w++)
+		for (uint64_t rest = inner->result[w]; rest; rest &= rest - 1)
+			accumulator_take_cpu(acc, w * 64 + (unsigned)__builtin_ctzll(rest));
+}
+
+static void carry_out(struct distribution *d, struct accumulator *acc,
+		      const struct distribute_plan *plan)
+{
+	for (unsigned i = 0; i < plan->n_nodes; i++)
+		take_in_node(d, acc, plan->nodes[i], plan->share);
+	while (acc->need) {
+		const unsigned before = acc->need;
+
+		for (unsigned i = 0; i < plan->n_remainder && acc->need; i++) {
+			const unsigned node = plan->remainder[i];
+
+			if (acc->count[TOPOLOGY_NUMA][d->node[node]] >= d->rq.group)
+				take_in_node(d, acc, node, d->rq.group);
+		}
+		assert(acc->need < before); /* the plan was made so that it fits (4.9 Q2) */
+	}
+}
+
+/* DISTRIBUTED (4.6): false when nothing fits evenly; the caller then packs. */
+static bool distribute(struct accumulator *acc, const struct pick_request *request, struct arena *a)
+{
+	struct distribution d = { .spread = request->spread };
+	struct distribute_plan plan;
+
+	d.rq.n = request->n_cpus;
+	d.rq.group = request->group ? request->group : 1;
+	d.rq.align_by_socket = request->align_by_socket;
+	if (d.rq.n % d.rq.group || !describe_nodes(&d, acc) || !find_plan(&d, acc->t, &plan))
+		return false;
+	accumulator_init(&d.inner, acc->t, a);
+	carry_out(&d, acc, &plan);
+	return true;
+}
+
+int pick_cpus(const struct topology *t, const struct cpuset *available,
+	      const struct pick_request *request, struct cpuset *ret, struct err *err)
+{
+	CLEANUP(arena_done) struct arena a;
+	struct cpuset picked = { 0 };
+	struct accumulator acc;
+
+	arena_init(&a, 0);
+	if (request->n_cpus) {
+		accumulator_init(&acc, t, &a);
+		accumulator_start(&acc, available->w, NULL, request->n_cpus);
+		if (acc.n_free < request->n_cpus)
+			return err_set(err, ENOSPC,
+				       "not enough cpus available to satisfy request: "
+				       "requested=%u, available=%u",
+				       request->n_cpus, cpuset_count(available));
+		if (!request->distributed || !distribute(&acc, request, &a))
+			pack(&acc, request->spread, request->uncore && !request->distributed);
+		memcpy(picked.w, acc.result, t->n_words * sizeof(*acc.result));
+	}
+	*ret = picked;
+	return 0;
+}
+
+int pick_check_full_pcpus(const struct topology *t, unsigned n_cpus, unsigned n_free,
+			  struct err *err)
+{
+	const unsigned per_core = topology_average(t, TOPOLOGY_CORE);
+
+	if (n_cpus % per_core)
+		return err_set(err, EINVAL,
+			       "SMT Alignment Error: requested %u cpus not multiple cpus per core "
+			       "= %u",
+			       n_cpus, per_core);
+	if (n_cpus > n_free)
+		return err_set(err, ENOSPC,
+			       "SMT Alignment Error: not enough free physical CPUs: available "
+			       "physical CPUs = %u, requested CPUs = %u, CPUs per core = %u",
+			       n_free, n_cpus, per_core);
+	return 0;
+}
+
+size_t pick_order(const struct topology *t, const struct cpuset *available,
+		  enum topology_level level, bool whole, uint32_t *ret_ids)
+{
+	CLEANUP(arena_done) struct arena a;
+	struct accumulator acc;
+	size_t n = 0;
+	unsigned all;
+
+	arena_init(&a, 0);
+	accumulator_init(&acc, t, &a);
+	accumulator_start(&acc, available->w, NULL, 0);
+	all = accumulator_order(&acc, level);
+	for (unsigned i = 0; i < all; i++)
+		if (!whole || accumulator_is_whole(&acc, level, acc.order[i]))
+			ret_ids[n++] = t->level[level].ids[acc.order[i]];
+	return n;
+}
+
+size_t pick_order_cpus(const struct topology *t, const struct cpuset *available, bool spread,
+		       uint32_t *ret_cpus)
+{
+	CLEANUP(arena_done) struct arena a;
+	struct accumulator acc;
+	unsigned n;
+
+	arena_init(&a, 0);
+	accumulator_init(&acc, t, &a);
+	accumulator_start(&acc, available->w, NULL, 0);
+	n = accumulator_order_cpus(&acc, spread, t->n_cpus);
+	for (unsigned i = 0; i < n; i++)
+		ret_cpus[i] = acc.order[i];
+	return n;
+}

@@ -1,0 +1,443 @@
+#include "cage.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/arena.h"
+#include "base/err.h"
+#include "lock.h"
+#include "process.h"
+
+#define CGROUP_MOUNT "/sys/fs/cgroup"
+#define KILL_ROUNDS 500 /* of 10 ms: a process in uninterruptible sleep may take its time */
+#define PIN_ROUNDS 100
+
+static void pause_10ms(void)
+{
+	const struct timespec t = { .tv_nsec = 10000000 };
+
+	(void)nanosleep(&t, NULL);
+}
+
+static const char *top_path(const struct cage *cage, char ret[static LOCAL_NAME_MAX + 16])
+{
+	(void)snprintf(ret, LOCAL_NAME_MAX + 16, "pinfold-%s", cage->name);
+	return ret;
+}
+
+int cage_open(struct cage *cage, const char *name, const char *run_dir, struct err *err)
+{
+	struct cage c = { .mode = LOCAL_AFFINITY,
+			  .fs = { .cpu_fd = -1, .cpuset_fd = -1 },
+			  .lock_fd = -1 };
+	char where[PATH_MAX];
+	int n;
+
+	if (!local_is_name(str_from(name), LOCAL_NAME_MAX - 1))
+		return err_set(err, EINVAL,
+			       "name \"%s\": use up to %d lower-case letters, digits, \"-\", \".\"",
+			       name, LOCAL_NAME_MAX - 1);
+	(void)snprintf(c.name, sizeof(c.name), "%s", name);
+	n = snprintf(c.mark, sizeof(c.mark), "%s:", realpath(run_dir, where) ? where : run_dir);
+	if (n < 0 || (size_t)n >= sizeof(c.mark))
+		return err_set(err, ENAMETOOLONG, "%s: name too long", run_dir);
+	if (cgroup_open(&c.fs, CGROUP_MOUNT, NULL) >= 0)
+		c.mode = c.fs.version == CGROUP_V2 ? LOCAL_CGROUP_V2 : LOCAL_CGROUP_V1;
+	*cage = c;
+	return 0;
+}
+
+void cage_done(struct cage *cage)
+{
+	if (cage->lock_fd >= 0)
+		(void)close(cage->lock_fd);
+	cage->lock_fd = -1;
+	cage_use_affinity(cage);
+}
+
+void cage_use_affinity(struct cage *cage)
+{
+	if (cage->mode != LOCAL_AFFINITY)
+		cgroup_done(&cage->fs);
+	cage->mode = LOCAL_AFFINITY;
+}
+
+/* Two machines of one name would take each other's cgroups. */
+static int lock_top(struct cage *cage, const char *top, struct err *err)
+{
+	cage->lock_fd = openat(cage->fs.cpu_fd, top, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (cage->lock_fd < 0)
+		return err_set(err, errno, "open cgroup %s: %s", top, strerror(errno));
+	if (lock_wait(cage->lock_fd) < 0)
+		return err_set(err, EBUSY, "cgroup %s is in use by another pinfold", top);
+	return 0;
+}
+
+static int make_top(struct cage *cage, struct err *why, struct err *err)
+{
+	char top[LOCAL_NAME_MAX + 16];
+	struct cgroup_cpu cpu;
+	struct arena a;
+	int r;
+
+	if (cgroup_make(&cage->fs, top_path(cage, top), why) < 0) {
+		cage_use_affinity(cage);
+		return 0;
+	}
+	r = lock_top(cage, top, err);
+	if (r < 0)
+		return r;
+	arena_init(&a, 0);
+	r = cgroup_read(&cage->fs, top, &a, &cpu, err);
+	if (r >= 0)
+		cage->allowed = cpu.effective;
+	arena_done(&a);
+	return r;
+}
+
+int cage_make(struct cage *cage, struct err *why, struct err *err)
+{
+	int r = 0;
+
+	if (cage->mode != LOCAL_AFFINITY)
+		r = make_top(cage, why, err);
+	else if (!why->code)
+		(void)err_set(why, ENODEV,
+			      CGROUP_MOUNT ": no cgroup hierarchy with cpu and cpuset");
+	if (r >= 0 && cage->mode == LOCAL_AFFINITY)
+		r = process_allowed_cpus(&cage->allowed, err);
+	return r;
+}
+
+/* A Kubernetes name has no "_", so that the two parts of a pod's cgroup can be told apart. */
+static const char *pod_path(const struct cage *cage, const struct local_container *c,
+			    struct arena *a)
+{
+	return str_printf(a, "pinfold-%s/" PRI_STR "_" PRI_STR, cage->name, FMT_STR(c->namespace),
+			  FMT_STR(c->pod))
+		.p;
+}
+
+static const char *container_path(const struct cage *cage, const struct local_container *c,
+				  struct arena *a)
+{
+	return str_printf(a, "%s/" PRI_STR, pod_path(cage, c, a), FMT_STR(c->name)).p;
+}
+
+/* Until a round finds nothing to do: processes and threads may be made meanwhile. */
+static int pin_running(const struct cage *cage, const struct local_container *c, struct arena *a,
+		       struct err *err)
+{
+	bool changed = true;
+	pid_t *pids;
+	size_t n;
+	int r = 0;
+
+	for (int round = 0; r >= 0 && changed && round < PIN_ROUNDS; round++) {
+		changed = false;
+		r = cage_procs(cage, c, a, &pids, &n, err);
+		for (size_t i = 0; r >= 0 && i < n; i++) {
+			r = process_pin(pids[i], &c->cpus, a, err);
+			changed |= r > 0;
+			if (r == -ESRCH)
+				r = 0;
+		}
+	}
+	if (r >= 0 && changed)
+		return err_set(err, EBUSY, "its threads multiply faster than they can be moved");
+	return r < 0 ? r : 0;
+}
+
+static int apply_cgroup(const struct cage *cage, const struct local_container *c,
+			uint64_t pod_shares, struct arena *a, struct err *err)
+{
+	const char *pod = pod_path(cage, c, a), *path = container_path(cage, c, a);
+	int r;
+
+	r = cgroup_make(&cage->fs, path, err);
+	if (r >= 0)
+		r = cgroup_set_shares(&cage->fs, pod, pod_shares, err);
+	if (r >= 0)
+		r = cgroup_set_cpus(&cage->fs, path, &c->cpus, err);
+	if (r >= 0)
+		r = cgroup_set_shares(&cage->fs, path, c->shares, err);
+	if (r >= 0)
+		r = cgroup_set_quota(&cage->fs, path, c->quota_us, c->period_us, err);
+	return r;
+}
+
+int cage_apply(const struct cage *cage, const struct local_container *c, uint64_t pod_shares,
+	       struct err *err)
+{
+	struct arena a;
+	int r;
+
+	arena_init(&a, 0);
+	r = cage->mode == LOCAL_AFFINITY ? pin_running(cage, c, &a, err) :
+					   apply_cgroup(cage, c, pod_shares, &a, err);
+	if (r < 0)
+		r = err_wrap(err, PRI_STR, FMT_STR(local_container_id(c, &a)));
+	arena_done(&a);
+	return r;
+}
+
+struct entrance {
+	const struct cage *cage;
+	const struct local_container *c;
+	const char *path;
+};
+
+/* Runs in the child. */
+static int enter(const void *data)
+{
+	const struct entrance *e = data;
+	struct err err = { 0 };
+	int r;
+
+	if (e->cage->mode == LOCAL_AFFINITY)
+		return process_pin_self(&e->c->cpus);
+	r = cgroup_attach(&e->cage->fs, e->path, getpid(), &err);
+	return r < 0 ? r : process_free_affinity();
+}
+
+static struct str mark_of(const struct cage *cage, const struct local_container *c, struct arena *a)
+{
+	return str_printf(a, "%s" PRI_STR, cage->mark, FMT_STR(local_container_id(c, a)));
+}
+
+int cage_start(const struct cage *cage, const struct local_container *c, int output_fd, pid_t *ret,
+	       struct err *err)
+{
+	struct entrance e = { .cage = cage, .c = c };
+	struct process_settings s = { .enter = enter, .data = &e, .output_fd = output_fd };
+	struct arena a;
+	int r;
+
+	arena_init(&a, 0);
+	e.path = container_path(cage, c, &a);
+	s.mark = mark_of(cage, c, &a);
+	r = process_start(c, &s, ret, err);
+	arena_done(&a);
+	return r;
+}
+
+static int marked_procs(const struct cage *cage, const struct local_container *c, struct arena *a,
+			pid_t **ret, size_t *ret_n, struct err *err)
+{
+	struct str id = local_container_id(c, a);
+	struct process_mark *marks;
+	pid_t *pids;
+	size_t n, found = 0;
+	int r;
+
+	r = process_list(str_from(cage->mark), a, &marks, &n, err);
+	if (r < 0)
+		return r;
+	pids = arena_array(a, pid_t, n);
+	for (size_t i = 0; i < n; i++)
+		if (str_eq(marks[i].id, id))
+			pids[found++] = marks[i].pid;
+	*ret = pids;
+	*ret_n = found;
+	return 0;
+}
+
+int cage_procs(const struct cage *cage, const struct local_container *c, struct arena *a,
+	       pid_t **ret, size_t *ret_n, struct err *err)
+{
+	const char *path;
+
+	if (cage->mode == LOCAL_AFFINITY)
+		return marked_procs(cage, c, a, ret, ret_n, err);
+	path = container_path(cage, c, a);
+	if (!cgroup_exists(&cage->fs, path)) {
+		*ret_n = 0;
+		return 0;
+	}
+	return cgroup_procs(&cage->fs, path, a, ret, ret_n, err);
+}
+
+bool cage_read(const struct cage *cage, const struct local_container *c, struct arena *a,
+	       struct cgroup_cpu *ret)
+{
+	return cage->mode != LOCAL_AFFINITY &&
+	       cgroup_read(&cage->fs, container_path(cage, c, a), a, ret, NULL) >= 0;
+}
+
+/* Until none is left: a process may fork while it is being killed. */
+int cage_kill(const struct cage *cage, const struct local_container *c, struct err *err)
+{
+	struct arena a;
+	pid_t *pids;
+	size_t n = 0;
+	int r = 0;
+
+	arena_init(&a, 0);
+	for (int round = 0; round < KILL_ROUNDS; round++) {
+		arena_reset(&a);
+		r = cage_procs(cage, c, &a, &pids, &n, err);
+		if (r < 0 || !n)
+			break;
+		for (size_t i = 0; i < n; i++)
+			(void)kill(pids[i], SIGKILL);
+		pause_10ms();
+	}
+	if (r >= 0 && n)
+		r = err_set(err, EBUSY, PRI_STR ": process %d does not end",
+			    FMT_STR(local_container_id(c, &a)), (int)pids[0]);
+	arena_done(&a);
+	return r;
+}
+
+/* The kernel may need a moment after the last task is gone. */
+static int remove_cgroup(const struct cage *cage, const char *path, struct err *err)
+{
+	int r = cgroup_remove(&cage->fs, path, err);
+
+	for (int round = 0; r == -EBUSY && round < KILL_ROUNDS; round++) {
+		pause_10ms();
+		r = cgroup_remove(&cage->fs, path, err);
+	}
+	return r;
+}
+
+int cage_remove(const struct cage *cage, const struct local_container *c, struct err *err)
+{
+	struct str *names;
+	struct arena a;
+	size_t n = 1;
+	int r;
+
+	r = cage_kill(cage, c, err);
+	if (r < 0 || cage->mode == LOCAL_AFFINITY)
+		return r;
+	arena_init(&a, 0);
+	r = remove_cgroup(cage, container_path(cage, c, &a), err);
+	if (r >= 0 && cgroup_exists(&cage->fs, pod_path(cage, c, &a)))
+		r = cgroup_children(&cage->fs, pod_path(cage, c, &a), &a, &names, &n, err);
+	if (r >= 0 && !n)
+		r = remove_cgroup(cage, pod_path(cage, c, &a), err);
+	arena_done(&a);
+	return r;
+}
+
+/* --- what is there --- */
+
+struct listing {
+	struct local_container *items;
+	size_t n, cap;
+	struct arena *a;
+};
+
+static void add_listing(struct listing *l, struct str namespace, struct str pod, struct str name)
+{
+	if (l->n == l->cap) {
+		size_t cap = l->cap ? l->cap * 2 : 16;
+
+		l->items = arena_realloc(l->a, l->items, l->cap * sizeof(*l->items),
+					 cap * sizeof(*l->items));
+		l->cap = cap;
+	}
+	l->items[l->n++] = (struct local_container){
+		.namespace = namespace, .pod = pod, .name = name, .grace_s = 0
+	};
+}
+
+static int list_pod(const struct cage *cage, struct str dir, struct listing *l, struct err *err)
+{
+	struct str_split split = str_split(dir);
+	struct str namespace, pod, *names;
+	size_t n;
+	int r;
+
+	if (!str_next(&split, '_', &namespace) || !str_next(&split, '_', &pod))
+		return 0; /* not one of ours */
+	r = cgroup_children(&cage->fs,
+			    str_printf(l->a, "pinfold-%s/" PRI_STR, cage->name, FMT_STR(dir)).p,
+			    l->a, &names, &n, err);
+	for (size_t i = 0; r >= 0 && i < n; i++)
+		add_listing(l, namespace, pod, names[i]);
+	if (r >= 0 && !n) /* a crash between the pod's cgroup and its first container's */
+		r = cgroup_remove(
+			&cage->fs,
+			str_printf(l->a, "pinfold-%s/" PRI_STR, cage->name, FMT_STR(dir)).p, err);
+	return r;
+}
+
+static int list_cgroups(const struct cage *cage, struct listing *l, struct err *err)
+{
+	const char *top = str_printf(l->a, "pinfold-%s", cage->name).p;
+	struct str *names;
+	size_t n;
+	int r;
+
+	if (!cgroup_exists(&cage->fs, top))
+		return 0;
+	r = cgroup_children(&cage->fs, top, l->a, &names, &n, err);
+	for (size_t i = 0; r >= 0 && i < n; i++)
+		r = list_pod(cage, names[i], l, err);
+	return r;
+}
+
+static bool is_listed(const struct listing *l, const struct local_container *c)
+{
+	for (size_t i = 0; i < l->n; i++)
+		if (local_container_same(&l->items[i], c))
+			return true;
+	return false;
+}
+
+static int list_marks(const struct cage *cage, struct listing *l, struct err *err)
+{
+	struct process_mark *marks;
+	size_t n;
+	int r;
+
+	r = process_list(str_from(cage->mark), l->a, &marks, &n, err);
+	for (size_t i = 0; r >= 0 && i < n; i++) {
+		struct str_split split = str_split(marks[i].id);
+		struct local_container c = { 0 };
+
+		if (str_next(&split, '/', &c.namespace) && str_next(&split, '/', &c.pod) &&
+		    str_next(&split, '/', &c.name) && !is_listed(l, &c))
+			add_listing(l, c.namespace, c.pod, c.name);
+	}
+	return r;
+}
+
+int cage_list(const struct cage *cage, struct arena *a, struct local_container **ret, size_t *ret_n,
+	      struct err *err)
+{
+	struct listing l = { .a = a };
+	int r;
+
+	r = cage->mode == LOCAL_AFFINITY ? list_marks(cage, &l, err) : list_cgroups(cage, &l, err);
+	if (r < 0)
+		return r;
+	*ret = l.items;
+	*ret_n = l.n;
+	return 0;
+}
+
+bool cage_is_made(const struct cage *cage)
+{
+	char top[LOCAL_NAME_MAX + 16];
+
+	return cage->mode != LOCAL_AFFINITY && cgroup_exists(&cage->fs, top_path(cage, top));
+}
+
+int cage_destroy(const struct cage *cage, struct err *err)
+{
+	char top[LOCAL_NAME_MAX + 16];
+
+	if (cage->mode == LOCAL_AFFINITY)
+		return 0;
+	return remove_cgroup(cage, top_path(cage, top), err);
+}

@@ -1,0 +1,32 @@
+#pragma once
+
+/* What the two halves of a node share: deciding and moving (node.c), running (node_run.c). */
+
+#include "node.h"
+
+bool run_is_alive(const struct run *run);
+
+/* The state as the intent file has it. */
+enum local_state run_local_state(const struct run *run);
+
+/* Whether a container that ended is started again. */
+bool run_restarts_after(const struct local_container *c, bool well);
+void run_back_off(struct run *run, int64_t now_ms);
+
+/* SIGTERM, or straight to the end when it does not run. */
+void run_begin_stop(struct run *run, int64_t now_ms);
+
+int run_open_pid(pid_t pid, struct err *err);
+
+struct run *runs_find(struct run *runs, size_t n, const struct local_container *c);
+
+/* The container as it can be placed now: without CPUs that another one, which is to go, still has
+ * alone. False when it has to wait for them. */
+bool runs_place(const struct run *runs, size_t n, const struct run *run,
+		struct local_container *ret);
+
+/* Puts a run where runs_place said. */
+int node_move(const struct node *node, const struct run *runs, size_t n, struct run *run,
+	      const struct local_container *where, struct err *err);
+
+int node_save(struct node *node, const struct run *runs, size_t n, struct err *err);

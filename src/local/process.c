@@ -1,0 +1,401 @@
+#include "process.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/arena.h"
+#include "base/err.h"
+#include "base/file.h"
+#include "base/macro.h"
+#include "local.h"
+
+#define PROC_FILE_MAX ((size_t)1 << 20)
+
+extern char **environ;
+
+/* Which step of the child failed, told to the parent through a pipe that exec closes. */
+enum child_step { CHILD_ENTER, CHILD_CHDIR, CHILD_EXEC };
+struct child_report {
+	enum child_step step;
+	int code;
+};
+
+struct launch {
+	char **argv, **env;
+	const char *workdir;
+	const struct process_settings *settings;
+	int null_fd, report_fd;
+	pid_t parent;
+};
+
+static char **strings(const struct str *items, size_t n, size_t extra, struct arena *a)
+{
+	char **list = arena_array(a, char *, n + extra + 1);
+
+	for (size_t i = 0; i < n; i++) {
+		struct str copy = str_dup(a, items[i]);
+
+		memcpy(&list[i], &copy.p, sizeof(copy.p)); /* exec wants no const */
+	}
+	return list;
+}
+
+static size_t environment_size(void)
+{
+	size_t n = 0;
+
+	while (environ[n])
+		n++;
+	return n;
+}
+
+static bool same_variable(const char *a, const char *b)
+{
+	size_t n = strcspn(a, "=");
+
+	return strncmp(a, b, n) == 0 && b[n] == '=';
+}
+
+/* The mark first, so that nothing in a manifest can forge it; then the container's variables; then
+ * ours, but for those that it names itself: programs differ on which of two equal names counts. */
+static char **environment(const struct local_container *c, struct str mark, struct arena *a)
+{
+	size_t inherited = environment_size(), n = 0;
+	char **env = arena_array(a, char *, 1 + c->n_env + inherited + 1);
+	char **own = strings(c->env, c->n_env, 0, a);
+	char *candidate;
+
+	mark = str_printf(a, PROCESS_MARK "=" PRI_STR, FMT_STR(mark));
+	memcpy(&env[n++], &mark.p, sizeof(mark.p));
+	for (size_t i = 0; i < c->n_env + inherited; i++) {
+		bool known = false;
+
+		candidate = i < c->n_env ? own[i] : environ[i - c->n_env];
+		for (size_t k = 0; k < n && !known; k++)
+			known = same_variable(env[k], candidate);
+		if (!known)
+			env[n++] = candidate;
+	}
+	return env;
+}
+
+__attribute__((noreturn)) static void child_fail(const struct launch *l, enum child_step step,
+						 int code)
+{
+	struct child_report report = { step, code };
+
+	(void)!write(l->report_fd, &report, sizeof(report));
+	_exit(127);
+}
+
+__attribute__((noreturn)) static void child_main(const struct launch *l)
+{
+	sigset_t none;
+	int r;
+
+	(void)setsid(); /* a Ctrl-C at the supervisor's terminal is for the supervisor */
+	(void)sigemptyset(&none);
+	(void)sigprocmask(SIG_SETMASK, &none, NULL);
+	(void)dup2(l->null_fd, STDIN_FILENO);
+	(void)dup2(l->settings->output_fd, STDOUT_FILENO);
+	(void)dup2(l->settings->output_fd, STDERR_FILENO);
+	r = l->settings->enter(l->settings->data);
+	if (r < 0)
+		child_fail(l, CHILD_ENTER, -r);
+	if (*l->workdir && chdir(l->workdir) < 0)
+		child_fail(l, CHILD_CHDIR, errno);
+	if (getppid() != l->parent) /* killed meanwhile: the next one shall not find us twice */
+		_exit(127);
+	(void)execvpe(l->argv[0], l->argv, l->env);
+	child_fail(l, CHILD_EXEC, errno);
+}
+
+static int explain(const struct child_report *report, const struct launch *l, struct str id,
+		   struct err *err)
+{
+	switch (report->step) {
+	case CHILD_ENTER:
+		return err_set(err, report->code, PRI_STR ": cannot be put on its CPUs: %s",
+			       FMT_STR(id), strerror(report->code));
+	case CHILD_CHDIR:
+		return err_set(err, report->code, PRI_STR ": %s: %s", FMT_STR(id), l->workdir,
+			       strerror(report->code));
+	case CHILD_EXEC:
+		break;
+	}
+	return err_set(err, report->code, PRI_STR ": cannot run %s: %s", FMT_STR(id), l->argv[0],
+		       strerror(report->code));
+}
+
+/* Reads to the end, which comes with exec, or a report. */
+static bool read_report(int fd, struct child_report *ret)
+{
+	ssize_t n;
+
+	do
+		n = read(fd, ret, sizeof(*ret));
+	while (n < 0 && errno == EINTR);
+	return n == (ssize_t)sizeof(*ret);
+}
+
+static int launch(struct launch *l, struct str id, pid_t *ret, struct err *err)
+{
+	AUTO_CLOSE int null_fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
+	struct child_report report;
+	int ends[2];
+	pid_t pid;
+
+	if (null_fd < 0 || pipe2(ends, O_CLOEXEC) < 0)
+		return err_set(err, errno, PRI_STR ": start: %s", FMT_STR(id), strerror(errno));
+	l->null_fd = null_fd;
+	l->report_fd = ends[1];
+	l->parent = getpid();
+	pid = fork();
+	if (pid == 0)
+		child_main(l);
+	(void)close(ends[1]);
+	if (pid < 0) {
+		(void)close(ends[0]);
+		return err_set(err, errno, PRI_STR ": fork: %s", FMT_STR(id), strerror(errno));
+	}
+	if (read_report(ends[0], &report)) {
+		(void)close(ends[0]);
+		(void)waitpid(pid, NULL, 0);
+		return explain(&report, l, id, err);
+	}
+	(void)close(ends[0]);
+	*ret = pid;
+	return 0;
+}
+
+int process_start(const struct local_container *c, const struct process_settings *s, pid_t *ret,
+		  struct err *err)
+{
+	struct launch l = { .settings = s };
+	struct arena a;
+	int r;
+
+	arena_init(&a, 0);
+	l.argv = strings(c->argv, c->n_argv, 0, &a);
+	l.env = environment(c, s->mark, &a);
+	l.workdir = str_cstr(&a, c->workdir);
+	r = launch(&l, local_container_id(c, &a), ret, err);
+	arena_done(&a);
+	return r;
+}
+
+/* --- looking at what runs --- */
+
+/* The mark in the NUL-separated text of /proc/PID/environ; false when it is not of this kind. */
+static bool find_mark(struct str environment, struct str prefix, struct str *ret)
+{
+	struct str_split split = str_split(environment);
+	struct str item;
+
+	while (str_next(&split, '\0', &item)) {
+		if (!str_starts(item, STR(PROCESS_MARK "=")))
+			continue;
+		item = str_skip(item, sizeof(PROCESS_MARK "=") - 1);
+		if (!str_starts(item, prefix))
+			return false;
+		*ret = str_skip(item, prefix.n);
+		return true;
+	}
+	return false;
+}
+
+static bool is_zombie(const char *pid, struct arena *a)
+{
+	const char *path = str_printf(a, "/proc/%s/stat", pid).p;
+	struct str text;
+	const char *end;
+
+	if (file_read_at(AT_FDCWD, path, PROC_FILE_MAX, a, &text, NULL) < 0)
+		return true;
+	end = memrchr(text.p, ')', text.n); /* the name may hold anything */
+	return !end || end + 2 >= text.p + text.n || end[2] == 'Z';
+}
+
+static bool read_mark(const char *pid, struct str prefix, struct arena *a, struct str *ret)
+{
+	const char *path = str_printf(a, "/proc/%s/environ", pid).p;
+	struct str text;
+
+	return file_read_at(AT_FDCWD, path, PROC_FILE_MAX, a, &text, NULL) >= 0 &&
+	       find_mark(text, prefix, ret) && !is_zombie(pid, a);
+}
+
+int process_list(struct str prefix, struct arena *a, struct process_mark **ret, size_t *ret_n,
+		 struct err *err)
+{
+	struct process_mark *marks;
+	struct str *names, id;
+	size_t n, found = 0;
+	struct arena scratch;
+	int r;
+
+	r = file_list_at(AT_FDCWD, "/proc", a, &names, &n, err);
+	if (r < 0)
+		return r;
+	marks = arena_array(a, struct process_mark, n);
+	arena_init(&scratch, 0);
+	for (size_t i = 0; i < n; i++) {
+		uint64_t pid;
+
+		arena_reset(&scratch);
+		if (str_to_u64(names[i], INT32_MAX, &pid) && (pid_t)pid != getpid() &&
+		    read_mark(str_cstr(&scratch, names[i]), prefix, &scratch, &id))
+			marks[found++] = (struct process_mark){ (pid_t)pid, str_dup(a, id) };
+	}
+	arena_done(&scratch);
+	*ret = marks;
+	*ret_n = found;
+	return 0;
+}
+
+static pid_t parent_of(pid_t pid)
+{
+	char path[32];
+	struct arena a;
+	struct str text;
+	const char *end;
+	pid_t parent = 0;
+
+	(void)snprintf(path, sizeof(path), "/proc/%d/stat", (int)pid);
+	arena_init(&a, 0);
+	if (file_read_at(AT_FDCWD, path, PROC_FILE_MAX, &a, &text, NULL) >= 0) {
+		end = memrchr(text.p, ')', text.n);
+		if (end && end + 4 < text.p + text.n)
+			parent = (pid_t)strtol(end + 4, NULL, 10);
+	}
+	arena_done(&a);
+	return parent;
+}
+
+pid_t process_root(const pid_t *pids, size_t n)
+{
+	for (size_t i = 0; i < n; i++) {
+		pid_t parent = parent_of(pids[i]);
+		bool is_root = parent > 0;
+
+		for (size_t k = 0; k < n; k++)
+			if (pids[k] == parent)
+				is_root = false;
+		if (is_root)
+			return pids[i];
+	}
+	return 0;
+}
+
+/* --- threads and their CPUs --- */
+
+/* A kernel mask large enough for any machine we know. */
+union affinity {
+	cpu_set_t set;
+	struct cpuset cpus;
+};
+_Static_assert(sizeof(unsigned long) == 8 && __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__,
+	       "a cpuset has the layout of the kernel's mask");
+
+static int threads_of(pid_t pid, struct arena *a, struct str **ret, size_t *ret_n, struct err *err)
+{
+	char path[40];
+	int r;
+
+	(void)snprintf(path, sizeof(path), "/proc/%d/task", (int)pid);
+	r = file_list_at(AT_FDCWD, path, a, ret, ret_n, err);
+	if (r == -ENOENT)
+		return err_set(err, ESRCH, "process %d is gone", (int)pid);
+	return r;
+}
+
+int process_cpus(pid_t pid, struct arena *a, struct cpuset *ret, size_t *ret_threads,
+		 struct err *err)
+{
+	struct cpuset all = { 0 };
+	struct str *tids;
+	size_t n, seen = 0;
+	int r;
+
+	r = threads_of(pid, a, &tids, &n, err);
+	if (r < 0)
+		return r;
+	for (size_t i = 0; i < n; i++) {
+		union affinity mask = { .cpus = { { 0 } } };
+		uint64_t tid;
+
+		if (!str_to_u64(tids[i], INT32_MAX, &tid) ||
+		    sched_getaffinity((pid_t)tid, sizeof(mask.cpus), &mask.set) < 0)
+			continue; /* ended meanwhile */
+		cpuset_union(&all, &mask.cpus);
+		seen++;
+	}
+	if (!seen)
+		return err_set(err, ESRCH, "process %d is gone", (int)pid);
+	*ret = all;
+	*ret_threads = seen;
+	return 0;
+}
+
+int process_pin_self(const struct cpuset *cpus)
+{
+	union affinity wanted = { .cpus = *cpus };
+
+	return sched_setaffinity(0, sizeof(wanted.cpus), &wanted.set) < 0 ? -errno : 0;
+}
+
+int process_free_affinity(void)
+{
+	union affinity all;
+
+	memset(&all, 0xff, sizeof(all));
+	return sched_setaffinity(0, sizeof(all.cpus), &all.set) < 0 ? -errno : 0;
+}
+
+int process_pin(pid_t pid, const struct cpuset *cpus, struct arena *a, struct err *err)
+{
+	union affinity wanted = { .cpus = *cpus };
+	bool changed = false;
+	struct str *tids;
+	size_t n;
+	int r;
+
+	r = threads_of(pid, a, &tids, &n, err);
+	for (size_t i = 0; r >= 0 && i < n; i++) {
+		union affinity is = { .cpus = { { 0 } } };
+		uint64_t tid;
+
+		if (!str_to_u64(tids[i], INT32_MAX, &tid) ||
+		    sched_getaffinity((pid_t)tid, sizeof(is.cpus), &is.set) < 0 ||
+		    cpuset_eq(&is.cpus, cpus))
+			continue;
+		if (sched_setaffinity((pid_t)tid, sizeof(wanted.cpus), &wanted.set) == 0)
+			changed = true;
+		else if (errno != ESRCH)
+			r = err_set(err, errno, "process %d: cannot set its CPUs: %s", (int)pid,
+				    strerror(errno));
+	}
+	return r < 0 ? r : changed;
+}
+
+int process_allowed_cpus(struct cpuset *ret, struct err *err)
+{
+	union affinity before = { .cpus = { { 0 } } }, most = { .cpus = { { 0 } } };
+
+	if (sched_getaffinity(0, sizeof(before.cpus), &before.set) < 0)
+		return err_set(err, errno, "own CPU affinity: %s", strerror(errno));
+	most = before;
+	if (process_free_affinity() == 0) {
+		(void)sched_getaffinity(0, sizeof(most.cpus), &most.set);
+		(void)sched_setaffinity(0, sizeof(before.cpus), &before.set);
+	}
+	*ret = most.cpus;
+	return 0;
+}

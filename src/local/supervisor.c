@@ -1,0 +1,299 @@
+#include "supervisor.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/signalfd.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/arena.h"
+#include "base/err.h"
+#include "codec/problems.h"
+#include "control.h"
+#include "plan.h"
+#include "profile/manifests.h"
+
+enum { POLL_SIGNAL, POLL_CONTROL, POLL_FIXED };
+
+/* A client that waits for the end of what it asked for. */
+struct asker {
+	int fd; /* -1: nobody */
+	int status;
+	struct str text; /* in `memory` */
+	struct arena memory;
+};
+
+struct supervisor {
+	const struct supervisor_settings *settings;
+	struct node node;
+	struct str dir; /* in `memory` */
+	struct arena memory;
+	int signal_fd, control_fd;
+	struct asker apply, down;
+	bool ending, taking_down;
+};
+
+static int64_t now_ms(void)
+{
+	struct timespec t;
+
+	(void)clock_gettime(CLOCK_MONOTONIC, &t);
+	return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
+}
+
+struct str local_plan_report(const struct local_plan *plan, const struct problem_list *p, struct arena *a)
+{
+	struct strbuf b;
+
+	strbuf_init(&b, a);
+	for (size_t i = 0; i < plan->n_notes; i++)
+		strbuf_printf(&b, PRI_STR "/" PRI_STR ": note: " PRI_STR "\n",
+			      FMT_STR(plan->notes[i].namespace), FMT_STR(plan->notes[i].pod),
+			      FMT_STR(plan->notes[i].text));
+	for (size_t i = 0; i < plan->n_refusals; i++)
+		strbuf_printf(&b, PRI_STR "/" PRI_STR ": refused: " PRI_STR "\n",
+			      FMT_STR(plan->refusals[i].namespace), FMT_STR(plan->refusals[i].pod),
+			      FMT_STR(plan->refusals[i].text));
+	strbuf_add(&b, problem_list_format(p, a));
+	return strbuf_str(&b);
+}
+
+/* Reads the directory and makes it so. Returns an exit status; *ret_text says what happened. */
+static int apply(struct supervisor *s, const char *dir, struct local_plan *ret,
+		 struct problem_list *p, struct arena *a)
+{
+	struct manifests manifests;
+	struct err err = { 0 };
+	struct arena with;
+	int r;
+
+	arena_init(&with, 0);
+	problem_list_init(p, a);
+	manifests_init(&manifests, &with);
+	r = s->settings->read(dir, &manifests, p, &err);
+	if (r < 0)
+		problem_error(p, PROBLEM_AT(NULL, NULL, NULL), "%s", err.msg);
+	else if (!p->n_errors)
+		r = node_apply(&s->node, &with, &manifests, now_ms(), ret, p);
+	arena_done(&with);
+	if (r < 0 || p->n_errors)
+		return 2;
+	return ret->n_refusals ? 1 : 0;
+}
+
+static void answer(struct asker *asker)
+{
+	if (asker->fd >= 0)
+		control_answer(asker->fd, asker->status, asker->text);
+	asker->fd = -1;
+	arena_reset(&asker->memory);
+}
+
+static void remember_dir(struct supervisor *s, struct str dir)
+{
+	if (!str_eq(s->dir, dir))
+		s->dir = str_dup(&s->memory, dir);
+}
+
+/* Answered when what is to go has gone: then the kernel agrees with the plan. */
+static void on_apply(struct supervisor *s, struct str dir, int client)
+{
+	struct asker *asker = &s->apply;
+	struct local_plan plan = { 0 };
+	struct problem_list p;
+
+	asker->fd = client;
+	asker->status = apply(s, str_cstr(&asker->memory, dir), &plan, &p, &asker->memory);
+	asker->text = local_plan_report(&plan, &p, &asker->memory);
+	if (asker->status < 2)
+		remember_dir(s, dir);
+	else
+		answer(asker);
+}
+
+static void take_down(struct supervisor *s)
+{
+	s->taking_down = s->ending = true;
+	node_stop(&s->node, now_ms());
+}
+
+static void on_question(struct supervisor *s)
+{
+	static char buf[CONTROL_MAX]; /* one thread, one question at a time */
+	struct str question;
+	int client;
+
+	if (control_accept(s->control_fd, buf, &question, &client) < 0)
+		return;
+	if (s->down.fd >= 0) {
+		control_answer(client, 2, STR("everything is being taken down\n"));
+	} else if (str_eq(question, STR("down"))) {
+		s->down.fd = client;
+		take_down(s);
+	} else if (s->apply.fd >= 0) {
+		control_answer(client, 2, STR("another change is under way\n"));
+	} else if (str_starts(question, STR("apply "))) {
+		on_apply(s, str_skip(question, sizeof("apply ") - 1), client);
+	} else if (str_eq(question, STR("apply"))) {
+		on_apply(s, s->dir, client);
+	} else {
+		control_answer(client, 2, STR("unknown question\n"));
+	}
+}
+
+static void on_signal(struct supervisor *s)
+{
+	struct signalfd_siginfo info;
+	struct local_plan plan = { 0 };
+	struct problem_list p;
+	struct arena a;
+
+	if (read(s->signal_fd, &info, sizeof(info)) != (ssize_t)sizeof(info) ||
+	    info.ssi_signo == SIGCHLD)
+		return;
+	if (info.ssi_signo != SIGHUP) {
+		s->ending = true;
+		if (s->settings->down_at_end && !s->taking_down)
+			take_down(s);
+		return;
+	}
+	arena_init(&a, 0);
+	(void)apply(s, str_cstr(&a, s->dir), &plan, &p, &a);
+	s->settings->on_report(local_plan_report(&plan, &p, &a));
+	arena_done(&a);
+}
+
+static int timeout_until(int64_t at_ms)
+{
+	int64_t wait = at_ms == INT64_MAX ? -1 : at_ms - now_ms();
+
+	if (at_ms == INT64_MAX)
+		return -1;
+	return wait < 0 ? 0 : wait > 60000 ? 60000 : (int)wait;
+}
+
+/* Waits for whatever comes next and handles it. */
+static void turn(struct supervisor *s, int64_t until_ms)
+{
+	size_t n = s->node.n;
+	struct pollfd *fds = calloc(POLL_FIXED + n, sizeof(*fds));
+
+	if (!fds)
+		abort();
+	fds[POLL_SIGNAL] = (struct pollfd){ .fd = s->signal_fd, .events = POLLIN };
+	fds[POLL_CONTROL] = (struct pollfd){ .fd = s->control_fd, .events = POLLIN };
+	for (size_t i = 0; i < n; i++)
+		fds[POLL_FIXED + i] =
+			(struct pollfd){ .fd = s->node.runs[i].pid_fd, .events = POLLIN };
+	(void)poll(fds, POLL_FIXED + n, timeout_until(until_ms));
+	for (size_t i = 0; i < n; i++)
+		if (fds[POLL_FIXED + i].revents)
+			node_ended(&s->node, &s->node.runs[i], now_ms());
+	/* Last, because both may replace the list of runs. */
+	if (fds[POLL_SIGNAL].revents)
+		on_signal(s);
+	if (fds[POLL_CONTROL].revents)
+		on_question(s);
+	free(fds);
+}
+
+static int open_signals(int *ret, struct err *err)
+{
+	sigset_t set;
+
+	(void)sigemptyset(&set);
+	(void)sigaddset(&set, SIGTERM);
+	(void)sigaddset(&set, SIGINT);
+	(void)sigaddset(&set, SIGHUP);
+	if (getpid() == 1) /* orphans end that no descriptor tells of */
+		(void)sigaddset(&set, SIGCHLD);
+	(void)sigprocmask(SIG_BLOCK, &set, NULL);
+	*ret = signalfd(-1, &set, SFD_CLOEXEC);
+	if (*ret < 0)
+		return err_set(err, errno, "signalfd: %s", strerror(errno));
+	return 0;
+}
+
+static int finish(struct supervisor *s, struct err *err)
+{
+	int r = 0;
+
+	answer(&s->apply);
+	if (s->taking_down)
+		r = node_destroy(&s->node, err);
+	else
+		control_unlink(s->settings->node.run_dir);
+	s->down.status = r < 0 ? 2 : 0;
+	s->down.text = r < 0 ? str_from(err->msg) : STR("");
+	answer(&s->down);
+	return r;
+}
+
+static void loop(struct supervisor *s)
+{
+	while (!s->ending || (s->taking_down && !node_is_idle(&s->node))) {
+		int64_t until_ms = node_step(&s->node, now_ms(), s->settings->on_failure);
+
+		if (node_is_settled(&s->node))
+			answer(&s->apply);
+		turn(s, until_ms);
+		node_reap_orphans(&s->node);
+	}
+}
+
+static int serve(struct supervisor *s, struct err *err)
+{
+	struct local_plan plan = { 0 };
+	struct problem_list p;
+	struct arena a;
+	bool go_on;
+	int outcome;
+
+	arena_init(&a, 0);
+	outcome = apply(s, str_cstr(&a, s->dir), &plan, &p, &a);
+	if (outcome < 2 && control_listen(s->settings->node.run_dir, &s->control_fd, err) < 0) {
+		problem_error(&p, PROBLEM_AT(NULL, NULL, NULL), "%s", err->msg);
+		outcome = 2;
+	}
+	if (outcome < 2)
+		(void)node_step(&s->node, now_ms(), s->settings->on_failure);
+	go_on = s->settings->on_ready(&s->node, &plan, &p, outcome);
+	arena_done(&a);
+	if (!go_on || outcome == 2)
+		return outcome == 2 ? -EINVAL : 0;
+	loop(s);
+	return finish(s, err);
+}
+
+int supervisor_run(const struct supervisor_settings *settings, struct err *err)
+{
+	struct supervisor s = { .settings = settings,
+				.signal_fd = -1,
+				.control_fd = -1,
+				.apply = { .fd = -1 },
+				.down = { .fd = -1 } };
+	int r;
+
+	r = node_open(&s.node, &settings->node, err);
+	if (r < 0)
+		return r;
+	arena_init(&s.memory, 0);
+	arena_init(&s.apply.memory, 0);
+	arena_init(&s.down.memory, 0);
+	s.dir = str_dup(&s.memory, str_from(settings->dir));
+	r = open_signals(&s.signal_fd, err);
+	if (r >= 0)
+		r = serve(&s, err);
+	if (s.signal_fd >= 0)
+		(void)close(s.signal_fd);
+	if (s.control_fd >= 0)
+		(void)close(s.control_fd);
+	node_done(&s.node);
+	arena_done(&s.apply.memory);
+	arena_done(&s.down.memory);
+	arena_done(&s.memory);
+	return r;
+}

@@ -1,0 +1,314 @@
+#include "config.h"
+
+#include <errno.h>
+#include <stddef.h>
+#include <stdio.h>
+
+#include "base/arena.h"
+#include "base/err.h"
+#include "base/hash.h"
+#include "base/macro.h"
+#include "base/quote.h"
+#include "codec/doc.h"
+#include "cpu/pick.h"
+#include "cpu/topology.h"
+
+static const char *const pool_names[] = {
+	[POOL_RESERVED] = "reserved",
+	[POOL_SHARED] = "shared",
+	[POOL_GUARANTEED] = "guaranteed",
+};
+_Static_assert(ARRAY_LEN(pool_names) == POOL__COUNT, "every pool has a name");
+
+#define MODE_CLASSIC "classic"
+#define MODE_POOLS "pools"
+#define FOLD_KEY "fold-rest" /* ours; the others are the kubelet's own names */
+
+static const struct {
+	const char *name;
+	size_t offset;
+} option_fields[] = {
+	{ "full-pcpus-only", offsetof(struct pick_options, full_pcpus_only) },
+	{ "distribute-cpus-across-numa",
+	  offsetof(struct pick_options, distribute_cpus_across_numa) },
+	{ "align-by-socket", offsetof(struct pick_options, align_by_socket) },
+	{ "distribute-cpus-across-cores",
+	  offsetof(struct pick_options, distribute_cpus_across_cores) },
+	{ "strict-cpu-reservation", offsetof(struct pick_options, strict_cpu_reservation) },
+	{ "prefer-align-cpus-by-uncorecache",
+	  offsetof(struct pick_options, prefer_align_cpus_by_uncorecache) },
+};
+
+static bool *option_of(const struct pick_options *o, size_t i)
+{
+	return (bool *)((char *)(uintptr_t)o + option_fields[i].offset);
+}
+
+const char *pool_name(enum pool pool)
+{
+	return pool_names[pool];
+}
+
+void pool_config_init(struct pool_config *c)
+{
+	*c = (struct pool_config){ .options = { .strict_cpu_reservation = true } };
+}
+
+static const struct cpuset *list_of(const struct pool_config *c, enum pool pool)
+{
+	const struct cpuset *lists[] = {
+		[POOL_RESERVED] = &c->reserved,
+		[POOL_SHARED] = &c->shared,
+		[POOL_GUARANTEED] = &c->guaranteed,
+	};
+
+	return lists[pool];
+}
+
+static void machine_cpus(const struct topology *t, struct cpuset *ret)
+{
+	*ret = t->online;
+	cpuset_union(ret, &t->offline);
+}
+
+/* What is in no list; in classic mode everything has its place. */
+static void rest_of(const struct pool_config *c, const struct topology *t, struct cpuset *ret)
+{
+	*ret = t->online;
+	for (int p = 0; p < POOL__COUNT; p++)
+		cpuset_minus(ret, list_of(c, (enum pool)p));
+}
+
+void pool_config_shared(const struct pool_config *c, const struct topology *t, struct cpuset *ret)
+{
+	struct cpuset rest;
+
+	if (c->is_classic) {
+		machine_cpus(t, ret);
+		if (c->options.strict_cpu_reservation)
+			cpuset_minus(ret, &c->reserved);
+		return;
+	}
+	*ret = c->shared;
+	if (c->fold_rest) {
+		rest_of(c, t, &rest);
+		cpuset_union(ret, &rest);
+	}
+}
+
+void pool_config_guaranteed(const struct pool_config *c, const struct topology *t,
+			    struct cpuset *ret)
+{
+	if (!c->is_classic || !cpuset_is_empty(&c->guaranteed)) {
+		*ret = c->guaranteed;
+		return;
+	}
+	machine_cpus(t, ret);
+	cpuset_minus(ret, &c->reserved);
+}
+
+static int refuse(struct err *err, const struct cpuset *cpus, const char *complaint)
+{
+	CLEANUP(arena_done) struct arena a;
+	bool one = cpuset_count(cpus) == 1;
+
+	arena_init(&a, 0);
+	return err_set(err, EINVAL, "%s %s %s %s", one ? "CPU" : "CPUs",
+		       quote(cpuset_format(cpus, &a)).text, one ? "is" : "are", complaint);
+}
+
+static int check_lists(const struct pool_config *c, const struct topology *t, struct err *err)
+{
+	struct cpuset machine, wrong;
+	char complaint[64];
+
+	machine_cpus(t, &machine);
+	for (int p = 0; p < POOL__COUNT; p++) {
+		const struct cpuset *list = list_of(c, (enum pool)p);
+
+		wrong = *list;
+		cpuset_minus(&wrong, &machine);
+		if (!cpuset_is_empty(&wrong)) {
+			(void)snprintf(complaint, sizeof(complaint), "%s, but not on this machine",
+				       pool_names[p]);
+			return refuse(err, &wrong, complaint);
+		}
+		for (int q = 0; q < p; q++) {
+			wrong = *list;
+			cpuset_intersect(&wrong, list_of(c, (enum pool)q));
+			if (cpuset_is_empty(&wrong))
+				continue;
+			(void)snprintf(complaint, sizeof(complaint), "both %s and %s",
+				       pool_names[q], pool_names[p]);
+			return refuse(err, &wrong, complaint);
+		}
+	}
+	return 0;
+}
+
+/* Kubelet options that the pool cannot honour: a core of two threads beside one of one (7.10, 20).
+ */
+static int check_core_widths(const struct pool_config *c, const struct topology *t, struct err *err)
+{
+	unsigned seen = 0;
+
+	if (c->is_classic || !c->options.full_pcpus_only || !cpuset_is_empty(&t->offline))
+		return 0;
+	CPUSET_FOREACH (cpu, &c->guaranteed) {
+		unsigned core = topology_index(t, TOPOLOGY_CORE, cpu);
+		unsigned width = topology_size(t, TOPOLOGY_CORE, core);
+
+		if (seen && width != seen)
+			return err_set(
+				err, EINVAL,
+				"full-pcpus-only: the guaranteed pool mixes cores of %u and %u "
+				"threads",
+				seen, width);
+		seen = width;
+	}
+	return 0;
+}
+
+int pool_config_check(const struct pool_config *c, const struct topology *t, struct err *err)
+{
+	struct cpuset shared, rest;
+	int r;
+
+	if (c->is_classic && !cpuset_is_empty(&c->shared))
+		return refuse(err, &c->shared, "shared, but classic mode has no such list");
+	r = check_lists(c, t, err);
+	if (r < 0)
+		return r;
+	r = pick_options_check(&c->options, t, err);
+	if (r < 0)
+		return r;
+	pool_config_shared(c, t, &shared);
+	if (cpuset_is_empty(&shared))
+		return err_set(err, EINVAL, "no CPU is left for the shared pool");
+	rest_of(c, t, &rest);
+	if (!c->is_classic && !c->fold_rest && !cpuset_is_empty(&rest))
+		return refuse(err, &rest, "in no pool");
+	return check_core_widths(c, t, err);
+}
+
+bool pool_config_eq(const struct pool_config *a, const struct pool_config *b)
+{
+	for (size_t i = 0; i < ARRAY_LEN(option_fields); i++)
+		if (*option_of(&a->options, i) != *option_of(&b->options, i))
+			return false;
+	return a->is_classic == b->is_classic && a->fold_rest == b->fold_rest &&
+	       cpuset_eq(&a->reserved, &b->reserved) && cpuset_eq(&a->shared, &b->shared) &&
+	       cpuset_eq(&a->guaranteed, &b->guaranteed);
+}
+
+uint64_t pool_config_hash(const struct pool_config *c)
+{
+	CLEANUP(arena_done) struct arena a;
+	struct str text;
+
+	arena_init(&a, 0);
+	if (doc_write(pool_config_to_doc(c, doc_build(&a), &a), false, &a, &text, NULL) < 0)
+		return 0; /* only an arena with a limit can fail here, and this one has none */
+	return xxh64(text, 0);
+}
+
+yyjson_mut_val *pool_config_to_doc(const struct pool_config *c, yyjson_mut_doc *m, struct arena *a)
+{
+	yyjson_mut_val *v = yyjson_mut_obj(m), *options;
+
+	doc_put_str(m, v, STR("mode"), c->is_classic ? STR(MODE_CLASSIC) : STR(MODE_POOLS));
+	for (int p = 0; p < POOL__COUNT; p++)
+		doc_put_str(m, v, str_from(pool_names[p]),
+			    cpuset_format(list_of(c, (enum pool)p), a));
+	options = doc_put_obj(m, v, STR("options"));
+	for (size_t i = 0; i < ARRAY_LEN(option_fields); i++)
+		doc_put_bool(m, options, str_from(option_fields[i].name),
+			     *option_of(&c->options, i));
+	doc_put_bool(m, options, STR(FOLD_KEY), c->fold_rest);
+	return v;
+}
+
+static int read_options(const struct doc *doc, yyjson_val *v, struct pool_config *c,
+			struct err *err)
+{
+	yyjson_val *k, *value;
+
+	DOC_EACH_PAIR (v, k, value) {
+		bool *target = str_eq(doc_str(k), STR(FOLD_KEY)) ? &c->fold_rest : NULL;
+
+		for (size_t i = 0; i < ARRAY_LEN(option_fields); i++)
+			if (str_eq(doc_str(k), str_from(option_fields[i].name)))
+				target = option_of(&c->options, i);
+		if (!target)
+			return doc_err(err, doc, k, "unknown option %s", quote(doc_str(k)).text);
+		if (!yyjson_is_bool(value))
+			return doc_err(err, doc, value,
+				       "option %s: expected true or false, found %s",
+				       quote(doc_str(k)).text, doc_type(value));
+		*target = yyjson_get_bool(value);
+	}
+	return 0;
+}
+
+int pool_config_from_doc(const struct doc *doc, yyjson_val *v, struct pool_config *ret,
+			 struct err *err)
+{
+	struct str mode = doc_str(doc_get(v, STR("mode")));
+	struct pool_config c;
+	int r;
+
+	if (!yyjson_is_obj(v))
+		return doc_err(err, doc, v ? v : doc->root, "config: expected an object, found %s",
+			       doc_type(v));
+	pool_config_init(&c);
+	c.is_classic = str_eq(mode, STR(MODE_CLASSIC));
+	if (!c.is_classic && !str_eq(mode, STR(MODE_POOLS)))
+		return doc_err(err, doc, doc_get(v, STR("mode")), "unknown mode %s",
+			       quote(mode).text);
+	for (int p = 0; p < POOL__COUNT; p++) {
+		yyjson_val *list = doc_get(v, str_from(pool_names[p]));
+		struct err why = { 0 };
+
+		if (!yyjson_is_str(list))
+			return doc_err(err, doc, list ? list : v,
+				       "%s: expected a CPU list, found %s", pool_names[p],
+				       doc_type(list));
+		if (cpuset_parse(doc_str(list), (struct cpuset *)list_of(&c, (enum pool)p), &why) <
+		    0)
+			return doc_err(err, doc, list, "%s: %s", pool_names[p], why.msg);
+	}
+	r = read_options(doc, doc_get(v, STR("options")), &c, err);
+	if (r < 0)
+		return r;
+	*ret = c;
+	return 0;
+}
+
+int pool_reserve(const struct topology *t, const struct pick_options *o, unsigned n,
+		 const struct cpuset *list, struct cpuset *ret, struct err *err)
+{
+	CLEANUP(arena_done) struct arena a;
+	struct pick_request request = pick_request_for(o, t, n);
+	struct cpuset picked = { 0 }, unknown;
+	int r;
+
+	arena_init(&a, 0);
+	if (list)
+		picked = *list;
+	else if ((r = pick_cpus(t, &t->online, &request, &picked, err)) < 0)
+		return r;
+	if (cpuset_count(&picked) != n)
+		return err_set(err, EINVAL,
+			       "[cpumanager] unable to reserve the required amount of CPUs (size "
+			       "of " PRI_STR " did not equal %u)",
+			       FMT_STR(cpuset_format(&picked, &a)), n);
+	unknown = picked;
+	cpuset_minus(&unknown, &t->online);
+	if (!cpuset_is_empty(&unknown))
+		return err_set(err, EINVAL,
+			       "[cpumanager] unable to build the reserved physical CPUs from the "
+			       "reserved set: unknown CPU ID: %u",
+			       cpuset_first(&unknown));
+	*ret = picked;
+	return 0;
+}

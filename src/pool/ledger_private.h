@@ -1,0 +1,27 @@
+#pragma once
+
+/* What the files of the ledger share among themselves. Others use ledger.h. */
+
+#include "ledger.h"
+
+/* The first item that is not before (pod, container). */
+size_t ledger_position(const struct ledger *l, struct str pod_uid, struct str container);
+
+/* Opens a transaction unless one is open; the answer goes to ledger_leave. */
+bool ledger_enter(struct ledger *l);
+
+/* Commits what ledger_enter opened; takes it back when r is a failure. Returns r or the failure. */
+int ledger_leave(struct ledger *l, bool entered, int r, struct err *err);
+
+void ledger_add(struct ledger *l, const struct ledger_request *request, const struct cpuset *cpus);
+void ledger_remove(struct ledger *l, size_t index);
+
+/* Replaces configuration and machine, and computes what follows from them. */
+void ledger_set_frame(struct ledger *l, const struct topology *t, const struct pool_config *c);
+void ledger_compute(struct ledger_frame *f);
+
+/* ledger_cpus, for a frame that may never come true. */
+bool ledger_frame_cpus(const struct ledger_frame *f, enum pool pool, struct cpuset *ret);
+
+/* "namespace/name/container", or the pod's UID when nobody told its name. */
+struct str assignment_label(const struct assignment *a, struct arena *arena);

@@ -1,0 +1,234 @@
+#include <errno.h>
+
+#include "base/arena.h"
+#include "base/err.h"
+#include "cpu/topology.h"
+#include "ledger_private.h"
+
+const struct assignment *ledger_find(const struct ledger *l, struct str pod_uid,
+				     struct str container)
+{
+	size_t at = ledger_position(l, pod_uid, container);
+
+	if (at == l->n || !str_eq(l->items[at]->pod_uid, pod_uid) ||
+	    !str_eq(l->items[at]->container, container))
+		return NULL;
+	return l->items[at];
+}
+
+size_t ledger_find_pod(const struct ledger *l, struct str pod_uid, size_t *ret_n)
+{
+	size_t first = ledger_position(l, pod_uid, STR("")), last = first;
+
+	while (last < l->n && str_eq(l->items[last]->pod_uid, pod_uid))
+		last++;
+	*ret_n = last - first;
+	return first;
+}
+
+const struct assignment *ledger_owner(const struct ledger *l, unsigned cpu)
+{
+	const struct assignment *found = NULL, *a;
+
+	if (!cpuset_has(&l->now.sets.held, cpu))
+		return NULL;
+	LEDGER_EACH(l, i, a)
+	{
+		if (!cpuset_has(&a->cpus, cpu))
+			continue;
+		found = a;
+		if (a->kind != CONTAINER_INIT)
+			break;
+	}
+	return found;
+}
+
+static void online_part(const struct ledger_frame *f, const struct cpuset *of, struct cpuset *ret)
+{
+	struct cpuset s = *of;
+
+	cpuset_intersect(&s, &f->topology->online);
+	*ret = s;
+}
+
+static void shared_now(const struct ledger_frame *f, struct cpuset *ret)
+{
+	online_part(f, &f->sets.shared, ret);
+	if (f->config.is_classic)
+		cpuset_minus(ret, &f->sets.held);
+}
+
+bool ledger_frame_cpus(const struct ledger_frame *f, enum pool pool, struct cpuset *ret)
+{
+	struct cpuset reserved, shared;
+
+	if (pool == POOL_GUARANTEED) {
+		online_part(f, &f->sets.guaranteed, ret);
+		return !cpuset_is_empty(ret);
+	}
+	online_part(f, &f->config.reserved, &reserved);
+	shared_now(f, &shared);
+	*ret = pool == POOL_RESERVED ? reserved : shared;
+	if (!cpuset_is_empty(ret))
+		return true;
+	*ret = pool == POOL_RESERVED ? shared : reserved;
+	if (cpuset_is_empty(ret)) { /* anything, but nobody's own */
+		*ret = f->topology->online;
+		cpuset_minus(ret, &f->sets.held);
+	}
+	return false;
+}
+
+bool ledger_cpus(const struct ledger *l, enum pool pool, struct cpuset *ret)
+{
+	return ledger_frame_cpus(&l->now, pool, ret);
+}
+
+void ledger_free(const struct ledger *l, struct cpuset *ret)
+{
+	online_part(&l->now, &l->now.sets.guaranteed, ret);
+	cpuset_minus(ret, &l->now.sets.held);
+}
+
+void ledger_offline(const struct ledger *l, struct cpuset *ret)
+{
+	*ret = l->now.config.reserved;
+	cpuset_union(ret, &l->now.sets.shared);
+	cpuset_union(ret, &l->now.sets.guaranteed);
+	cpuset_minus(ret, &l->now.topology->online);
+}
+
+void ledger_reusable(const struct ledger *l, struct str pod_uid, struct cpuset *ret)
+{
+	struct cpuset reusable = { 0 };
+	size_t n, first = ledger_find_pod(l, pod_uid, &n);
+
+	for (size_t i = first; i < first + n; i++)
+		if (l->items[i]->kind == CONTAINER_INIT)
+			cpuset_union(&reusable, &l->items[i]->cpus);
+	for (size_t i = first; i < first + n; i++)
+		if (l->items[i]->kind != CONTAINER_INIT)
+			cpuset_minus(&reusable, &l->items[i]->cpus);
+	*ret = reusable;
+}
+
+bool ledger_is_degraded(const struct ledger *l, const struct assignment *a)
+{
+	return !cpuset_is_subset(&a->cpus, &l->now.topology->online);
+}
+
+static int64_t milli_of(const struct ledger_frame *f, const struct cpuset *s)
+{
+	struct cpuset online;
+
+	online_part(f, s, &online);
+	return 1000 * (int64_t)cpuset_count(&online);
+}
+
+void ledger_capacity(const struct ledger *l, struct ledger_capacity *ret)
+{
+	const struct ledger_frame *f = &l->now;
+	struct cpuset usable = f->sets.guaranteed;
+
+	if (f->config.options.full_pcpus_only)
+		cpuset_minus(&usable, &f->sets.split);
+	*ret = (struct ledger_capacity){
+		.reserved_milli = milli_of(f, &f->config.reserved),
+		.shared_milli = milli_of(f, &f->sets.shared),
+		.guaranteed_milli = milli_of(f, &f->sets.guaranteed),
+		.usable_milli = milli_of(f, &usable),
+	};
+}
+
+size_t ledger_numa_count(const struct ledger *l)
+{
+	return l->now.topology->level[TOPOLOGY_NUMA].n;
+}
+
+void ledger_numa(const struct ledger *l, size_t node, struct ledger_numa *ret)
+{
+	const struct topology *t = l->now.topology;
+	struct cpuset cpus = { 0 }, some;
+
+	topology_add_element(t, TOPOLOGY_NUMA, (unsigned)node, &cpus);
+	*ret = (struct ledger_numa){
+		.id = t->level[TOPOLOGY_NUMA].ids[node],
+		.n_cpus = cpuset_count(&cpus),
+	};
+	some = cpus;
+	cpuset_intersect(&some, &l->now.sets.guaranteed);
+	ret->n_allocatable = cpuset_count(&some);
+	cpuset_minus(&some, &l->now.sets.held);
+	ret->n_free = cpuset_count(&some);
+}
+
+/* What a hint promises, ledger_allocate must be able to pick. */
+static int make_hints(const struct ledger *l, struct cpu_hint_request hint, struct arena *a,
+		      struct hint_list *ret, struct err *err)
+{
+	const struct ledger_frame *f = &l->now;
+	struct cpuset available, pool;
+
+	ledger_free(l, &available);
+	(void)ledger_cpus(l, POOL_GUARANTEED, &pool);
+	if (f->config.options.full_pcpus_only) {
+		cpuset_minus(&available, &f->sets.split);
+		cpuset_minus(&pool, &f->sets.split);
+	}
+	hint.available = &available;
+	hint.capacity = &pool;
+	hint.align_by_socket = f->config.options.align_by_socket;
+	return hints_for_cpus(f->topology, &hint, a, ret, err);
+}
+
+static unsigned wanted_by(const struct ledger_request *request)
+{
+	return request->is_management ? 0 : demand_cpus(&request->demand);
+}
+
+int ledger_hints(const struct ledger *l, const struct ledger_request *request, struct arena *a,
+		 struct hint_list *ret, struct err *err)
+{
+	const struct assignment *has = ledger_find(l, request->pod_uid, request->container);
+	struct cpuset reusable;
+	struct cpu_hint_request hint = {
+		.n_cpus = wanted_by(request),
+		.reusable = &reusable,
+		.allocated = has ? &has->cpus : NULL,
+	};
+
+	ledger_reusable(l, request->pod_uid, &reusable);
+	return make_hints(l, hint, a, ret, err);
+}
+
+int ledger_pod_hints(const struct ledger *l, const struct ledger_request *containers, size_t n,
+		     struct arena *a, struct hint_list *ret, struct err *err)
+{
+	struct demand *demands = arena_array(a, struct demand, n + 1);
+	struct cpuset held = { 0 }, reusable = { 0 };
+	struct cpu_hint_request hint = { .reusable = &reusable };
+
+	if (!demands)
+		return err_set(err, ENOMEM, "hints: not enough memory");
+	for (size_t i = 0; i < n; i++) {
+		const struct ledger_request *c = &containers[i];
+		const struct assignment *has = ledger_find(l, c->pod_uid, c->container);
+
+		if (!c->is_management)
+			demands[i] = c->demand;
+		if (has && cpuset_count(&has->cpus) != wanted_by(c)) {
+			*ret = (struct hint_list){ 0 }; /* cannot be satisfied */
+			return 0;
+		}
+		if (has)
+			cpuset_union(&held, &has->cpus);
+	}
+	hint.n_cpus = demand_pod_cpus(demands, n);
+	if (hint.n_cpus && cpuset_count(&held) == hint.n_cpus) {
+		hint.allocated = &held;
+	} else if (n) {
+		ledger_reusable(l, containers[0].pod_uid, &reusable);
+		cpuset_union(&reusable, &held);
+	}
+	return make_hints(l, hint, a, ret, err);
+}

@@ -1,0 +1,76 @@
+#include <stdlib.h>
+
+#include "base/arena.h"
+#include "base/err.h"
+#include "base/macro.h"
+#include "ledger_private.h"
+
+static int by_text(const void *a, const void *b)
+{
+	return str_cmp(*(const struct str *)a, *(const struct str *)b);
+}
+
+/* Entries of pods that are gone. Those of finished containers of living pods stay: a restart must
+ * find them. */
+static void release_absent(struct ledger *l, const struct ledger_live *live, size_t n)
+{
+	CLEANUP(arena_done) struct arena a;
+	struct str *uids;
+
+	arena_init(&a, 0);
+	uids = arena_array(&a, struct str, n + 1);
+	for (size_t i = 0; i < n; i++)
+		uids[i] = live[i].request.pod_uid;
+	qsort(uids, n, sizeof(*uids), by_text);
+	for (size_t i = l->n; i > 0; i--)
+		if (!bsearch(&l->items[i - 1]->pod_uid, uids, n, sizeof(*uids), by_text))
+			ledger_remove(l, i - 1);
+}
+
+/* App containers and sidecars before init containers: what may be used twice comes last. */
+static void adopt_all(struct ledger *l, struct ledger_live *live, size_t n)
+{
+	for (int pass = 0; pass < 2; pass++)
+		for (size_t i = 0; i < n; i++)
+			if (live[i].current_known &&
+			    (live[i].request.demand.kind == CONTAINER_INIT) == (pass == 1))
+				(void)ledger_adopt(l, &live[i].request, &live[i].current, NULL);
+}
+
+/* Init containers first, so that the pod's others can use their CPUs again. */
+static void allocate_all(struct ledger *l, struct ledger_live *live, size_t n)
+{
+	for (int pass = 0; pass < 2; pass++) {
+		for (size_t i = 0; i < n; i++) {
+			struct ledger_live *c = &live[i];
+
+			if ((c->request.demand.kind == CONTAINER_INIT) != (pass == 0))
+				continue;
+			c->refused = (struct err){ 0 };
+			if (ledger_allocate(l, &c->request, &c->grant, &c->refused) < 0)
+				c->grant = (struct ledger_grant){ .pool = POOL_SHARED };
+		}
+	}
+}
+
+int ledger_synchronize(struct ledger *l, struct ledger_live *live, size_t n, struct err *err)
+{
+	bool entered = ledger_enter(l);
+	int r;
+
+	release_absent(l, live, n);
+	adopt_all(l, live, n);
+	allocate_all(l, live, n);
+	r = ledger_leave(l, entered, 0, err);
+	if (r < 0)
+		return r;
+	for (size_t i = 0; i < n; i++) {
+		struct ledger_live *c = &live[i];
+
+		/* Only now is it known what the pools have left. */
+		if (c->grant.pool != POOL_GUARANTEED)
+			(void)ledger_cpus(l, c->grant.pool, &c->grant.cpus);
+		c->push = !c->current_known || !cpuset_eq(&c->current, &c->grant.cpus);
+	}
+	return 0;
+}

@@ -1,0 +1,170 @@
+#include "check.h"
+
+#include "base/arena.h"
+#include "base/macro.h"
+#include "codec/problems.h"
+#include "cpu/topology.h"
+#include "layout.h"
+
+static struct problem_at at_set(const struct partition *part, enum profile_set_id id)
+{
+	return PROBLEM_AT(part->profile->at.doc, part->profile->sets[id].value,
+			  profile_set_field(id));
+}
+
+static void check_overlap(const struct partition *part, enum profile_set_id x,
+			  enum profile_set_id y, struct problem_list *p)
+{
+	struct cpuset both = part->cpus[x];
+
+	cpuset_intersect(&both, &part->cpus[y]);
+	if (!cpuset_is_empty(&both))
+		problem_error(p, at_set(part, y), "%s and %s overlap: CPUs " PRI_STR,
+			      profile_set_name(x), profile_set_name(y),
+			      FMT_STR(cpuset_format(&both, p->a)));
+}
+
+void check_sets(const struct partition *part, struct problem_list *p)
+{
+	for (int x = 0; x < PROFILE_SET__COUNT; x++) {
+		const struct profile_set *set = &part->profile->sets[x];
+
+		if (set->text.n && cpuset_is_empty(&part->cpus[x]))
+			problem_error(p, at_set(part, (enum profile_set_id)x),
+				      "no CPUs are left for it");
+		for (int y = x + 1; y < PROFILE_SET__COUNT; y++)
+			check_overlap(part, (enum profile_set_id)x, (enum profile_set_id)y, p);
+	}
+	if (cpuset_has(&part->cpus[PROFILE_OFFLINED], 0))
+		problem_warn(p, at_set(part, PROFILE_OFFLINED),
+			     "most machines cannot take CPU 0 offline; then none of them is");
+}
+
+/* CPUs that are there, powered or not. */
+static struct cpuset present(const struct topology *t)
+{
+	struct cpuset all = t->online;
+
+	cpuset_union(&all, &t->offline);
+	return all;
+}
+
+static void check_present(const struct partition *part, struct problem_list *p)
+{
+	const struct cpuset there = present(part->topology);
+
+	for (int id = 0; id < PROFILE_SET__COUNT; id++) {
+		struct cpuset missing = part->cpus[id];
+
+		cpuset_minus(&missing, &there);
+		if (!cpuset_is_empty(&missing))
+			problem_error(p, at_set(part, (enum profile_set_id)id),
+				      "the machine has no CPUs " PRI_STR ", only " PRI_STR,
+				      FMT_STR(cpuset_format(&missing, p->a)),
+				      FMT_STR(cpuset_format(&there, p->a)));
+	}
+}
+
+/* One finding per pair of sets, with the CPUs of both sides, not one per core. */
+static void check_split_pair(const struct partition *part, enum profile_set_id x,
+			     enum profile_set_id y, enum problem_level level,
+			     struct problem_list *p)
+{
+	struct cpuset cores, other;
+
+	topology_whole(part->topology, TOPOLOGY_CORE, &part->cpus[x], &cores);
+	other = part->cpus[y];
+	cpuset_intersect(&other, &cores);
+	cpuset_minus(&other, &part->cpus[x]);
+	if (cpuset_is_empty(&other))
+		return;
+	topology_whole(part->topology, TOPOLOGY_CORE, &other, &cores);
+	cpuset_intersect(&cores, &part->cpus[x]);
+	problem_add(p, level, at_set(part, y),
+		    "cores are split between %s and %s: CPUs " PRI_STR " are siblings of " PRI_STR,
+		    profile_set_name(x), profile_set_name(y), FMT_STR(cpuset_format(&cores, p->a)),
+		    FMT_STR(cpuset_format(&other, p->a)));
+}
+
+/* An offlined sibling is how SMT is turned off for a core: that is no split. */
+static void check_split(const struct partition *part, enum problem_level level,
+			struct problem_list *p)
+{
+	for (int x = 0; x < PROFILE_SET__COUNT; x++)
+		for (int y = x + 1; y < PROFILE_SET__COUNT; y++)
+			if (x != PROFILE_OFFLINED && y != PROFILE_OFFLINED)
+				check_split_pair(part, (enum profile_set_id)x,
+						 (enum profile_set_id)y, level, p);
+}
+
+static bool gives_whole_cores(const struct profile *profile)
+{
+	yyjson_val *option =
+		doc_find(profile->kubelet_base, "/cpuManagerPolicyOptions/full-pcpus-only");
+
+	if (option)
+		return str_eq(doc_str(option), STR("true"));
+	return str_eq(profile->topology_policy, STR("single-numa-node"));
+}
+
+static void check_unusable(const struct partition *part, enum problem_level level,
+			   struct problem_list *p)
+{
+	struct cpuset usable = part->cpus[PROFILE_ISOLATED], split;
+
+	if (!gives_whole_cores(part->profile))
+		return;
+	cpuset_union(&usable, &part->cpus[PROFILE_OFFLINED]);
+	topology_split(part->topology, TOPOLOGY_CORE, &usable, &split);
+	cpuset_intersect(&split, &part->cpus[PROFILE_ISOLATED]);
+	if (!cpuset_is_empty(&split))
+		problem_add(p, level, at_set(part, PROFILE_ISOLATED),
+			    "nobody can ever be given CPUs " PRI_STR
+			    ": full-pcpus-only hands out whole cores",
+			    FMT_STR(cpuset_format(&split, p->a)));
+}
+
+/* Interrupts and kernel threads of a node then run on another one, or on guaranteed CPUs. */
+static void check_housekeeping(const struct partition *part, struct problem_list *p)
+{
+	const struct topology_elements *nodes = &part->topology->level[TOPOLOGY_NUMA];
+	struct cpuset keepers = part->cpus[PROFILE_RESERVED];
+
+	cpuset_union(&keepers, &part->cpus[PROFILE_SHARED]);
+	for (unsigned i = 0; i < nodes->n; i++) {
+		struct cpuset node = { 0 };
+
+		topology_add_element(part->topology, TOPOLOGY_NUMA, i, &node);
+		cpuset_minus(&node, &part->cpus[PROFILE_OFFLINED]);
+		if (!cpuset_is_empty(&node) && !cpuset_intersects(&node, &keepers))
+			problem_warn(p, at_set(part, PROFILE_RESERVED),
+				     "NUMA node %u has no reserved or shared CPU", nodes->ids[i]);
+	}
+}
+
+static void check_uncovered(const struct partition *part, struct problem_list *p)
+{
+	struct cpuset rest = part->topology->online;
+
+	for (int id = 0; id < PROFILE_SET__COUNT; id++)
+		cpuset_minus(&rest, &part->cpus[id]);
+	if (!cpuset_is_empty(&rest))
+		problem_warn(
+			p,
+			PROBLEM_AT(part->profile->at.doc,
+				   doc_find(part->profile->at.object, "/spec/cpu"), "spec.cpu"),
+			"CPUs " PRI_STR " are in no set: %s", FMT_STR(cpuset_format(&rest, p->a)),
+			profile_has_pools(part->profile) ? "nobody will run there" :
+							   "they stay with ordinary pods");
+}
+
+void check_hardware(const struct partition *part, bool allow_split_cores, struct problem_list *p)
+{
+	enum problem_level level = allow_split_cores ? PROBLEM_WARNING : PROBLEM_ERROR;
+
+	check_present(part, p);
+	check_split(part, level, p);
+	check_unusable(part, level, p);
+	check_housekeeping(part, p);
+	check_uncovered(part, p);
+}

@@ -1,0 +1,16 @@
+#pragma once
+
+/* Whether the CPU sets of a partition make sense: against each other, and against the machine when
+ * its topology is known. It never changes a set. */
+
+#include <stdbool.h>
+
+struct partition;
+struct problem_list;
+
+/* Sets against each other: empty ones, overlaps. */
+void check_sets(const struct partition *part, struct problem_list *p);
+
+/* Sets against part->topology, which must be there: CPUs it lacks, SMT siblings in different sets,
+ * guaranteed CPUs nobody could use, NUMA nodes without housekeeping, CPUs in no set. */
+void check_hardware(const struct partition *part, bool allow_split_cores, struct problem_list *p);

@@ -1,0 +1,98 @@
+#pragma once
+
+/* A PerformanceProfile (performance.openshift.io/v2) as a struct: the CPU sets with the text they
+ * were written as, and every other field that ends up in a file. Reading checks types and values
+ * that stand alone; sets against each other and against hardware are check.h's business. Fields
+ * nobody acts on stay in the object and are named in a note. */
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/str.h"
+#include "cpu/cpuset.h"
+#include "manifests.h"
+
+struct arena;
+struct problem_list;
+
+/* In the order in which overlaps are reported (spec/render.md section 12, item 3). */
+enum profile_set_id {
+	PROFILE_RESERVED,
+	PROFILE_ISOLATED,
+	PROFILE_OFFLINED,
+	PROFILE_SHARED,
+	PROFILE_OVS_DPDK,
+	PROFILE_SET__COUNT
+};
+
+const char *profile_set_name(enum profile_set_id id);  /* "reserved" */
+const char *profile_set_field(enum profile_set_id id); /* "spec.cpu.reserved" */
+
+struct profile_set {
+	yyjson_val *value; /* NULL when the field is absent */
+	struct str text;   /* as written */
+	bool is_list;	   /* false: a topology expression, to be resolved against a machine */
+	struct cpuset cpus;
+};
+
+struct hugepages {
+	struct str size; /* "1G" */
+	int64_t count;
+	int64_t node; /* NUMA node, -1: spread by the kernel */
+};
+
+struct profile {
+	struct manifest at;
+	struct str name, uid;
+	struct profile_set sets[PROFILE_SET__COUNT];
+	bool has_sound_sets;	   /* each that is there could be read, and the required ones are */
+	bool balance_isolated;	   /* false: isolcpus=domain, too */
+	bool pins_infrastructure;  /* workloads: [Infrastructure], document 002 */
+	yyjson_val *workloads;	   /* NULL when the field is absent */
+	yyjson_val *node_selector; /* the three are objects of labels, or NULL */
+	yyjson_val *machine_label; /* machineConfigLabel */
+	yyjson_val *pool_selector; /* machineConfigPoolSelector */
+	struct str topology_policy; /* "" when absent */
+	bool realtime_kernel, large_kernel_pages;
+	bool hint_realtime, hint_high_power, hint_per_pod_power, hint_mixed_cpus;
+	struct str default_hugepages;
+	struct hugepages *hugepages;
+	size_t n_hugepages;
+	struct str *kernel_args;
+	size_t n_kernel_args;
+	int64_t isolated_khz, reserved_khz; /* 0: not limited */
+	bool irq_balancing_off;
+	bool user_networking;
+	yyjson_val *net_devices;
+	bool rps, rps_on_physical;
+	bool exec_affinity;	  /* CRI-O's exec_cpu_affinity = "first" */
+	yyjson_val *kubelet_base; /* of the annotation kubeletconfig.experimental; NULL: none */
+};
+
+/* Adds what is wrong to `p` and goes on. Returns false when anything was. */
+bool profile_read(struct manifest m, struct arena *a, struct profile *ret, struct problem_list *p);
+
+/* A name as Kubernetes allows it: it ends up in file and object names, so it is never a path. */
+bool profile_is_name(struct str s);
+
+/* "worker-cnf" of the node selector "node-role.kubernetes.io/worker-cnf"; "" when it has no role.
+ */
+struct str profile_role(const struct profile *profile);
+
+static inline bool profile_has(const struct profile *profile, enum profile_set_id id)
+{
+	return profile->sets[id].value != NULL;
+}
+
+/* Document 004's pools: a shared set, unless it is meant the other way (workloadHints.mixedCpus).
+ */
+static inline bool profile_has_pools(const struct profile *profile)
+{
+	return profile->sets[PROFILE_SHARED].text.n && !profile->hint_mixed_cpus;
+}
+
+static inline bool profile_has_mixed_cpus(const struct profile *profile)
+{
+	return profile->sets[PROFILE_SHARED].text.n && profile->hint_mixed_cpus;
+}

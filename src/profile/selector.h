@@ -1,0 +1,19 @@
+#pragma once
+
+/* Label selectors: matchLabels and matchExpressions against a set of labels, the way Kubernetes
+ * evaluates them (spec/render.md section 4.5.1). */
+
+#include <stdbool.h>
+
+#include "base/str.h"
+#include "codec/doc.h"
+
+struct arena;
+struct err;
+
+/* 1 when `labels` (an object, or NULL for none) satisfies the selector, 0 when not; an empty
+ * selector matches everything, a missing one nothing. -EINVAL for an operator nobody knows. */
+int selector_matches(yyjson_val *selector, yyjson_val *labels, struct err *err);
+
+/* "key=value,key=value", sorted: how messages show a set of labels. */
+struct str labels_format(yyjson_val *labels, struct arena *a);

@@ -1,0 +1,115 @@
+#include "suggest.h"
+
+#include <errno.h>
+
+#include "base/arena.h"
+#include "base/err.h"
+#include "cpu/topology.h"
+
+/* The next whole core of a NUMA node that is left; false when there is none. */
+static bool take_core(const struct topology *t, unsigned node, struct cpuset *left,
+		      struct cpuset *to)
+{
+	struct cpuset there = { 0 }, core = { 0 };
+	unsigned cpu;
+
+	topology_add_element(t, TOPOLOGY_NUMA, node, &there);
+	cpuset_intersect(&there, left);
+	cpu = cpuset_first(&there);
+	if (cpu == CPUSET_NONE)
+		return false;
+	topology_add_element(t, TOPOLOGY_CORE, topology_index(t, TOPOLOGY_CORE, cpu), &core);
+	cpuset_intersect(&core, left);
+	cpuset_minus(left, &core);
+	cpuset_union(to, &core);
+	return true;
+}
+
+/* Cores until `n` threads are reached, beginning on the node of the machine's first CPU: that one
+ * does work of the kernel's that cannot be moved, so it belongs to the platform. */
+static bool take_threads(const struct topology *t, const struct suggest_options *o, unsigned n,
+			 struct cpuset *left, struct cpuset *to)
+{
+	unsigned n_nodes = t->level[TOPOLOGY_NUMA].n, dry = 0;
+	unsigned node = topology_index(t, TOPOLOGY_NUMA, cpuset_first(&t->online));
+
+	while (cpuset_count(to) < n && dry < n_nodes) {
+		bool taken = take_core(t, node, left, to);
+
+		dry = taken ? 0 : dry + 1;
+		if (!taken || !o->packed)
+			node = (node + 1) % n_nodes;
+	}
+	return cpuset_count(to) >= n;
+}
+
+static void because(struct suggestion *s, struct str reason)
+{
+	s->reasons[s->n_reasons++] = reason;
+}
+
+static void explain_size(struct suggestion *s, const struct topology *t,
+			 const struct suggest_options *o, struct arena *a)
+{
+	unsigned got = cpuset_count(&s->reserved), threads = t->level[TOPOLOGY_CORE].max_size;
+
+	because(s, str_printf(a,
+			      "%u threads for the platform, the core of CPU %u among them: some "
+			      "of the kernel's work cannot leave it",
+			      got, cpuset_first(&t->online)));
+	if (threads > 1)
+		because(s, str_printf(a,
+				      "whole cores of %u threads: siblings share one core's "
+				      "units, so no core serves two sets",
+				      threads));
+	if (got > o->reserved)
+		because(s, str_printf(a, "%u more than asked for, because cores are not split",
+				      got - o->reserved));
+}
+
+static void explain_nodes(struct suggestion *s, const struct topology *t,
+			  const struct suggest_options *o, struct arena *a)
+{
+	unsigned n_nodes = t->level[TOPOLOGY_NUMA].n;
+	struct cpuset keepers = s->reserved;
+	unsigned covered;
+
+	cpuset_union(&keepers, &s->shared);
+	covered = topology_span(t, TOPOLOGY_NUMA, &keepers);
+	if (n_nodes < 2)
+		return;
+	because(s, o->packed ? STR("packed into as few NUMA nodes as possible: the others are the "
+				   "workload's alone") :
+			       STR("spread over the NUMA nodes: each keeps its own interrupts and "
+				   "kernel threads"));
+	if (covered < n_nodes)
+		because(s, str_printf(a,
+				      "%u of %u NUMA nodes have no CPU for housekeeping: their "
+				      "interrupts are served from another node",
+				      n_nodes - covered, n_nodes));
+}
+
+int suggest(const struct topology *t, const struct suggest_options *o, struct arena *a,
+	    struct suggestion *ret, struct err *err)
+{
+	struct suggestion s = { 0 };
+	struct cpuset left = t->online;
+
+	if (!o->reserved)
+		return err_set(err, EINVAL, "the platform needs at least one thread");
+	if (!take_threads(t, o, o->reserved, &left, &s.reserved) ||
+	    !take_threads(t, o, o->shared, &left, &s.shared) || cpuset_is_empty(&left))
+		return err_set(err, ERANGE,
+			       "%u + %u threads leave nothing of the machine's %u CPUs",
+			       o->reserved, o->shared, t->n_cpus);
+	s.isolated = left;
+	explain_size(&s, t, o, a);
+	explain_nodes(&s, t, o, a);
+	if (o->shared)
+		because(&s, str_printf(a,
+				       "%u threads for pods without CPUs of their own; the "
+				       "kernel is tuned on the isolated ones only",
+				       cpuset_count(&s.shared)));
+	*ret = s;
+	return 0;
+}

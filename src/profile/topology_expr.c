@@ -1,0 +1,390 @@
+#include "topology_expr.h"
+
+#include <errno.h>
+#include <stdio.h>
+
+#include "base/arena.h"
+#include "base/err.h"
+#include "base/macro.h"
+#include "base/quote.h"
+
+static const struct {
+	struct str word;
+	enum topology_level level;
+} levels[] = {
+	{ STR_INIT("numa"), TOPOLOGY_NUMA },
+	{ STR_INIT("socket"), TOPOLOGY_SOCKET },
+	{ STR_INIT("die"), TOPOLOGY_DIE },
+	{ STR_INIT("l3"), TOPOLOGY_UNCORE },
+};
+
+static const struct {
+	struct str word;
+	enum expr_unit unit;
+} units[] = {
+	{ STR_INIT("core"), EXPR_CORES },  { STR_INIT("cores"), EXPR_CORES },
+	{ STR_INIT("cpu"), EXPR_CPUS },	   { STR_INIT("cpus"), EXPR_CPUS },
+	{ STR_INIT("thread"), EXPR_CPUS }, { STR_INIT("threads"), EXPR_CPUS },
+};
+
+bool topology_expr_looks_like(struct str text)
+{
+	for (size_t i = 0; i < text.n; i++)
+		if ((text.p[i] >= 'a' && text.p[i] <= 'z') || text.p[i] == '%')
+			return true;
+	return false;
+}
+
+/* The words of the text, one ahead. */
+struct words {
+	struct str rest;
+	struct str word; /* empty at the end */
+};
+
+static void next_word(struct words *w)
+{
+	size_t n = 0;
+
+	w->rest = str_trim(w->rest);
+	while (n < w->rest.n && w->rest.p[n] != ' ' && w->rest.p[n] != '\t')
+		n++;
+	w->word = (struct str){ w->rest.p, n };
+	w->rest = str_skip(w->rest, n);
+}
+
+static bool take(struct words *w, struct str word)
+{
+	if (!str_eq(w->word, word))
+		return false;
+	next_word(w);
+	return true;
+}
+
+static int parse_number(struct words *w, const char *what, unsigned *ret, struct err *err)
+{
+	uint64_t n;
+
+	if (!str_to_u64(w->word, CPUSET_MAX, &n))
+		return err_set(err, EINVAL, "%s where a number of %s should stand",
+			       w->word.n ? quote(w->word).text : "the text ends", what);
+	*ret = (unsigned)n;
+	next_word(w);
+	return 0;
+}
+
+static int parse_level(struct words *w, enum topology_level *ret, struct err *err)
+{
+	for (size_t i = 0; i < ARRAY_LEN(levels); i++) {
+		if (take(w, levels[i].word)) {
+			*ret = levels[i].level;
+			return 0;
+		}
+	}
+	return err_set(err, EINVAL, "%s where numa, socket, die or l3 should stand",
+		       w->word.n ? quote(w->word).text : "the text ends");
+}
+
+static int parse_scope(struct words *w, struct expr_term *term, struct err *err)
+{
+	int r;
+
+	if (!take(w, STR("of")))
+		return 0;
+	term->scope = take(w, STR("each")) ? EXPR_EACH : EXPR_ONE;
+	r = parse_level(w, &term->level, err);
+	if (r < 0 || term->scope == EXPR_EACH)
+		return r;
+	return parse_number(w, "a node, socket, die or cache", &term->element, err);
+}
+
+static int parse_unit(struct words *w, struct expr_term *term, struct err *err)
+{
+	for (size_t i = 0; i < ARRAY_LEN(units); i++) {
+		if (take(w, units[i].word)) {
+			term->unit = units[i].unit;
+			return 0;
+		}
+	}
+	return err_set(err, EINVAL, "%s where cores or cpus should stand",
+		       w->word.n ? quote(w->word).text : "the text ends");
+}
+
+static int parse_percent(struct words *w, struct expr_term *term, struct err *err)
+{
+	struct str digits = { w->word.p, w->word.n - 1 };
+	uint64_t n;
+
+	if (!str_to_u64(digits, 100, &n) || !n)
+		return err_set(err, EINVAL, "%s is no percentage from 1%% to 100%%",
+			       quote(w->word).text);
+	term->unit = EXPR_PERCENT;
+	term->n = (unsigned)n;
+	next_word(w);
+	return 0;
+}
+
+static int parse_count(struct words *w, struct expr_term *term, struct err *err)
+{
+	int r = parse_number(w, "cores or cpus", &term->n, err);
+
+	if (r < 0)
+		return r;
+	if (!term->n)
+		return err_set(err, EINVAL, "0 of anything is no set");
+	return parse_unit(w, term, err);
+}
+
+static bool is_unit(struct str word)
+{
+	for (size_t i = 0; i < ARRAY_LEN(units); i++)
+		if (str_eq(word, units[i].word))
+			return true;
+	return false;
+}
+
+static int parse_part(struct words *w, struct expr_term *term, struct err *err)
+{
+	if (take(w, STR("all"))) {
+		term->unit = EXPR_ALL;
+		return 0;
+	}
+	if (str_ends(w->word, STR("%")))
+		return parse_percent(w, term, err);
+	term->from_end = str_eq(w->word, STR("last"));
+	if (term->from_end || str_eq(w->word, STR("first")))
+		next_word(w);
+	return parse_count(w, term, err);
+}
+
+/* A number before a unit counts; before anything else it is a CPU list. */
+static bool begins_part(const struct words *w)
+{
+	struct words ahead = *w;
+
+	next_word(&ahead);
+	return str_eq(w->word, STR("all")) || str_eq(w->word, STR("first")) ||
+	       str_eq(w->word, STR("last")) || str_ends(w->word, STR("%")) || is_unit(ahead.word);
+}
+
+static int parse_term(struct words *w, struct expr_term *term, struct err *err)
+{
+	int r;
+
+	if (take(w, STR("rest"))) {
+		term->unit = EXPR_REST;
+		return 0;
+	}
+	if (begins_part(w)) {
+		r = parse_part(w, term, err);
+		return r < 0 ? r : parse_scope(w, term, err);
+	}
+	if (!w->word.n || topology_expr_looks_like(w->word))
+		return err_set(err, EINVAL,
+			       "%s where a CPU list, first, last, all, rest or a percentage "
+			       "should stand",
+			       w->word.n ? quote(w->word).text : "the text ends");
+	term->unit = EXPR_LIST;
+	r = cpuset_parse(w->word, &term->list, err);
+	next_word(w);
+	return r;
+}
+
+int topology_expr_parse(struct str text, struct arena *a, struct topology_expr *ret,
+			struct err *err)
+{
+	struct topology_expr e = { arena_array(a, struct expr_term, TOPOLOGY_EXPR_MAX_TERMS), 0 };
+	struct words w = { .rest = text };
+
+	next_word(&w);
+	do {
+		const char *start = w.word.p;
+		int r;
+
+		if (e.n == TOPOLOGY_EXPR_MAX_TERMS)
+			return err_set(err, EINVAL, "more than %d terms", TOPOLOGY_EXPR_MAX_TERMS);
+		r = parse_term(&w, &e.terms[e.n], err);
+		if (r < 0)
+			return r;
+		e.terms[e.n].text = str_trim((struct str){
+			start, (size_t)((w.word.n ? w.word.p : text.p + text.n) - start) });
+		e.n++;
+	} while (take(&w, STR("and")));
+	if (w.word.n)
+		return err_set(err, EINVAL, "%s is not understood here", quote(w.word).text);
+	*ret = e;
+	return 0;
+}
+
+bool topology_expr_has_rest(const struct topology_expr *e)
+{
+	for (size_t i = 0; i < e->n; i++)
+		if (e->terms[i].unit == EXPR_REST)
+			return true;
+	return false;
+}
+
+/* One resolution: what may still be taken, and what was taken. */
+struct picking {
+	const struct topology *t;
+	struct cpuset left, taken;
+};
+
+static void take_cpus(struct picking *pick, const struct cpuset *cpus)
+{
+	cpuset_union(&pick->taken, cpus);
+	cpuset_minus(&pick->left, cpus);
+}
+
+static unsigned lowest_or_highest(const struct cpuset *s, bool highest)
+{
+	return highest ? cpuset_last(s) : cpuset_first(s);
+}
+
+/* The next whole core of `within` that nobody has; false when there is none. */
+static bool take_core(struct picking *pick, struct cpuset *within, bool from_end)
+{
+	for (;;) {
+		unsigned cpu = lowest_or_highest(within, from_end);
+		struct cpuset core = { 0 };
+
+		if (cpu == CPUSET_NONE)
+			return false;
+		topology_add_element(pick->t, TOPOLOGY_CORE,
+				     topology_index(pick->t, TOPOLOGY_CORE, cpu), &core);
+		cpuset_minus(within, &core);
+		if (cpuset_is_subset(&core, &pick->left)) {
+			take_cpus(pick, &core);
+			return true;
+		}
+	}
+}
+
+static int too_few(const struct expr_term *term, const char *where, struct err *err)
+{
+	return err_set(err, ERANGE, "%s: there are not that many free ones %s",
+		       quote(term->text).text, where);
+}
+
+static int take_count(struct picking *pick, const struct expr_term *term, struct cpuset within,
+		      const char *where, struct err *err)
+{
+	for (unsigned i = 0; i < term->n; i++) {
+		struct cpuset one = { 0 };
+		unsigned cpu;
+
+		if (term->unit == EXPR_CORES) {
+			if (!take_core(pick, &within, term->from_end))
+				return too_few(term, where, err);
+			continue;
+		}
+		cpu = lowest_or_highest(&within, term->from_end);
+		if (cpu == CPUSET_NONE)
+			return too_few(term, where, err);
+		cpuset_add(&one, cpu);
+		cpuset_minus(&within, &one);
+		take_cpus(pick, &one);
+	}
+	return 0;
+}
+
+/* Whole cores until the share is reached, one NUMA node after the other. */
+static int take_percent(struct picking *pick, const struct expr_term *term,
+			const struct cpuset *scope, const char *where, struct err *err)
+{
+	unsigned want = (cpuset_count(scope) * term->n + 99) / 100, got = 0;
+	unsigned n_nodes = pick->t->level[TOPOLOGY_NUMA].n, dry = 0;
+
+	for (unsigned i = 0; got < want; i = (i + 1) % n_nodes) {
+		unsigned before = cpuset_count(&pick->taken);
+		struct cpuset within = { 0 };
+
+		topology_add_element(pick->t, TOPOLOGY_NUMA, i, &within);
+		cpuset_intersect(&within, scope);
+		cpuset_intersect(&within, &pick->left);
+		dry = take_core(pick, &within, false) ? 0 : dry + 1;
+		if (dry == n_nodes)
+			return too_few(term, where, err);
+		got += cpuset_count(&pick->taken) - before;
+	}
+	return 0;
+}
+
+static int take_within(struct picking *pick, const struct expr_term *term,
+		       const struct cpuset *scope, const char *where, struct err *err)
+{
+	struct cpuset within = *scope;
+
+	if (term->unit == EXPR_PERCENT)
+		return take_percent(pick, term, scope, where, err);
+	cpuset_intersect(&within, &pick->left);
+	if (term->unit == EXPR_ALL) {
+		take_cpus(pick, &within);
+		return 0;
+	}
+	return take_count(pick, term, within, where, err);
+}
+
+static const char *level_word(enum topology_level level)
+{
+	for (size_t i = 0; i < ARRAY_LEN(levels); i++)
+		if (levels[i].level == level)
+			return levels[i].word.p;
+	return "";
+}
+
+static int take_element(struct picking *pick, const struct expr_term *term, unsigned element,
+			struct err *err)
+{
+	struct cpuset scope = { 0 };
+	char where[64];
+
+	topology_add_element(pick->t, term->level, element, &scope);
+	(void)snprintf(where, sizeof(where), "in %s %u", level_word(term->level),
+		       pick->t->level[term->level].ids[element]);
+	return take_within(pick, term, &scope, where, err);
+}
+
+static int take_scoped(struct picking *pick, const struct expr_term *term, struct err *err)
+{
+	unsigned element;
+	int r = 0;
+
+	if (term->scope == EXPR_MACHINE)
+		return take_within(pick, term, &pick->t->online, "on this machine", err);
+	if (term->scope == EXPR_ONE) {
+		if (!topology_find(pick->t, term->level, term->element, &element))
+			return err_set(err, ERANGE, "%s: this machine has no %s %u",
+				       quote(term->text).text, level_word(term->level),
+				       term->element);
+		return take_element(pick, term, element, err);
+	}
+	for (unsigned i = 0; i < pick->t->level[term->level].n && r == 0; i++)
+		r = take_element(pick, term, i, err);
+	return r;
+}
+
+int topology_expr_resolve(const struct topology_expr *e, const struct topology *t,
+			  const struct cpuset *from, struct cpuset *ret, struct err *err)
+{
+	struct picking pick = { .t = t, .left = *from };
+
+	for (size_t i = 0; i < e->n; i++) {
+		const struct expr_term *term = &e->terms[i];
+		int r = 0;
+
+		if (term->unit == EXPR_LIST)
+			take_cpus(&pick, &term->list);
+		else if (term->unit != EXPR_REST)
+			r = take_scoped(&pick, term, err);
+		if (r < 0)
+			return r;
+	}
+	if (topology_expr_has_rest(e)) {
+		struct cpuset rest = pick.left;
+
+		cpuset_intersect(&rest, &t->online);
+		take_cpus(&pick, &rest);
+	}
+	*ret = pick.taken;
+	return 0;
+}

@@ -1,0 +1,51 @@
+#!/bin/sh
+# Puts the kernel arguments in /etc/pinfold/kernel-args (one per line) on the boot loader's line, or
+# takes them off again: pinfold-kernel-args add|remove. PINFOLD_ROOT: work below that directory.
+set -eu
+root=${PINFOLD_ROOT:-}
+list=$root/etc/pinfold/kernel-args
+grub=$root/etc/default/grub.d/50-pinfold.cfg
+cmdline=$root/etc/kernel/cmdline
+
+have() { command -v "$1" >/dev/null 2>&1; }
+
+case ${1:-} in
+add | remove) ;;
+*)
+	echo "usage: pinfold-kernel-args add|remove" >&2
+	exit 2
+	;;
+esac
+args=$(tr '\n' ' ' <"$list")
+args=${args% }
+
+if have grubby && [ -z "$root" ]; then
+	if [ "$1" = add ]; then
+		grubby --update-kernel=ALL --args="$args"
+	else
+		grubby --update-kernel=ALL --remove-args="$args"
+	fi
+elif [ -d "$root/etc/default/grub.d" ]; then
+	if [ "$1" = add ]; then
+		quoted=$(printf '%s' "$args" | sed 's/[\\"$`]/\\&/g')
+		# shellcheck disable=SC2016 # grub-mkconfig is to expand it
+		printf 'GRUB_CMDLINE_LINUX="$GRUB_CMDLINE_LINUX %s"\n' "$quoted" >"$grub"
+	else
+		rm -f "$grub"
+	fi
+	[ -n "$root" ] || update-grub
+elif [ -e "$cmdline" ]; then
+	line=$(tr '\n' ' ' <"$cmdline")
+	case $line in # what was added stands there in one piece
+	*" $args"*) line="${line%%" $args"*}${line#*" $args"}" ;;
+	esac
+	line=${line% }
+	[ "$1" = remove ] || line="$line $args"
+	cp -p "$cmdline" "$cmdline.pinfold-new" # for its mode
+	printf '%s\n' "$line" >"$cmdline.pinfold-new"
+	mv "$cmdline.pinfold-new" "$cmdline"
+	[ -n "$root" ] || ! have kernel-install || kernel-install add-all
+else
+	echo "no boot loader we know; these belong on the kernel's command line: $args" >&2
+	exit 1
+fi

@@ -1,0 +1,204 @@
+#include "openshift.h"
+
+#include "base/arena.h"
+#include "base/err.h"
+#include "codec/problems.h"
+#include "file_set.h"
+#include "kernel_args.h"
+#include "kube/names.h"
+#include "machine_config.h"
+#include "node_files.h"
+#include "profile/layout.h"
+#include "tuned.h"
+#include "workload_settings.h"
+
+struct rendering {
+	const struct layout *layout;
+	const struct openshift_options *options;
+	struct file_set *files;
+	struct arena *a;
+	yyjson_mut_doc *m;
+	struct problem_list *p;
+};
+
+static int add_object(struct rendering *r, struct str file, yyjson_mut_val *object, struct err *err)
+{
+	struct str text;
+	int ret = object_write(object, r->a, &text, err);
+
+	if (ret < 0)
+		return err_wrap(err, PRI_STR, FMT_STR(file));
+	file_set_add(r->files, file, MODE_PLAIN, text);
+	return 0;
+}
+
+/* The installer's own file name. Only what an install-config tells; the installer adds the rest. */
+static int render_infrastructure(struct rendering *r, struct err *err)
+{
+	const struct install_config *install = &r->layout->install;
+	yyjson_mut_val *object, *spec, *status;
+
+	if (!r->layout->makes_infrastructure)
+		return 0;
+	object = object_new(r->m, NAME_CONFIG_API, NAME_INFRASTRUCTURE_KIND,
+			    STR(NAME_INFRASTRUCTURE));
+	spec = doc_put_obj(r->m, object, STR("spec"));
+	doc_put_str(r->m, doc_put_obj(r->m, spec, STR("cloudConfig")), STR("name"), STR(""));
+	status = doc_put_obj(r->m, object, STR("status"));
+	if (install->cluster_name.n && install->base_domain.n) {
+		doc_put_str(r->m, status, STR("apiServerURL"),
+			    str_printf(r->a, "https://api." PRI_STR "." PRI_STR ":6443",
+				       FMT_STR(install->cluster_name),
+				       FMT_STR(install->base_domain)));
+		doc_put_str(r->m, status, STR("apiServerInternalURI"),
+			    str_printf(r->a, "https://api-int." PRI_STR "." PRI_STR ":6443",
+				       FMT_STR(install->cluster_name),
+				       FMT_STR(install->base_domain)));
+	}
+	doc_put_str(r->m, status, STR(NAME_TOPOLOGY_KEY), r->layout->control_plane_topology);
+	doc_put_str(r->m, status, STR(NAME_PARTITIONING_KEY),
+		    install_config_wants_partitioning(install) ? STR(NAME_PARTITIONING_ALL) :
+								 STR(NAME_PARTITIONING_NONE));
+	doc_put_str(r->m, status, STR(NAME_TOPOLOGY_INFRA_KEY), r->layout->infrastructure_topology);
+	return add_object(r, STR("cluster-infrastructure-02-config.yml"), object, err);
+}
+
+static int render_bootstrap(struct rendering *r, struct str pool, struct err *err)
+{
+	struct str name = str_printf(r->a, "01-" PRI_STR "-cpu-partitioning", FMT_STR(pool));
+	struct node_config config;
+	yyjson_mut_val *object;
+
+	node_files_bootstrap(r->options->quota_keys, r->a, &config);
+	object = machine_config_build(r->m, name, &config, r->a);
+	doc_put_str(r->m, object_labels(r->m, object), STR(NAME_MACHINE_ROLE), pool);
+	return add_object(r,
+			  str_printf(r->a, "01_" PRI_STR "_workload_pinning_machineconfig.yaml",
+				     FMT_STR(name)),
+			  object, err);
+}
+
+/* workloadSettings of document 001, between the bootstrap and the profiles in MCO's order. */
+static int render_settings(struct rendering *r, struct str pool, struct err *err)
+{
+	struct str name = str_printf(r->a, "02-" PRI_STR "-workload-partitioning", FMT_STR(pool));
+	struct node_config config;
+	yyjson_mut_val *object;
+
+	if (!r->layout->install.n_settings)
+		return 0;
+	workload_settings_build(&r->layout->install, r->options->quota_keys, r->a, &config);
+	object = machine_config_build(r->m, name, &config, r->a);
+	doc_put_str(r->m, object_labels(r->m, object), STR(NAME_MACHINE_ROLE), pool);
+	return add_object(r,
+			  str_printf(r->a, "02_" PRI_STR "_workload_pinning_machineconfig.yaml",
+				     FMT_STR(name)),
+			  object, err);
+}
+
+static int render_machine_config(struct rendering *r, const struct partition *part, struct str file,
+				 struct err *err)
+{
+	const struct node_files_options o = { r->layout->pinned, r->options->quota_keys, false };
+	struct node_config config;
+	yyjson_mut_val *object;
+
+	node_files_build(part, &o, r->a, &config);
+	object = machine_config_build(
+		r->m, str_printf(r->a, "50-performance-" PRI_STR, FMT_STR(part->profile->name)),
+		&config, r->a);
+	profile_machine_labels(r->m, object_labels(r->m, object), part);
+	object_set_owner(r->m, object, r->options->owner, part->profile);
+	return add_object(r, file, object, err);
+}
+
+static int render_kubelet_config(struct rendering *r, const struct partition *part, struct str file,
+				 struct err *err)
+{
+	yyjson_mut_val *object, *spec, *config, *labels;
+
+	object = object_new(r->m, NAME_MACHINE_API, NAME_KUBELET_CONFIG_KIND,
+			    str_printf(r->a, "performance-" PRI_STR, FMT_STR(part->profile->name)));
+	object_set_owner(r->m, object, r->options->owner, part->profile);
+	spec = doc_put_obj(r->m, object, STR("spec"));
+	config = kubelet_configuration(r->m, part, &r->options->kubelet, r->a, r->p);
+	kubelet_add_noise(r->m, config, r->a);
+	doc_put(r->m, spec, STR("kubeletConfig"), config);
+	labels = doc_put_obj(r->m, doc_put_obj(r->m, spec, STR("machineConfigPoolSelector")),
+			     STR("matchLabels"));
+	object_copy_pairs(r->m, labels,
+			  part->profile->pool_selector ? part->profile->pool_selector :
+							 part->pool->labels);
+	doc_put(r->m, doc_put_obj(r->m, object, STR("status")), STR("conditions"),
+		yyjson_mut_null(r->m));
+	return add_object(r, file, object, err);
+}
+
+static int render_tuned(struct rendering *r, const struct partition *part, struct str file,
+			struct err *err)
+{
+	yyjson_mut_val *object = tuned_object(r->m, part, r->a);
+
+	object_set_owner(r->m, object, r->options->owner, part->profile);
+	return add_object(r, file, object, err);
+}
+
+static int render_runtime_class(struct rendering *r, const struct partition *part, struct str file,
+				struct err *err)
+{
+	yyjson_mut_val *object, *scheduling;
+
+	object = object_new(r->m, "node.k8s.io/v1", "RuntimeClass",
+			    str_printf(r->a, "performance-" PRI_STR, FMT_STR(part->profile->name)));
+	object_set_owner(r->m, object, r->options->owner, part->profile);
+	doc_put_str(r->m, object, STR("handler"), STR("high-performance"));
+	scheduling = doc_put_obj(r->m, object, STR("scheduling"));
+	object_copy_pairs(r->m, doc_put_obj(r->m, scheduling, STR("nodeSelector")),
+			  part->profile->node_selector);
+	return add_object(r, file, object, err);
+}
+
+static int render_profile(struct rendering *r, const struct partition *part, struct err *err)
+{
+	static const struct {
+		const char *suffix;
+		int (*render)(struct rendering *r, const struct partition *part, struct str file,
+			      struct err *err);
+	} objects[] = {
+		{ "machineconfig", render_machine_config },
+		{ "kubeletconfig", render_kubelet_config },
+		{ "tuned", render_tuned },
+		{ "runtimeclass", render_runtime_class },
+	};
+	int ret = 0;
+
+	if (r->options->owner == OWNER_K8S && !part->profile->uid.n)
+		problem_error(r->p,
+			      PROBLEM_AT(part->profile->at.doc,
+					 doc_get(part->profile->at.object, STR("metadata")),
+					 "metadata.uid"),
+			      "required for --owner-ref k8s");
+	kernel_args_check(part, r->a, r->p);
+	for (size_t i = 0; i < sizeof(objects) / sizeof(objects[0]) && ret == 0; i++)
+		ret = objects[i].render(r, part,
+					str_printf(r->a, PRI_STR "_%s.yaml",
+						   FMT_STR(part->profile->name), objects[i].suffix),
+					err);
+	return ret;
+}
+
+int openshift_render(const struct layout *layout, const struct openshift_options *options,
+		     struct file_set *files, struct problem_list *p, struct err *err)
+{
+	struct rendering r = { layout, options, files, files->a, doc_build(files->a), p };
+	int ret = render_infrastructure(&r, err);
+
+	for (size_t i = 0; i < layout->n_bootstrap && ret == 0; i++) {
+		ret = render_bootstrap(&r, layout->bootstrap[i], err);
+		if (ret == 0)
+			ret = render_settings(&r, layout->bootstrap[i], err);
+	}
+	for (size_t i = 0; i < layout->n_partitions && ret == 0; i++)
+		ret = render_profile(&r, &layout->partitions[i], err);
+	return ret;
+}

@@ -1,0 +1,26 @@
+#pragma once
+
+/* Everything OpenShift needs for a layout: the Infrastructure object when an install-config asked
+ * for one, MachineConfigs, KubeletConfigs, Tuneds and RuntimeClasses, under the file names its Node
+ * Tuning Operator uses (spec/render.md sections 4 and 5). */
+
+#include <stdbool.h>
+
+#include "kubelet.h"
+#include "object.h"
+
+struct arena;
+struct err;
+struct file_set;
+struct layout;
+struct problem_list;
+
+struct openshift_options {
+	enum owner_mode owner;
+	bool quota_keys;
+	struct kubelet_options kubelet;
+};
+
+/* Adds the files; problems of the input go to `p`. Fails only when memory does. */
+int openshift_render(const struct layout *layout, const struct openshift_options *options,
+		     struct file_set *files, struct problem_list *p, struct err *err);

@@ -1,0 +1,83 @@
+#include "pinning.h"
+
+#include "base/arena.h"
+#include "kube/names.h"
+#include "profile/layout.h"
+
+/* The CRI-O workload's prefix has no "/" at its end, the annotation's name has. */
+#define RESOURCES_PREFIX "resources.workload.openshift.io"
+
+struct str pinning_marker(const struct workload_cpus *workloads, size_t n, struct arena *a)
+{
+	struct strbuf b;
+
+	strbuf_init(&b, a);
+	strbuf_add(&b, STR("\n{\n"));
+	for (size_t i = 0; i < n; i++)
+		strbuf_printf(&b,
+			      "  \"" PRI_STR "\": {\n    \"" NAME_MARKER_CPUSET_KEY "\": \"" PRI_STR
+			      "\"\n  }%s\n",
+			      FMT_STR(workloads[i].type), FMT_STR(workloads[i].cpus),
+			      i + 1 < n ? "," : "");
+	strbuf_add(&b, STR("}\n"));
+	return strbuf_str(&b);
+}
+
+struct str pinning_crio(const struct workload_cpus *workloads, size_t n, bool quota_keys,
+			struct arena *a)
+{
+	struct strbuf b;
+
+	strbuf_init(&b, a);
+	for (size_t i = 0; i < n; i++)
+		strbuf_printf(&b,
+			      "\n[crio.runtime.workloads." PRI_STR "]\n"
+			      "activation_annotation = \"" NAME_TARGET_PREFIX PRI_STR "\"\n"
+			      "annotation_prefix = \"" RESOURCES_PREFIX "\"\n"
+			      "resources = { \"cpushares\" = 0, %s\"cpuset\" = \"" PRI_STR "\" }\n",
+			      FMT_STR(workloads[i].type), FMT_STR(workloads[i].type),
+			      quota_keys ? "\"cpuquota\" = 0, \"cpuperiod\" = 0, " : "",
+			      FMT_STR(workloads[i].cpus));
+	return strbuf_str(&b);
+}
+
+struct str pinning_runtimes(const struct partition *part, struct arena *a)
+{
+	bool mixed = profile_has_mixed_cpus(part->profile);
+	struct strbuf b;
+
+	strbuf_init(&b, a);
+	strbuf_printf(&b, "\n[crio.runtime]\ninfra_ctr_cpuset = \"" PRI_STR "\"\n",
+		      FMT_STR(part->text[PROFILE_RESERVED]));
+	if (mixed)
+		strbuf_printf(&b, "shared_cpuset = \"" PRI_STR "\"\n",
+			      FMT_STR(part->text[PROFILE_SHARED]));
+	strbuf_add(&b, STR("min_injected_gomaxprocs = 4\n"
+			   "\n[crio.runtime.runtimes.high-performance]\n"
+			   "inherit_default_runtime = true\n"));
+	if (part->profile->exec_affinity)
+		strbuf_add(&b, STR("exec_cpu_affinity = \"first\"\n"));
+	strbuf_add(&b, STR("default_annotations = {\"run.oci.systemd.subgroup\" = \"\"}\n"
+			   "allowed_annotations = [\"cpu-load-balancing.crio.io\", "
+			   "\"cpu-quota.crio.io\", \"irq-load-balancing.crio.io\", "
+			   "\"cpu-c-states.crio.io\", \"cpu-freq-governor.crio.io\""));
+	strbuf_add(&b, mixed ? STR(", \"cpu-shared.crio.io\"]\n") : STR("]\n"));
+	return strbuf_str(&b);
+}
+
+struct str pinning_pools(const struct partition *part, struct arena *a)
+{
+	return str_printf(a,
+			  "{\"" NAME_POOLS_RESERVED_KEY "\":\"" PRI_STR
+			  "\",\"" NAME_POOLS_SHARED_KEY "\":\"" PRI_STR
+			  "\",\"" NAME_POOLS_GUARANTEED_KEY "\":\"" PRI_STR "\"}\n",
+			  FMT_STR(cpuset_format(&part->cpus[PROFILE_RESERVED], a)),
+			  FMT_STR(cpuset_format(&part->cpus[PROFILE_SHARED], a)),
+			  FMT_STR(cpuset_format(&part->cpus[PROFILE_ISOLATED], a)));
+}
+
+/* 256 containers is upstream's constant; the file ends without a newline there, too. */
+struct str pinning_mixed_cpus(void)
+{
+	return STR("\n{\n  \"shared_cpus\": {\n     \"containers_limit\": 256\n  }\n}");
+}

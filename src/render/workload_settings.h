@@ -1,0 +1,23 @@
+#pragma once
+
+/* Files for workloadSettings, the install-config of the first document, under today's names. Where
+ * nodes of one pool have different CPUs (its open question 3), the pool's files hold every node's
+ * and a unit picks the node's own at boot, because a MachineConfig is the same for a whole pool. */
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "base/str.h"
+#include "machine_config.h"
+#include "pinning.h"
+
+struct arena;
+struct install_config;
+
+void workload_settings_build(const struct install_config *install, bool quota_keys, struct arena *a,
+			     struct node_config *ret);
+
+/* The CPUs of every type on one node: its own entries win over those for all nodes. `node` may be
+ * empty: the entries for all nodes. Returns how many were written to `ret` (n_settings at most). */
+size_t workload_settings_of_node(const struct install_config *install, struct str node,
+				 struct workload_cpus *ret);
