@@ -2,6 +2,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <malloc.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
@@ -123,6 +124,18 @@ static void log_store(const struct store_report *report)
 			  LOG_STR("kept", str_from(report->aside)), LOG_ERR(&report->why));
 }
 
+static int open_run_dir(struct agent *agent, struct err *err)
+{
+	const char *path = agent->config->run_dir;
+	int r;
+
+	r = file_mkdirs_at(AT_FDCWD, path, 0700, err);
+	if (r < 0)
+		return r;
+	agent->run_fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	return agent->run_fd < 0 ? err_set(err, errno, "open %s: %s", path, strerror(errno)) : 0;
+}
+
 static int open_ledger(struct agent *agent, struct err *err)
 {
 	AUTO_CLOSE int root = open("/", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -137,6 +150,8 @@ static int open_ledger(struct agent *agent, struct err *err)
 		r = topology_read(agent->config->topology, &agent->settings, &agent->topology, err);
 	if (r == 0)
 		r = store_read_boot_id(root, boot_id, err);
+	if (r == 0)
+		r = open_run_dir(agent, err);
 	if (r < 0)
 		return r;
 	r = store_open(&agent->store, &agent->ledger,
@@ -147,18 +162,6 @@ static int open_ledger(struct agent *agent, struct err *err)
 		return err_wrap(err, "pools of %s", from);
 	log_store(&report);
 	return 0;
-}
-
-static int open_run_dir(struct agent *agent, struct err *err)
-{
-	const char *path = agent->config->run_dir;
-	int r;
-
-	r = file_mkdirs_at(AT_FDCWD, path, 0700, err);
-	if (r < 0)
-		return r;
-	agent->run_fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	return agent->run_fd < 0 ? err_set(err, errno, "open %s: %s", path, strerror(errno)) : 0;
 }
 
 static int open_plugin(struct agent *agent, struct err *err)
@@ -197,6 +200,8 @@ static void write_status(struct agent *agent)
 		    0 ||
 	    file_replace_at(agent->run_fd, REPORT_STATUS_FILE, text, 0600, &err) < 0)
 		log_warning("cannot write the status file", LOG_ERR(&err));
+	arena_done(&a);
+	(void)malloc_trim(0); /* the document of a full node is as large as all else we keep */
 }
 
 static void watch_plugin(struct agent *agent)
@@ -387,9 +392,7 @@ static int agent_open(struct agent *agent, struct err *err)
 {
 	int r;
 
-	r = open_run_dir(agent, err);
-	if (r == 0)
-		r = open_ledger(agent, err);
+	r = open_ledger(agent, err);
 	if (r == 0)
 		r = cgroup_open(&agent->cgroups, agent->config->cgroup_root, err);
 	if (r < 0)

@@ -320,8 +320,10 @@ static void on_started(struct manager *m, const struct nri_pod *pod, const struc
 
 	if (!entry)
 		entry = catch_up(m, pod, c);
-	if (entry)
+	if (entry) {
+		entry->is_started = true;
 		(void)manager_enforce(m, entry, false);
+	}
 	if (m->cgroups && strcmp(m->runtime_name, "cri-o") == 0 &&
 	    enforce_monitor(c->pid, m->reserved, &err) < 0)
 		log_debug("cannot pin a monitor, ignoring", LOG_POD(pod), LOG_ERR(&err));

@@ -51,6 +51,7 @@ struct manager {
 	bool is_connected;
 	char problem[256];		 /* why not */
 	bool is_changed;		 /* since somebody last wrote the status down */
+	bool wants_trim;		 /* a synchronisation has needed much memory */
 	size_t next_container, next_pod; /* to be looked at again */
 	struct arena scratch;
 	char reserved[256]; /* text of the reserved CPUs that are online */

@@ -144,6 +144,7 @@ static void take_in(struct sync *s, const struct sync_item *item, const struct p
 	struct container_entry *entry = manager_note(s->m, item->pod, item->container, p);
 	struct nri_cpu cpu;
 
+	entry->is_started = true;
 	/* The cgroup first: it is quick. Then the runtime's own record, up to a bound. */
 	if (manager_enforce(s->m, entry, false) > 0)
 		s->m->counters.missed++;
@@ -182,7 +183,7 @@ int manager_on_synchronize(void *user, const struct nri_inventory *all, struct n
 				take_in(&s, &s.items[i], &p);
 		}
 	arena_done(&m->scratch); /* it may have been large */
-	(void)malloc_trim(0);
+	m->wants_trim = true;
 	return 0;
 }
 
@@ -216,6 +217,10 @@ static void settle_pod(struct manager *m, struct pod_entry *pod, bool is_drift)
 
 void manager_settle(struct manager *m)
 {
+	if (m->wants_trim) {
+		m->wants_trim = false;
+		(void)malloc_trim(0); /* by now the session has let go of the list, too */
+	}
 	for (size_t i = 0; i < m->registry.n_pods; i++) {
 		struct pod_entry *pod = m->registry.pods[i];
 
@@ -234,7 +239,9 @@ void manager_reassert(struct manager *m, size_t n)
 	for (size_t i = 0; i < n && i < m->registry.n_containers; i++) {
 		if (m->next_container >= m->registry.n_containers)
 			m->next_container = 0;
-		(void)manager_enforce(m, m->registry.containers[m->next_container++], true);
+		if (m->registry.containers[m->next_container]->is_started)
+			(void)manager_enforce(m, m->registry.containers[m->next_container], true);
+		m->next_container++;
 	}
 	for (size_t i = 0; i < n && i < m->registry.n_pods; i++) {
 		if (m->next_pod >= m->registry.n_pods)

@@ -155,9 +155,8 @@ const struct command cmd_status = {
 	.group = COMMAND_TOOL,
 	.summary = "show the pools of this node and how its agent does",
 	.operands = "",
-	.about = "From the running agent, or while none runs from what it wrote last. Exit status "
-		 "1 when\n"
-		 "no agent runs or it has no runtime.",
+	.about = "From the running agent, or while none runs from what it wrote last.\n"
+		 "Exit status 1 when no agent runs or it has no runtime.",
 	.options = options,
 	.options_size = sizeof(struct status_options),
 	.defaults = &defaults,

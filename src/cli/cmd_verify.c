@@ -147,10 +147,10 @@ const struct command cmd_verify = {
 	.about = "Asks the agent (or the file it left) what every container shall have, and the "
 		 "kernel\n"
 		 "what it has: CPUs in effect, weight, quota, and the allowed CPUs of every "
-		 "thread; the\n"
-		 "cgroups of pods and pause containers; and who else may run on CPUs that a "
-		 "container\n"
-		 "owns. Exit status 1 when something differs.",
+		 "thread;\n"
+		 "the cgroups of pods and pause containers; and who else may run on CPUs that a\n"
+		 "container owns.\n"
+		 "Exit status 1 when something differs.",
 	.options = options,
 	.options_size = sizeof(struct verify_options),
 	.defaults = &defaults,

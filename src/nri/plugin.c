@@ -21,8 +21,8 @@
 #include "nri.h"
 #include "session.h"
 
-#define READ_BYTES 65536
-#define READS_PER_TURN 32 /* then other work of the loop gets its turn */
+#define READ_BYTES 16384
+#define READS_PER_TURN 128 /* then other work of the loop gets its turn */
 
 /* A runtime serves registrations one after the other, each for up to 5 s (spec 2.2, nri#292). */
 #define HANDSHAKE_MS 20000

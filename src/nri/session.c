@@ -62,7 +62,7 @@ static void forget_output(struct session *s)
 
 static void forget_parts(struct session *s)
 {
-	arena_reset(&s->syncing);
+	arena_done(&s->syncing); /* returned, not kept: it may be megabytes, once a day */
 	s->parts = (struct nri_sync){ 0 };
 }
 
@@ -521,6 +521,7 @@ static int feed_piece(struct session *s, const struct mux_piece *piece, struct e
 			serve_request(s, &frame);
 		else if (!of_plugin && frame.type == TTRPC_RESPONSE)
 			r = take_response(s, &frame, err);
+		ttrpc_release(of_plugin ? &s->plugin_in : &s->runtime_in);
 	}
 	return r;
 }

@@ -49,6 +49,12 @@ static void forget_data(struct ttrpc_reader *t)
 	t->is_done = false;
 }
 
+void ttrpc_release(struct ttrpc_reader *t)
+{
+	if (t->is_done)
+		forget_data(t);
+}
+
 static void begin_frame(struct ttrpc_reader *t)
 {
 	t->frame = (struct ttrpc_frame){
@@ -81,8 +87,7 @@ int ttrpc_read(struct ttrpc_reader *t, struct str *bytes, struct ttrpc_frame *re
 {
 	size_t take;
 
-	if (t->is_done)
-		forget_data(t);
+	ttrpc_release(t);
 	if (t->n_header < TTRPC_HEADER_SIZE) {
 		if (!header_fill(t->header, TTRPC_HEADER_SIZE, &t->n_header, bytes))
 			return 0;

@@ -52,6 +52,9 @@ void ttrpc_reader_done(struct ttrpc_reader *t);
 /* Takes from *bytes. Returns 1 with a whole message, 0 when *bytes is used up. Start with { 0 }. */
 int ttrpc_read(struct ttrpc_reader *t, struct str *bytes, struct ttrpc_frame *ret);
 
+/* Lets go of the last message before the next read would. */
+void ttrpc_release(struct ttrpc_reader *t);
+
 struct ttrpc_request {
 	const char *service, *method;
 	struct str payload;

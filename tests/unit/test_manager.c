@@ -386,7 +386,12 @@ TEST(a_cgroup_that_somebody_changes_is_put_right)
 	node_init(&n, "0-1", "2-3", "4-7");
 	box_init(&b, "b", "burstable/", 512, 0);
 	(void)create(&n, &b);
-	make_cgroup(&n, b.cgroup + 1, "2-3");
+	make_cgroup(&n, b.cgroup + 1, "0-7");
+	manager_reassert(&n.manager, 1); /* not started: the runtime is still at it */
+	CHECK_UINT(n.manager.counters.repaired, 0);
+	write_at(&n, b.cgroup + 1, "cpuset.cpus", "2-3");
+	write_at(&n, b.cgroup + 1, "cpuset.cpus.effective", "2-3");
+	CHECK(!ask(&n, "PostStartContainer", &b, NULL).status);
 	manager_reassert(&n.manager, 1);
 	CHECK_UINT(n.manager.counters.repaired, 0);
 	write_at(&n, b.cgroup + 1, "cpuset.cpus", "0-7");
