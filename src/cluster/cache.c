@@ -291,7 +291,8 @@ static void count_node(struct cache *c, struct cached_node *n, bool is_new)
 static void grow_nodes(struct cache *c)
 {
 	size_t n_buckets = c->n_node_buckets * 2;
-	struct cached_node **buckets = allocate(n_buckets * sizeof(*buckets)), *n, *next;
+	struct cached_node **buckets = allocate(n_buckets * sizeof(struct cached_node *)), *n,
+			   *next;
 
 	for (size_t i = 0; i < c->n_node_buckets; i++)
 		for (n = c->nodes[i]; n; n = next) {

@@ -46,7 +46,7 @@ struct cache {
 	struct cached_node **nodes; /* buckets */
 	size_t n_nodes, n_node_buckets;
 	struct node_totals totals;
-	TAILQ_HEAD(, cached_node) missing_shared;
+	TAILQ_HEAD(cached_node_list, cached_node) missing_shared;
 	struct cache_type *types;
 	size_t n_types;
 	uint32_t seed;

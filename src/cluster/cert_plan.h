@@ -8,8 +8,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define CERT_CA_LIFETIME_S (3 * 365 * 86400LL)
-#define CERT_LEAF_LIFETIME_S (90 * 86400LL)
+#define CERT_CA_LIFETIME_S (3LL * 365 * 86400)
+#define CERT_LEAF_LIFETIME_S (90LL * 86400)
 #define CERT_OVERLAP_S 30 /* for every API server to see the configurations */
 #define CERT_PRUNE_S 3600 /* for every replica to serve the new certificate */
 

@@ -15,7 +15,7 @@ struct facts;
 /* Beyond this the facts are no longer taken for the truth, and decisions are made by the rule for
  * that case. The API server itself has to be away so long: nobody asks us then, or something is
  * wrong with our connection alone. */
-#define FACTS_STALE_MS (10 * 60 * 1000)
+#define FACTS_STALE_MS ((uint64_t)10 * 60 * 1000)
 
 /* As of the last second; any thread. */
 struct facts_stats {

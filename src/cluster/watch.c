@@ -278,13 +278,14 @@ static void start_watch(struct watch *w)
 	w->event_code = 0;
 	w->is_unreadable = false;
 	arena_init(&a, 0);
-	w->path = api_path(w->api,
-			   str_printf(&a,
-				      "%s?watch=1&allowWatchBookmarks=true&timeoutSeconds=%u"
-				      "&resourceVersion=%s%s%s",
-				      w->config->path,
-				      (unsigned)backoff_jitter(2 * WATCH_S, backoff_random()),
-				      w->version, selector ? "&" : "", selector ? selector : ""));
+	w->path = api_path(
+		w->api,
+		str_printf(&a,
+			   "%s?watch=1&allowWatchBookmarks=true&timeoutSeconds=%u"
+			   "&resourceVersion=%s%s%s",
+			   w->config->path,
+			   (unsigned)backoff_jitter((uint64_t)2 * WATCH_S, backoff_random()),
+			   w->version, selector ? "&" : "", selector ? selector : ""));
 	w->http = (struct http_call){
 		.method = "GET",
 		.path = w->path,

@@ -80,7 +80,7 @@ struct http_client {
 	struct tls_conn tls;
 	struct nghttp2_session *session;
 	struct timer tick;
-	TAILQ_HEAD(, http_call) calls;
+	TAILQ_HEAD(http_call_list, http_call) calls;
 	uint64_t since_ms; /* when it entered the state */
 	uint64_t heard_ms; /* when the server last said anything */
 	uint64_t pinged_ms;

@@ -164,7 +164,7 @@ restart_under_load() {
 
 calls() {
     ninja -C build --quiet tests/e2e/api_calls
-    says "get, create, every kind of patch, status, delete, Event" done build/tests/e2e/api_calls "$cp/admin.kubeconfig"
+    says "get, create, every kind of patch, status, delete, Event" 'event: 201' build/tests/e2e/api_calls "$cp/admin.kubeconfig"
     says "the Event is there" 'every kind of call was made' kubectl -n default get events
 }
 

@@ -130,21 +130,20 @@ TEST(sums_over_nodes_follow_every_change)
 {
 	static const struct {
 		const char *node;
-		bool is_removed;
 		struct node_totals want;
-		bool has_cores;
+		bool is_removed, has_cores;
 	} rows[] = {
-		{ NODE("a", "", CORES), false, { 1, 1, 1, 0, STR_INIT("a") }, true },
-		{ NODE("b", "", CORES "," SHARED), false, { 2, 2, 2, 1, STR_INIT("a") }, true },
-		{ NODE("a", "", CORES "," SHARED), false, { 2, 2, 2, 2, STR_INIT("") }, true },
+		{ NODE("a", "", CORES), { 1, 1, 1, 0, STR_INIT("a") }, false, true },
+		{ NODE("b", "", CORES "," SHARED), { 2, 2, 2, 1, STR_INIT("a") }, false, true },
+		{ NODE("a", "", CORES "," SHARED), { 2, 2, 2, 2, STR_INIT("") }, false, true },
 		{ NODE("c", "\"unschedulable\":true", ""),
-		  false,
 		  { 3, 3, 2, 2, STR_INIT("") },
+		  false,
 		  true },
-		{ "{\"metadata\":{\"name\":\"d\"}}", false, { 4, 3, 3, 2, STR_INIT("d") }, true },
-		{ NODE("a", "", ""), false, { 4, 3, 3, 1, STR_INIT("d") }, true },
-		{ NODE("b", "", ""), true, { 3, 2, 2, 0, STR_INIT("d") }, false },
-		{ NODE("b", "", ""), true, { 3, 2, 2, 0, STR_INIT("d") }, false },
+		{ "{\"metadata\":{\"name\":\"d\"}}", { 4, 3, 3, 2, STR_INIT("d") }, false, true },
+		{ NODE("a", "", ""), { 4, 3, 3, 1, STR_INIT("d") }, false, true },
+		{ NODE("b", "", ""), { 3, 2, 2, 0, STR_INIT("d") }, true, false },
+		{ NODE("b", "", ""), { 3, 2, 2, 0, STR_INIT("d") }, true, false },
 	};
 	const struct admission_settings settings = { 0 };
 	struct cache c;

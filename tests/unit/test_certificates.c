@@ -8,6 +8,8 @@
 #include "test.h"
 
 #define DAY 86400LL
+#define BEGIN "-----BEGIN CERTIFICATE-----\n"
+#define END "-----END CERTIFICATE-----\n"
 #define MADE 1000000000LL /* when the CA of the rows was made */
 #define CA .has_ca = true, .ca_made_s = MADE, .ca_ends_s = MADE + 300 * DAY
 #define LEAF(made) .has_leaf = true, .leaf_made_s = (made), .leaf_ends_s = (made) + 90 * DAY
@@ -177,9 +179,7 @@ TEST(a_certificate_is_for_its_names_and_by_its_ca)
 TEST(what_is_no_certificate_is_an_error_or_a_no)
 {
 	static const char *const bad_names[] = { "a,DNS:b", "a b", "" };
-	static const char *const rows[] = { "", "x", "-----BEGIN CERTIFICATE-----\nAAAA\n",
-					    "-----BEGIN CERTIFICATE-----\nAAAA\n"
-					    "-----END CERTIFICATE-----\n" };
+	static const char *const rows[] = { "", "x", BEGIN "AAAA\n", BEGIN "AAAA\n" END };
 	CLEANUP(arena_done) struct arena a;
 	struct pki_pair ca, got;
 	struct err err = { 0 };
