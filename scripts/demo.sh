@@ -1,16 +1,231 @@
 #!/usr/bin/env bash
-# What works today, on one screen.
+# What Pinfold does, on this machine and on a simulated one; exits 0 only if every check held.
+# SERVE=1 keeps the pods running, with the map redrawn while the pools change, until interrupted.
 set -euo pipefail
 cd "$(dirname "$0")/.."
-PATH=$PWD/build:$PATH
 
-show() {
-    echo "\$ $1"
-    bash -c "$1"
-    echo
+pinfold=$PWD/build/pinfold
+work=$(mktemp -d)
+name=demo-$$
+checks=0 failed=0
+bold='' plain='' good='' bad=''
+if [ -t 1 ] && [ -z "${NO_COLOR-}" ] && [ "${TERM-dumb}" != dumb ]; then
+    bold=$'\e[1m' plain=$'\e[0m' good=$'\e[32m' bad=$'\e[1;31m'
+fi
+
+machine() {
+    local command=$1
+    shift
+    "$pinfold" local "$command" --name "$name" --run-dir "$work/run" "$@"
 }
 
-show "pinfold cpuset '0-7,16-23 - 2,3'"
-show "pinfold cpuset --count '0-7,16-23 - 2,3'"
-show "pinfold cpuset --hex '0-7,16-23 - 2,3'"
-show "pinfold cpuset -o json '0-63 & 32-95'"
+clean() {
+    machine down >/dev/null 2>&1 || true
+    rm -rf "$work"
+}
+trap clean EXIT
+trap 'exit 130' INT TERM
+
+part() { printf '\n%s=== %s %s%s\n' "$bold" "$1" "$(printf '=%.0s' $(seq $((74 - ${#1}))))" "$plain"; }
+step() { printf '\n%s%s%s\n' "$bold" "$1" "$plain"; }
+
+# check SENTENCE COMMAND...
+check() {
+    local sentence=$1
+    shift
+    checks=$((checks + 1))
+    if "$@" >"$work/check" 2>&1; then
+        echo "  ${good}ok${plain}  $sentence"
+    else
+        echo "  ${bad}FAILED${plain}  $sentence"
+        sed 's/^/      /' "$work/check"
+        failed=$((failed + 1))
+    fi
+}
+
+# --- this machine ---
+
+# The CPUs we may use, which in a container are not all there are.
+mapfile -t cpus < <("$pinfold" cpuset --format list "$(sed -n 's/^Cpus_allowed_list:\t//p' /proc/self/status)" |
+    tr , '\n')
+
+# profile DIR RESERVED SHARED ISOLATED; no SHARED: the classic two pools.
+profile() {
+    cat >"$1/profile.yaml" <<END
+apiVersion: performance.openshift.io/v2
+kind: PerformanceProfile
+metadata: {name: demo}
+spec:
+  cpu:
+    reserved: "$2"${3:+
+    shared: "$3"}
+    isolated: "$4"
+  nodeSelector: {node-role.kubernetes.io/worker: ""}
+END
+}
+
+list() { local IFS=,; echo "$*"; }
+
+# Profiles before and after the resize: what this many CPUs allow.
+prepare() {
+    local n=${#cpus[@]}
+    mkdir "$work/before" "$work/after"
+    cp examples/local/{cluster,namespaces,pods}.yaml "$work/before"
+    [ "$n" -lt 3 ] || cp examples/du.yaml "$work/before"
+    cp "$work/before"/*.yaml "$work/after"
+    if [ "$n" -ge 4 ]; then
+        profile "$work/before" "${cpus[0]}" "${cpus[1]}" "$(list "${cpus[@]:2}")"
+        profile "$work/after" "${cpus[0]}" "${cpus[1]},${cpus[n - 1]}" "$(list "${cpus[@]:2:n-3}")"
+    elif [ "$n" = 3 ]; then
+        profile "$work/before" "${cpus[0]}" "" "${cpus[1]},${cpus[2]}"
+        profile "$work/after" "${cpus[2]}" "" "${cpus[0]},${cpus[1]}"
+    else
+        profile "$work/before" "${cpus[0]}" "" "${cpus[1]}"
+        profile "$work/after" "${cpus[1]}" "" "${cpus[0]}"
+    fi
+}
+
+# "PID CONTAINER" of every process: each carries its container's name.
+processes() {
+    grep -aozHs "^PINFOLD_CONTAINER=$work/run:.*" /proc/[0-9]*/environ | tr '\0' '\n' |
+        sed 's|^/proc/\([0-9]*\)/environ:PINFOLD_CONTAINER=[^:]*:|\1 |' | sort -k2 || true # others' are not readable
+}
+
+allowed() { sed -n 's/^Cpus_allowed_list:\t//p' "/proc/$1/status"; }
+
+show_processes() {
+    local pid id dir
+    while read -r pid id; do
+        dir=/sys/fs/cgroup/cpuset/pinfold-$name
+        [ -d "$dir" ] || dir=/sys/fs/cgroup/pinfold-$name
+        dir=$dir/${id%%/*}_${id#*/}
+        printf '  %-20s /proc/%s/status: %-6s' "${id#*/}" "$pid" "$(allowed "$pid")"
+        [ ! -e "$dir/cpuset.cpus" ] || printf ' cpuset.cpus: %s' "$(cat "$dir/cpuset.cpus")"
+        echo
+    done < <(processes)
+}
+
+# What `status` says against what the kernel says, without our own eyes.
+kernel_agrees() {
+    local pid id
+    [ "$(processes | wc -l)" = "$1" ] || return 1
+    while read -r pid id; do
+        machine status | awk -v pod="${id%/*}" -v c="${id##*/}" -v cpus="$(allowed "$pid")" \
+            '$1 == pod && $2 == c && $4 == cpus { found = 1 } END { exit !found }' || return 1
+    done < <(processes)
+}
+
+is_separate() { # nobody of the platform shares a CPU with anybody else
+    local platform others
+    platform=$(processes | awk '$2 ~ /^platform\// { print $1 }')
+    others=$(processes | awk '$2 !~ /^platform\// { print $1 }')
+    for platform in $platform; do
+        for others in $others; do
+            [ -z "$("$pinfold" cpuset "$(allowed "$platform") & $(allowed "$others")")" ] || return 1
+        done
+    done
+}
+
+stayed() { [ "$(processes)" = "$1" ]; }
+
+is_gone() {
+    [ -z "$(processes)" ] && [ ! -e "$work/run" ] && ! compgen -G "/sys/fs/cgroup/*/pinfold-$name" >/dev/null &&
+        [ ! -e "/sys/fs/cgroup/pinfold-$name" ]
+}
+
+show_admission() {
+    step "Admission: a pod of the platform opts in to the reserved CPUs"
+    "$pinfold" admit --state "$work/before/cluster.yaml" --state "$work/before/namespaces.yaml" -f examples/local/pods.yaml -o diff 2>/dev/null >"$work/diff" || true
+    grep '^[-+]' "$work/diff" | grep -v '^---\|^+++' | head -12 | sed -E 's/^/  /; s/^(.{75}).{4,}/\1.../'
+    check "its CPU request became management cores and a weight" \
+        grep -q '^+.*management.workload.openshift.io/cores' "$work/diff"
+}
+
+show_resize() {
+    local before count
+    before=$(processes)
+    count=$(echo "$before" | wc -l)
+    step "Live resize: other CPUs, the same processes"
+    diff "$work/before/profile.yaml" "$work/after/profile.yaml" | grep '^[<>]' | sed 's/^</  -/; s/^>/  +/' || true
+    check "the new profile was applied" machine apply "$work/after"
+    show_processes
+    check "every process is the one it was" stayed "$before"
+    check "the kernel has every process on its new CPUs" kernel_agrees "$count"
+    check "pinfold local verify: no finding" machine verify
+}
+
+this_machine() {
+    local count
+    part "This machine: ${#cpus[@]} CPUs"
+    if [ ${#cpus[@]} -lt 2 ]; then
+        echo "One CPU: there is nothing to separate."
+        return
+    fi
+    prepare
+    show_admission
+    step "Up: every container's command, on the CPUs of its pool"
+    machine up -d "$work/before" >"$work/up" 2>"$work/notes" || { cat "$work/notes"; failed=$((failed + 1)); return; }
+    grep -v ': warning: ' "$work/notes" || true
+    head -1 "$work/up" | sed 's/^/  /'
+    grep '^notice' "$work/up" | fold -s -w 76 | sed 's/^/  /' || true
+    machine map | tail -n +2
+    count=$(processes | wc -l)
+    step "Proof from the kernel"
+    show_processes
+    check "the kernel agrees for all $count processes" kernel_agrees "$count"
+    check "the platform's CPUs and everybody else's are apart" is_separate
+    check "pinfold local verify: no finding" machine verify
+    show_resize
+    [ -z "${SERVE-}" ] || serve
+    step "Down"
+    check "pinfold local down" machine down
+    check "no process, no cgroup and no file is left" is_gone
+}
+
+# Between the two profiles every few seconds, under a map that follows.
+serve() {
+    (while sleep 4; do
+        machine apply "$work/before" >/dev/null 2>&1 || true
+        sleep 4
+        machine apply "$work/after" >/dev/null 2>&1 || true
+    done) &
+    local changing=$!
+    trap : INT # for the map alone: we go on to take everything down
+    machine map --watch || true
+    trap 'exit 130' INT
+    kill "$changing" 2>/dev/null || true
+}
+
+# --- a RAN node ---
+
+ran_node() {
+    local topology='numa:2 pack:1 l3:1 core:16 pu:2'
+    part "A RAN node: the same and 75 pods more, on 64 simulated CPUs"
+    mkdir "$work/ran"
+    cp examples/ran/*.yaml examples/local/{namespaces,pods}.yaml examples/du.yaml "$work/ran"
+    check "every pod gets its place" "$pinfold" local plan --topology "$topology" "$work/ran"
+    "$pinfold" local plan --topology "$topology" "$work/ran" 2>/dev/null | tail -n +2
+    "$pinfold" local plan --topology "$topology" -o json "$work/ran" >"$work/plan.json" 2>/dev/null || true
+    check "78 pods, 304 containers; no owned CPU is given twice" python3 - "$work/plan.json" <<'END'
+import json, sys
+
+def cpus(text):
+    return {n for part in text.split(",") for a, _, b in [part.partition("-")] for n in range(int(a), int(b or a) + 1)}
+
+containers = json.load(open(sys.argv[1]))["containers"]
+assert len({(c["namespace"], c["pod"]) for c in containers}) == 78 and len(containers) == 304
+owned = [cpus(c["cpus"]) for c in containers if c["pool"] == "guaranteed"]
+others = set().union(*(cpus(c["cpus"]) for c in containers if c["pool"] != "guaranteed"))
+assert sum(map(len, owned)) == len(set().union(*owned)) == 41 and not others & set().union(*owned)
+END
+}
+
+this_machine
+ran_node
+echo
+if [ "$failed" = 0 ]; then
+    echo "${good}All $checks checks held.${plain}"
+else
+    echo "${bad}$failed of $checks checks failed.${plain}"
+    exit 1
+fi

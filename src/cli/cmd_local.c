@@ -293,7 +293,7 @@ static int print_plan(const struct local_plan *plan, const struct local_drawing 
 		return output_doc(root, output_format_of(output), a, err);
 	}
 	r = output_text(local_draw(d, a), err);
-	if (r >= 0 && plan->n <= 24) /* beyond that the map says it better */
+	if (r >= 0 && plan->n && plan->n <= 24) /* beyond that the map says it better */
 		r = output_text(local_table(plan->containers, NULL, NULL, plan->n, a), err);
 	return r;
 }
@@ -304,7 +304,9 @@ static int make_plan(struct invocation *inv, struct problem_list *p, struct err 
 	struct arena *a = inv->arena;
 	struct manifests manifests;
 	struct topology topology;
-	struct local_plan_input in = { .manifests = &manifests, .topology = &topology, .simulate = true };
+	struct local_plan_input in = { .manifests = &manifests,
+				       .topology = &topology,
+				       .simulate = true };
 	struct local_drawing d = { .topology = &topology, .colour = output_wants_colour() };
 	struct local_plan plan = { 0 };
 	struct pool_config config;

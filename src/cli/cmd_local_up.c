@@ -129,8 +129,8 @@ static int supervise(const struct local_options *o, const char *dir, struct err 
 }
 
 /* Tells the parent '0', '1', or '2' and what is wrong. Shares its terminal until it is ready. */
-__attribute__((noreturn)) static void detached_child(const struct local_options *o,
-						     const char *dir, struct arena *a)
+__attribute__((noreturn)) static void detached_child(const struct local_options *o, const char *dir,
+						     struct arena *a)
 {
 	struct err err = { 0 };
 

@@ -136,31 +136,78 @@ static void fill_pools(const struct local_drawing *d, struct topology_pool pools
 	cpuset_minus(&pools[3].cpus, &pools[1].cpus);
 }
 
-/* One line per set of CPUs: whoever shares it stands in that line. */
+#define TENANTS_WIDTH 80
+
+static bool is_first_of_pod(const struct local_drawing *d, size_t i)
+{
+	for (size_t k = 0; k < i; k++)
+		if (d->containers[k].is_exclusive == d->containers[i].is_exclusive &&
+		    d->containers[k].pool == d->containers[i].pool &&
+		    local_container_same_pod(&d->containers[k], &d->containers[i]))
+			return false;
+	return true;
+}
+
+/* "management  6 containers of 2 pods: dns ntp", cut where the line ends. */
+static void add_pool(struct table *t, const struct local_drawing *d, enum pool pool)
+{
+	size_t n = 0, pods = 0;
+	struct strbuf names;
+
+	strbuf_init(&names, t->a);
+	for (size_t i = 0; i < d->n; i++) {
+		const struct local_container *c = &d->containers[i];
+
+		if (c->is_exclusive || c->pool != pool)
+			continue;
+		n++;
+		if (!is_first_of_pod(d, i))
+			continue;
+		pods++;
+		if (names.n + c->pod.n + 50 < TENANTS_WIDTH)
+			strbuf_printf(&names, " " PRI_STR, FMT_STR(c->pod));
+		else if (!str_ends(strbuf_str(&names), STR("...")))
+			strbuf_add(&names, STR(" ..."));
+	}
+	if (n)
+		table_add(t,
+			  (const struct str[]){
+				  str_from(pool == POOL_RESERVED ? "management" : pool_name(pool)),
+				  str_printf(t->a, "%zu container%s of %zu pod%s:" PRI_STR, n,
+					     n == 1 ? "" : "s", pods, pods == 1 ? "" : "s",
+					     FMT_STR(strbuf_str(&names))) });
+}
+
+/* "vdu-0  l1 on 10-17, l2 on 18-21": a pod whose containers own CPUs. */
+static void add_owner(struct table *t, const struct local_drawing *d, size_t first)
+{
+	struct strbuf b;
+
+	strbuf_init(&b, t->a);
+	for (size_t i = first; i < d->n; i++) {
+		const struct local_container *c = &d->containers[i];
+
+		if (!c->is_exclusive || !local_container_same_pod(c, &d->containers[first]))
+			continue;
+		strbuf_printf(&b, "%s" PRI_STR " on " PRI_STR, b.n ? ", " : "", FMT_STR(c->name),
+			      FMT_STR(cpuset_format(&c->cpus, t->a)));
+	}
+	table_add(t, (const struct str[]){ d->containers[first].pod, strbuf_str(&b) });
+}
+
 static void add_tenants(struct strbuf *b, const struct local_drawing *d, struct arena *a)
 {
-	bool *done = arena_array(a, bool, d->n + 1);
+	struct table t;
 
-	for (size_t i = 0; i < d->n; i++) {
-		size_t more = 0;
-
-		if (done[i])
-			continue;
-		strbuf_printf(b, "CPUs " PRI_STR ":",
-			      FMT_STR(cpuset_format(&d->containers[i].cpus, a)));
-		for (size_t k = i; k < d->n; k++) {
-			if (!cpuset_eq(&d->containers[k].cpus, &d->containers[i].cpus))
-				continue;
-			done[k] = true;
-			if (more++ < 3)
-				strbuf_printf(b, " " PRI_STR "/" PRI_STR,
-					      FMT_STR(d->containers[k].pod),
-					      FMT_STR(d->containers[k].name));
-		}
-		if (more > 3)
-			strbuf_printf(b, " and %zu more", more - 3);
+	table_init(&t, 2, a);
+	add_pool(&t, d, POOL_RESERVED);
+	add_pool(&t, d, POOL_SHARED);
+	for (size_t i = 0; i < d->n; i++)
+		if (d->containers[i].is_exclusive && is_first_of_pod(d, i))
+			add_owner(&t, d, i);
+	if (t.n)
 		strbuf_addc(b, '\n');
-	}
+	strbuf_add(b, table_format(&t));
 }
 
 struct str local_draw(const struct local_drawing *d, struct arena *a)

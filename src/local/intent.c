@@ -114,7 +114,8 @@ static bool get_container(yyjson_val *o, struct arena *a, struct local_container
 		.workdir = doc_str(doc_get(o, STR("workdir"))),
 	};
 
-	if (!local_container_has_names(&c) || !get_number(o, STR("kind"), 0, CONTAINER__COUNT - 1, &kind) ||
+	if (!local_container_has_names(&c) ||
+	    !get_number(o, STR("kind"), 0, CONTAINER__COUNT - 1, &kind) ||
 	    !get_number(o, STR("restart"), 0, LOCAL_RESTART__COUNT - 1, &restart) ||
 	    !get_number(o, STR("grace"), 0, INT32_MAX, &grace) ||
 	    !get_number(o, STR("shares"), 0, INT64_MAX, &shares) ||

@@ -18,11 +18,8 @@ static const char *const restart_names[] = {
 _Static_assert(ARRAY_LEN(restart_names) == LOCAL_RESTART__COUNT, "every policy has a name");
 
 static const char *const state_names[] = {
-	[LOCAL_WAITING] = "waiting",
-	[LOCAL_STARTED] = "started",
-	[LOCAL_FINISHED] = "finished",
-	[LOCAL_FAILED] = "failed",
-	[LOCAL_LEAVING] = "leaving",
+	[LOCAL_WAITING] = "waiting", [LOCAL_STARTED] = "started", [LOCAL_FINISHED] = "finished",
+	[LOCAL_FAILED] = "failed",   [LOCAL_LEAVING] = "leaving",
 };
 _Static_assert(ARRAY_LEN(state_names) == LOCAL_STATE__COUNT, "every state has a name");
 

@@ -51,7 +51,7 @@ enum local_state {
 	LOCAL_WAITING, /* never started */
 	LOCAL_STARTED, /* runs, or is to be started again */
 	LOCAL_FINISHED,
-	LOCAL_FAILED, /* ended badly and is not started again */
+	LOCAL_FAILED,  /* ended badly and is not started again */
 	LOCAL_LEAVING, /* in the plan no more, but has not ended yet */
 	LOCAL_STATE__COUNT
 };

@@ -335,8 +335,8 @@ static int read_boot_id(struct node *node, struct err *err)
 
 static int open_log(struct node *node, struct err *err)
 {
-	node->log_fd = openat(node->dir_fd, LOG_FILE, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC,
-			      0600);
+	node->log_fd =
+		openat(node->dir_fd, LOG_FILE, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0600);
 	if (node->log_fd < 0)
 		return err_set(err, errno, "open %s/" LOG_FILE ": %s", node->settings.run_dir,
 			       strerror(errno));
@@ -559,20 +559,27 @@ static int take_effect(struct node *node, struct run *runs, size_t n, int64_t no
 	return remove_strays(&node->cage, runs, n, err);
 }
 
-static bool check_allowed(const struct node *node, const struct local_plan *plan, struct arena *a,
-			  struct problem_list *p)
+/* In a container we may have fewer CPUs than the machine. Whoever shares CPUs does with those it
+ * can have; an owner needs all of its own. */
+static bool keep_to_allowed(const struct node *node, struct local_plan *plan, struct arena *a,
+			    struct problem_list *p)
 {
 	for (size_t i = 0; i < plan->n; i++) {
-		struct cpuset beyond = plan->containers[i].cpus;
+		struct local_container *c = &plan->containers[i];
+		struct cpuset both = c->cpus;
 
-		cpuset_minus(&beyond, &node->cage.allowed);
-		if (cpuset_is_empty(&beyond))
+		cpuset_intersect(&both, &node->cage.allowed);
+		if (cpuset_eq(&both, &c->cpus))
 			continue;
+		if (!c->is_exclusive && !cpuset_is_empty(&both)) {
+			c->cpus = both;
+			continue;
+		}
 		problem_error(p, PROBLEM_AT(NULL, NULL, NULL),
 			      PRI_STR ": is to run on CPUs " PRI_STR
 				      ", but this machine gives us only " PRI_STR,
-			      FMT_STR(local_container_id(&plan->containers[i], a)),
-			      FMT_STR(cpuset_format(&plan->containers[i].cpus, a)),
+			      FMT_STR(local_container_id(c, a)),
+			      FMT_STR(cpuset_format(&c->cpus, a)),
 			      FMT_STR(cpuset_format(&node->cage.allowed, a)));
 		return false;
 	}
@@ -599,7 +606,7 @@ static int decide(struct node *node, struct arena *with, const struct manifests 
 		return r;
 	}
 	r = local_plan_make(&in, &config, &node->ledger, with, ret, p);
-	if (r >= 0 && !check_allowed(node, ret, with, p)) {
+	if (r >= 0 && !keep_to_allowed(node, ret, with, p)) {
 		ledger_rollback(&node->ledger);
 		return -EINVAL;
 	}

@@ -37,12 +37,12 @@ struct run {
 	struct local_container *c; /* in the arena of the present plan */
 	enum run_state state;
 	pid_t pid;
-	int pid_fd;	   /* readable when it has ended; -1 when not running */
-	bool is_child;	   /* not adopted: its exit status is ours to read */
-	bool was_started;  /* once, by us or by a supervisor before us */
-	bool failed;	   /* with RUN_FINISHED: not the way it should */
-	bool unwanted;	   /* goes when it has ended */
-	struct cpuset at;  /* the CPUs it was last given */
+	int pid_fd;	  /* readable when it has ended; -1 when not running */
+	bool is_child;	  /* not adopted: its exit status is ours to read */
+	bool was_started; /* once, by us or by a supervisor before us */
+	bool failed;	  /* with RUN_FINISHED: not the way it should */
+	bool unwanted;	  /* goes when it has ended */
+	struct cpuset at; /* the CPUs it was last given */
 	unsigned restarts;
 	int64_t restart_at_ms, kill_at_ms;
 	int64_t started_at_ms;
@@ -67,8 +67,8 @@ struct node {
 	struct ledger ledger;
 	struct store store;
 	bool has_ledger;
-	bool is_new;   /* nothing was here: when the first plan is refused, nothing shall be */
-	bool has_plan; /* one was accepted */
+	bool is_new;	   /* nothing was here: when the first plan is refused, nothing shall be */
+	bool has_plan;	   /* one was accepted */
 	struct arena plan; /* of the present containers and their texts */
 	struct run *runs;
 	size_t n;

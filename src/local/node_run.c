@@ -11,7 +11,7 @@
 
 #define BACKOFF_FIRST_MS 100
 #define BACKOFF_MAX_MS 10000
-#define BACKOFF_FORGET_MS 60000 /* who ran this long starts with a clean slate */
+#define BACKOFF_FORGET_MS 60000	 /* who ran this long starts with a clean slate */
 #define LOG_MAX ((off_t)8 << 20) /* it may live in memory */
 
 bool run_is_alive(const struct run *run)
@@ -278,8 +278,8 @@ void node_reap_orphans(const struct node *node)
 {
 	siginfo_t info = { 0 };
 
-	while (getpid() == 1 &&
-	       waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT) == 0 && info.si_pid) {
+	while (getpid() == 1 && waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT) == 0 &&
+	       info.si_pid) {
 		for (size_t i = 0; i < node->n; i++)
 			if (node->runs[i].pid_fd >= 0 && node->runs[i].pid == info.si_pid)
 				return; /* its end is for node_ended to see */

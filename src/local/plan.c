@@ -11,6 +11,7 @@
 #include "base/quote.h"
 #include "cgroup/cgroup.h"
 #include "codec/problems.h"
+#include "cpu/hints.h"
 #include "cpu/topology.h"
 #include "kube/names.h"
 #include "kube/qos.h"
@@ -23,7 +24,7 @@
 /* --- the profile --- */
 
 bool local_plan_config(const struct local_plan_input *in, struct arena *a, struct pool_config *ret,
-		 struct problem_list *p)
+		       struct problem_list *p)
 {
 	struct pool_topology machine = { .topology = in->topology };
 	struct layout_options options = { .topologies = &machine,
@@ -306,6 +307,19 @@ static int set_weight(struct planner *pl, const struct candidate *c, const struc
 	return 0;
 }
 
+/* On one NUMA node where that is possible, as the kubelet's best-effort policy. */
+static void align(struct planner *pl, struct ledger_request *request)
+{
+	static const struct hint_config config = { .policy = HINT_POLICY_BEST_EFFORT };
+	struct hint_nodes nodes = hint_nodes_of(pl->in->topology);
+	struct hint_list hints;
+	const struct hint_provider provider = { &hints, 1 };
+
+	/* A machine with too many nodes for hints does without. */
+	if (nodes.n > 1 && ledger_hints(pl->ledger, request, pl->a, &hints, NULL) >= 0)
+		request->affinity = hints_decide(&config, &nodes, &provider, 1, pl->a).hint;
+}
+
 static int place(struct planner *pl, const struct candidate *c, const struct container *from,
 		 struct local_container *to, struct err *err)
 {
@@ -321,8 +335,10 @@ static int place(struct planner *pl, const struct candidate *c, const struct con
 	int r;
 
 	r = milli_of(from->requests, &request.demand.cpu_milli, err);
-	if (r >= 0)
-		r = ledger_allocate(pl->ledger, &request, &grant, err);
+	if (r < 0)
+		return r;
+	align(pl, &request);
+	r = ledger_allocate(pl->ledger, &request, &grant, err);
 	/* It asks for something else now: as with any change of a pod, a new one takes its place.
 	 */
 	if (r >= 0 && grant.size_differs)
@@ -457,7 +473,7 @@ static int add_workload(struct planner *pl, const struct manifest *m, struct err
 		problem_error(pl->p, PROBLEM_AT(m->doc, m->object, NULL), "%s", err->msg);
 		return 0;
 	}
-	(void)pod_from_object(pod, &view);
+	(void)pod_from_object(m->object, &view); /* the workload's name, not its pod's */
 	for (int64_t i = 0; r >= 0 && i < n; i++) {
 		struct candidate c = candidate_of(pl, m, &view, i);
 
@@ -509,14 +525,17 @@ static int release_gone(struct planner *pl, struct err *err)
 
 static void check_names(struct planner *pl)
 {
-	for (size_t i = 0; i < pl->plan->n; i++)
-		for (size_t k = 0; k < i; k++)
-			if (local_container_same(&pl->plan->containers[i],
-						 &pl->plan->containers[k]))
-				problem_error(pl->p, PROBLEM_AT(NULL, NULL, NULL),
-					      "container " PRI_STR " is given twice",
-					      FMT_STR(local_container_id(&pl->plan->containers[i],
-									 pl->a)));
+	for (size_t i = 0; i < pl->plan->n; i++) {
+		const struct local_container *c = &pl->plan->containers[i];
+		size_t k = 0;
+
+		while (k < i && !local_container_same(c, &pl->plan->containers[k]))
+			k++;
+		if (k < i)
+			problem_error(pl->p, PROBLEM_AT(NULL, NULL, NULL),
+				      "container " PRI_STR " is given twice",
+				      FMT_STR(local_container_id(c, pl->a)));
+	}
 }
 
 /* Where non-exclusive containers run is known only when every exclusive one has its CPUs. */
@@ -573,8 +592,9 @@ static int plan_all(struct planner *pl, const struct pool_config *config, struct
 	return r;
 }
 
-int local_plan_make(const struct local_plan_input *in, const struct pool_config *config, struct ledger *ledger,
-	      struct arena *a, struct local_plan *ret, struct problem_list *p)
+int local_plan_make(const struct local_plan_input *in, const struct pool_config *config,
+		    struct ledger *ledger, struct arena *a, struct local_plan *ret,
+		    struct problem_list *p)
 {
 	struct local_plan plan = { 0 };
 	struct planner pl = { .in = in, .ledger = ledger, .a = a, .p = p, .plan = &plan };

@@ -44,11 +44,13 @@ struct local_plan {
 /* The pools that the directory's one PerformanceProfile gives this machine. False when there are
  * errors in `p`. */
 bool local_plan_config(const struct local_plan_input *in, struct arena *a, struct pool_config *ret,
-		 struct problem_list *p);
+		       struct problem_list *p);
 
 /* Decides about every pod: releases what is gone, gives the pools the sizes of `config`, keeps what
  * is there, places what is new. On success the ledger's transaction is still open, for the caller
- * to commit or to roll back; when there are errors in `p` or it fails, the ledger is as before. CPUs are never taken from under a running container: such
- * containers are named and the plan is refused. */
-int local_plan_make(const struct local_plan_input *in, const struct pool_config *config, struct ledger *ledger,
-	      struct arena *a, struct local_plan *ret, struct problem_list *p);
+ * to commit or to roll back; when there are errors in `p` or it fails, the ledger is as before.
+ * CPUs are never taken from under a running container: such containers are named and the plan is
+ * refused. */
+int local_plan_make(const struct local_plan_input *in, const struct pool_config *config,
+		    struct ledger *ledger, struct arena *a, struct local_plan *ret,
+		    struct problem_list *p);

@@ -44,7 +44,8 @@ static int64_t now_ms(void)
 	return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
 }
 
-struct str local_plan_report(const struct local_plan *plan, const struct problem_list *p, struct arena *a)
+struct str local_plan_report(const struct local_plan *plan, const struct problem_list *p,
+			     struct arena *a)
 {
 	struct strbuf b;
 

@@ -31,4 +31,4 @@ int supervisor_run(const struct supervisor_settings *s, struct err *err);
 /* Everything a plan says, for the answer to `apply` and the start of `up`: refusals, notes,
  * problems. */
 struct str local_plan_report(const struct local_plan *plan, const struct problem_list *p,
-		       struct arena *a);
+			     struct arena *a);
