@@ -31,7 +31,7 @@ bool local_plan_config(const struct local_plan_input *in, struct arena *a, struc
 					  .n_topologies = 1,
 					  .plain_hosts = true,
 					  .allow_split_cores = true };
-	struct layout layout;
+	struct layout layout = { 0 };
 	const struct partition *part;
 	struct err err = { 0 };
 	struct pool_config c;
