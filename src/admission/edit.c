@@ -102,15 +102,6 @@ void annotations_set(struct annotations *ann, struct str key, struct str value)
 	ann->sets[ann->n_sets++] = (struct annotation_set){ key, value };
 }
 
-/* A member that holds something else than it should, such as null, is replaced. */
-static void put(struct patch *p, struct str path, bool exists, yyjson_mut_val *value)
-{
-	if (exists)
-		patch_replace(p, path, value);
-	else
-		patch_add(p, path, value);
-}
-
 /* Where there is no map yet, it is added with everything in it. */
 static void add_map(const struct annotations *ann, yyjson_val *meta, struct patch *p)
 {
@@ -119,12 +110,12 @@ static void add_map(const struct annotations *ann, yyjson_val *meta, struct patc
 	for (size_t i = 0; i < ann->n_sets; i++)
 		doc_put_str(p->doc, map, ann->sets[i].key, ann->sets[i].value);
 	if (yyjson_is_obj(meta)) {
-		put(p, STR("/metadata/annotations"), ann->map != NULL, map);
+		patch_put(p, STR("/metadata/annotations"), ann->map != NULL, map);
 		return;
 	}
 	outer = yyjson_mut_obj(p->doc);
 	doc_put(p->doc, outer, STR("annotations"), map);
-	put(p, STR("/metadata"), meta != NULL, outer);
+	patch_put(p, STR("/metadata"), meta != NULL, outer);
 }
 
 void annotations_flush(struct annotations *ann, yyjson_val *meta, struct patch *p)
@@ -144,8 +135,8 @@ void annotations_flush(struct annotations *ann, yyjson_val *meta, struct patch *
 			own->is_settled = true;
 		if (own && str_eq(own->value, set->value))
 			continue;
-		put(p, patch_path(p->arena, base, set->key), own != NULL,
-		    doc_new_str(p->doc, set->value));
+		patch_put(p, patch_path(p->arena, base, set->key), own != NULL,
+			  doc_new_str(p->doc, set->value));
 	}
 	for (size_t i = 0; i < ann->n_own; i++)
 		if (!ann->own[i].is_settled && ann->own[i].kind != OWN_WARNING)
@@ -190,12 +181,12 @@ static void add_list(struct resource_edit *e, bool of_limit, struct str name, yy
 
 	doc_put(m, list, name, text);
 	if (e->has_resources) {
-		put(e->p, e->lists[of_limit], (of_limit ? e->c->limits : e->c->requests) != NULL,
-		    list);
+		patch_put(e->p, e->lists[of_limit],
+			  (of_limit ? e->c->limits : e->c->requests) != NULL, list);
 	} else {
 		outer = yyjson_mut_obj(m);
 		doc_put(m, outer, key, list);
-		put(e->p, e->base, doc_get(e->c->v, STR("resources")) != NULL, outer);
+		patch_put(e->p, e->base, doc_get(e->c->v, STR("resources")) != NULL, outer);
 	}
 	e->has_resources = true;
 	*(of_limit ? &e->has_limits : &e->has_requests) = true;
@@ -215,5 +206,6 @@ void resource_set(struct resource_edit *e, bool of_limit, struct str name,
 	if (!(of_limit ? e->has_limits : e->has_requests))
 		add_list(e, of_limit, name, text);
 	else
-		put(e->p, patch_path(e->p->arena, e->lists[of_limit], name), old != NULL, text);
+		patch_put(e->p, patch_path(e->p->arena, e->lists[of_limit], name), old != NULL,
+			  text);
 }

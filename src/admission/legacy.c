@@ -26,10 +26,7 @@ static void set_annotation(struct migration *m, struct str base, yyjson_val *met
 	}
 	added = yyjson_mut_obj(m->patch.doc);
 	doc_put_str(m->patch.doc, added, key, value);
-	if (map)
-		patch_replace(&m->patch, path, added);
-	else
-		patch_add(&m->patch, path, added);
+	patch_put(&m->patch, path, map != NULL, added);
 }
 
 static void drop_label(struct migration *m, struct str base, struct str key)

@@ -92,6 +92,7 @@ static void add_taint(yyjson_val *node, struct patch *p)
 {
 	yyjson_val *spec = doc_get(node, STR("spec")), *taints = doc_get(spec, STR("taints"));
 	yyjson_mut_val *taint = yyjson_mut_obj(p->doc), *list = yyjson_mut_arr(p->doc);
+	yyjson_mut_val *outer = yyjson_mut_obj(p->doc);
 
 	doc_put_str(p->doc, taint, STR("key"), STR(NAME_TAINT_UNPARTITIONED));
 	doc_put_str(p->doc, taint, STR("effect"), STR(NAME_TAINT_EFFECT));
@@ -100,13 +101,12 @@ static void add_taint(yyjson_val *node, struct patch *p)
 		return;
 	}
 	yyjson_mut_arr_append(list, taint);
-	if (taints) {
-		patch_replace(p, STR("/spec/taints"), list);
+	if (yyjson_is_obj(spec)) {
+		patch_put(p, STR("/spec/taints"), taints != NULL, list);
 		return;
 	}
-	if (!yyjson_is_obj(spec))
-		patch_add(p, STR("/spec"), yyjson_mut_obj(p->doc));
-	patch_add(p, STR("/spec/taints"), list);
+	doc_put(p->doc, outer, STR("taints"), list);
+	patch_put(p, STR("/spec"), spec != NULL, outer);
 }
 
 void node_mutate(const struct admission_state *state, const struct admission_request *rq,

@@ -165,7 +165,7 @@ void *arena_realloc(struct arena *a, void *p, size_t old, size_t size)
 	if (block && size <= old)
 		return block;
 	moved = arena_alloc(a, size, 16);
-	if (moved && block && old)
+	if (moved && block)
 		memcpy(moved, block, old);
 	return moved;
 }

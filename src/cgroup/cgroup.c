@@ -381,7 +381,13 @@ int cgroup_set_cpus(const struct cgroup_fs *fs, const char *path, const struct c
 int cgroup_set_shares(const struct cgroup_fs *fs, const char *path, uint64_t shares,
 		      struct err *err)
 {
-	uint64_t wanted = cgroup_weight_expected(fs, shares), kept;
+	return cgroup_set_weight(fs, path, cgroup_weight_expected(fs, shares), err);
+}
+
+int cgroup_set_weight(const struct cgroup_fs *fs, const char *path, uint64_t wanted,
+		      struct err *err)
+{
+	uint64_t kept;
 	char text[24];
 	struct arena a;
 	int r;

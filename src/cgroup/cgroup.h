@@ -59,6 +59,9 @@ int cgroup_set_cpus(const struct cgroup_fs *fs, const char *path, const struct c
 		    struct err *err);
 int cgroup_set_shares(const struct cgroup_fs *fs, const char *path, uint64_t shares,
 		      struct err *err);
+/* The same with cpu.weight (v2) or cpu.shares (v1) itself: for pods, which kubelets weigh linearly. */
+int cgroup_set_weight(const struct cgroup_fs *fs, const char *path, uint64_t weight,
+		      struct err *err);
 int cgroup_set_quota(const struct cgroup_fs *fs, const char *path, int64_t quota_us,
 		     uint64_t period_us, struct err *err);
 

@@ -122,10 +122,7 @@ static void fix_annotation(struct linting *l, const struct located *at, struct s
 	if (yyjson_is_obj(old)) {
 		struct str path = patch_path(l->a, annotations, key);
 
-		if (doc_get(old, key))
-			patch_replace(p, path, doc_new_str(p->doc, value));
-		else
-			patch_add_str(p, path, value);
+		patch_put(p, path, doc_get(old, key) != NULL, doc_new_str(p->doc, value));
 		return;
 	}
 	doc_put_str(p->doc, map, key, value);

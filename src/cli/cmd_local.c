@@ -184,7 +184,7 @@ static int run_verify(struct invocation *inv, struct err *err)
 		return r;
 	in = (struct verify_input){ v.intent.mode, v.intent.containers, v.seen, v.intent.states,
 				    v.intent.n };
-	f = verify(&in, inv->arena);
+	f = local_verify(&in, inv->arena);
 	r = print_findings(&v, &f, o->output, inv->arena, err);
 	local_view_done(&v);
 	return r < 0 ? r : f.n ? EXIT_FINDING : EXIT_YES;

@@ -35,7 +35,8 @@ static void add_text(struct strbuf *b, const char *text)
 	bool at_start = true;
 
 	for (; *text; text++) {
-		bool ends_sentence = *text == '.' && text[1] == ' ' && isupper((unsigned char)text[2]);
+		bool ends_sentence = *text == '.' && text[1] == ' ' &&
+				     isupper((unsigned char)text[2]);
 
 		if (at_start && *text == '\n') {
 			strbuf_add(b, STR(".Pp\n"));

@@ -7,15 +7,20 @@
 #include "base/file.h"
 #include "base/log.h"
 #include "command.h"
+#include "config_file.h"
 #include "manifests.h"
 #include "output.h"
 #include "webhook/print_config.h"
+#include "webhook/state_cluster.h"
 #include "webhook/state_files.h"
 #include "webhook/webhook.h"
 
 struct webhook_options {
 	struct cluster_options cluster;
 	struct webhook_config config;
+	const char *config_file;
+	const char *kubeconfig;
+	const char *context;
 	const char *log_level;
 	const char *log_format;
 	bool print_config;
@@ -27,10 +32,12 @@ struct webhook_options {
 #define AT(field) offsetof(struct webhook_options, field)
 
 static const struct option_desc options[] = {
+	CONFIG_OPTION(struct webhook_options, config_file),
 	{ OPT_STR, 0, "listen", "HOST:PORT", "where to serve (default: :8443)", NULL,
 	  AT(config.listen) },
-	{ OPT_STR, 0, "tls-cert", "FILE", "certificate and what chains it (PEM)", NULL,
-	  AT(config.cert_path) },
+	{ OPT_STR, 0, "tls-cert", "FILE",
+	  "certificate and what chains it, PEM (default in a cluster: its own, kept in a Secret)",
+	  NULL, AT(config.cert_path) },
 	{ OPT_STR, 0, "tls-key", "FILE", "its private key (PEM)", NULL, AT(config.key_path) },
 	{ OPT_UINT, 0, "threads", "N", "event loops (default: one per CPU it may use)", NULL,
 	  AT(config.threads) },
@@ -40,6 +47,11 @@ static const struct option_desc options[] = {
 	{ OPT_FLAG, 0, "no-seccomp", NULL, "do not give up system calls after start-up", NULL,
 	  AT(config.no_sandbox) },
 	{ OPT_GROUP, 0, NULL, NULL, "Cluster", NULL, 0 },
+	{ OPT_STR, 0, "kubeconfig", "FILE",
+	  "follow this API server (default without --state: the one of the pod we are in)", NULL,
+	  AT(kubeconfig) },
+	{ OPT_STR, 0, "context", "NAME", "which context of the kubeconfig (default: the current)",
+	  NULL, AT(context) },
 	CLUSTER_OPTIONS(struct webhook_options, cluster),
 	{ OPT_GROUP, 0, NULL, NULL, "Log", NULL, 0 },
 	{ OPT_ENUM, 0, "log-level", "LEVEL", "what is logged (default: info)",
@@ -49,11 +61,11 @@ static const struct option_desc options[] = {
 	{ OPT_GROUP, 0, NULL, NULL, "Configuration of the API server", NULL, 0 },
 	{ OPT_FLAG, 0, "print-config", NULL,
 	  "print the webhook configurations for an API server, and end", NULL, AT(print_config) },
-	{ OPT_STR, 0, "url", "URL", "with --print-config: where this webhook is reached", NULL,
+	{ OPT_STR, 0, "url", "URL", "where this webhook is reached when not by a Service", NULL,
 	  AT(print.url) },
 	{ OPT_STR, 0, "service", "NAMESPACE/NAME[:PORT]",
-	  "with --print-config: the Service in front of it (default: pinfold/pinfold-webhook)",
-	  NULL, AT(print.service) },
+	  "the Service in front of it (default: pinfold/pinfold-webhook)", NULL,
+	  AT(print.service) },
 	{ OPT_STR, 0, "ca", "FILE", "with --print-config: who signed its certificate (PEM)", NULL,
 	  AT(ca_path) },
 	{ OPT_ENUM, 0, "failure-policy", "POLICY",
@@ -71,6 +83,8 @@ static const struct webhook_options defaults = {
 static const struct command_example examples[] = {
 	{ "pinfold webhook --tls-cert tls.crt --tls-key tls.key --state cluster.yaml",
 	  "serve from manifests, without a cluster" },
+	{ "pinfold webhook --tls-cert tls.crt --tls-key tls.key --kubeconfig admin.kubeconfig",
+	  "serve a cluster from outside of it" },
 	{ "pinfold webhook --print-config --url https://127.0.0.1:8443 --ca ca.crt",
 	  "what to apply to an API server on this machine" },
 	{ 0 },
@@ -112,6 +126,25 @@ static int serve_files(const struct webhook_options *o, struct err *err)
 	return r;
 }
 
+static int serve_cluster(const struct webhook_options *o, struct err *err)
+{
+	struct state_cluster_config config = { .kubeconfig = o->kubeconfig,
+					       .context = o->context,
+					       .version = PINFOLD_VERSION,
+					       .service = o->print.service,
+					       .url = o->print.url };
+	struct state_cluster cluster;
+	int r = cluster_settings(&o->cluster, &config.settings, err);
+
+	if (r < 0)
+		return r;
+	r = state_cluster_init(&cluster, &config, err);
+	if (r >= 0)
+		r = webhook_run(&o->config, &cluster.source, err);
+	state_cluster_done(&cluster);
+	return r;
+}
+
 static int print(const struct webhook_options *o, struct arena *a, struct err *err)
 {
 	struct print_config config = o->print;
@@ -148,15 +181,19 @@ static int run(struct invocation *inv, struct err *err)
 		return err_set(err, EINVAL, "unexpected operand \"%s\"", inv->args.items[0]);
 	if (o->print_config)
 		return print(o, inv->arena, err);
-	if (!o->config.cert_path || !o->config.key_path)
-		return err_set(err, EINVAL, "--tls-cert and --tls-key must be given");
-	if (!o->cluster.state.n)
-		return err_set(err, EINVAL, "--state must be given");
+	if (!o->config.cert_path != !o->config.key_path)
+		return err_set(err, EINVAL, "--tls-cert and --tls-key belong together");
+	if (!o->config.cert_path && o->cluster.state.n)
+		return err_set(err, EINVAL, "--tls-cert and --tls-key must be given with --state");
+	if (o->cluster.state.n && o->kubeconfig)
+		return err_set(err, EINVAL, "--state and --kubeconfig exclude each other");
+	if (o->context && !o->kubeconfig)
+		return err_set(err, EINVAL, "--context needs --kubeconfig");
 	if (o->config.threads > 1024)
 		return err_set(err, EINVAL, "--threads %u is too many (1024 at most)",
 			       o->config.threads);
 	set_up_log(o);
-	return serve_files(o, err);
+	return o->cluster.state.n ? serve_files(o, err) : serve_cluster(o, err);
 }
 
 const struct command cmd_webhook = {

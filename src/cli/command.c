@@ -7,6 +7,7 @@
 
 #include "base/arena.h"
 #include "base/err.h"
+#include "config_file.h"
 #include "help.h"
 #include "output.h"
 
@@ -62,6 +63,9 @@ static int run(const struct command *c, int argc, char **argv, struct arena *a, 
 	if (c->defaults)
 		memcpy(inv.options, c->defaults, c->options_size);
 	o.target = inv.options;
+	r = config_file_apply(&o, argc, argv, err);
+	if (r < 0)
+		return r;
 	r = options_parse(&o, argc, argv, &inv.args, err);
 	if (r < 0) {
 		size_t n = strlen(err->msg);

@@ -4,26 +4,29 @@
  * `const struct command cmd_<name>`, declare it here, and give it a row. */
 
 extern const struct command cmd_admit;
+extern const struct command cmd_agent;
 extern const struct command cmd_allocate;
-extern const struct command cmd_local_up;
-extern const struct command cmd_local_plan;
-extern const struct command cmd_local_status;
-extern const struct command cmd_local_map;
-extern const struct command cmd_local_verify;
-extern const struct command cmd_local_apply;
-extern const struct command cmd_local_down;
 extern const struct command cmd_completion;
 extern const struct command cmd_cpuset;
-extern const struct command cmd_webhook;
 extern const struct command cmd_explain;
 extern const struct command cmd_lint;
+extern const struct command cmd_local_apply;
+extern const struct command cmd_local_down;
+extern const struct command cmd_local_map;
+extern const struct command cmd_local_plan;
+extern const struct command cmd_local_status;
+extern const struct command cmd_local_up;
+extern const struct command cmd_local_verify;
 extern const struct command cmd_man;
 extern const struct command cmd_migrate;
 extern const struct command cmd_plan;
 extern const struct command cmd_profile_check;
 extern const struct command cmd_profile_suggest;
 extern const struct command cmd_render;
+extern const struct command cmd_status;
 extern const struct command cmd_topology;
+extern const struct command cmd_verify;
+extern const struct command cmd_webhook;
 
 /* clang-format off */
 const struct command *const commands[] = {
@@ -42,10 +45,13 @@ const struct command *const commands[] = {
 	&cmd_local_verify,
 	&cmd_local_apply,
 	&cmd_local_down,
+	&cmd_status,
+	&cmd_verify,
 	&cmd_topology,
 	&cmd_allocate,
 	&cmd_cpuset,
 	&cmd_webhook,
+	&cmd_agent,
 	&cmd_completion,
 	&cmd_man,
 	NULL,

@@ -120,15 +120,6 @@ static size_t collect(const struct hint_provider *providers, size_t n, struct ar
 	return used;
 }
 
-/* A hint for every node says nothing. */
-static bool is_everything(const struct hint_nodes *nodes, uint64_t mask)
-{
-	for (unsigned i = 0; i < nodes->n && nodes->ids[i] < 64; i++)
-		if (!(mask >> nodes->ids[i] & 1))
-			return false;
-	return true;
-}
-
 struct hint_decision hints_decide(const struct hint_config *c, const struct hint_nodes *nodes,
 				  const struct hint_provider *providers, size_t n, struct arena *a)
 {
@@ -145,7 +136,7 @@ struct hint_decision hints_decide(const struct hint_config *c, const struct hint
 		lists[i] = hint_list_single_numa(&lists[i], a);
 	rule.best_non_preferred = hint_best_non_preferred(lists, n_lists);
 	decision.hint = hint_lists_merge(&rule, lists, n_lists, a);
-	if (single && is_everything(nodes, decision.hint.mask)) {
+	if (single && decision.hint.mask == hint_nodes_mask(nodes)) { /* says nothing */
 		decision.hint.has_mask = false;
 		decision.hint.mask = 0;
 	}

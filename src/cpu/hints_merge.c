@@ -193,7 +193,7 @@ static struct state state_with(const struct state *s, const struct numa_hint *hi
 	return next;
 }
 
-static uint64_t nodes_mask(const struct hint_nodes *nodes)
+uint64_t hint_nodes_mask(const struct hint_nodes *nodes)
 {
 	uint64_t mask = 0;
 
@@ -205,7 +205,7 @@ static uint64_t nodes_mask(const struct hint_nodes *nodes)
 struct numa_hint hint_lists_merge(const struct hint_rule *rule, const struct hint_list *lists,
 				  size_t n, struct arena *a)
 {
-	const uint64_t all = nodes_mask(rule->nodes);
+	const uint64_t all = hint_nodes_mask(rule->nodes);
 	struct numa_hint best = { .mask = all, .has_mask = true }, *current = NULL;
 	struct states states = { .a = a };
 

@@ -12,6 +12,9 @@ struct hint_rule {
 	unsigned best_non_preferred; /* see hint_best_non_preferred */
 };
 
+/* All nodes: the default mask. */
+uint64_t hint_nodes_mask(const struct hint_nodes *nodes);
+
 /* Fewer nodes, or as many with the lower number. */
 bool hint_mask_is_narrower(uint64_t a, uint64_t b);
 

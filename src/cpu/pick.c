@@ -130,7 +130,7 @@ static void take_single(struct accumulator *acc, bool spread)
 /* PACKED (4.4), on an accumulator that has at least as many free CPUs as it needs. */
 static void pack(struct accumulator *acc, bool spread, bool uncore)
 {
-	const bool numa_first = acc->t->level[TOPOLOGY_SOCKET].n >= acc->t->level[TOPOLOGY_NUMA].n;
+	const bool numa_first = accumulator_is_numa_first(acc->t);
 
 	take_whole(acc, numa_first ? TOPOLOGY_NUMA : TOPOLOGY_SOCKET);
 	take_whole(acc, numa_first ? TOPOLOGY_SOCKET : TOPOLOGY_NUMA);

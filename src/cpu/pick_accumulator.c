@@ -95,15 +95,14 @@ static void sort_by(struct accumulator *acc, unsigned n, const uint16_t *key, un
 		sort_pass(acc, n, key, 8);
 }
 
-/* Which level's order comes first (4.2): the one whose elements are the larger ones. */
-static bool is_numa_first(const struct topology *t)
+bool accumulator_is_numa_first(const struct topology *t)
 {
 	return t->level[TOPOLOGY_SOCKET].n >= t->level[TOPOLOGY_NUMA].n;
 }
 
 static bool parent_of(const struct topology *t, enum topology_level level, enum topology_level *ret)
 {
-	const bool numa_first = is_numa_first(t);
+	const bool numa_first = accumulator_is_numa_first(t);
 
 	switch (level) {
 	case TOPOLOGY_NUMA:

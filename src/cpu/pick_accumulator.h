@@ -33,6 +33,9 @@ void accumulator_init(struct accumulator *acc, const struct topology *t, struct 
 void accumulator_start(struct accumulator *acc, const uint64_t *available, const uint64_t *within,
 		       unsigned need);
 
+/* Which of the two is tried first, being the larger (4.2): NUMA nodes or sockets. */
+bool accumulator_is_numa_first(const struct topology *t);
+
 void accumulator_take_cpu(struct accumulator *acc, unsigned cpu);
 void accumulator_take_element(struct accumulator *acc, enum topology_level level, unsigned element);
 

@@ -255,28 +255,30 @@ int topology_parse_xml(struct str text, struct str file, struct arena *a, struct
 	return r < 0 ? err_wrap(err, PRI_STR, FMT_STR(file)) : 0;
 }
 
-/* How many CPUs a synthetic string describes, or more than the limit: the product of the numbers
- * that its words end in ("core:8", "8"), attributes in brackets aside. hwloc would build them all
- * before anybody could count. */
+/* The most CPUs a synthetic string can describe: the product of all numbers that stand behind a
+ * colon or begin a word ("core:8", "8"), attributes in parentheses aside. hwloc would build them
+ * all before anybody could count. */
 static uint64_t synthetic_size(struct str text)
 {
-	uint64_t product = 1, number = 0;
-	int depth = 0;
+	uint64_t product = 1;
+	char before = ' ';
 
-	for (size_t i = 0; i <= text.n && product <= CPUSET_MAX; i++) {
-		const char c = i < text.n ? text.p[i] : ' ';
+	for (size_t i = 0; i < text.n && product <= CPUSET_MAX; before = text.p[i++]) {
+		const char *end = text.p[i] == '(' ? memchr(text.p + i, ')', text.n - i) : NULL;
+		uint64_t number = 0;
 
-		depth += (c == '(' || c == '[') - (c == ')' || c == ']');
-		if (depth > 0)
+		if (end) {
+			i = (size_t)(end - text.p);
 			continue;
-		if (c >= '0' && c <= '9') {
-			number = number > CPUSET_MAX ? number : number * 10 + (uint64_t)(c - '0');
-		} else if (c == ':') {
-			number = 0; /* "L3:2": the digit belongs to the name */
-		} else if (c != ')' && c != ']') {
-			product *= (c == ' ' || c == '\n' || c == '\t') && number ? number : 1;
-			number = 0;
 		}
+		if (before != ':' && before != ' ' && before != '\t' && before != '\n')
+			continue;
+		for (; i < text.n && text.p[i] >= '0' && text.p[i] <= '9'; i++)
+			number = number > CPUSET_MAX ? number :
+						       number * 10 + (uint64_t)(text.p[i] - '0');
+		product *= number ? number : 1;
+		if (i == text.n)
+			break;
 	}
 	return product;
 }

@@ -68,5 +68,9 @@ int topology_read(const char *from, struct arena *a, struct topology *ret, struc
 	if (S_ISDIR(st.st_mode))
 		return read_directory(from, a, ret, err);
 	r = file_read_at(AT_FDCWD, from, FILE_MAX_BYTES, a, &text, err);
-	return r < 0 ? r : topology_parse(text, str_from(from), a, ret, err);
+	if (r < 0)
+		return r;
+	if (str_starts(str_trim(text), STR("{")))
+		return topology_parse_json(text, str_from(from), a, ret, err);
+	return topology_parse_apart(text, str_from(from), a, ret, err);
 }

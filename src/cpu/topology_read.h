@@ -28,6 +28,10 @@ int topology_parse_synthetic(struct str text, struct arena *a, struct topology *
 int topology_parse(struct str text, struct str file, struct arena *a, struct topology *ret,
 		   struct err *err);
 
+/* The same in a child process: hwloc crashes on some damaged XML. For bytes from elsewhere. */
+int topology_parse_apart(struct str text, struct str file, struct arena *a, struct topology *ret,
+			 struct err *err);
+
 /* This machine, through hwloc; which CPUs are offline or isolated, through sysfs. */
 int topology_read_host(struct arena *a, struct topology *ret, struct err *err);
 

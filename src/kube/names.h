@@ -67,6 +67,9 @@
 #define NAME_TAINT_UNPARTITIONED "pinfold.io/unpartitioned"
 #define NAME_TAINT_EFFECT "NoSchedule"
 
+/* The webhook's own Secret (ours): asks for a new CA. */
+#define NAME_ROTATE "pinfold.io/rotate"
+
 /* The profile: spec.cpu.{reserved,isolated,shared,workloads}. */
 #define NAME_PROFILE_API "performance.openshift.io/v2"
 #define NAME_PROFILE_KIND "PerformanceProfile"

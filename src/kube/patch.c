@@ -82,6 +82,11 @@ void patch_remove(struct patch *p, struct str path)
 	add_op(p, STR("remove"), path, NULL);
 }
 
+void patch_put(struct patch *p, struct str path, bool exists, yyjson_mut_val *value)
+{
+	add_op(p, exists ? STR("replace") : STR("add"), path, value);
+}
+
 static void diff_objects(struct patch *p, struct str base, yyjson_val *from, yyjson_val *to)
 {
 	yyjson_val *key, *value;

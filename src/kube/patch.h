@@ -31,6 +31,9 @@ void patch_add_str(struct patch *p, struct str path, struct str value);
 void patch_replace(struct patch *p, struct str path, yyjson_mut_val *value);
 void patch_remove(struct patch *p, struct str path);
 
+/* Replaces a member that `exists`, adds one that does not. */
+void patch_put(struct patch *p, struct str path, bool exists, yyjson_mut_val *value);
+
 /* The difference between two values as the fewest operations that touch no more than they must:
  * objects key by key, arrays of equal length item by item. */
 void patch_diff(struct patch *p, struct str base, yyjson_val *from, yyjson_val *to);

@@ -118,7 +118,7 @@ static bool must_run(const struct verify_input *in, size_t i)
 	       local_container_may_run(in->containers, in->states, i);
 }
 
-struct findings verify(const struct verify_input *in, struct arena *a)
+struct findings local_verify(const struct verify_input *in, struct arena *a)
 {
 	struct findings f = { arena_array(a, struct finding, in->n * DRIFT__COUNT + 1), 0 };
 

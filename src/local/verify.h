@@ -55,4 +55,4 @@ struct verify_input {
 	size_t n;
 };
 
-struct findings verify(const struct verify_input *in, struct arena *a);
+struct findings local_verify(const struct verify_input *in, struct arena *a);

@@ -30,6 +30,7 @@ char *buffer_reserve(struct buffer *b, size_t n)
 	if (b->cap - b->end >= n && b->p)
 		return b->p + b->end;
 	if (b->start && b->cap - len >= n && b->start >= len) {
+		assert(b->p);
 		memcpy(b->p, b->p + b->start, len);
 	} else {
 		char *p;
@@ -39,7 +40,7 @@ char *buffer_reserve(struct buffer *b, size_t n)
 		p = malloc(cap);
 		if (!p)
 			abort();
-		if (len)
+		if (b->p)
 			memcpy(p, b->p + b->start, len);
 		free(b->p);
 		b->p = p;

@@ -61,6 +61,7 @@ struct worker {
 	const struct server_config *config;
 	unsigned index;
 	pthread_t thread;
+	bool is_running;
 	struct loop loop;
 	struct listener listener;
 	struct waker waker;

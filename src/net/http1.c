@@ -239,12 +239,12 @@ static int body_step(struct http1_parser *p, const char *bytes, size_t n)
 
 static bool hex_digit(char c, size_t *ret)
 {
-	if (c >= '0' && c <= '9')
-		*ret = (size_t)(c - '0');
-	else if ((c | 0x20) >= 'a' && (c | 0x20) <= 'f')
-		*ret = (size_t)((c | 0x20) - 'a' + 10);
-	else
+	static const char digits[] = "0123456789abcdef";
+	const char *hit = c ? strchr(digits, c | 0x20) : NULL;
+
+	if (!hit || c < '0') /* a control character with that bit set is no digit */
 		return false;
+	*ret = (size_t)(hit - digits);
 	return true;
 }
 

@@ -20,7 +20,7 @@ struct http2_stream {
 struct http2 {
 	struct conn *conn;
 	nghttp2_session *session;
-	TAILQ_HEAD(, http2_stream) streams;
+	TAILQ_HEAD(http2_streams, http2_stream) streams;
 	size_t in_flight_bytes;
 	unsigned resets;
 	uint64_t served; /* requests, whole ones */
@@ -248,13 +248,15 @@ void http2_new(struct conn *c)
 
 void http2_free(struct http2 *h)
 {
-	struct http2_stream *s;
+	struct http2_stream *s, *next;
 
 	if (!h)
 		return;
 	nghttp2_session_del(h->session);
-	while ((s = TAILQ_FIRST(&h->streams)))
+	for (s = TAILQ_FIRST(&h->streams); s; s = next) {
+		next = TAILQ_NEXT(s, link);
 		free_stream(h, s);
+	}
 	free(h);
 }
 

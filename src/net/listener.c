@@ -44,12 +44,10 @@ int net_address_parse(struct str text, struct sockaddr_storage *ret, struct err 
 	if (host.n < sizeof(name))
 		memcpy(name, host.p, host.n);
 	*ret = (struct sockaddr_storage){ 0 };
-	if (!host.n) /* in6addr_any: with dual stack this is every address */
-		memcpy(ret, &in6, sizeof(in6));
-	else if (inet_pton(AF_INET, name, &in4.sin_addr) == 1)
+	if (host.n && inet_pton(AF_INET, name, &in4.sin_addr) == 1)
 		memcpy(ret, &in4, sizeof(in4));
-	else if (inet_pton(AF_INET6, name, &in6.sin6_addr) == 1)
-		memcpy(ret, &in6, sizeof(in6));
+	else if (!host.n || inet_pton(AF_INET6, name, &in6.sin6_addr) == 1)
+		memcpy(ret, &in6, sizeof(in6)); /* without a host: any, which is IPv4, too */
 	else
 		return err_set(err, EINVAL, "%s: the host is not an IP address", quote(text).text);
 	return 0;
@@ -87,13 +85,16 @@ fail:
 
 unsigned net_local_port(int fd)
 {
-	struct sockaddr_storage addr = { 0 };
+	union {
+		struct sockaddr any;
+		struct sockaddr_in in4;
+		struct sockaddr_in6 in6;
+	} addr = { 0 };
 	socklen_t size = sizeof(addr);
 
-	if (getsockname(fd, (struct sockaddr *)&addr, &size) < 0)
+	if (getsockname(fd, &addr.any, &size) < 0)
 		return 0;
-	return ntohs(addr.ss_family == AF_INET6 ? ((struct sockaddr_in6 *)&addr)->sin6_port :
-						  ((struct sockaddr_in *)&addr)->sin_port);
+	return ntohs(addr.any.sa_family == AF_INET6 ? addr.in6.sin6_port : addr.in4.sin_port);
 }
 
 static void on_rested(struct timer *t)

@@ -19,7 +19,7 @@ struct server {
 	struct server_config config;
 	_Atomic enum worker_phase phase;
 	unsigned port;
-	unsigned n_workers; /* those that run */
+	unsigned n_workers;
 	struct worker *workers;
 };
 
@@ -169,7 +169,7 @@ static unsigned max_connections(const struct server_config *config)
 		(void)setrlimit(RLIMIT_NOFILE, &limit);
 		if (getrlimit(RLIMIT_NOFILE, &limit) == 0 &&
 		    limit.rlim_cur < max + LIMIT_FD_RESERVE)
-			max = limit.rlim_cur > 2 * LIMIT_FD_RESERVE ?
+			max = limit.rlim_cur > 2ul * LIMIT_FD_RESERVE ?
 				      (unsigned)limit.rlim_cur - LIMIT_FD_RESERVE :
 				      LIMIT_FD_RESERVE;
 	}
@@ -218,6 +218,7 @@ static int start_thread(struct worker *w, struct err *err)
 	(void)pthread_sigmask(SIG_SETMASK, &old, NULL);
 	if (r)
 		return err_set(err, r, "cannot start a thread: %s", strerror(r));
+	w->is_running = true;
 	return 0;
 }
 
@@ -247,20 +248,15 @@ static int add_worker(struct server *s, struct err *err)
 		(void)close(fd);
 		return r;
 	}
-	r = start_thread(w, err);
-	if (r < 0) {
-		listener_close(&w->listener);
-		worker_done(w);
-		return r;
-	}
 	s->n_workers++;
 	return 0;
 }
 
+/* All workers are there, and the caller has the server, before the first request can come. */
 int server_start(const struct server_config *config, struct server **ret, struct err *err)
 {
 	struct server *s = calloc(1, sizeof(*s));
-	int r;
+	int r = 0;
 
 	if (!s)
 		abort();
@@ -268,14 +264,17 @@ int server_start(const struct server_config *config, struct server **ret, struct
 	s->workers = calloc(config->threads, sizeof(*s->workers));
 	if (!s->workers)
 		abort();
-	for (unsigned i = 0; i < config->threads; i++) {
+	for (unsigned i = 0; r >= 0 && i < config->threads; i++)
 		r = add_worker(s, err);
-		if (r < 0) {
-			server_stop(s);
-			return r;
-		}
+	if (r >= 0)
+		*ret = s;
+	for (unsigned i = 0; r >= 0 && i < config->threads; i++)
+		r = start_thread(&s->workers[i], err);
+	if (r < 0) {
+		*ret = NULL;
+		server_stop(s);
+		return r;
 	}
-	*ret = s;
 	return 0;
 }
 
@@ -328,8 +327,13 @@ void server_stop(struct server *s)
 {
 	server_close(s);
 	for (unsigned i = 0; i < s->n_workers; i++) {
-		(void)pthread_join(s->workers[i].thread, NULL);
-		worker_done(&s->workers[i]);
+		struct worker *w = &s->workers[i];
+
+		if (w->is_running)
+			(void)pthread_join(w->thread, NULL);
+		else
+			listener_close(&w->listener);
+		worker_done(w);
 	}
 	free(s->workers);
 	free(s);

@@ -57,7 +57,7 @@ struct server_stats {
 	uint64_t closed[SERVER_CLOSE__COUNT];
 };
 
-/* Listens and serves from here on, in threads of its own. */
+/* Listens and serves from here on, in threads of its own; the handler may use *ret. */
 int server_start(const struct server_config *config, struct server **ret, struct err *err);
 
 unsigned server_port(const struct server *s);

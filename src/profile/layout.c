@@ -318,12 +318,13 @@ static void resolve_profile(struct resolving *r, struct manifest m, struct profi
 void layout_resolve(const struct manifests *ms, const struct layout_options *options,
 		    struct arena *a, struct layout *ret, struct problem_list *p)
 {
-	struct resolving r = { ms, options, a, ret, p };
+	struct resolving r = { .ms = ms, .options = options, .a = a, .p = p };
 
 	*ret = (struct layout){
 		.profiles = arena_array(a, struct profile, ms->profiles.n + 1),
 		.partitions = arena_array(a, struct partition, ms->profiles.n + 1),
 	};
+	r.out = ret;
 	install_config_read(ms->install_config, a, &ret->install, p);
 	resolve_mode(&r);
 	resolve_pools(&r);

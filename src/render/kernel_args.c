@@ -86,12 +86,13 @@ void kernel_args_build(const struct partition *part, struct arena *a, struct ker
 {
 	const struct profile *profile = part->profile;
 	struct cpuset isolated = tuned_cpus(part), housekeeping = kernel_args_housekeeping(part);
-	struct adding to = { a, ret };
+	struct adding to = { .a = a };
 
 	*ret = (struct kernel_args){
 		arena_array(a, struct str, 16 + profile->n_hugepages * 2 + profile->n_kernel_args),
 		0,
 	};
+	to.args = ret;
 	add(&to, STR("nohz=on"));
 	add_cpus(&to, "rcu_nocbs=", &isolated);
 	add_cpus(&to, "nohz_full=", &isolated);

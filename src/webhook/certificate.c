@@ -21,32 +21,43 @@ static uint64_t fnv1a(uint64_t hash, struct str s)
 	return hash;
 }
 
-/* Returns 1 when there is something new in use, 0 when nothing changed. */
-static int load(struct certificate *c, struct err *err)
+int certificate_use(struct certificate *c, struct str cert_pem, struct str key_pem, struct err *err)
 {
-	CLEANUP(arena_done) struct arena a;
-	struct tls_server_config config = { .alpn = "h2,http/1.1" };
-	uint64_t digest;
+	const struct tls_server_config config = { .cert_pem = cert_pem,
+						  .key_pem = key_pem,
+						  .alpn = "h2,http/1.1" };
+	uint64_t digest = fnv1a(fnv1a(14695981039346656037u, cert_pem), key_pem);
 	int64_t expiry;
 	int r;
 
-	arena_init(&a, 0);
-	r = file_read_at(AT_FDCWD, c->cert_path, MAX_PEM_BYTES, &a, &config.cert_pem, err);
-	if (r >= 0)
-		r = file_read_at(AT_FDCWD, c->key_path, MAX_PEM_BYTES, &a, &config.key_pem, err);
-	if (r < 0)
-		return r;
-	digest = fnv1a(fnv1a(14695981039346656037u, config.cert_pem), config.key_pem);
 	if (digest == c->digest)
 		return 0;
-	r = tls_cert_expiry(config.cert_pem, &expiry, err);
+	r = tls_cert_expiry(cert_pem, &expiry, err);
 	if (r >= 0)
 		r = tls_context_load_server(c->tls, &config, err);
 	if (r < 0)
-		return err_wrap(err, "%s, %s", c->cert_path, c->key_path);
+		return r;
+	if (c->digest)
+		atomic_fetch_add(&c->reloads, 1);
 	c->digest = digest;
 	atomic_store(&c->expiry_unix_s, expiry);
 	return 1;
+}
+
+static int load(struct certificate *c, struct err *err)
+{
+	CLEANUP(arena_done) struct arena a;
+	struct str cert_pem, key_pem;
+	int r;
+
+	arena_init(&a, 0);
+	r = file_read_at(AT_FDCWD, c->cert_path, MAX_PEM_BYTES, &a, &cert_pem, err);
+	if (r >= 0)
+		r = file_read_at(AT_FDCWD, c->key_path, MAX_PEM_BYTES, &a, &key_pem, err);
+	if (r < 0)
+		return r;
+	r = certificate_use(c, cert_pem, key_pem, err);
+	return r < 0 ? err_wrap(err, "%s, %s", c->cert_path, c->key_path) : r;
 }
 
 static void reload(struct timer *t)
@@ -63,7 +74,6 @@ static void reload(struct timer *t)
 				  LOG_ERR(&err));
 		c->complained = true;
 	} else if (r > 0) {
-		atomic_fetch_add(&c->reloads, 1);
 		c->complained = false;
 		log_info("serving with a new certificate",
 			 LOG_INT("expires", atomic_load(&c->expiry_unix_s)));
@@ -101,6 +111,8 @@ int certificate_init(struct certificate *c, struct loop *loop, struct tls_contex
 	int r;
 
 	c->tls = tls;
+	if (!c->cert_path)
+		return 0;
 	r = load(c, err);
 	if (r >= 0)
 		r = watch_directory(&c->cert_watch, loop, c->cert_path, on_cert_change, err);

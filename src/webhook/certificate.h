@@ -1,8 +1,8 @@
 #pragma once
 
-/* The certificate that the server shows, from two files. They are read again when something in
- * their directories changes and once a minute in any case; what is not a pair leaves the old one
- * in use. */
+/* The certificate that the server shows: from two files, which are read again when something in
+ * their directories changes and once a minute in any case, or given by somebody else. What is not a
+ * pair leaves the old one in use. */
 
 #include <stdatomic.h>
 #include <stdint.h>
@@ -13,7 +13,7 @@
 struct err;
 
 struct certificate {
-	const char *cert_path, *key_path;
+	const char *cert_path, *key_path; /* NULL: certificate_use() is called by somebody */
 	struct tls_context *tls;
 	struct file_watch cert_watch, key_watch;
 	struct timer timer;
@@ -22,6 +22,10 @@ struct certificate {
 	_Atomic int64_t expiry_unix_s;
 	_Atomic uint64_t reloads, failed_reloads;
 };
+
+/* Uses this pair from now on. Returns 1 when it is a new one, 0 when it is the one in use. */
+int certificate_use(struct certificate *c, struct str cert_pem, struct str key_pem,
+		    struct err *err);
 
 /* Loads the pair; it must be good this first time. Then watches. */
 int certificate_init(struct certificate *c, struct loop *loop, struct tls_context *tls,

@@ -39,10 +39,10 @@ static void answer_review(struct webhook *w, enum hook hook, const struct http_r
 	struct err err = { 0 };
 	int r;
 
-	r = review_answer(w->source->acquire(w->source),
+	r = review_answer(w->source->acquire(w->source, rq->thread),
 			  hook <= HOOK_MUTATE_NODES ? REVIEW_MUTATE : REVIEW_VALIDATE, rq->body,
 			  rq->arena, &ret->body, &facts, &err);
-	w->source->release(w->source); /* the answer is a copy in the request's arena */
+	w->source->release(w->source, rq->thread); /* the answer is a copy in the request's arena */
 	if (r >= 0) {
 		result = result_of(&facts);
 		ret->status = 200;

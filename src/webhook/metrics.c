@@ -67,7 +67,9 @@ static void write_reviews(struct strbuf *b, const struct thread_counters *thread
 			const struct prometheus_label labels[] = {
 				{ "hook", hook_names[hook] },
 				{ "result", result_names[result] },
-				{ "rule", rule < RULE__COUNT ? rule_name(rule) : "none" },
+				{ "rule", rule < RULE__COUNT ?
+						  rule_name((enum admission_rule)rule) :
+						  "none" },
 				{ 0 },
 			};
 			uint64_t sum = 0;

@@ -22,22 +22,23 @@ struct making {
 	uint64_t port;
 };
 
-static int parse_service(struct making *mk, struct err *err)
+int service_parse(const char *text, struct str *ret_namespace, struct str *ret_name,
+		  uint64_t *ret_port, struct err *err)
 {
-	struct str text = str_from(mk->config->service), rest;
-	struct str_split parts = str_split(text), colon;
-	struct str port;
+	struct str_split parts = str_split(str_from(text)), colon;
+	struct str namespace, rest, name, port;
+	uint64_t number = *ret_port;
 
-	if (!text.n)
-		return 0;
-	if (!str_next(&parts, '/', &mk->namespace) || !str_next(&parts, '/', &rest) ||
-	    !mk->namespace.n || !rest.n)
-		return err_set(err, EINVAL, "--service \"%s\" is not NAMESPACE/NAME[:PORT]",
-			       mk->config->service);
+	if (!str_next(&parts, '/', &namespace) || !str_next(&parts, '/', &rest) || !namespace.n ||
+	    !rest.n)
+		return err_set(err, EINVAL, "--service \"%s\" is not NAMESPACE/NAME[:PORT]", text);
 	colon = str_split(rest);
-	(void)str_next(&colon, ':', &mk->name);
-	if (str_next(&colon, ':', &port) && !(str_to_u64(port, 65535, &mk->port) && mk->port))
-		return err_set(err, EINVAL, "--service \"%s\": bad port", mk->config->service);
+	(void)str_next(&colon, ':', &name);
+	if (str_next(&colon, ':', &port) && !(str_to_u64(port, 65535, &number) && number))
+		return err_set(err, EINVAL, "--service \"%s\": bad port", text);
+	*ret_namespace = namespace;
+	*ret_name = name;
+	*ret_port = number;
 	return 0;
 }
 
@@ -141,7 +142,10 @@ int print_config_make(const struct print_config *c, struct arena *a, yyjson_mut_
 	struct str text = { deploy_webhooks_yaml, deploy_webhooks_yaml_size };
 	yyjson_mut_val *list = yyjson_mut_arr(mk.m);
 	struct doc_list docs;
-	int r = parse_service(&mk, err);
+	int r = 0;
+
+	if (c->service && *c->service)
+		r = service_parse(c->service, &mk.namespace, &mk.name, &mk.port, err);
 
 	if (r >= 0 && c->url && !str_starts(str_from(c->url), STR("https://")))
 		return err_set(err, EINVAL, "--url \"%s\" does not begin with https://", c->url);

@@ -4,6 +4,7 @@
  * build puts into the program: what is printed and what is deployed cannot differ. */
 
 #include <stdbool.h>
+#include <stdint.h>
 
 #include "base/str.h"
 #include "codec/doc.h"
@@ -19,6 +20,10 @@ struct print_config {
 	bool all_pods;		    /* the pools count every pod */
 	bool taint_nodes;	    /* nodes are changed when they join, too */
 };
+
+/* "NAMESPACE/NAME[:PORT]"; the port stays as it is when there is none. */
+int service_parse(const char *text, struct str *ret_namespace, struct str *ret_name,
+		  uint64_t *ret_port, struct err *err);
 
 /* An array of the configurations. */
 int print_config_make(const struct print_config *c, struct arena *a, yyjson_mut_val **ret,

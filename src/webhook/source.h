@@ -8,12 +8,24 @@
 
 #include "admission/state.h"
 
+struct err;
+struct loop;
 struct strbuf;
 
+struct certificate;
+
 struct state_source {
-	/* Called by any thread. What is returned does not change until release. */
-	const struct admission_state *(*acquire)(struct state_source *s);
-	void (*release)(struct state_source *s);
+	/* Set before start() when no certificate files were given: the source has to provide. */
+	struct certificate *certificate;
+
+	/* Before anything else, on the main thread, whose loop it may use; `threads` will ask. May
+	 * be NULL, as may stop(), which comes before the loop ends. */
+	int (*start)(struct state_source *s, struct loop *loop, unsigned threads, struct err *err);
+	void (*stop)(struct state_source *s);
+
+	/* Called by any thread, with its number. What is returned does not change until release. */
+	const struct admission_state *(*acquire)(struct state_source *s, unsigned thread);
+	void (*release)(struct state_source *s, unsigned thread);
 
 	/* True when decisions can be made; otherwise *ret says what is missing. Any thread. */
 	bool (*is_ready)(struct state_source *s, const char **ret_missing);

@@ -265,18 +265,20 @@ static int load(struct state_files *s, struct err *err)
 	return 0;
 }
 
-static const struct admission_state *acquire(struct state_source *source)
+static const struct admission_state *acquire(struct state_source *source, unsigned thread)
 {
 	struct state_files *s = container_of(source, struct state_files, source);
 
+	(void)thread;
 	(void)pthread_rwlock_rdlock(&s->lock);
 	return &s->facts.state;
 }
 
-static void release(struct state_source *source)
+static void release(struct state_source *source, unsigned thread)
 {
 	struct state_files *s = container_of(source, struct state_files, source);
 
+	(void)thread;
 	(void)pthread_rwlock_unlock(&s->lock);
 }
 
@@ -327,7 +329,11 @@ int state_files_init(struct state_files *s, const struct option_list *files,
 		     const struct admission_settings *settings, struct err *err)
 {
 	*s = (struct state_files){
-		.source = { acquire, release, is_ready, reload, add_metrics },
+		.source = { .acquire = acquire,
+			    .release = release,
+			    .is_ready = is_ready,
+			    .reload = reload,
+			    .add_metrics = add_metrics },
 		.files = *files,
 		.settings = *settings,
 	};

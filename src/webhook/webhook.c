@@ -108,6 +108,13 @@ static int start(struct webhook *w, struct err *err)
 
 	if (r < 0)
 		return err_wrap(err, "--listen");
+	if (!w->config->cert_path)
+		w->source->certificate = &w->certificate;
+	w->certificate.tls = &w->tls;
+	if (w->source->start)
+		r = w->source->start(w->source, &w->loop, w->n_threads, err);
+	if (r < 0)
+		return r;
 	r = certificate_init(&w->certificate, &w->loop, &w->tls, err);
 	if (r >= 0)
 		r = watch_signals(w, err);
@@ -154,6 +161,8 @@ int webhook_run(const struct webhook_config *config, struct state_source *source
 		server_stop(w.server);
 		log_info("stopped");
 	}
+	if (source->stop)
+		source->stop(source);
 	loop_done(&w.loop);
 	tls_context_done(&w.tls);
 	free(w.counters);

@@ -18,8 +18,8 @@ struct err;
 struct thread_counters;
 
 struct webhook_config {
-	const char *listen; /* "HOST:PORT" */
-	const char *cert_path, *key_path;
+	const char *listen;		  /* "HOST:PORT" */
+	const char *cert_path, *key_path; /* NULL: the source of the state provides */
 	const char *version;
 	unsigned threads;	   /* 0: one per CPU this process may use */
 	unsigned shutdown_delay_s; /* between failing /readyz and closing the port */
@@ -45,7 +45,7 @@ struct webhook {
 int webhook_run(const struct webhook_config *config, struct state_source *source, struct err *err);
 
 /* Answers one request: the routes of the webhook. `context` is the struct webhook. */
-void webhook_handle(const struct http_request *request, struct http_answer *ret, void *context);
+void webhook_handle(const struct http_request *rq, struct http_answer *ret, void *context);
 
 /* CPUs that this process may use: its affinity, and its cgroup's quota rounded up. */
 unsigned webhook_default_threads(void);

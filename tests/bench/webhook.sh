@@ -25,7 +25,9 @@ peer=$(tests/bench/peers/build webhook) || {
 dir=$(mktemp -d)
 pid=
 stop() {
-    [ -z "$pid" ] || { kill -9 "$pid" && wait "$pid" || true; } 2>/dev/null
+    if [ -n "$pid" ] && kill -9 "$pid" 2>/dev/null; then
+        wait "$pid" 2>/dev/null || true
+    fi
     pid=
 }
 trap 'stop; rm -rf "$dir"' EXIT

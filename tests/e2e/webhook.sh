@@ -1,11 +1,13 @@
 #!/usr/bin/env bash
 # The documents' flows on a real API server: what `kubectl` does, what is stored, what is said. The
-# webhook serves from manifests. WEBHOOK_E2E_VERSIONS names the Kubernetes versions; SMOKE=1 takes one.
+# webhook watches the cluster, with no more rights than deploy/ gives it; with WEBHOOK_E2E_MODE=state
+# it serves from manifests. WEBHOOK_E2E_VERSIONS names the Kubernetes versions; SMOKE=1 takes one.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
+# shellcheck source=tests/e2e/lib-webhook.sh
 . tests/e2e/lib-webhook.sh
 # shellcheck source=tests/e2e/components/versions
-. "$e2e_lib/../components/versions"
+. tests/e2e/components/versions
 
 dir=$(mktemp -d)
 cp=$dir/cp
@@ -107,9 +109,9 @@ nodes() {
     says "an existing node without it is only warned about" Warning: kubectl label node bare a=b
 }
 
+set_flag() { kubectl patch infrastructure cluster --subresource status --type merge -p "{\"status\":{\"cpuPartitioning\":\"$1\"}}"; }
+
 cluster_flag() {
-    kubectl create -f - >/dev/null <<<'{apiVersion: config.openshift.io/v1, kind: Infrastructure, metadata: {name: cluster}}'
-    set_flag() { kubectl patch infrastructure cluster --subresource status --type merge -p "{\"status\":{\"cpuPartitioning\":\"$1\"}}"; }
     ok "partitioning can be turned on" set_flag AllNodes
     refused "and not off: the CRD says so" 'can not be turned off' set_flag None
     refused "nor to nonsense" 'Unsupported value' set_flag Some
@@ -138,9 +140,12 @@ webhooks:
     admissionReviewVersions: [v1]
 END
     injected() {
-        apply allowed injected 'cpu: 400m, memory: 1Gi' '' 'labels: {inject: "yes"}' &&
-            [ -n "$(field allowed injected '{.spec.containers[1].name}')" ] ||
-            { kubectl -n allowed delete pod injected --now; return 1; }
+        if apply allowed injected 'cpu: 400m, memory: 1Gi' '' 'labels: {inject: "yes"}' &&
+            [ -n "$(field allowed injected '{.spec.containers[1].name}')" ]; then
+            return 0
+        fi
+        kubectl -n allowed delete pod injected --now
+        return 1
     }
     ok "a webhook after ours adds a container" wait_for 30 injected
     says "we are asked again: it is converted as well" '"management.workload.openshift.io/cores":"100"' \
@@ -194,11 +199,24 @@ run_on() {
     rm -rf "$cp" "$wh"
     CP_VERSION=$1 cp_start "$cp"
     for ns in allowed other plain pinfold; do cp_namespace "$cp" $ns >/dev/null; done
+    kubectl annotate namespace allowed workload.openshift.io/allowed=management >/dev/null
+    kubectl annotate namespace other workload.openshift.io/allowed=something-else >/dev/null
     kubectl kustomize deploy >"$dir/deploy.yaml"
     kubectl apply -f deploy/base/crd-infrastructures.yaml -f deploy/base/crd-performanceprofiles.yaml >/dev/null
     kubectl wait --for condition=Established crd --all --timeout 60s >/dev/null
-    state >"$dir/state.yaml"
-    flags=(--state "$dir/state.yaml" --shutdown-delay 0)
+    kubectl create -f - >/dev/null <<<'{apiVersion: config.openshift.io/v1, kind: Infrastructure, metadata: {name: cluster}}'
+    kubectl patch infrastructure cluster --subresource status --type merge \
+        -p '{"status":{"controlPlaneTopology":"HighlyAvailable","infrastructureTopology":"HighlyAvailable","cpuPartitioning":"AllNodes"}}' >/dev/null
+    flags=(--shutdown-delay 0)
+    if [ "${WEBHOOK_E2E_MODE:-cluster}" = state ]; then
+        state >"$dir/state.yaml"
+        flags+=(--state "$dir/state.yaml")
+    else
+        kubectl apply -f deploy/base/rbac.yaml >/dev/null
+        # The user name that the ServiceAccount's token would give.
+        cp_kubeconfig "$cp" pinfold /CN=system:serviceaccount:pinfold:pinfold-webhook
+        flags+=(--kubeconfig "$cp/pinfold.kubeconfig")
+    fi
     wh_start "$wh" "$cp" "${flags[@]}"
     manifests
     wh_configure "$wh" "$cp"

@@ -179,7 +179,7 @@ static struct findings judge(const struct sight *row, struct arena *a)
 					       .period_us = CGROUP_PERIOD_US } };
 	cpuset_add(&o->allowed, row->allowed);
 	cpuset_add(&o->cgroup.effective, row->effective);
-	return verify(&in, a);
+	return local_verify(&in, a);
 }
 
 TEST(verify_names_every_way_the_kernel_can_differ)
@@ -225,14 +225,14 @@ TEST(a_cpu_that_is_owned_belongs_to_nobody_else)
 	c[1].is_exclusive = false;
 	cpuset_add(&o[0].allowed, 3);
 	cpuset_add(&o[1].allowed, 3);
-	f = verify(&in, &a);
+	f = local_verify(&in, &a);
 	CHECK_UINT(f.n, 1);
 	CHECK_INT(f.items[0].drift, DRIFT_SHARED_EXCLUSIVE);
 	CHECK_STR(f.items[0].text, "shop/other/main may run on its CPUs");
 	c[1].pod = c[0].pod; /* an init container hands its CPUs on */
 	c[1].kind = CONTAINER_INIT;
 	states[0] = LOCAL_WAITING;
-	CHECK_UINT(verify(&in, &a).n, 0);
+	CHECK_UINT(local_verify(&in, &a).n, 0);
 	arena_done(&a);
 }
 
@@ -248,10 +248,10 @@ TEST(waiting_for_an_init_container_is_no_drift)
 	c[0].kind = CONTAINER_INIT;
 	c[0].name = STR("first");
 	c[1].kind = CONTAINER_APP;
-	CHECK_UINT(verify(&in, &a).n, 0);
+	CHECK_UINT(local_verify(&in, &a).n, 0);
 	states[0] = LOCAL_FINISHED;
 	o[0].n_processes = 0;
-	CHECK_UINT(verify(&in, &a).n, 1);
+	CHECK_UINT(local_verify(&in, &a).n, 1);
 	arena_done(&a);
 }
 

@@ -126,7 +126,7 @@ TEST(requests_on_one_connection_are_answered_in_order)
 
 TEST(a_body_of_the_limit_is_taken_and_one_above_is_refused)
 {
-	AUTO_FREE char *big = calloc(1, LIMIT_BODY_BYTES);
+	static char big[LIMIT_BODY_BYTES];
 	struct https_client c;
 	struct fixture f;
 	char text[256];
@@ -278,7 +278,7 @@ TEST(when_connections_are_scarce_the_idle_make_room)
 	CHECK_INT(https_answer(&last, NULL, 0), 200);
 	server_stats(f.server, &stats);
 	CHECK(stats.open <= MAX + 1);
-	CHECK(stats.closed[SERVER_CLOSE_EVICTED] >= 2 * MAX);
+	CHECK(stats.closed[SERVER_CLOSE_EVICTED] >= 2ul * MAX);
 	for (size_t i = 0; i < ARRAY_LEN(clients); i++)
 		https_close(&clients[i]);
 	https_close(&last);
@@ -346,7 +346,8 @@ struct load {
 /* A client as the API server is one: keeps its connection until told otherwise. */
 static void *load_client(void *arg)
 {
-	AUTO_FREE struct https_client *c = malloc(sizeof(*c));
+	static _Thread_local struct https_client client;
+	struct https_client *c = &client;
 	struct load *load = arg;
 	bool connected = false;
 

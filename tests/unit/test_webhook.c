@@ -87,13 +87,14 @@ static unsigned logged_port(struct daemon *d)
 	CLEANUP(arena_done) struct arena a;
 	struct err err = { 0 };
 	struct str log;
-	const char *port;
+	const char *text, *port;
 
 	arena_init(&a, 0);
 	CHECK_OK(file_read_at(d->fd, "log", 1 << 20, &a, &log, &err));
-	port = strstr(str_cstr(&a, log), " port=");
+	text = str_cstr(&a, log);
+	port = text ? strstr(text, " port=") : NULL;
 	CHECK(port != NULL);
-	return (unsigned)atoi(port + 6);
+	return port ? (unsigned)atoi(port + 6) : 0;
 }
 
 /* Sanitizers look for leaks with system calls that the sandbox rightly forbids. */
@@ -114,12 +115,13 @@ static void start(struct daemon *d)
 	put_cert(d);
 	d->pid = fork();
 	if (d->pid == 0) {
+		const char *program = getenv("PINFOLD");
 		int log = openat(d->fd, "log", O_WRONLY | O_CREAT | O_APPEND, 0600);
 
 		(void)dup2(log, STDERR_FILENO);
-		if (log < 0 || fchdir(d->fd) < 0)
+		if (!program || log < 0 || fchdir(d->fd) < 0)
 			_exit(126);
-		(void)execl(getenv("PINFOLD"), "pinfold", "webhook", "--listen=127.0.0.1:0",
+		(void)execl(program, "pinfold", "webhook", "--listen=127.0.0.1:0",
 			    "--tls-cert=tls.crt", "--tls-key=tls.key", "--state=state.yaml",
 			    "--threads=2", "--shutdown-delay=1", SANDBOX_FLAG, (char *)NULL);
 		_exit(127);
@@ -204,10 +206,10 @@ TEST(metrics_count_what_happened)
 {
 	static const char *const want[] = {
 		"pinfold_build_info{version=",
-		"pinfold_admission_reviews_total{hook=\"mutate_pods\",result=\"changed\","
-		"rule=\"convert\"} 2\n",
-		"pinfold_admission_reviews_total{hook=\"mutate_pods\",result=\"failed\","
-		"rule=\"none\"} 1\n",
+		("pinfold_admission_reviews_total{hook=\"mutate_pods\",result=\"changed\","
+		 "rule=\"convert\"} 2\n"),
+		("pinfold_admission_reviews_total{hook=\"mutate_pods\",result=\"failed\","
+		 "rule=\"none\"} 1\n"),
 		"pinfold_admission_duration_seconds_count{hook=\"mutate_pods\"} 3\n",
 		"pinfold_admission_duration_seconds_bucket{hook=\"mutate_pods\",le=\"5e-05\"} ",
 		"pinfold_admission_duration_seconds_bucket{hook=\"mutate_pods\",le=\"+Inf\"} 3\n",

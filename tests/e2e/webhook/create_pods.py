@@ -1,20 +1,24 @@
 #!/usr/bin/env python3
 """Creates pods as fast as the API server takes them, from several threads with connections that stay
-open. create_pods.py PORT PKI NAMESPACE PREFIX COUNT [retry]: without "retry" any failure counts; with it,
-a connection that breaks is tried again (the API server itself may go away). Prints the failures."""
+open: COUNT of them, and then more until the file UNTIL exists. create_pods.py PORT PKI NAMESPACE PREFIX
+COUNT UNTIL [retry]: without "retry" any failure counts; with it, a connection that breaks is tried again (the
+API server itself may go away). Prints how many there are, then the failures."""
 
 import http.client
+import itertools
 import json
+import pathlib
 import ssl
 import sys
 import threading
 import time
 
 port, pki, namespace, prefix, count = int(sys.argv[1]), *sys.argv[2:5], int(sys.argv[5])
-retry = "retry" in sys.argv[6:]
+until, retry = pathlib.Path(sys.argv[6]), "retry" in sys.argv[7:]
 context = ssl.create_default_context(cafile=f"{pki}/ca.crt")
 context.load_cert_chain(f"{pki}/admin.crt", f"{pki}/admin.key")
-numbers = iter(range(count))
+numbers = itertools.takewhile(lambda n: n < count or not until.exists(), itertools.count())
+created = 0
 lock = threading.Lock()
 failures = []
 
@@ -35,6 +39,7 @@ def create(connection, name):
 
 
 def work():
+    global created
     connection = http.client.HTTPSConnection("127.0.0.1", port, context=context, timeout=60)
     while True:
         with lock:
@@ -51,8 +56,9 @@ def work():
                 time.sleep(0.5)
                 continue
             break
-        if status != 201 and not (retry and status == 409):  # created before the connection broke
-            with lock:
+        with lock:
+            created += 1
+            if status != 201 and not (retry and status == 409):  # created before the connection broke
                 failures.append(f"{prefix}-{number}: {status} {body[:300]}")
 
 
@@ -61,5 +67,5 @@ for t in threads:
     t.start()
 for t in threads:
     t.join()
-print(*failures[:10], sep="\n", end="")
+print(created, *failures[:10], sep="\n")
 sys.exit(1 if failures else 0)

@@ -1,0 +1,495 @@
+#include "agent.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <malloc.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <unistd.h>
+
+#include "base/arena.h"
+#include "base/err.h"
+#include "base/file.h"
+#include "base/log.h"
+#include "base/macro.h"
+#include "cgroup/cgroup.h"
+#include "codec/doc.h"
+#include "cpu/topology_read.h"
+#include "manager.h"
+#include "net/loop.h"
+#include "notify.h"
+#include "pool/checkpoint.h"
+#include "pool/store.h"
+#include "report.h"
+#include "service.h"
+
+#define LEDGER_FILE "ledger.json"
+#define LOCK_FILE "agent.lock"
+#define TICK_MS 1000
+#define PLUGIN_NAME "pinfold"
+#define MAX_CHECKPOINT ((size_t)4 << 20)
+
+struct agent {
+	const struct agent_config *config;
+	int run_fd;
+	struct arena settings; /* topology and what the configuration points to */
+	struct topology topology;
+	struct cgroup_fs cgroups;
+	struct ledger ledger;
+	struct store store;
+	struct manager manager;
+	struct nri_plugin *plugin;
+
+	struct loop loop;
+	int epoll_fd; /* stands for the plugin's socket, which changes */
+	uv_poll_t plugin_poll;
+	struct timer plugin_timer, tick;
+	struct signal_source signals[3];
+	struct service service;
+	uint64_t n_ticks;
+	int failure;
+};
+
+static enum permission permitted(const void *data, struct str namespace)
+{
+	const struct agent_config *c = data;
+
+	if (c->n_namespaces == 0)
+		return PERMISSION_UNKNOWN;
+	for (size_t i = 0; i < c->n_namespaces; i++)
+		if (str_eq(str_from(c->namespaces[i]), namespace))
+			return PERMISSION_GRANTED;
+	return PERMISSION_DENIED;
+}
+
+/* Set-up. */
+
+/* Two managers of the same CPUs would fight (spec/cpumanager.md 7.10, 13). */
+static bool kubelet_is_static(const struct agent *agent)
+{
+	CLEANUP(arena_done) struct arena a;
+	struct checkpoint checkpoint;
+	struct err err = { 0 };
+	struct str text;
+
+	arena_init(&a, 0);
+	if (!agent->config->kubelet_state || file_read_at(AT_FDCWD, agent->config->kubelet_state,
+							  MAX_CHECKPOINT, &a, &text, &err) < 0)
+		return false;
+	if (checkpoint_decode(text, str_from(agent->config->kubelet_state), &a, &checkpoint, &err) <
+	    0) {
+		log_warning("cannot read the kubelet's CPU manager state, ignoring", LOG_ERR(&err));
+		return false;
+	}
+	return str_eq(checkpoint.policy, STR(CHECKPOINT_POLICY_STATIC));
+}
+
+static int choose_manager(struct agent *agent, struct err *err)
+{
+	const bool is_static = kubelet_is_static(agent);
+
+	switch (agent->config->cpu_manager) {
+	case AGENT_CPU_MANAGER_OWN:
+		if (is_static)
+			return err_set(
+				err, EBUSY,
+				"the kubelet's CPU manager has policy static: set it to none, "
+				"or use --cpu-manager kubelet");
+		break;
+	case AGENT_CPU_MANAGER_KUBELET:
+		agent->manager.kubelet_manages = true;
+		break;
+	case AGENT_CPU_MANAGER_AUTO:
+		agent->manager.kubelet_manages = is_static;
+		if (is_static)
+			log_warning("the kubelet hands out CPUs (policy static); only the reserved "
+				    "ones are ours");
+		break;
+	}
+	return 0;
+}
+
+static void log_store(const struct store_report *report)
+{
+	log_info("ledger opened", LOG_STR("outcome", str_from(store_outcome_name(report->outcome))),
+		 LOG_INT("assignments", report->n_restored));
+	if (report->outcome == STORE_KEPT)
+		log_error("the new pools do not fit what runs; the old ones go on",
+			  LOG_ERR(&report->why));
+	if (report->outcome == STORE_CORRUPT)
+		log_error("the ledger was unreadable and is rebuilt from what runs",
+			  LOG_STR("kept", str_from(report->aside)), LOG_ERR(&report->why));
+}
+
+static int open_run_dir(struct agent *agent, struct err *err)
+{
+	const char *path = agent->config->run_dir;
+	int r;
+
+	r = file_mkdirs_at(AT_FDCWD, path, 0700, err);
+	if (r < 0)
+		return r;
+	agent->run_fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	return agent->run_fd < 0 ? err_set(err, errno, "open %s: %s", path, strerror(errno)) : 0;
+}
+
+static int open_ledger(struct agent *agent, struct err *err)
+{
+	AUTO_CLOSE int root = open("/", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	struct store_report report;
+	struct pool_config pools;
+	char boot_id[STORE_BOOT_ID_MAX];
+	const char *from;
+	int r;
+
+	r = pools_read(&agent->config->pools, &agent->settings, &pools, &from, err);
+	if (r == 0)
+		r = topology_read(agent->config->topology, &agent->settings, &agent->topology, err);
+	if (r == 0)
+		r = store_read_boot_id(root, boot_id, err);
+	if (r == 0)
+		r = open_run_dir(agent, err);
+	if (r < 0)
+		return r;
+	r = store_open(&agent->store, &agent->ledger,
+		       &(struct store_settings){ agent->run_fd, LEDGER_FILE, boot_id,
+						 &agent->topology, &pools },
+		       &report, err);
+	if (r < 0)
+		return err_wrap(err, "pools of %s", from);
+	log_store(&report);
+	return 0;
+}
+
+static int open_plugin(struct agent *agent, struct err *err)
+{
+	const char *lock = str_cstr(&agent->settings, str_printf(&agent->settings, "%s/" LOCK_FILE,
+								 agent->config->run_dir));
+
+	agent->plugin = nri_plugin_new(&(struct nri_options){
+		.name = PLUGIN_NAME,
+		.index = agent->config->nri_index,
+		.socket_path = agent->config->nri_socket,
+		.lock_path = lock,
+		.events = MANAGER_EVENTS,
+		.handlers = &manager_handlers,
+		.user = &agent->manager,
+	});
+	if (agent->plugin)
+		return 0;
+	if (errno == EBUSY)
+		return err_set(err, EBUSY, "another agent runs (%s)", lock);
+	return err_set(err, errno, "NRI plugin: %s",
+		       errno == EINVAL ? "the index must be two digits" : strerror(errno));
+}
+
+/* The loop. */
+
+static void write_status(struct agent *agent)
+{
+	CLEANUP(arena_done) struct arena a;
+	struct err err = { 0 };
+	struct str text;
+
+	arena_init(&a, 0);
+	agent->manager.is_changed = false;
+	if (doc_write(report_status(&agent->manager, doc_build(&a), &a), false, &a, &text, &err) <
+		    0 ||
+	    file_replace_at(agent->run_fd, REPORT_STATUS_FILE, text, 0600, &err) < 0)
+		log_warning("cannot write the status file", LOG_ERR(&err));
+	arena_done(&a);
+	(void)malloc_trim(0); /* the document of a full node is as large as all else we keep */
+}
+
+static void watch_plugin(struct agent *agent)
+{
+	struct nri_poll want;
+	struct epoll_event event = { 0 };
+
+	nri_plugin_poll(agent->plugin, &want);
+	if (want.fd >= 0) {
+		event.events = (want.events & POLLIN ? EPOLLIN : 0u) |
+			       (want.events & POLLOUT ? EPOLLOUT : 0u);
+		/* A socket that was closed has left the set by itself. */
+		if (epoll_ctl(agent->epoll_fd, EPOLL_CTL_MOD, want.fd, &event) < 0)
+			(void)epoll_ctl(agent->epoll_fd, EPOLL_CTL_ADD, want.fd, &event);
+	}
+	timer_stop(&agent->plugin_timer);
+	if (want.timeout_ms >= 0)
+		timer_start(&agent->plugin_timer, (uint64_t)want.timeout_ms, 0);
+}
+
+static void turn_plugin(struct agent *agent, short revents)
+{
+	const int r = nri_plugin_dispatch(agent->plugin, revents);
+
+	manager_settle(&agent->manager);
+	if (r < 0) { /* the runtime that started us is gone */
+		agent->failure = r == -ESHUTDOWN ? 0 : r;
+		loop_stop(&agent->loop);
+		return;
+	}
+	watch_plugin(agent);
+}
+
+static void on_plugin_ready(uv_poll_t *handle, int status, int events)
+{
+	struct agent *agent = container_of(handle, struct agent, plugin_poll);
+	struct epoll_event event;
+	short revents = 0;
+
+	(void)status;
+	(void)events;
+	if (epoll_wait(agent->epoll_fd, &event, 1, 0) == 1)
+		revents = (short)((event.events & (EPOLLIN | EPOLLHUP | EPOLLERR) ? POLLIN : 0) |
+				  (event.events & EPOLLOUT ? POLLOUT : 0));
+	turn_plugin(agent, revents);
+}
+
+static void on_plugin_timer(struct timer *t)
+{
+	turn_plugin(container_of(t, struct agent, plugin_timer), 0);
+}
+
+/* One small file says whether a CPU came or went. */
+static bool online_changed(const struct agent *agent)
+{
+	CLEANUP(arena_done) struct arena a;
+	struct cpuset online;
+	struct str text;
+
+	arena_init(&a, 0);
+	return strcmp(agent->config->topology, "host") == 0 &&
+	       file_read_at(AT_FDCWD, "/sys/devices/system/cpu/online", 4096, &a, &text, NULL) ==
+		       0 &&
+	       cpuset_parse_kernel(text, &online, NULL) == 0 &&
+	       !cpuset_eq(&online, &agent->topology.online);
+}
+
+/* spec/cpumanager.md 7.9 */
+static void check_hotplug(struct agent *agent)
+{
+	struct arena a;
+	struct topology now;
+	struct err err = { 0 };
+
+	if (!online_changed(agent))
+		return;
+	arena_init(&a, 0);
+	if (topology_read("host", &a, &now, &err) < 0 ||
+	    ledger_hotplug(&agent->ledger, &now, &err) < 0) {
+		log_error("CPUs came or went, and the ledger cannot follow", LOG_ERR(&err));
+		arena_done(&a);
+		return;
+	}
+	arena_done(&agent->settings); /* nothing but the topology is used after the start */
+	agent->settings = a;
+	agent->topology = now;
+	agent->ledger.now.topology = &agent->topology;
+	log_warning("CPUs came or went",
+		    LOG_STR("online", cpuset_format(&agent->topology.online, &agent->settings)));
+	manager_spread(&agent->manager);
+}
+
+static size_t per_tick(const struct agent *agent)
+{
+	const struct registry *r = &agent->manager.registry;
+	const size_t n = r->n_containers > r->n_pods ? r->n_containers : r->n_pods;
+	const unsigned seconds = agent->config->reassert_s ? agent->config->reassert_s : 1;
+
+	return (n + seconds - 1) / seconds;
+}
+
+static void on_tick(struct timer *t)
+{
+	struct agent *agent = container_of(t, struct agent, tick);
+
+	manager_reassert(&agent->manager, per_tick(agent));
+	if (agent->manager.is_changed)
+		write_status(agent);
+	if (++agent->n_ticks % 10 == 0)
+		check_hotplug(agent);
+	notify_manager("WATCHDOG=1");
+}
+
+/* New pools while everything runs. Between the ledger's step and the last cgroup nothing is handed
+ * out: this is the only thread. */
+static void reload_pools(struct agent *agent)
+{
+	CLEANUP(arena_done) struct arena a;
+	struct pool_config pools;
+	struct resize_plan plan;
+	struct err err = { 0 };
+	const char *from = "";
+	int r;
+
+	arena_init(&a, 0);
+	r = pools_read(&agent->config->pools, &a, &pools, &from, &err);
+	if (r == 0)
+		r = ledger_plan_resize(&agent->ledger, &pools, &a, &plan, &err);
+	if (r == 0 && plan.n_conflicts > 0)
+		r = err_set(&err, EBUSY, "%s/%s owns CPUs that the new pool lacks",
+			    plan.conflicts[0].assignment->pod_name.p,
+			    plan.conflicts[0].assignment->container.p);
+	if (r == 0)
+		r = ledger_resize(&agent->ledger, &pools, &err);
+	if (r < 0) {
+		log_error("the pools stay as they are", LOG_STR("from", str_from(from)),
+			  LOG_ERR(&err));
+		return;
+	}
+	manager_spread(&agent->manager);
+	manager_settle(&agent->manager);
+	write_status(agent);
+	log_info("pools resized", LOG_STR("from", str_from(from)));
+}
+
+static void on_signal(struct signal_source *s, int number)
+{
+	if (number == SIGHUP) {
+		reload_pools(container_of(s, struct agent, signals[2]));
+		return;
+	}
+	loop_stop(number == SIGTERM ? &container_of(s, struct agent, signals[0])->loop :
+				      &container_of(s, struct agent, signals[1])->loop);
+}
+
+static int start_loop(struct agent *agent, struct err *err)
+{
+	static const int numbers[] = { SIGTERM, SIGINT, SIGHUP };
+	const char *path =
+		str_cstr(&agent->settings,
+			 str_printf(&agent->settings, "%s/" REPORT_SOCKET, agent->config->run_dir));
+	int r;
+
+	r = loop_init(&agent->loop, err);
+	if (r < 0)
+		return r;
+	for (size_t i = 0; i < ARRAY_LEN(numbers) && r == 0; i++)
+		r = signal_source_init(&agent->signals[i], &agent->loop, numbers[i], on_signal,
+				       err);
+	if (r == 0)
+		r = service_init(&agent->service, &agent->loop, &agent->manager, path,
+				 agent->config->listen, err);
+	if (r < 0)
+		return r;
+	agent->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
+	if (agent->epoll_fd < 0 ||
+	    uv_poll_init(&agent->loop.uv, &agent->plugin_poll, agent->epoll_fd) < 0 ||
+	    uv_poll_start(&agent->plugin_poll, UV_READABLE, on_plugin_ready) < 0)
+		return err_set(err, errno ? errno : EIO, "event loop: %s", strerror(errno));
+	timer_init(&agent->plugin_timer, &agent->loop, on_plugin_timer);
+	timer_init(&agent->tick, &agent->loop, on_tick);
+	timer_start(&agent->tick, TICK_MS, TICK_MS);
+	turn_plugin(agent, 0);
+	return 0;
+}
+
+static int agent_open(struct agent *agent, struct err *err)
+{
+	int r;
+
+	r = open_ledger(agent, err);
+	if (r == 0)
+		r = cgroup_open(&agent->cgroups, agent->config->cgroup_root, err);
+	if (r < 0)
+		return r;
+	manager_init(&agent->manager, &agent->ledger, &agent->cgroups);
+	agent->manager.rules.permission = permitted;
+	agent->manager.rules.permission_data = agent->config;
+	r = choose_manager(agent, err);
+	if (r == 0)
+		r = open_plugin(agent, err);
+	return r < 0 ? r : start_loop(agent, err);
+}
+
+int agent_run(const struct agent_config *config, struct err *err)
+{
+	struct agent agent = { .config = config, .run_fd = -1, .epoll_fd = -1 };
+	int r;
+
+	agent.cgroups.cpu_fd = agent.cgroups.cpuset_fd = -1;
+	arena_init(&agent.settings, 0);
+	(void)signal(SIGPIPE, SIG_IGN); /* whoever asks for the status may hang up */
+	r = agent_open(&agent, err);
+	if (r < 0)
+		return r; /* the process ends; the kernel takes back what was opened */
+	log_info("agent started", LOG_STR("reserved", str_from(agent.manager.reserved)));
+	notify_manager("READY=1");
+	loop_run(&agent.loop);
+	notify_manager("STOPPING=1");
+	log_info("agent stops; containers keep their CPUs");
+	write_status(&agent);
+	service_done(&agent.service);
+	nri_plugin_free(agent.plugin);
+	loop_done(&agent.loop);
+	(void)close(agent.epoll_fd);
+	manager_done(&agent.manager);
+	ledger_done(&agent.ledger);
+	store_done(&agent.store);
+	cgroup_done(&agent.cgroups);
+	(void)close(agent.run_fd);
+	arena_done(&agent.settings);
+	return agent.failure;
+}
+
+/* Away for good. */
+
+static size_t widen_all(const struct cgroup_fs *fs, yyjson_val *list, struct str key,
+			struct arena *a)
+{
+	yyjson_val *item;
+	size_t failed = 0;
+
+	DOC_EACH_ITEM (list, item) {
+		const char *path = str_cstr(a, doc_str(doc_get(item, key)));
+		const char *slash = strrchr(path, '/');
+		struct cgroup_cpu parent;
+		struct err err = { 0 };
+
+		if (!slash || !cgroup_exists(fs, path))
+			continue;
+		if (cgroup_read(fs, str_cstr(a, (struct str){ path, (size_t)(slash - path) }), a,
+				&parent, &err) < 0 ||
+		    cgroup_set_cpus(fs, path, &parent.effective, &err) < 0) {
+			log_warning("cannot widen a cgroup", LOG_STR("cgroup", str_from(path)),
+				    LOG_ERR(&err));
+			failed++;
+		}
+	}
+	return failed;
+}
+
+int agent_uninstall(const struct agent_config *config, struct err *err)
+{
+	static const char *const files[] = { LEDGER_FILE, REPORT_STATUS_FILE };
+	CLEANUP(arena_done) struct arena a;
+	CLEANUP(cgroup_done) struct cgroup_fs fs = { .cpu_fd = -1, .cpuset_fd = -1 };
+	AUTO_CLOSE int dir = open(config->run_dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	struct str text;
+	struct doc doc = { 0 };
+	size_t failed;
+	int r;
+
+	arena_init(&a, 0);
+	if (dir < 0)
+		return err_set(err, errno, "open %s: %s", config->run_dir, strerror(errno));
+	r = file_read_at(dir, REPORT_STATUS_FILE, DOC_MAX_SIZE, &a, &text, err);
+	if (r == 0)
+		r = doc_parse(text, STR(REPORT_STATUS_FILE), NULL, &a, &doc, err);
+	if (r == 0)
+		r = cgroup_open(&fs, config->cgroup_root, err);
+	if (r < 0)
+		return r;
+	failed = widen_all(&fs, doc_get(doc.root, STR("containers")), STR("cgroup"), &a) +
+		 widen_all(&fs, doc_get(doc.root, STR("pods")), STR("pauseCgroup"), &a);
+	for (size_t i = 0; i < ARRAY_LEN(files); i++)
+		if (unlinkat(dir, files[i], 0) < 0 && errno != ENOENT)
+			return err_set(err, errno, "remove %s: %s", files[i], strerror(errno));
+	if (failed > 0)
+		return err_set(err, EIO, "%zu cgroups could not be widened", failed);
+	return 0;
+}

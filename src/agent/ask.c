@@ -1,0 +1,97 @@
+#include "ask.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/time.h>
+#include <sys/un.h>
+
+#include "base/arena.h"
+#include "base/err.h"
+#include "base/file.h"
+#include "base/macro.h"
+#include "base/quote.h"
+#include "report.h"
+
+#define TIMEOUT_S 5
+
+int ask_body(struct str response, struct str *ret, struct err *err)
+{
+	const char *end = response.n ? memmem(response.p, response.n, "\r\n\r\n", 4) : NULL;
+
+	if (!end)
+		return err_set(err, EBADMSG, "the agent's answer is cut short");
+	if (!str_starts(response, STR("HTTP/1.1 200 "))) {
+		struct str_split lines = str_split(response);
+		struct str first = STR("");
+
+		(void)str_next(&lines, '\r', &first);
+		return err_set(err, EBADMSG, "the agent answered %s", quote(first).text);
+	}
+	*ret = str_skip(response, (size_t)(end - response.p) + 4);
+	return 0;
+}
+
+static int connect_to(const char *path)
+{
+	struct sockaddr_un address = { .sun_family = AF_UNIX };
+	const struct timeval limit = { .tv_sec = TIMEOUT_S };
+	int fd;
+
+	if (strlen(path) >= sizeof(address.sun_path))
+		return -ENAMETOOLONG;
+	memcpy(address.sun_path, path, strlen(path) + 1);
+	fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	if (fd < 0)
+		return -errno;
+	if (setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof(limit)) < 0 ||
+	    setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof(limit)) < 0 ||
+	    connect(fd, (struct sockaddr *)&address, sizeof(address)) < 0) {
+		const int code = errno;
+
+		auto_close(&fd);
+		return -code;
+	}
+	return fd;
+}
+
+static int ask_socket(const char *path, struct arena *a, struct str *ret, struct err *err)
+{
+	static const char request[] = "GET /status HTTP/1.1\r\nHost: agent\r\n\r\n";
+	AUTO_CLOSE int fd = connect_to(path);
+	struct str response;
+	int r;
+
+	if (fd < 0)
+		return err_set(err, -fd, "%s: %s", path, strerror(-fd));
+	if (send(fd, request, sizeof(request) - 1, MSG_NOSIGNAL) != (ssize_t)sizeof(request) - 1)
+		return err_set(err, errno, "%s: %s", path, strerror(errno));
+	r = file_read_fd(fd, path, DOC_MAX_SIZE, a, &response, err);
+	return r < 0 ? r : ask_body(response, ret, err);
+}
+
+int ask_status(const char *run_dir, struct arena *a, struct ask *ret, struct err *err)
+{
+	const char *socket_path = str_cstr(a, str_printf(a, "%s/" REPORT_SOCKET, run_dir));
+	const char *file = str_cstr(a, str_printf(a, "%s/" REPORT_STATUS_FILE, run_dir));
+	struct ask answer = { .is_live = true, .from = socket_path };
+	struct str text;
+	int r;
+
+	r = ask_socket(socket_path, a, &text, err);
+	if (r == -ENOENT || r == -ECONNREFUSED) {
+		answer.is_live = false;
+		answer.from = file;
+		r = file_read_at(AT_FDCWD, file, DOC_MAX_SIZE, a, &text, err);
+		if (r == -ENOENT)
+			return err_set(err, ENOENT, "no agent runs, and none left a status in %s",
+				       run_dir);
+	}
+	if (r == 0)
+		r = doc_parse(text, str_from(answer.from), NULL, a, &answer.doc, err);
+	if (r == 0)
+		*ret = answer;
+	return r;
+}

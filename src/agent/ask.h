@@ -1,0 +1,23 @@
+#pragma once
+
+/* The agent's status document, for tools: from a running agent's socket or, while none runs, from
+ * the file it left. */
+
+#include <stdbool.h>
+
+#include "codec/doc.h"
+
+struct arena;
+struct err;
+
+struct ask {
+	struct doc doc;
+	bool is_live; /* an agent answered */
+	const char *from;
+};
+
+/* `run_dir` is the agent's. */
+int ask_status(const char *run_dir, struct arena *a, struct ask *ret, struct err *err);
+
+/* The body of an HTTP response; -EBADMSG when it is none or not a success. Pure. */
+int ask_body(struct str response, struct str *ret, struct err *err);

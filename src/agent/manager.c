@@ -1,0 +1,416 @@
+#include "manager.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/err.h"
+#include "base/log.h"
+#include "cgroup/cgroup.h"
+#include "enforce.h"
+#include "manager_internal.h"
+#include "place.h"
+
+const uint64_t manager_bounds_ns[MANAGER_BUCKETS] = {
+	10000, 25000, 50000, 100000, 200000, 500000, 1000000, 5000000, 50000000, 500000000
+};
+
+static void read_reserved(struct manager *m)
+{
+	struct cpuset cpus;
+
+	(void)ledger_cpus(m->ledger, POOL_RESERVED, &cpus);
+	(void)snprintf(m->reserved, sizeof(m->reserved), PRI_STR,
+		       FMT_STR(cpuset_format(&cpus, &m->scratch)));
+	m->rules.management = workload_management(str_from(m->reserved));
+}
+
+void manager_init(struct manager *m, struct ledger *ledger, const struct cgroup_fs *cgroups)
+{
+	*m = (struct manager){ .ledger = ledger, .cgroups = cgroups };
+	arena_init(&m->scratch, 0);
+	registry_init(&m->registry);
+	read_reserved(m);
+	arena_reset(&m->scratch);
+}
+
+void manager_done(struct manager *m)
+{
+	registry_done(&m->registry);
+	arena_done(&m->scratch);
+}
+
+struct ledger_request manager_request(const struct nri_pod *pod, const struct nri_container *c,
+				      const struct claim *claim)
+{
+	return (struct ledger_request){
+		.pod_uid = str_from(pod->uid),
+		.pod_namespace = str_from(pod->pod_namespace),
+		.pod_name = str_from(pod->name),
+		.container = str_from(c->name),
+		.demand = claim->demand,
+		.is_management = claim->is_management,
+	};
+}
+
+void manager_note_doubt(struct manager *m, const struct nri_pod *pod, const struct nri_container *c,
+			enum doubt doubt)
+{
+	if (doubt == DOUBT_NONE)
+		return;
+	m->counters.doubted++;
+	log_warning("an annotation is not believed", LOG_POD(pod),
+		    LOG_STR("container", str_from(c->name)),
+		    LOG_STR("why", str_from(doubt_text(doubt))));
+}
+
+static void reserved_cpus(const struct manager *m, struct cpuset *ret)
+{
+	(void)ledger_cpus(m->ledger, POOL_RESERVED, ret);
+}
+
+/* Decides about one container, with the ledger's help. */
+int manager_place(struct manager *m, const struct nri_pod *pod, const struct nri_container *c,
+		  const struct claim *claim, struct placement *ret, struct err *err)
+{
+	struct ledger_request request = manager_request(pod, c, claim);
+	struct ledger_grant grant;
+	struct cpuset reserved;
+	int r;
+
+	reserved_cpus(m, &reserved);
+	if (claim->is_management)
+		return place_management(claim, &reserved, &m->scratch, ret, err);
+	if (m->kubelet_manages)
+		return place_beside_kubelet(nri_container_cpu(c)->cpus, &reserved, &m->scratch, ret,
+					    err);
+	r = ledger_allocate(m->ledger, &request, &grant, err);
+	if (r < 0)
+		return r;
+	return place_grant(&grant, &m->scratch, ret, err);
+}
+
+/* Writes one container's cgroup; what is not there yet is the runtime's to write. */
+int manager_enforce(struct manager *m, struct container_entry *c, bool is_drift)
+{
+	struct err err = { 0 };
+	int r;
+
+	if (!m->cgroups)
+		return 0;
+	r = enforce_container(m->cgroups, c->cgroup, &c->intent, &err);
+	if (r == -ENOENT)
+		return 0;
+	if (r < 0) {
+		m->counters.write_failures++;
+		log_warning("cannot write a cgroup", LOG_ENTRY(c), LOG_ERR(&err));
+		return r;
+	}
+	if (r > 0 && is_drift) {
+		m->counters.repaired++;
+		c->n_repairs++;
+		m->is_changed = true;
+		log_warning("put right what somebody else had changed", LOG_ENTRY(c),
+			    LOG_STR("cpus", str_from(c->intent.cpus)), LOG_INT("drift", r));
+	}
+	return r;
+}
+
+/* In classic mode the shared set is what nobody owns: it shrinks and grows. Those who share must be
+ * off a CPU before somebody gets it for himself, so this writes at once and not by the runtime. */
+int manager_spread_shared(struct manager *m)
+{
+	struct cpuset shared;
+	const char *text;
+	int worst = 0;
+
+	(void)ledger_cpus(m->ledger, POOL_SHARED, &shared);
+	if (cpuset_is_empty(&shared))
+		return -ENOSPC;
+	text = str_cstr(&m->scratch, cpuset_format(&shared, &m->scratch));
+	for (size_t i = 0; i < m->registry.n_containers; i++) {
+		struct container_entry *c = m->registry.containers[i];
+		struct intent intent = c->intent;
+		int r;
+
+		if (c->pool != POOL_SHARED || strcmp(c->intent.cpus, text) == 0)
+			continue;
+		intent.cpus = (char *)text;
+		registry_set_intent(c, &intent);
+		r = manager_enforce(m, c, false);
+		if (r < 0)
+			worst = r;
+	}
+	m->is_changed = true;
+	return worst;
+}
+
+/* What a pod's own cgroup shall have (DESIGN D13). */
+void manager_note_pod(struct manager *m, struct pod_entry *entry, const struct nri_pod *pod)
+{
+	enum doubt doubt;
+
+	entry->is_management = claim_is_management(&m->rules, pod, &doubt);
+	entry->is_dirty = true;
+	if (entry->is_management)
+		entry->shares = workload_pod_shares(&m->rules.management, pod->annotations,
+						    pod->n_annotations, &m->scratch);
+}
+
+struct container_entry *manager_note(struct manager *m, const struct nri_pod *pod,
+				     const struct nri_container *c, const struct placement *p)
+{
+	struct pod_entry *known = registry_find_pod(&m->registry, pod->id);
+	struct pod_entry *owner = registry_put_pod(&m->registry, pod, &m->scratch);
+	struct container_entry *entry = registry_put(&m->registry, owner, c, &m->scratch);
+
+	if (!known)
+		manager_note_pod(m, owner, pod);
+	entry->pool = p->pool;
+	entry->is_exclusive = p->is_exclusive;
+	registry_set_intent(entry, &p->intent);
+	if (p->is_exclusive && !owner->lift_quota)
+		owner->lift_quota = owner->is_dirty = true;
+	m->is_changed = true;
+	return entry;
+}
+
+static int refuse(struct manager *m, const struct nri_pod *pod, const struct nri_container *c,
+		  const struct err *err, struct nri_reply *reply)
+{
+	m->counters.refused++;
+	log_error("container refused", LOG_POD(pod), LOG_STR("container", str_from(c->name)),
+		  LOG_ERR(err));
+	return nri_refuse(reply, "pinfold: %s/%s, container %s: %s", pod->pod_namespace, pod->name,
+			  c->name, err->msg);
+}
+
+static int on_create(void *user, const struct nri_pod *pod, const struct nri_container *c,
+		     struct nri_reply *reply)
+{
+	struct manager *m = user;
+	struct placement p = { 0 };
+	struct err err = { 0 };
+	struct claim claim;
+	struct nri_cpu cpu;
+	int r;
+
+	r = claim_read(&m->rules, pod, c, &m->scratch, &claim, &err);
+	if (r == 0) {
+		manager_note_doubt(m, pod, c, claim.doubt);
+		r = manager_place(m, pod, c, &claim, &p, &err);
+	}
+	if (r == 0 && p.is_exclusive && m->ledger->now.config.is_classic &&
+	    manager_spread_shared(m) < 0) {
+		(void)ledger_release_container(m->ledger, str_from(pod->uid), str_from(c->name),
+					       NULL);
+		r = err_set(&err, EBUSY, "cannot clear its CPUs of other containers");
+	}
+	if (r < 0) {
+		arena_reset(&m->scratch);
+		return refuse(m, pod, c, &err, reply);
+	}
+	m->counters.placed[p.pool]++;
+	(void)manager_note(m, pod, c, &p);
+	if (place_difference(&p.intent, nri_container_cpu(c), &cpu))
+		nri_adjust_cpu(reply, &cpu);
+	arena_reset(&m->scratch);
+	return 0;
+}
+
+/* A resize that would change whose CPUs are whose is refused (spec/cpumanager.md 7.7). */
+static int check_resize(struct manager *m, const struct nri_pod *pod, const struct nri_container *c,
+			const struct nri_cpu *requested, struct err *err)
+{
+	const struct nri_cpu *now = nri_container_cpu(c);
+	struct ledger_request request;
+	struct claim claim;
+	uint64_t period = requested->period_us ? requested->period_us : now->period_us;
+
+	if (m->kubelet_manages || requested->shares == 0)
+		return 0;
+	if (claim_read(&m->rules, pod, c, &m->scratch, &claim, err) < 0 || claim.is_management)
+		return 0;
+	if (requested->shares == now->shares)
+		return 0;
+	claim.demand.cpu_milli = claim_milli(requested->shares, requested->quota_us, period);
+	request = manager_request(pod, c, &claim);
+	return ledger_check_update(m->ledger, &request, err);
+}
+
+/* Takes in a container that we have not seen being created. */
+static struct container_entry *catch_up(struct manager *m, const struct nri_pod *pod,
+					const struct nri_container *c)
+{
+	struct placement p = { 0 };
+	struct err err = { 0 };
+	struct claim claim;
+
+	if (claim_read(&m->rules, pod, c, &m->scratch, &claim, &err) < 0 ||
+	    manager_place(m, pod, c, &claim, &p, &err) < 0) {
+		log_error("a container that started without us has no place", LOG_POD(pod),
+			  LOG_STR("container", str_from(c->name)), LOG_ERR(&err));
+		return NULL;
+	}
+	m->counters.missed++;
+	return manager_note(m, pod, c, &p);
+}
+
+static int on_update(void *user, const struct nri_pod *pod, const struct nri_container *c,
+		     const struct nri_cpu *requested, struct nri_reply *reply)
+{
+	struct manager *m = user;
+	struct container_entry *entry = registry_find(&m->registry, c->id);
+	struct err err = { 0 };
+	struct nri_cpu cpu;
+
+	if (!entry)
+		entry = catch_up(m, pod, c);
+	if (!entry) {
+		arena_reset(&m->scratch);
+		return 0;
+	}
+	if (check_resize(m, pod, c, requested, &err) < 0) {
+		arena_reset(&m->scratch);
+		return refuse(m, pod, c, &err, reply);
+	}
+	if (m->kubelet_manages && entry->pool != POOL_RESERVED && *requested->cpus) {
+		struct cpuset reserved;
+		struct placement p = { 0 };
+
+		reserved_cpus(m, &reserved);
+		if (place_beside_kubelet(requested->cpus, &reserved, &m->scratch, &p, &err) == 0)
+			registry_set_intent(entry, &p.intent);
+	}
+	if (place_insist(&entry->intent, requested, &cpu)) {
+		m->counters.reasserted++;
+		nri_update_cpu(reply, c->id, &cpu, false);
+	}
+	arena_reset(&m->scratch);
+	return 0;
+}
+
+/* Events. */
+
+static void on_remove_pod(struct manager *m, const struct nri_pod *pod)
+{
+	struct pod_entry *entry = registry_find_pod(&m->registry, pod->id);
+	struct err err = { 0 };
+	bool has_sibling;
+
+	if (!entry)
+		return;
+	has_sibling = registry_has_sibling(&m->registry, entry);
+	registry_remove_pod(&m->registry, pod->id);
+	m->is_changed = true;
+	if (has_sibling)
+		return; /* the kubelet made a new sandbox; the pod goes on */
+	if (ledger_release_pod(m->ledger, str_from(pod->uid), &err) < 0)
+		log_error("cannot release CPUs", LOG_POD(pod), LOG_ERR(&err));
+	else if (m->ledger->now.config.is_classic)
+		(void)manager_spread_shared(m);
+}
+
+/* The window between registration and the first event (spec/runtime.md 2.6), and what CRI-O leaves
+ * on all CPUs. */
+static void on_started(struct manager *m, const struct nri_pod *pod, const struct nri_container *c)
+{
+	struct container_entry *entry = registry_find(&m->registry, c->id);
+	struct err err = { 0 };
+
+	if (!entry)
+		entry = catch_up(m, pod, c);
+	if (entry) {
+		entry->is_started = true;
+		(void)manager_enforce(m, entry, false);
+	}
+	if (m->cgroups && strcmp(m->runtime_name, "cri-o") == 0 &&
+	    enforce_monitor(c->pid, m->reserved, &err) < 0)
+		log_debug("cannot pin a monitor, ignoring", LOG_POD(pod), LOG_ERR(&err));
+}
+
+static int on_event(void *user, enum nri_event event, const struct nri_pod *pod,
+		    const struct nri_container *c, struct nri_reply *reply)
+{
+	struct manager *m = user;
+
+	(void)reply;
+	switch (event) {
+	case NRI_RUN_POD:
+		manager_note_pod(m, registry_put_pod(&m->registry, pod, &m->scratch), pod);
+		break;
+	case NRI_REMOVE_POD:
+		on_remove_pod(m, pod);
+		break;
+	case NRI_POST_START_CONTAINER:
+		on_started(m, pod, c);
+		break;
+	case NRI_REMOVE_CONTAINER:
+		registry_remove(&m->registry, c->id);
+		m->is_changed = true;
+		break;
+	default:
+		break;
+	}
+	arena_reset(&m->scratch);
+	return 0;
+}
+
+static int on_configure(void *user, const struct nri_runtime *runtime, uint32_t *events,
+			struct nri_reply *reply)
+{
+	struct manager *m = user;
+
+	(void)events;
+	(void)reply;
+	(void)snprintf(m->runtime_name, sizeof(m->runtime_name), "%s", runtime->name);
+	(void)snprintf(m->runtime_version, sizeof(m->runtime_version), "%s", runtime->version);
+	(void)snprintf(m->nri_version, sizeof(m->nri_version), "%s", runtime->nri_version);
+	return 0;
+}
+
+static void on_connected(void *user)
+{
+	struct manager *m = user;
+
+	m->is_connected = m->is_changed = true;
+	m->problem[0] = 0;
+	log_info("synchronised with the runtime", LOG_STR("runtime", str_from(m->runtime_name)),
+		 LOG_STR("version", str_from(m->runtime_version)),
+		 LOG_INT("pods", m->registry.n_pods),
+		 LOG_INT("containers", m->registry.n_containers));
+}
+
+static void on_disconnected(void *user, const char *why)
+{
+	struct manager *m = user;
+
+	m->counters.disconnects += m->is_connected;
+	m->is_connected = false;
+	m->is_changed = true;
+	(void)snprintf(m->problem, sizeof(m->problem), "%s", why);
+	log_warning("not connected to the runtime, trying again", LOG_STR("why", str_from(why)));
+}
+
+static void on_answered(void *user, const char *method, uint64_t ns)
+{
+	struct manager *m = user;
+	size_t i = 0;
+
+	(void)method;
+	while (i < MANAGER_BUCKETS && ns > manager_bounds_ns[i])
+		i++;
+	m->latency.counts[i]++;
+	m->latency.sum_ns += ns;
+}
+
+const struct nri_handlers manager_handlers = {
+	.configure = on_configure,
+	.synchronize = manager_on_synchronize,
+	.create_container = on_create,
+	.update_container = on_update,
+	.event = on_event,
+	.connected = on_connected,
+	.disconnected = on_disconnected,
+	.answered = on_answered,
+};

@@ -1,0 +1,81 @@
+#pragma once
+
+/* The node agent's one owner of state: answers the runtime about containers, keeps the ledger, and
+ * sees to it that the kernel agrees. One thread; sockets and timers are agent.c's. Every decision
+ * is made by claim.h, place.h and the ledger; this only carries them out and counts. */
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/arena.h"
+#include "claim.h"
+#include "nri/nri.h"
+#include "pool/ledger.h"
+#include "registry.h"
+
+struct cgroup_fs;
+struct placement;
+
+struct manager_counters {
+	uint64_t placed[POOL__COUNT]; /* containers created */
+	uint64_t refused;	      /* containers that had no place */
+	uint64_t reasserted;	      /* updates by others that we answered with our own values */
+	uint64_t missed;	      /* containers that had started without us */
+	uint64_t repaired;	      /* cgroups that somebody else had changed */
+	uint64_t doubted;	      /* annotations that were not believed */
+	uint64_t write_failures;
+	uint64_t syncs, disconnects;
+};
+
+/* NRI calls by duration, in the agent. */
+#define MANAGER_BUCKETS 10
+extern const uint64_t manager_bounds_ns[MANAGER_BUCKETS];
+
+struct manager_latency {
+	uint64_t counts[MANAGER_BUCKETS + 1];
+	uint64_t sum_ns;
+};
+
+struct manager {
+	struct ledger *ledger;
+	const struct cgroup_fs *cgroups; /* NULL: nothing is read or written there */
+	struct claim_rules rules;
+	bool kubelet_manages; /* its static policy hands out CPUs; ours are only the reserved ones
+			       */
+
+	struct registry registry;
+	struct manager_counters counters;
+	struct manager_latency latency;
+	char runtime_name[64], runtime_version[64], nri_version[32];
+	bool is_connected;
+	char problem[256];		 /* why not */
+	bool is_changed;		 /* since somebody last wrote the status down */
+	bool wants_trim;		 /* a synchronisation has needed much memory */
+	size_t next_container, next_pod; /* to be looked at again */
+	struct arena scratch;
+	char reserved[256]; /* text of the reserved CPUs that are online */
+};
+
+/* `ledger` and `cgroups` are the caller's. The rules' workload is filled in from the ledger. */
+void manager_init(struct manager *m, struct ledger *ledger, const struct cgroup_fs *cgroups);
+void manager_done(struct manager *m);
+
+extern const struct nri_handlers manager_handlers; /* user: struct manager * */
+#define MANAGER_EVENTS                                                                             \
+	(NRI_MASK(NRI_RUN_POD) | NRI_MASK(NRI_REMOVE_POD) | NRI_MASK(NRI_CREATE_CONTAINER) |       \
+	 NRI_MASK(NRI_POST_START_CONTAINER) | NRI_MASK(NRI_UPDATE_CONTAINER) |                     \
+	 NRI_MASK(NRI_REMOVE_CONTAINER))
+
+/* Writes what waits: weights and quotas of pods, CPUs of pause containers. Call after the runtime
+ * has its answer. */
+void manager_settle(struct manager *m);
+
+/* Looks at the next n containers and pods, and repairs what somebody else changed. */
+void manager_reassert(struct manager *m, size_t n);
+
+/* CPUs came or went: every container to where it belongs now. The caller has told the ledger. */
+void manager_spread(struct manager *m);
+
+/* Before we leave for good: every cpuset as wide as its parent's. Returns how many failed. */
+size_t manager_release(struct manager *m);

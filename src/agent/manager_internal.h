@@ -1,0 +1,37 @@
+#pragma once
+
+/* What the files of the Manager share among themselves. Others use manager.h. */
+
+#include "base/log.h"
+#include "manager.h"
+#include "place.h"
+
+#define LOG_POD(pod)                                                                               \
+	LOG_STR("namespace", str_from((pod)->pod_namespace)), LOG_STR("pod", str_from((pod)->name))
+#define LOG_ENTRY(c)                                                                               \
+	LOG_STR("namespace", str_from((c)->pod->namespace)),                                       \
+		LOG_STR("pod", str_from((c)->pod->name)),                                          \
+		LOG_STR("container", str_from((c)->name))
+
+/* Decides about one container, with the ledger's help. */
+int manager_place(struct manager *m, const struct nri_pod *pod, const struct nri_container *c,
+		  const struct claim *claim, struct placement *ret, struct err *err);
+
+struct ledger_request manager_request(const struct nri_pod *pod, const struct nri_container *c,
+				      const struct claim *claim);
+
+/* Remember what was decided. */
+struct container_entry *manager_note(struct manager *m, const struct nri_pod *pod,
+				     const struct nri_container *c, const struct placement *p);
+void manager_note_pod(struct manager *m, struct pod_entry *entry, const struct nri_pod *pod);
+void manager_note_doubt(struct manager *m, const struct nri_pod *pod, const struct nri_container *c,
+			enum doubt doubt);
+
+/* Writes one container's cgroup; one that is not there is the runtime's to write. Returns whether
+ * something was written. `is_drift`: it had been right before. */
+int manager_enforce(struct manager *m, struct container_entry *c, bool is_drift);
+
+/* Classic mode: those who share go where nobody is alone. */
+int manager_spread_shared(struct manager *m);
+
+int manager_on_synchronize(void *user, const struct nri_inventory *all, struct nri_reply *reply);

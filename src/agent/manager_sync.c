@@ -1,0 +1,309 @@
+/* The Manager's second half: everything at once after we were away, and looking again later. */
+
+#include <errno.h>
+#include <malloc.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/err.h"
+#include "base/macro.h"
+#include "cgroup/cgroup.h"
+#include "cgroup_path.h"
+#include "enforce.h"
+#include "manager_internal.h"
+
+#define SYNC_MAX_UPDATES 64 /* told to the runtime as well; each costs it a process */
+
+struct sync_item {
+	const struct nri_pod *pod;
+	const struct nri_container *container;
+	struct claim claim;
+};
+
+struct sync {
+	struct manager *m;
+	struct sync_item *items;
+	size_t n;
+	size_t n_updates;
+	struct nri_reply *reply;
+};
+
+static int compare_pods(const void *a, const void *b)
+{
+	const struct nri_pod *const *x = a, *const *y = b;
+
+	return strcmp((*x)->id, (*y)->id);
+}
+
+/* Pods by id; a node has hundreds, a list of them comes in any order. */
+static const struct nri_pod **sorted_pods(const struct nri_inventory *all, struct arena *a)
+{
+	const struct nri_pod **pods = arena_array(a, const struct nri_pod *, all->n_pods + 1);
+
+	for (size_t i = 0; i < all->n_pods; i++)
+		pods[i] = &all->pods[i];
+	qsort(pods, all->n_pods, sizeof(void *), compare_pods);
+	return pods;
+}
+
+/* A running container cannot be refused. One whose annotation is broken stays where its pod opted
+ * in to. */
+static void read_claim(struct manager *m, struct sync_item *item)
+{
+	struct err err = { 0 };
+
+	if (claim_read(&m->rules, item->pod, item->container, &m->scratch, &item->claim, &err) ==
+	    0) {
+		manager_note_doubt(m, item->pod, item->container, item->claim.doubt);
+		return;
+	}
+	item->claim = (struct claim){ .is_management = true };
+	log_warning("a running container has a broken annotation", LOG_POD(item->pod),
+		    LOG_STR("container", str_from(item->container->name)), LOG_ERR(&err));
+}
+
+static void collect(struct sync *s, const struct nri_inventory *all)
+{
+	struct arena *a = &s->m->scratch;
+	const struct nri_pod **pods = sorted_pods(all, a);
+
+	s->items = arena_array(a, struct sync_item, all->n_containers + 1);
+	for (size_t i = 0; i < all->n_containers; i++) {
+		const struct nri_pod key = { .id = all->containers[i].pod_id }, *key_p = &key;
+		const struct nri_pod **pod =
+			bsearch(&key_p, pods, all->n_pods, sizeof(void *), compare_pods);
+
+		if (!pod || all->containers[i].state == NRI_STOPPED)
+			continue;
+		s->items[s->n] =
+			(struct sync_item){ .pod = *pod, .container = &all->containers[i] };
+		read_claim(s->m, &s->items[s->n++]);
+	}
+}
+
+/* What the kernel says, or without it the runtime. */
+static bool read_current(struct manager *m, const struct nri_container *c, struct cpuset *ret)
+{
+	const char *path = cgroup_path_of(nri_container_cgroups_path(c), &m->scratch);
+	struct cgroup_cpu now;
+
+	if (m->cgroups && *path && cgroup_exists(m->cgroups, path) &&
+	    cgroup_read(m->cgroups, path, &m->scratch, &now, NULL) == 0) {
+		*ret = cpuset_is_empty(&now.cpus) ? now.effective : now.cpus;
+		return true;
+	}
+	return cpuset_parse(str_from(nri_container_cpu(c)->cpus), ret, NULL) == 0 &&
+	       !cpuset_is_empty(ret);
+}
+
+/* All grants in one transaction: who is gone is released, who is there keeps or gets its CPUs. */
+static struct ledger_live *ask_ledger(struct sync *s)
+{
+	struct manager *m = s->m;
+	struct ledger_live *live = arena_array(&m->scratch, struct ledger_live, s->n + 1);
+	struct err err = { 0 };
+
+	for (size_t i = 0; i < s->n; i++) {
+		const struct sync_item *item = &s->items[i];
+
+		live[i].request = manager_request(item->pod, item->container, &item->claim);
+		if (!item->claim.is_management)
+			live[i].current_known = read_current(m, item->container, &live[i].current);
+	}
+	if (ledger_synchronize(m->ledger, live, s->n, &err) < 0) {
+		log_error("cannot bring the ledger up to date", LOG_ERR(&err));
+		return NULL;
+	}
+	for (size_t i = 0; i < s->n; i++)
+		if (live[i].refused.code)
+			log_error("a running container gets no CPUs of its own",
+				  LOG_POD(s->items[i].pod),
+				  LOG_STR("container", str_from(s->items[i].container->name)),
+				  LOG_ERR(&live[i].refused));
+	return live;
+}
+
+static int place_item(struct sync *s, size_t i, const struct ledger_live *live,
+		      struct placement *ret, struct err *err)
+{
+	const struct sync_item *item = &s->items[i];
+	struct claim plain = { .is_management = true };
+	int r;
+
+	if (!item->claim.is_management && live)
+		return place_grant(&live[i].grant, &s->m->scratch, ret, err);
+	r = manager_place(s->m, item->pod, item->container, &item->claim, ret, err);
+	if (r < 0 && item->claim.is_management) /* it names CPUs it must not have */
+		r = manager_place(s->m, item->pod, item->container, &plain, ret, err);
+	return r;
+}
+
+static void take_in(struct sync *s, const struct sync_item *item, const struct placement *p)
+{
+	struct container_entry *entry = manager_note(s->m, item->pod, item->container, p);
+	struct nri_cpu cpu;
+
+	entry->is_started = true;
+	/* The cgroup first: it is quick. Then the runtime's own record, up to a bound. */
+	if (manager_enforce(s->m, entry, false) > 0)
+		s->m->counters.missed++;
+	if (place_difference(&p->intent, nri_container_cpu(item->container), &cpu) &&
+	    s->n_updates++ < SYNC_MAX_UPDATES)
+		nri_update_cpu(s->reply, item->container->id, &cpu, true);
+}
+
+int manager_on_synchronize(void *user, const struct nri_inventory *all, struct nri_reply *reply)
+{
+	struct manager *m = user;
+	struct sync s = { .m = m, .reply = reply };
+	const struct ledger_live *live = NULL;
+
+	m->counters.syncs++;
+	registry_clear(&m->registry);
+	collect(&s, all);
+	if (!m->kubelet_manages)
+		live = ask_ledger(&s);
+	for (size_t i = 0; i < all->n_pods; i++)
+		manager_note_pod(m, registry_put_pod(&m->registry, &all->pods[i], &m->scratch),
+				 &all->pods[i]);
+	/* Those who share first, then those who are alone: nobody is to be on two lists at once. */
+	for (int exclusive = 0; exclusive <= 1; exclusive++)
+		for (size_t i = 0; i < s.n; i++) {
+			struct placement p;
+			struct err err = { 0 };
+
+			if (place_item(&s, i, live, &p, &err) < 0) {
+				if (exclusive)
+					log_error("a running container has no place",
+						  LOG_POD(s.items[i].pod), LOG_ERR(&err));
+				continue;
+			}
+			if (p.is_exclusive == exclusive)
+				take_in(&s, &s.items[i], &p);
+		}
+	arena_done(&m->scratch); /* it may have been large */
+	m->wants_trim = true;
+	return 0;
+}
+
+/* Later. */
+
+static void settle_pod(struct manager *m, struct pod_entry *pod, bool is_drift)
+{
+	struct err err = { 0 };
+	int r;
+
+	r = enforce_pod(m->cgroups, pod, &err);
+	if (r >= 0 && *m->reserved) {
+		const int pause = enforce_pause(m->cgroups, pod, m->reserved, &err);
+
+		r = pause < 0 ? pause : r | pause;
+	}
+	if (r == -ENOENT || r == -ESRCH)
+		return;
+	if (r < 0) {
+		m->counters.write_failures++;
+		log_warning("cannot write a pod's cgroup",
+			    LOG_STR("namespace", str_from(pod->namespace)),
+			    LOG_STR("pod", str_from(pod->name)), LOG_ERR(&err));
+	} else if (r > 0 && is_drift) {
+		m->counters.repaired++;
+		log_warning("put a pod's cgroup right",
+			    LOG_STR("namespace", str_from(pod->namespace)),
+			    LOG_STR("pod", str_from(pod->name)), LOG_INT("drift", r));
+	}
+}
+
+void manager_settle(struct manager *m)
+{
+	if (m->wants_trim) {
+		m->wants_trim = false;
+		(void)malloc_trim(0); /* by now the session has let go of the list, too */
+	}
+	for (size_t i = 0; i < m->registry.n_pods; i++) {
+		struct pod_entry *pod = m->registry.pods[i];
+
+		if (!pod->is_dirty)
+			continue;
+		pod->is_dirty = false;
+		if (m->cgroups)
+			settle_pod(m, pod, false);
+	}
+}
+
+void manager_reassert(struct manager *m, size_t n)
+{
+	if (!m->cgroups)
+		return;
+	for (size_t i = 0; i < n && i < m->registry.n_containers; i++) {
+		if (m->next_container >= m->registry.n_containers)
+			m->next_container = 0;
+		if (m->registry.containers[m->next_container]->is_started)
+			(void)manager_enforce(m, m->registry.containers[m->next_container], true);
+		m->next_container++;
+	}
+	for (size_t i = 0; i < n && i < m->registry.n_pods; i++) {
+		if (m->next_pod >= m->registry.n_pods)
+			m->next_pod = 0;
+		settle_pod(m, m->registry.pods[m->next_pod++], true);
+	}
+}
+
+void manager_spread(struct manager *m)
+{
+	struct cpuset cpus;
+
+	(void)ledger_cpus(m->ledger, POOL_RESERVED, &cpus);
+	(void)snprintf(m->reserved, sizeof(m->reserved), PRI_STR,
+		       FMT_STR(cpuset_format(&cpus, &m->scratch)));
+	m->rules.management = workload_management(str_from(m->reserved));
+	for (size_t i = 0; i < m->registry.n_containers; i++) {
+		struct container_entry *c = m->registry.containers[i];
+		struct intent intent = c->intent;
+
+		if (c->pool != POOL_RESERVED || !*m->reserved)
+			continue;
+		intent.cpus = m->reserved;
+		registry_set_intent(c, &intent);
+		(void)manager_enforce(m, c, false);
+	}
+	for (size_t i = 0; i < m->registry.n_pods; i++)
+		m->registry.pods[i]->is_dirty = true;
+	(void)manager_spread_shared(m);
+	arena_reset(&m->scratch);
+}
+
+/* As wide as the pod's own cgroup, which the kubelet made. */
+static int widen(struct manager *m, const char *path)
+{
+	const char *slash = strrchr(path, '/');
+	struct err err = { 0 };
+	struct cgroup_cpu parent;
+	const char *up =
+		slash ? str_cstr(&m->scratch, (struct str){ path, (size_t)(slash - path) }) : "";
+
+	if (!*path || !cgroup_exists(m->cgroups, path))
+		return 0;
+	if (cgroup_read(m->cgroups, *up ? up : ".", &m->scratch, &parent, &err) < 0 ||
+	    cgroup_set_cpus(m->cgroups, path, &parent.effective, &err) < 0) {
+		log_warning("cannot widen a cgroup", LOG_STR("cgroup", str_from(path)),
+			    LOG_ERR(&err));
+		return -1;
+	}
+	return 0;
+}
+
+size_t manager_release(struct manager *m)
+{
+	size_t failed = 0;
+
+	if (!m->cgroups)
+		return 0;
+	for (size_t i = 0; i < m->registry.n_containers; i++)
+		failed += widen(m, m->registry.containers[i]->cgroup) < 0;
+	for (size_t i = 0; i < m->registry.n_pods; i++)
+		failed += widen(m, m->registry.pods[i]->pause_cgroup) < 0;
+	arena_reset(&m->scratch);
+	return failed;
+}

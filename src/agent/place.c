@@ -1,0 +1,135 @@
+#include "place.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "base/arena.h"
+#include "base/err.h"
+#include "base/quote.h"
+#include "nri/nri.h"
+
+static char *text_of(const struct cpuset *cpus, struct arena *a)
+{
+	return (char *)str_cstr(a, cpuset_format(cpus, a));
+}
+
+int place_management(const struct claim *claim, const struct cpuset *reserved, struct arena *a,
+		     struct placement *ret, struct err *err)
+{
+	struct placement p = { .pool = POOL_RESERVED };
+	struct cpuset cpus = *reserved;
+	struct err why = { 0 };
+
+	if (claim->cpu.cpus.n > 0 && cpuset_parse(claim->cpu.cpus, &cpus, &why) < 0)
+		return err_set(err, EINVAL, "annotation cpuset %s: %s", quote(claim->cpu.cpus).text,
+			       why.msg);
+	if (cpuset_is_empty(&cpus) || !cpuset_is_subset(&cpus, reserved))
+		return err_set(err, EPERM,
+			       "annotation cpuset %s is not within the reserved CPUs %s",
+			       quote(claim->cpu.cpus).text, text_of(reserved, a));
+	p.intent = (struct intent){
+		.cpus = text_of(&cpus, a),
+		.shares = claim->cpu.shares,
+		.has_quota = claim->cpu.quota_us != 0,
+		.quota_us = claim->cpu.quota_us,
+		.period_us = claim->cpu.period_us,
+	};
+	*ret = p;
+	return 0;
+}
+
+int place_grant(const struct ledger_grant *grant, struct arena *a, struct placement *ret,
+		struct err *err)
+{
+	const bool is_exclusive = grant->pool == POOL_GUARANTEED;
+
+	/* An empty list would mean "no change" to the runtime, and every CPU to the kernel. */
+	if (cpuset_is_empty(&grant->cpus))
+		return err_set(err, ENOSPC, "no CPU left in the %s pool", pool_name(grant->pool));
+	*ret = (struct placement){
+		.pool = grant->pool,
+		.is_exclusive = is_exclusive,
+		.intent = { .cpus = text_of(&grant->cpus, a),
+			    .has_quota = is_exclusive,
+			    .quota_us = is_exclusive ? -1 : 0 },
+	};
+	return 0;
+}
+
+int place_beside_kubelet(const char *cpus, const struct cpuset *reserved, struct arena *a,
+			 struct placement *ret, struct err *err)
+{
+	struct placement p = { .pool = POOL_SHARED, .intent.cpus = "" };
+	struct cpuset set;
+	int r;
+
+	r = cpuset_parse(str_from(cpus), &set, err);
+	if (r < 0)
+		return r;
+	if (cpuset_intersects(&set, reserved)) {
+		cpuset_minus(&set, reserved);
+		if (!cpuset_is_empty(&set))
+			p.intent.cpus = text_of(&set, a);
+	}
+	*ret = p;
+	return 0;
+}
+
+/* Texts may be spelled differently and mean the same. */
+static bool same_cpus(const char *a, const char *b)
+{
+	struct cpuset x, y;
+
+	if (strcmp(a, b) == 0)
+		return true;
+	return cpuset_parse(str_from(a), &x, NULL) == 0 &&
+	       cpuset_parse(str_from(b), &y, NULL) == 0 && cpuset_eq(&x, &y);
+}
+
+bool place_difference(const struct intent *intent, const struct nri_cpu *now, struct nri_cpu *ret)
+{
+	struct nri_cpu d = { 0 };
+
+	if (*intent->cpus && !same_cpus(intent->cpus, now->cpus))
+		d.cpus = intent->cpus;
+	if (intent->shares && (!now->has_shares || now->shares != intent->shares)) {
+		d.has_shares = true;
+		d.shares = intent->shares;
+	}
+	/* No quota at all and a quota of none are the same. */
+	if (intent->has_quota && !(intent->quota_us < 0 && now->quota_us <= 0) &&
+	    (!now->has_quota || now->quota_us != intent->quota_us)) {
+		d.has_quota = true;
+		d.quota_us = intent->quota_us;
+	}
+	if (intent->period_us && (!now->has_period || now->period_us != intent->period_us)) {
+		d.has_period = true;
+		d.period_us = intent->period_us;
+	}
+	*ret = d;
+	return d.cpus || d.has_shares || d.has_quota || d.has_period;
+}
+
+bool place_insist(const struct intent *intent, const struct nri_cpu *requested, struct nri_cpu *ret)
+{
+	struct nri_cpu d = { 0 };
+
+	/* Zero and empty in a request mean "unchanged" (spec/runtime.md 2.10). */
+	if (*intent->cpus && *requested->cpus && !same_cpus(intent->cpus, requested->cpus))
+		d.cpus = intent->cpus;
+	if (intent->shares && requested->shares && requested->shares != intent->shares) {
+		d.has_shares = true;
+		d.shares = intent->shares;
+	}
+	if (intent->has_quota && requested->quota_us && requested->quota_us != intent->quota_us) {
+		d.has_quota = true;
+		d.quota_us = intent->quota_us;
+	}
+	if (intent->period_us && requested->period_us &&
+	    requested->period_us != intent->period_us) {
+		d.has_period = true;
+		d.period_us = intent->period_us;
+	}
+	*ret = d;
+	return d.cpus || d.has_shares || d.has_quota || d.has_period;
+}

@@ -1,0 +1,256 @@
+#include "service.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include "base/arena.h"
+#include "base/err.h"
+#include "base/macro.h"
+#include "codec/doc.h"
+#include "manager.h"
+#include "net/http1.h"
+#include "net/prometheus.h"
+#include "report.h"
+
+#define MAX_REQUEST 8192
+#define REQUEST_MS 10000
+
+struct connection {
+	struct stream stream;
+	struct timer deadline;
+	struct service *service;
+	struct http1_parser parser;
+	char bytes[MAX_REQUEST];
+	size_t n;
+	bool is_answered;
+	unsigned n_open; /* handles that are not closed yet */
+};
+
+static void on_handle_closed(struct connection *c)
+{
+	if (--c->n_open > 0)
+		return;
+	c->service->n_connections--;
+	free(c);
+}
+
+static void on_stream_closed(struct stream *s)
+{
+	on_handle_closed(container_of(s, struct connection, stream));
+}
+
+static void on_timer_closed(struct timer *t)
+{
+	on_handle_closed(container_of(t, struct connection, deadline));
+}
+
+static void hang_up(struct connection *c)
+{
+	if (stream_is_closing(&c->stream))
+		return;
+	stream_close(&c->stream, on_stream_closed);
+	timer_close(&c->deadline, on_timer_closed);
+}
+
+static void send_answer(struct connection *c, const char *status, const char *type, struct str body)
+{
+	char head[256];
+
+	(void)snprintf(head, sizeof(head),
+		       "HTTP/1.1 %s\r\nContent-Type: %s\r\nContent-Length: %zu\r\n"
+		       "Connection: close\r\n\r\n",
+		       status, type, body.n);
+	c->is_answered = true;
+	stream_write(&c->stream, str_from(head));
+	stream_write(&c->stream, body);
+	if (stream_queued(&c->stream) == 0)
+		hang_up(c);
+}
+
+static void answer_status(struct connection *c, struct arena *a)
+{
+	yyjson_mut_doc *doc = doc_build(a);
+	struct str text;
+
+	if (doc_write(report_status(c->service->manager, doc, a), true, a, &text, NULL) < 0)
+		text = STR("{}");
+	send_answer(c, "200 OK", "application/json", text);
+}
+
+static void answer(struct connection *c, const struct http1_request *request)
+{
+	CLEANUP(arena_done) struct arena a;
+	const struct manager *m = c->service->manager;
+	struct strbuf b;
+
+	arena_init(&a, 0);
+	strbuf_init(&b, &a);
+	if (!str_eq(request->method, STR("GET"))) {
+		send_answer(c, "405 Method Not Allowed", "text/plain", STR("GET only\n"));
+	} else if (str_eq(request->target, STR("/status"))) {
+		answer_status(c, &a);
+	} else if (str_eq(request->target, STR("/metrics"))) {
+		report_metrics(m, &b);
+		send_answer(c, "200 OK", PROMETHEUS_CONTENT_TYPE, strbuf_str(&b));
+	} else if (str_eq(request->target, STR("/healthz"))) {
+		send_answer(c, "200 OK", "text/plain", STR("ok\n"));
+	} else if (str_eq(request->target, STR("/readyz"))) {
+		if (m->is_connected)
+			send_answer(c, "200 OK", "text/plain", STR("ok\n"));
+		else
+			send_answer(c, "503 Service Unavailable", "text/plain",
+				    STR("not connected to the container runtime\n"));
+	} else {
+		send_answer(c, "404 Not Found", "text/plain",
+			    STR("try /status, /metrics, /healthz, /readyz\n"));
+	}
+}
+
+static void on_data(struct stream *s, struct str bytes)
+{
+	struct connection *c = container_of(s, struct connection, stream);
+	struct http1_request request;
+	int64_t r;
+
+	if (c->is_answered)
+		return;
+	if (bytes.n > sizeof(c->bytes) - c->n) {
+		hang_up(c);
+		return;
+	}
+	memcpy(c->bytes + c->n, bytes.p, bytes.n);
+	c->n += bytes.n;
+	r = http1_parse(&c->parser, c->bytes, c->n, &request);
+	if (r < 0)
+		send_answer(c, "400 Bad Request", "text/plain", STR("not HTTP\n"));
+	else if (r > 0)
+		answer(c, &request);
+}
+
+static void on_end(struct stream *s, int error)
+{
+	(void)error;
+	hang_up(container_of(s, struct connection, stream));
+}
+
+static void on_drained(struct stream *s)
+{
+	struct connection *c = container_of(s, struct connection, stream);
+
+	if (c->is_answered)
+		hang_up(c);
+}
+
+static void on_deadline(struct timer *t)
+{
+	hang_up(container_of(t, struct connection, deadline));
+}
+
+static const struct stream_events events = {
+	.on_data = on_data,
+	.on_end = on_end,
+	.on_drained = on_drained,
+};
+
+static void serve(struct service *s, int fd)
+{
+	struct connection *c;
+	struct err err = { 0 };
+
+	if (s->n_connections == SERVICE_MAX_CONNECTIONS) {
+		(void)close(fd);
+		return;
+	}
+	c = calloc(1, sizeof(*c));
+	if (!c)
+		abort();
+	c->service = s;
+	c->n_open = 2;
+	s->n_connections++;
+	timer_init(&c->deadline, s->loop, on_deadline);
+	timer_start(&c->deadline, REQUEST_MS, 0);
+	if (stream_open(&c->stream, s->loop, fd, &events, &err) < 0)
+		hang_up(c);
+}
+
+static void on_accept_unix(struct listener *l, int fd)
+{
+	serve(container_of(l, struct service, listeners[0]), fd);
+}
+
+static void on_accept_tcp(struct listener *l, int fd)
+{
+	serve(container_of(l, struct service, listeners[1]), fd);
+}
+
+static void on_accept_error(struct listener *l, int error)
+{
+	(void)l;
+	(void)error; /* it rests a moment by itself */
+}
+
+static int listen_unix(const char *path, struct err *err)
+{
+	struct sockaddr_un address = { .sun_family = AF_UNIX };
+	int fd;
+
+	if (strlen(path) >= sizeof(address.sun_path))
+		return err_set(err, ENAMETOOLONG, "%s: name too long for a socket", path);
+	memcpy(address.sun_path, path, strlen(path) + 1);
+	fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	if (fd < 0)
+		return err_set(err, errno, "socket: %s", strerror(errno));
+	(void)unlink(path); /* ours: the ledger's lock says that nobody else runs */
+	if (bind(fd, (struct sockaddr *)&address, sizeof(address)) < 0 || chmod(path, 0600) < 0 ||
+	    listen(fd, SERVICE_MAX_CONNECTIONS) < 0) {
+		const int code = errno;
+
+		(void)close(fd);
+		return err_set(err, code, "%s: %s", path, strerror(code));
+	}
+	return fd;
+}
+
+int service_init(struct service *s, struct loop *loop, const struct manager *m, const char *path,
+		 const char *address, struct err *err)
+{
+	struct sockaddr_storage where;
+	int fd, r;
+
+	*s = (struct service){ .loop = loop, .manager = m };
+	fd = listen_unix(path, err);
+	if (fd < 0)
+		return fd;
+	s->path = strdup(path);
+	r = listener_init(&s->listeners[0], loop, fd, on_accept_unix, on_accept_error, err);
+	if (r < 0)
+		return r;
+	s->n_listeners = 1;
+	if (!address)
+		return 0;
+	r = net_address_parse(str_from(address), &where, err);
+	if (r < 0)
+		return r;
+	fd = net_listen(&where, false, err);
+	if (fd < 0)
+		return fd;
+	r = listener_init(&s->listeners[1], loop, fd, on_accept_tcp, on_accept_error, err);
+	if (r == 0)
+		s->n_listeners = 2;
+	return r;
+}
+
+void service_done(struct service *s)
+{
+	for (unsigned i = 0; i < s->n_listeners; i++)
+		listener_close(&s->listeners[i]);
+	if (s->path)
+		(void)unlink(s->path);
+	free(s->path);
+}

@@ -1,0 +1,64 @@
+#pragma once
+
+/* CRI-O's "workloads", so that a container gets the same CPUs, shares, quota and period from us on
+ * any runtime as from CRI-O's own drop-in (spec/runtime.md 1): which workload a pod belongs to, and
+ * what the annotation of one container makes of the workload's defaults. Pure. */
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/str.h"
+
+struct arena;
+struct err;
+struct nri_cpu;
+struct nri_pair;
+
+/* Zero and empty mean "not set": there is no way to say zero. */
+struct workload_cpu {
+	uint64_t shares;
+	int64_t quota_us;
+	uint64_t period_us;
+	struct str cpus;
+	int64_t limit_milli; /* becomes a quota */
+};
+
+struct workload {
+	struct str name;
+	struct str activation; /* pod annotation that selects it, whatever its value */
+	struct str prefix;     /* of "<prefix>/<container>": the container's own settings */
+	struct workload_cpu defaults;
+};
+
+struct workloads {
+	struct workload *items; /* sorted by name: the first that matches is taken */
+	size_t n;
+	struct str infra_cpus; /* CRI-O's infra_ctr_cpuset */
+};
+
+/* The one workload that partitioning knows: "management", on these CPUs. */
+struct workload workload_management(struct str cpus);
+
+/* Reads CRI-O's configuration: `texts` are the files in the order CRI-O reads them. A workload that
+ * is named again replaces the earlier one altogether. Stages: -EINVAL for what does not parse,
+ * -EDOM for what CRI-O would refuse to start with, in its words. */
+int workloads_parse(const struct str *texts, const struct str *names, size_t n, struct arena *a,
+		    struct workloads *ret, struct err *err);
+
+/* The workload of a pod; NULL when it has none. */
+const struct workload *workloads_match(const struct workloads *w,
+				       const struct nri_pair *annotations, size_t n);
+
+/* What one container gets. -EINVAL for an annotation that CRI-O could not read either. */
+int workload_resolve(const struct workload *w, const char *container,
+		     const struct nri_pair *annotations, size_t n, struct arena *a,
+		     struct workload_cpu *ret, struct err *err);
+
+/* Puts what is set over what the kubelet asked for. Texts are NUL-terminated in `a`. */
+void workload_apply(const struct workload_cpu *cpu, struct arena *a, struct nri_cpu *target);
+
+/* The sum of the cpushares of a pod's containers, for its own cgroup (DESIGN D13); 0 when there are
+ * none. An annotation that cannot be read counts nothing. */
+uint64_t workload_pod_shares(const struct workload *w, const struct nri_pair *annotations, size_t n,
+			     struct arena *a);

@@ -1,0 +1,144 @@
+#include <errno.h>
+#include <string.h>
+
+#include "agent/agent.h"
+#include "agent/report.h"
+#include "base/err.h"
+#include "base/log.h"
+#include "command.h"
+#include "kube/names.h"
+
+struct agent_options {
+	struct agent_config config;
+	const char *cpu_manager;
+	struct option_list policy_options, namespaces;
+	const char *log_level, *log_format;
+	bool uninstall, no_cluster;
+};
+
+#define AT(field) offsetof(struct agent_options, field)
+
+static const struct option_desc options[] = {
+	{ OPT_STR, 0, "nri-socket", "PATH",
+	  "where the runtime listens (default: /var/run/nri/nri.sock)", NULL,
+	  AT(config.nri_socket) },
+	{ OPT_STR, 0, "nri-index", "NN", "our place among NRI plugins (default: 90)", NULL,
+	  AT(config.nri_index) },
+	{ OPT_STR, 0, "run-dir", "DIR",
+	  "ledger, status file and socket (default: " REPORT_RUN_DIR ")", NULL,
+	  AT(config.run_dir) },
+	{ OPT_STR, 0, "cgroup-root", "DIR", "where cgroups are mounted (default: /sys/fs/cgroup)",
+	  NULL, AT(config.cgroup_root) },
+	{ OPT_STR, 0, "topology", "FROM", "host (default), a file or a synthetic description", NULL,
+	  AT(config.topology) },
+	{ OPT_UINT, 0, "reassert", "SECONDS",
+	  "look at every cgroup once in this time (default: 20)", NULL, AT(config.reassert_s) },
+	{ OPT_STR, 0, "listen", "HOST:PORT", "serve /metrics and /status here, too", NULL,
+	  AT(config.listen) },
+	{ OPT_FLAG, 0, "uninstall", NULL, "widen every cpuset, forget the ledger, and end", NULL,
+	  AT(uninstall) },
+	{ OPT_GROUP, 0, NULL, NULL, "Pools", NULL, 0 },
+	{ OPT_STR, 0, "reserved", "LIST", "CPUs of the platform", NULL, AT(config.pools.reserved) },
+	{ OPT_STR, 0, "shared", "LIST", "CPUs of containers that own none", NULL,
+	  AT(config.pools.shared) },
+	{ OPT_STR, 0, "guaranteed", "LIST", "CPUs that containers get for themselves", NULL,
+	  AT(config.pools.guaranteed) },
+	{ OPT_STR, 0, "pools-file", "FILE",
+	  "where the three lists stand otherwise (default: " NAME_POOLS_FILE ")", NULL,
+	  AT(config.pools.pools_file) },
+	{ OPT_STR, 0, "marker-file", "FILE",
+	  "the kubelet marker, read when there is no pools file (default: " NAME_KUBELET_MARKER ")",
+	  NULL, AT(config.pools.marker_file) },
+	{ OPT_FLAG, 0, "fold-rest", NULL, "CPUs in no list are shared, instead of an error", NULL,
+	  AT(config.pools.fold_rest) },
+	{ OPT_STRS, 0, "policy-option", "NAME=VALUE",
+	  "an option of the kubelet's static policy, such as full-pcpus-only=true", NULL,
+	  AT(policy_options) },
+	{ OPT_ENUM, 0, "cpu-manager", "WHO",
+	  "who hands out exclusive CPUs (default: auto, the kubelet if its policy is static)",
+	  "auto|own|kubelet", AT(cpu_manager) },
+	{ OPT_STR, 0, "kubelet-state", "FILE", "the kubelet's CPU manager state", NULL,
+	  AT(config.kubelet_state) },
+	{ OPT_GROUP, 0, NULL, NULL, "Trust", NULL, 0 },
+	{ OPT_STRS, 0, "allow-namespace", "NAME",
+	  "a namespace whose pods may run on reserved CPUs (default: pods that look converted)",
+	  NULL, AT(namespaces) },
+	{ OPT_FLAG, 0, "no-cluster", NULL, "work from annotations and the ledger alone", NULL,
+	  AT(no_cluster) },
+	{ OPT_GROUP, 0, NULL, NULL, "Log", NULL, 0 },
+	{ OPT_ENUM, 0, "log-level", "LEVEL", "what is logged (default: info)",
+	  "error|warning|info|debug", AT(log_level) },
+	{ OPT_ENUM, 0, "log-format", "FORMAT", "text (default) or json lines", "text|json",
+	  AT(log_format) },
+	{ 0 },
+};
+
+static const struct agent_options defaults = {
+	.config = {
+		.pools = { .pools_file = NAME_POOLS_FILE, .marker_file = NAME_KUBELET_MARKER },
+		.kubelet_state = "/var/lib/kubelet/cpu_manager_state",
+		.nri_index = "90",
+		.run_dir = REPORT_RUN_DIR,
+		.cgroup_root = "/sys/fs/cgroup",
+		.topology = "host",
+		.reassert_s = 20,
+	},
+};
+
+static const struct command_example examples[] = {
+	{ "pinfold agent", "on a node, pools from " NAME_POOLS_FILE },
+	{ "pinfold agent --reserved 0-1 --shared 2-5 --guaranteed 6-15", "the pools as flags" },
+	{ "pinfold agent --uninstall", "let every container run everywhere again" },
+	{ 0 },
+};
+
+static void set_up_log(const struct agent_options *o)
+{
+	enum log_level level = LOG_LEVEL_INFO;
+
+	if (o->log_level)
+		(void)log_level_parse(str_from(o->log_level), &level);
+	log_setup(level, o->log_format && strcmp(o->log_format, "json") == 0 ? LOG_FORMAT_JSON :
+									       LOG_FORMAT_TEXT);
+}
+
+static int run(struct invocation *inv, struct err *err)
+{
+	struct agent_options *o = inv->options;
+	struct agent_config *c = &o->config;
+
+	if (inv->args.n > 0)
+		return err_set(err, EINVAL, "the agent takes no operands, only options");
+	set_up_log(o);
+	c->pools.policy_options = o->policy_options.items;
+	c->pools.n_policy_options = o->policy_options.n;
+	c->namespaces = o->namespaces.items;
+	c->n_namespaces = o->namespaces.n;
+	if (o->cpu_manager)
+		c->cpu_manager = strcmp(o->cpu_manager, "own") == 0 ? AGENT_CPU_MANAGER_OWN :
+				 strcmp(o->cpu_manager, "kubelet") == 0 ?
+								      AGENT_CPU_MANAGER_KUBELET :
+								      AGENT_CPU_MANAGER_AUTO;
+	return o->uninstall ? agent_uninstall(c, err) : agent_run(c, err);
+}
+
+const struct command cmd_agent = {
+	.name = "agent",
+	.group = COMMAND_DAEMON,
+	.summary = "pin the containers of a node",
+	.operands = "",
+	.about = "Connects to containerd or CRI-O as an NRI plugin and gives every container its "
+		 "CPUs:\n"
+		 "management pods the reserved ones with the shares and limits of their "
+		 "annotations,\n"
+		 "Guaranteed containers with whole CPUs some of their own, all others the shared "
+		 "ones.\n"
+		 "A kubelet that tries to undo that is answered, a cgroup that somebody changed is "
+		 "put\n"
+		 "right, and what started while the agent was away is repaired when it is back.",
+	.options = options,
+	.options_size = sizeof(struct agent_options),
+	.defaults = &defaults,
+	.examples = examples,
+	.run = run,
+};

@@ -1,0 +1,165 @@
+#include <errno.h>
+#include <string.h>
+
+#include "agent/ask.h"
+#include "agent/report.h"
+#include "base/arena.h"
+#include "base/err.h"
+#include "base/macro.h"
+#include "command.h"
+#include "output.h"
+
+struct status_options {
+	const char *run_dir, *output;
+	bool containers;
+};
+
+#define AT(field) offsetof(struct status_options, field)
+
+static const struct option_desc options[] = {
+	{ OPT_STR, 0, "run-dir", "DIR", "the agent's directory (default: " REPORT_RUN_DIR ")", NULL,
+	  AT(run_dir) },
+	{ OPT_FLAG, 'c', "containers", NULL, "list the containers, too", NULL, AT(containers) },
+	OUTPUT_OPTION(struct status_options, output),
+	{ 0 },
+};
+
+static const struct status_options defaults = { REPORT_RUN_DIR, NULL, false };
+
+static const struct command_example examples[] = {
+	{ "pinfold status", "pools, containers in them, and what went wrong" },
+	{ "pinfold status -c", "with every container" },
+	{ 0 },
+};
+
+static struct str or_dash(struct str s)
+{
+	return s.n ? s : STR("-");
+}
+
+static void add_pools(struct strbuf *b, yyjson_val *root)
+{
+	static const char *const names[] = { "reserved", "shared", "guaranteed" };
+	struct table t;
+
+	table_init(&t, 5, b->a);
+	table_add(&t, (struct str[]){ STR("POOL"), STR("CPUS"), STR("MILLICORES"),
+				      STR("CONTAINERS"), STR("FREE") });
+	for (size_t i = 0; i < ARRAY_LEN(names); i++) {
+		yyjson_val *p = doc_get(doc_get(root, STR("pools")), str_from(names[i]));
+
+		table_add(&t, (struct str[]){ str_from(names[i]),
+					      or_dash(doc_str(doc_get(p, STR("cpus")))),
+					      doc_text(doc_get(p, STR("millicores"))),
+					      doc_text(doc_get(p, STR("containers"))),
+					      or_dash(doc_str(doc_get(p, STR("free")))) });
+	}
+	strbuf_add(b, table_format(&t));
+}
+
+static void add_containers(struct strbuf *b, yyjson_val *root)
+{
+	yyjson_val *c;
+	struct table t;
+
+	table_init(&t, 7, b->a);
+	table_add(&t, (struct str[]){ STR("NAMESPACE"), STR("POD"), STR("CONTAINER"), STR("POOL"),
+				      STR("CPUS"), STR("SHARES"), STR("QUOTA") });
+	DOC_EACH_ITEM (doc_get(root, STR("containers")), c) {
+		const struct str quota = doc_text(doc_get(c, STR("quotaUs")));
+
+		table_add(&t, (struct str[]){ doc_str(doc_get(c, STR("namespace"))),
+					      doc_str(doc_get(c, STR("pod"))),
+					      doc_str(doc_get(c, STR("container"))),
+					      doc_str(doc_get(c, STR("pool"))),
+					      or_dash(doc_str(doc_get(c, STR("cpus")))),
+					      or_dash(doc_text(doc_get(c, STR("shares")))),
+					      str_eq(quota, STR("-1")) ? STR("none") :
+									 or_dash(quota) });
+	}
+	strbuf_addc(b, '\n');
+	strbuf_add(b, table_format(&t));
+}
+
+/* Only what is not as it should be. */
+static void add_warnings(struct strbuf *b, yyjson_val *root)
+{
+	static const struct {
+		const char *key, *text;
+	} rows[] = {
+		{ "refused", "containers had no place and were refused" },
+		{ "missed", "containers had started without their settings" },
+		{ "repaired", "cgroups had been changed by somebody else" },
+		{ "doubted", "annotations were not believed" },
+		{ "write_failures", "cgroups could not be written" },
+	};
+
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+		const struct str n =
+			doc_text(doc_get(doc_get(root, STR("counters")), str_from(rows[i].key)));
+
+		if (n.n > 0 && !str_eq(n, STR("0")))
+			strbuf_printf(b, "warning: " PRI_STR " %s\n", FMT_STR(n), rows[i].text);
+	}
+}
+
+static struct str table_text(const struct ask *ask, bool with_containers, struct arena *a)
+{
+	yyjson_val *root = ask->doc.root, *runtime = doc_get(root, STR("runtime"));
+	struct strbuf b;
+
+	strbuf_init(&b, a);
+	if (!ask->is_live)
+		strbuf_printf(&b, "no agent runs; this is what it left in %s\n", ask->from);
+	else if (doc_bool(doc_get(runtime, STR("connected")), false))
+		strbuf_printf(&b, "connected to " PRI_STR " " PRI_STR ", mode " PRI_STR "\n",
+			      FMT_STR(doc_str(doc_get(runtime, STR("name")))),
+			      FMT_STR(doc_str(doc_get(runtime, STR("version")))),
+			      FMT_STR(doc_str(doc_get(root, STR("mode")))));
+	else
+		strbuf_printf(&b, "not connected to the runtime: " PRI_STR "\n",
+			      FMT_STR(doc_str(doc_get(runtime, STR("problem")))));
+	add_pools(&b, root);
+	if (with_containers)
+		add_containers(&b, root);
+	add_warnings(&b, root);
+	return strbuf_str(&b);
+}
+
+static int run(struct invocation *inv, struct err *err)
+{
+	const struct status_options *o = inv->options;
+	const enum output_format format = output_format_of(o->output);
+	struct ask ask;
+	int r;
+
+	if (inv->args.n > 0)
+		return err_set(err, EINVAL, "status takes no operands, only options");
+	r = ask_status(o->run_dir, inv->arena, &ask, err);
+	if (r < 0)
+		return r;
+	if (format == OUTPUT_TABLE)
+		r = output_text(table_text(&ask, o->containers, inv->arena), err);
+	else
+		r = output_doc(yyjson_val_mut_copy(doc_build(inv->arena), ask.doc.root), format,
+			       inv->arena, err);
+	if (r < 0)
+		return r;
+	return ask.is_live && doc_bool(doc_find(ask.doc.root, "/runtime/connected"), false) ?
+		       EXIT_YES :
+		       EXIT_FINDING;
+}
+
+const struct command cmd_status = {
+	.name = "status",
+	.group = COMMAND_TOOL,
+	.summary = "show the pools of this node and how its agent does",
+	.operands = "",
+	.about = "From the running agent, or while none runs from what it wrote last.\n"
+		 "Exit status 1 when no agent runs or it has no runtime.",
+	.options = options,
+	.options_size = sizeof(struct status_options),
+	.defaults = &defaults,
+	.examples = examples,
+	.run = run,
+};

@@ -1,0 +1,238 @@
+#include "api.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/err.h"
+#include "base/macro.h"
+#include "base/quote.h"
+
+#define CHECK_MS 60000 /* tokens in pods are renewed long before they end */
+
+static uint64_t fnv1a(uint64_t hash, struct str s)
+{
+	for (size_t i = 0; i < s.n; i++)
+		hash = (hash ^ (unsigned char)s.p[i]) * 1099511628211u;
+	return (hash ^ s.n) * 1099511628211u;
+}
+
+/* Returns 1 when the identity for new connections changed. */
+static int use_certificates(struct api *api, const struct credentials *now, struct err *err)
+{
+	const struct tls_client_config config = {
+		.ca_pem = now->ca_pem,
+		.cert_pem = now->cert_pem,
+		.key_pem = now->key_pem,
+		.alpn = "h2",
+		.insecure = api->access->insecure,
+	};
+	uint64_t digest = fnv1a(fnv1a(fnv1a(14695981039346656037u, now->ca_pem), now->cert_pem),
+				now->key_pem);
+	int r;
+
+	if (digest == api->digest)
+		return 0;
+	r = tls_context_load_client(&api->tls, &config, err);
+	if (r < 0)
+		return r;
+	api->digest = digest;
+	return 1;
+}
+
+static void use_token(struct api *api, struct str token)
+{
+	char *text = NULL;
+
+	if (token.n && asprintf(&text, "Bearer " PRI_STR, FMT_STR(token)) < 0)
+		abort();
+	if (text && api->authorization && strcmp(text, api->authorization) == 0) {
+		free(text);
+		return;
+	}
+	api->token_reads += api->authorization != NULL;
+	free(api->authorization);
+	api->authorization = text;
+	api->http.authorization = text;
+}
+
+static int refresh(struct api *api, struct err *err)
+{
+	CLEANUP(arena_done) struct arena a;
+	struct credentials now;
+	int r;
+
+	arena_init(&a, 0);
+	r = access_read(api->access, &a, &now, err);
+	if (r >= 0)
+		r = use_certificates(api, &now, err);
+	if (r < 0)
+		return r;
+	use_token(api, now.token);
+	api->checked_ms = loop_now_ms(api->loop);
+	api->is_distrusted = false;
+	return r;
+}
+
+/* Files that cannot be read at this moment leave what is in use: the server will say. */
+static void refresh_if_due(struct api *api)
+{
+	if (!api->is_distrusted && loop_now_ms(api->loop) - api->checked_ms < CHECK_MS)
+		return;
+	if (refresh(api, NULL) > 0)
+		http_client_drop(&api->http, "new credentials");
+}
+
+int api_init(struct api *api, struct loop *loop, const struct access *access,
+	     const char *user_agent, struct err *err)
+{
+	const struct http_client_config config = { .host = access->host,
+						   .port = access->port,
+						   .tls_name = access->tls_name,
+						   .tls = &api->tls,
+						   .user_agent = user_agent };
+	int r;
+
+	*api = (struct api){ .loop = loop, .access = access };
+	tls_context_init(&api->tls);
+	http_client_init(&api->http, loop, &config);
+	r = refresh(api, err);
+	return r < 0 ? r : 0;
+}
+
+void api_close(struct api *api)
+{
+	http_client_close(&api->http);
+}
+
+void api_done(struct api *api)
+{
+	tls_context_done(&api->tls);
+	free(api->authorization);
+}
+
+void api_distrust(struct api *api)
+{
+	api->is_distrusted = true;
+}
+
+char *api_path(const struct api *api, struct str path)
+{
+	char *text;
+
+	if (asprintf(&text, "%s" PRI_STR, api->access->prefix, FMT_STR(path)) < 0)
+		abort();
+	return text;
+}
+
+void api_start_stream(struct api *api, struct http_call *call)
+{
+	refresh_if_due(api);
+	http_client_start(&api->http, call);
+}
+
+int api_status_error(unsigned status, yyjson_val *answer, struct err *err)
+{
+	struct str message = doc_str(doc_get(answer, STR("message")));
+	int code = status == 404		  ? ENOENT :
+		   status == 409		  ? EEXIST :
+		   status == 410		  ? ESTALE :
+		   status == 401 || status == 403 ? EACCES :
+		   status == 400 || status == 422 ? EINVAL :
+		   status == 429 || status >= 500 ? EBUSY :
+						    EPROTO;
+
+	if (message.n > 180)
+		message.n = 180;
+	if (message.n)
+		return err_set(err, code, "the API server answered %u: " PRI_STR, status,
+			       FMT_STR(message));
+	return err_set(err, code, "the API server answered %u", status);
+}
+
+static void free_call(struct api_call *call)
+{
+	buffer_done(&call->question);
+	buffer_done(&call->answer);
+	free(call->path);
+	call->path = NULL;
+}
+
+static void on_data(struct http_call *http, struct str bytes)
+{
+	struct api_call *call = container_of(http, struct api_call, http);
+
+	if (buffer_len(&call->answer) + bytes.n > API_MAX_BODY)
+		call->is_too_large = true;
+	else
+		buffer_add(&call->answer, bytes);
+}
+
+/* Success is a JSON object; anything else is an error, with the server's message if it has one. */
+static int read_answer(struct api_call *call, struct arena *a, struct doc *ret, struct err *err)
+{
+	const struct doc_limits limits = { .size_bytes = API_MAX_BODY };
+	unsigned status = call->http.status;
+	int r;
+
+	*ret = (struct doc){ 0 };
+	if (call->is_too_large)
+		return err_set(err, EMSGSIZE, "the answer is larger than %zu MiB",
+			       API_MAX_BODY >> 20);
+	r = doc_parse(buffer_str(&call->answer), STR("answer"), &limits, a, ret, err);
+	if (status < 200 || status > 299)
+		return api_status_error(status, r < 0 ? NULL : ret->root, err);
+	if (r >= 0 && !yyjson_is_obj(ret->root))
+		return err_set(err, EPROTO, "the answer is not an object");
+	return r;
+}
+
+static void on_end(struct http_call *http, const struct err *lost)
+{
+	struct api_call *call = container_of(http, struct api_call, http);
+	CLEANUP(arena_done) struct arena a;
+	struct err err = { 0 };
+	struct doc doc = { 0 };
+	int r = 0;
+
+	arena_init(&a, 0);
+	if (lost) {
+		err = *lost;
+		r = -1;
+	} else {
+		r = read_answer(call, &a, &doc, &err);
+	}
+	if (http->status == 401 || lost)
+		api_distrust(call->api);
+	free_call(call);
+	call->on_done(call, r < 0 ? NULL : doc.root, r < 0 ? &err : NULL);
+}
+
+void api_start(struct api *api, struct api_call *call, const struct api_request *request,
+	       api_call_fn on_done)
+{
+	call->api = api;
+	call->on_done = on_done;
+	call->is_too_large = false;
+	call->path = api_path(api, request->path);
+	if (request->body.n)
+		buffer_add(&call->question, request->body);
+	call->http = (struct http_call){
+		.method = request->method,
+		.path = call->path,
+		.accept = request->accept ? request->accept : API_JSON,
+		.content_type = request->content_type,
+		.body = buffer_str(&call->question),
+		.timeout_ms = API_TIMEOUT_MS,
+		.on_data = on_data,
+		.on_end = on_end,
+	};
+	refresh_if_due(api);
+	http_client_start(&api->http, &call->http);
+}
+
+void api_cancel(struct api_call *call)
+{
+	http_call_cancel(&call->http);
+	free_call(call);
+}

@@ -1,0 +1,32 @@
+#include "backoff.h"
+
+#include <sys/random.h>
+
+uint64_t backoff_jitter(uint64_t ms, uint32_t random)
+{
+	return ms - (ms / 2) * random / UINT32_MAX;
+}
+
+uint64_t backoff_next(struct backoff *b, uint32_t random)
+{
+	uint64_t step = BACKOFF_MAX_MS;
+
+	if (b->n < 16 && (uint64_t)BACKOFF_FIRST_MS << b->n < BACKOFF_MAX_MS)
+		step = (uint64_t)BACKOFF_FIRST_MS << b->n;
+	b->n++;
+	return backoff_jitter(step, random);
+}
+
+void backoff_reset(struct backoff *b)
+{
+	b->n = 0;
+}
+
+uint32_t backoff_random(void)
+{
+	uint32_t n = 0;
+
+	if (getrandom(&n, sizeof(n), GRND_NONBLOCK) < 0)
+		return 0; /* without entropy: no jitter */
+	return n;
+}

@@ -1,0 +1,76 @@
+#pragma once
+
+/* The few facts of a cluster that decisions rest on, about 100 bytes an object; the objects
+ * themselves are not kept. One thread changes them; any number of others read them without locks,
+ * as a struct admission_state. Where the objects come from is not known here. */
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/queue.h>
+
+#include "admission/state.h"
+#include "codec/doc.h"
+#include "grace.h"
+
+enum cache_kind {
+	CACHE_NAMESPACES,
+	CACHE_NODES,
+	CACHE_INFRASTRUCTURE,
+	CACHE_FEATURE_GATES,
+	CACHE__COUNT
+};
+
+struct cache_table;
+struct cache_view;
+struct cached_node;
+
+/* A workload type, and how many nodes allocate its cores. */
+struct cache_type {
+	char *name;
+	size_t nodes;
+};
+
+struct cache {
+	/* Read by everybody. */
+	struct grace grace;
+	_Atomic(struct cache_view *) view;
+	_Atomic(struct cache_table *) namespaces;
+
+	/* The writer's own. */
+	struct admission_settings settings;
+	struct infrastructure_facts infrastructure;
+	char *partitioning; /* what infrastructure.partitioning points at */
+	bool gate_pools;
+	struct cached_node **nodes; /* buckets */
+	size_t n_nodes, n_node_buckets;
+	struct node_totals totals;
+	TAILQ_HEAD(cached_node_list, cached_node) missing_shared;
+	struct cache_type *types;
+	size_t n_types;
+	uint32_t seed;
+	uint32_t generation[CACHE__COUNT]; /* of the list being read, or last read */
+	bool is_seen[CACHE__COUNT];	   /* of the two single objects: in this list */
+	bool is_synced;
+	bool is_changed; /* since the last cache_publish() */
+};
+
+/* `readers` is how many threads read. */
+void cache_init(struct cache *c, const struct admission_settings *settings, size_t readers);
+void cache_done(struct cache *c);
+
+/* Readers. Each has a number below `readers`. */
+const struct admission_state *cache_acquire(struct cache *c, size_t reader);
+void cache_release(struct cache *c, size_t reader);
+
+/* The writer. Namespaces are visible at once; the rest with the next cache_publish(). Objects are
+ * only looked at during the call. Those without a name are passed over. */
+void cache_put(struct cache *c, enum cache_kind kind, yyjson_val *object);
+void cache_remove(struct cache *c, enum cache_kind kind, yyjson_val *object);
+void cache_begin_list(struct cache *c, enum cache_kind kind);
+void cache_end_list(struct cache *c, enum cache_kind kind); /* what was not put since is gone */
+void cache_set_synced(struct cache *c, bool is_synced);
+void cache_publish(struct cache *c);
+
+size_t cache_count(const struct cache *c, enum cache_kind kind); /* the writer only */

@@ -1,0 +1,48 @@
+#include "cert_plan.h"
+
+/* Two thirds of the way from made to ended: a third is left for repair. */
+static int64_t due_s(int64_t made_s, int64_t ends_s)
+{
+	return made_s + (ends_s - made_s) / 3 * 2;
+}
+
+static struct cert_decision act(enum cert_action action)
+{
+	return (struct cert_decision){ .action = action };
+}
+
+static int64_t earlier(int64_t a, int64_t b)
+{
+	return a < b ? a : b;
+}
+
+struct cert_decision cert_decide(const struct cert_facts *f, int64_t now_s)
+{
+	int64_t leaf_due_s = due_s(f->leaf_made_s, f->leaf_ends_s);
+	int64_t next_s;
+
+	if (!f->has_ca || now_s >= f->ca_ends_s)
+		return act(CERT_MAKE_CA);
+	/* One rotation at a time: what the present CA is for comes first. */
+	if (f->has_leaf && f->leaf_is_by_ca &&
+	    (f->wants_rotation || now_s >= due_s(f->ca_made_s, f->ca_ends_s)))
+		return act(CERT_MAKE_CA);
+	if (!f->is_published)
+		return act(CERT_PUBLISH);
+	if (!f->has_leaf || now_s >= f->leaf_ends_s)
+		return act(CERT_ISSUE);
+	if (!f->leaf_is_by_ca) {
+		next_s = f->ca_made_s + CERT_OVERLAP_S;
+		return now_s >= next_s ? act(CERT_ISSUE) :
+					 (struct cert_decision){ CERT_NOTHING, next_s };
+	}
+	if (now_s >= leaf_due_s)
+		return act(CERT_ISSUE);
+	next_s = earlier(leaf_due_s, due_s(f->ca_made_s, f->ca_ends_s));
+	if (f->n_old) {
+		if (now_s >= f->leaf_made_s + CERT_PRUNE_S)
+			return act(CERT_PRUNE);
+		next_s = earlier(next_s, f->leaf_made_s + CERT_PRUNE_S);
+	}
+	return (struct cert_decision){ CERT_NOTHING, next_s };
+}

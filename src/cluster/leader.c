@@ -1,0 +1,174 @@
+#include "leader.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+#include "base/err.h"
+#include "base/macro.h"
+#include "lease.h"
+
+static void tell(struct leader *l)
+{
+	bool is_leader = leader_is(l);
+
+	if (is_leader == l->is_leader)
+		return;
+	l->is_leader = is_leader;
+	l->config->on_change(l);
+}
+
+static void again(struct leader *l, uint64_t after_ms)
+{
+	l->is_busy = false;
+	timer_start(&l->timer, after_ms, 0);
+}
+
+static void fail(struct leader *l, const struct err *err)
+{
+	if (l->config->on_trouble)
+		l->config->on_trouble(l, err);
+	again(l, backoff_next(&l->backoff, backoff_random()));
+	tell(l);
+}
+
+static void on_written(struct api_call *call, yyjson_val *object, const struct err *err)
+{
+	struct leader *l = container_of(call, struct leader, call);
+
+	(void)object;
+	if (err && (err->code == EEXIST || err->code == ENOENT)) { /* somebody was faster */
+		l->renewed_ms = 0;
+		again(l, backoff_jitter(LEASE_RETRY_MS, backoff_random()));
+		tell(l);
+		return;
+	}
+	if (err) {
+		fail(l, err);
+		return;
+	}
+	backoff_reset(&l->backoff);
+	l->renewed_ms = l->is_releasing ? 0 : l->asked_ms;
+	l->is_releasing = false;
+	again(l, l->is_wanted ? LEASE_RENEW_MS : 0);
+	tell(l);
+}
+
+static void start(struct leader *l, const char *method, const char *name, struct str body,
+		  api_call_fn on_done)
+{
+	char path[512];
+
+	(void)snprintf(path, sizeof(path), "/apis/coordination.k8s.io/v1/namespaces/%s/leases%s%s",
+		       l->config->namespace, *name ? "/" : "", name);
+	l->is_busy = true;
+	api_start(l->api, &l->call,
+		  &(struct api_request){ .method = method,
+					 .path = str_from(path),
+					 .content_type = body.n ? API_JSON : NULL,
+					 .body = body },
+		  on_done);
+}
+
+static int64_t now_us(void)
+{
+	struct timespec t;
+
+	(void)clock_gettime(CLOCK_REALTIME, &t);
+	return (int64_t)t.tv_sec * 1000000 + t.tv_nsec / 1000;
+}
+
+static void write_lease(struct leader *l, const struct lease *lease, enum lease_action action)
+{
+	CLEANUP(arena_done) struct arena a;
+	const struct lease_write w = { .namespace = str_from(l->config->namespace),
+				       .name = str_from(l->config->name),
+				       .identity = l->is_wanted ? str_from(l->config->identity) :
+								  STR(""),
+				       .now_us = now_us() };
+	struct str body;
+	struct err err;
+
+	arena_init(&a, 0);
+	l->asked_ms = loop_now_ms(l->api->loop);
+	l->is_releasing = !l->is_wanted;
+	if (lease_write(lease, action, &w, &a, &body, &err) < 0)
+		fail(l, &err);
+	else if (action == LEASE_CREATE)
+		start(l, "POST", "", body, on_written);
+	else
+		start(l, "PUT", l->config->name, body, on_written);
+}
+
+/* For how long we have seen it so. */
+static uint64_t observe(struct leader *l, const struct lease *lease)
+{
+	uint64_t now_ms = loop_now_ms(l->api->loop);
+	char record[sizeof(l->record)];
+
+	(void)snprintf(record, sizeof(record), PRI_STR " " PRI_STR, FMT_STR(lease->holder),
+		       FMT_STR(lease->renewed));
+	if (strcmp(record, l->record) != 0) {
+		memcpy(l->record, record, sizeof(record));
+		l->changed_ms = now_ms;
+	}
+	return now_ms - l->changed_ms;
+}
+
+static void on_read(struct api_call *call, yyjson_val *object, const struct err *err)
+{
+	struct leader *l = container_of(call, struct leader, call);
+	struct lease lease = lease_of(object);
+	enum lease_action action;
+
+	if (err && err->code != ENOENT) {
+		fail(l, err);
+		return;
+	}
+	action = lease_decide(&lease, str_from(l->config->identity), observe(l, &lease));
+	if (action != LEASE_RENEW)
+		l->renewed_ms = 0;
+	if (action == LEASE_WAIT || (!l->is_wanted && action != LEASE_RENEW)) {
+		again(l, backoff_jitter(LEASE_RETRY_MS, backoff_random()));
+		tell(l);
+		return;
+	}
+	write_lease(l, &lease, action);
+}
+
+static void on_timer(struct timer *t)
+{
+	struct leader *l = container_of(t, struct leader, timer);
+
+	tell(l); /* what was held may have run out */
+	if (l->is_busy || (!l->is_wanted && !l->renewed_ms))
+		return;
+	start(l, "GET", l->config->name, STR(""), on_read);
+}
+
+void leader_init(struct leader *l, struct api *api, const struct leader_config *config)
+{
+	*l = (struct leader){ .api = api, .config = config };
+	timer_init(&l->timer, api->loop, on_timer);
+}
+
+void leader_close(struct leader *l)
+{
+	api_cancel(&l->call);
+	timer_close(&l->timer, NULL);
+}
+
+void leader_want(struct leader *l, bool is_wanted)
+{
+	if (l->is_wanted == is_wanted)
+		return;
+	l->is_wanted = is_wanted;
+	if (!l->is_busy)
+		timer_start(&l->timer, 0, 0);
+}
+
+bool leader_is(const struct leader *l)
+{
+	return l->is_wanted && lease_is_held(l->renewed_ms, loop_now_ms(l->api->loop));
+}

@@ -1,0 +1,41 @@
+#pragma once
+
+/* Words for calls to an API server: where an object is, and an Event about one. Pure: api.h sends.
+ */
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/str.h"
+
+struct arena;
+struct err;
+
+struct object_ref {
+	struct str api;		/* "v1", "apps/v1" */
+	struct str resource;	/* plural, in small letters: "nodes" */
+	struct str namespace;	/* "": none */
+	struct str name;	/* "": the collection, to create in */
+	struct str subresource; /* "status"; mostly "" */
+};
+
+/* "/apis/apps/v1/namespaces/shop/deployments/web". Names are escaped. */
+struct str object_path(const struct object_ref *ref, struct arena *a);
+
+/* The same with "?fieldManager=...&force=true": server-side apply of what is ours, by PATCH with
+ * API_PATCH_APPLY. */
+struct str object_apply_path(const struct object_ref *ref, struct str manager, struct arena *a);
+
+struct object_event {
+	struct str api, kind, namespace, name, uid; /* the object it is about */
+	struct str reason;			    /* one word: "PodSkipped" */
+	struct str message;			    /* at most 1024 bytes; longer is cut */
+	struct str component;			    /* who says so: "pinfold-operator" */
+	bool is_warning;
+	int64_t now_s;
+	uint32_t random; /* two of one second get different names by this */
+};
+
+/* An Event to create (POST) at *ret_path. About objects without a namespace it is in "default". */
+int object_event_write(const struct object_event *e, struct arena *a, struct str *ret_path,
+		       struct str *ret_body, struct err *err);

@@ -1,0 +1,48 @@
+#pragma once
+
+/* Certificates of our own: a CA (ECDSA P-256) and what it signs, as PEM. Knows no Secrets and no
+ * clock: the time is told. */
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/str.h"
+
+struct arena;
+struct err;
+
+#define PKI_BACKDATE_S 3600 /* clocks of those who verify may be behind ours */
+
+struct pki_pair {
+	struct str cert_pem, key_pem;
+};
+
+/* Valid from a little before now. */
+int pki_make_ca(const char *name, int64_t now_s, int64_t lifetime_s, struct arena *a,
+		struct pki_pair *ret, struct err *err);
+
+/* For a server that is reached under any of these names (DNS names and IP addresses). */
+struct pki_leaf {
+	const char *const *names;
+	size_t n_names;
+	int64_t now_s, lifetime_s;
+};
+
+int pki_issue(const struct pki_pair *ca, const struct pki_leaf *leaf, struct arena *a,
+	      struct pki_pair *ret, struct err *err);
+
+struct pki_facts {
+	int64_t made_s, ends_s; /* made: when we made it, backdating taken off */
+	bool is_ca;
+};
+
+/* Of the first certificate. */
+int pki_read(struct str cert_pem, struct pki_facts *ret, struct err *err);
+
+bool pki_is_pair(const struct pki_pair *p);		       /* the key belongs to it */
+bool pki_is_signed_by(struct str cert_pem, struct str ca_pem); /* both: the first certificate */
+bool pki_has_names(struct str cert_pem, const char *const *names, size_t n);
+
+/* Cuts the first certificate, with its lines BEGIN and END, off *rest. False when there is none. */
+bool pki_next(struct str *rest, struct str *ret);

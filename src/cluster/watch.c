@@ -1,0 +1,325 @@
+#include "watch.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/err.h"
+#include "base/macro.h"
+#include "net/loop.h"
+
+#define WATCH_S 300	 /* the server ends a watch after that, and we begin another */
+#define BRIEF_MS 1000	 /* a watch that ends before that is a failure */
+#define ABSENT_MS 10000	 /* between looks for a collection that does not exist */
+#define TRUST_FAILURES 5 /* after that many errors in a row the version itself is suspect */
+#define ARENA_KEEP ((size_t)256 << 10)
+
+#define ACCEPT_META "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1"
+#define ACCEPT_META_LIST "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1"
+
+static bool is_too_old(const struct watch_outcome *o)
+{
+	return o->status == 410 || o->event_code == 410;
+}
+
+struct watch_plan watch_decide(const struct watch_outcome *o)
+{
+	bool absent = o->may_be_absent && o->status == 404;
+
+	if (o->was_list && absent)
+		return (struct watch_plan){ true, WATCH_ABSENT };
+	if (is_too_old(o) || o->status == 404)
+		return (struct watch_plan){ true, o->failures ? WATCH_BACK_OFF : WATCH_AT_ONCE };
+	if (o->was_list)
+		return (struct watch_plan){ o->failed, o->failed ? WATCH_BACK_OFF : WATCH_AT_ONCE };
+	if (o->unreadable)
+		return (struct watch_plan){ true, WATCH_BACK_OFF };
+	if (o->failed || o->event_code || o->was_brief || o->status != 200)
+		return (struct watch_plan){ o->status && o->failures >= TRUST_FAILURES,
+					    WATCH_BACK_OFF };
+	return (struct watch_plan){ false, WATCH_AT_ONCE };
+}
+
+static void start_list(struct watch *w);
+static void start_watch(struct watch *w);
+
+static void on_timer(struct timer *t)
+{
+	struct watch *w = container_of(t, struct watch, timer);
+
+	if (w->must_list)
+		start_list(w);
+	else
+		start_watch(w);
+}
+
+static void lose(struct watch *w)
+{
+	if (w->is_current)
+		w->lost_ms = loop_now_ms(w->loop);
+	w->is_current = false;
+}
+
+static void follow(struct watch *w, const struct watch_outcome *o, const struct err *err)
+{
+	struct watch_plan plan = watch_decide(o);
+	uint64_t delay_ms = 0;
+
+	w->phase = WATCH_WAITING;
+	w->must_list = plan.relist;
+	w->too_old += is_too_old(o);
+	if (plan.delay == WATCH_BACK_OFF) {
+		w->failures++;
+		delay_ms = backoff_next(&w->backoff, backoff_random());
+		if (err && w->events->on_trouble)
+			w->events->on_trouble(w, err);
+	} else if (plan.delay == WATCH_ABSENT) {
+		delay_ms = backoff_jitter(ABSENT_MS, backoff_random());
+	}
+	if (plan.delay != WATCH_AT_ONCE || plan.relist)
+		lose(w);
+	timer_start(&w->timer, delay_ms, 0);
+}
+
+static bool keep_version(struct watch *w, struct str version)
+{
+	if (version.n >= sizeof(w->version))
+		return false;
+	memcpy(w->version, version.p, version.n);
+	w->version[version.n] = '\0';
+	return true;
+}
+
+/* List. */
+
+static void become_synced(struct watch *w)
+{
+	w->is_synced = true;
+	w->lost_ms = loop_now_ms(w->loop); /* fresh as of now */
+	w->events->on_synced(w);
+}
+
+static void end_list(struct watch *w, yyjson_val *list, const struct err *err)
+{
+	struct watch_outcome o = { .was_list = true,
+				   .failed = err != NULL,
+				   .status = w->list.http.status,
+				   .may_be_absent = w->config->may_be_absent,
+				   .failures = w->backoff.n };
+	struct err broken;
+
+	buffer_done(&w->next_page);
+	w->is_absent = o.status == 404 && o.may_be_absent;
+	if (w->is_absent) {
+		w->events->on_list(w);
+		w->is_current = false;
+		become_synced(w);
+	} else if (!err) {
+		if (keep_version(w, doc_str(doc_find(list, "/metadata/resourceVersion")))) {
+			w->lists++;
+			become_synced(w);
+		} else {
+			(void)err_set(&broken, EPROTO, "the list has no usable version");
+			o.failed = true;
+			err = &broken;
+		}
+	}
+	follow(w, &o, err);
+}
+
+static void on_page(struct api_call *call, yyjson_val *list, const struct err *err)
+{
+	struct watch *w = container_of(call, struct watch, list);
+	struct str more = doc_str(doc_find(list, "/metadata/continue"));
+	yyjson_val *object;
+
+	if (err) {
+		end_list(w, NULL, err);
+		return;
+	}
+	if (!buffer_len(&w->next_page))
+		w->events->on_list(w);
+	DOC_EACH_ITEM (doc_get(list, STR("items")), object)
+		w->events->on_object(w, object);
+	if (!more.n) {
+		end_list(w, list, NULL);
+		return;
+	}
+	buffer_consume(&w->next_page, buffer_len(&w->next_page));
+	buffer_add(&w->next_page, more);
+	start_list(w);
+}
+
+static void start_list(struct watch *w)
+{
+	CLEANUP(arena_done) struct arena a;
+	struct str token = buffer_str(&w->next_page);
+	struct strbuf path;
+
+	w->phase = WATCH_LISTING;
+	arena_init(&a, 0);
+	strbuf_init(&path, &a);
+	strbuf_printf(&path, "%s?limit=%u", w->config->path, w->config->page);
+	if (w->config->selector)
+		strbuf_printf(&path, "&%s", w->config->selector);
+	if (token.n)
+		strbuf_add(&path, STR("&continue="));
+	for (size_t i = 0; i < token.n; i++) /* base64, but that is the server's affair */
+		strbuf_printf(&path, "%%%02X", (unsigned char)token.p[i]);
+	api_start(w->api, &w->list,
+		  &(struct api_request){ .method = "GET",
+					 .path = strbuf_str(&path),
+					 .accept = w->config->only_metadata ? ACCEPT_META_LIST :
+									      NULL },
+		  on_page);
+}
+
+/* Watch. */
+
+static void on_head(struct http_call *http)
+{
+	struct watch *w = container_of(http, struct watch, http);
+
+	if (http->status == 200)
+		w->is_current = true;
+}
+
+static void take(struct watch *w, const struct event *event)
+{
+	switch (event->type) {
+	case EVENT_ADDED:
+	case EVENT_MODIFIED:
+		w->events->on_object(w, event->object);
+		break;
+	case EVENT_DELETED:
+		w->events->on_deleted(w, event->object);
+		break;
+	case EVENT_BOOKMARK:
+		break;
+	case EVENT_ERROR:
+		w->event_code = event->code;
+		(void)err_set(&w->broken, event->code == 410 ? ESTALE : EBUSY,
+			      "the watch ended with %u: %.*s", event->code,
+			      (int)(event->message.n < 150 ? event->message.n : 150),
+			      event->message.p ? event->message.p : "");
+		return;
+	}
+	w->events_seen++;
+	backoff_reset(&w->backoff);
+	if (!keep_version(w, event->resource_version))
+		(void)err_set(&w->broken, EPROTO, "the version of an object is too long");
+}
+
+static void on_data(struct http_call *http, struct str bytes)
+{
+	struct watch *w = container_of(http, struct watch, http);
+	struct event event;
+	struct str line;
+	int r = 0;
+
+	while (!w->broken.code && http->status == 200 &&
+	       (r = event_lines_next(&w->lines, &bytes, &line, &w->broken)) > 0) {
+		if (!str_trim(line).n)
+			continue;
+		r = event_parse(line, &w->arena, &event, &w->broken);
+		if (r >= 0)
+			take(w, &event);
+		if (w->arena.used > ARENA_KEEP) {
+			arena_done(&w->arena);
+			arena_init(&w->arena, 0);
+		} else {
+			arena_reset(&w->arena);
+		}
+	}
+	w->is_unreadable |= r < 0;
+}
+
+static void on_watch_end(struct http_call *http, const struct err *lost)
+{
+	struct watch *w = container_of(http, struct watch, http);
+	struct watch_outcome o = {
+		.failed = lost != NULL,
+		.unreadable = w->is_unreadable,
+		.status = http->status,
+		.event_code = w->event_code,
+		.was_brief = w->events_seen == w->events_before &&
+			     loop_now_ms(w->loop) - w->started_ms < BRIEF_MS,
+		.may_be_absent = w->config->may_be_absent,
+		.failures = w->backoff.n,
+	};
+	struct err err = { 0 };
+
+	event_lines_done(&w->lines);
+	free(w->path);
+	w->path = NULL;
+	if (http->status == 401 || lost)
+		api_distrust(w->api);
+	if (lost)
+		err = *lost;
+	else if (w->broken.code)
+		err = w->broken;
+	else if (http->status != 200)
+		(void)api_status_error(http->status, NULL, &err);
+	else
+		(void)err_set(&err, ECONNRESET, "the watch ended at once");
+	follow(w, &o, &err);
+}
+
+static void start_watch(struct watch *w)
+{
+	CLEANUP(arena_done) struct arena a;
+	const char *selector = w->config->selector;
+
+	w->phase = WATCH_WATCHING;
+	w->watches++;
+	w->events_before = w->events_seen;
+	w->started_ms = loop_now_ms(w->loop);
+	w->broken = (struct err){ 0 };
+	w->event_code = 0;
+	w->is_unreadable = false;
+	arena_init(&a, 0);
+	w->path = api_path(
+		w->api,
+		str_printf(&a,
+			   "%s?watch=1&allowWatchBookmarks=true&timeoutSeconds=%u"
+			   "&resourceVersion=%s%s%s",
+			   w->config->path,
+			   (unsigned)backoff_jitter((uint64_t)2 * WATCH_S, backoff_random()),
+			   w->version, selector ? "&" : "", selector ? selector : ""));
+	w->http = (struct http_call){
+		.method = "GET",
+		.path = w->path,
+		.accept = w->config->only_metadata ? ACCEPT_META : API_JSON,
+		.on_head = on_head,
+		.on_data = on_data,
+		.on_end = on_watch_end,
+	};
+	api_start_stream(w->api, &w->http);
+}
+
+void watch_init(struct watch *w, struct api *api, const struct watch_config *config,
+		const struct watch_events *events)
+{
+	*w = (struct watch){
+		.api = api, .config = config, .events = events, .loop = api->loop, .must_list = true
+	};
+	arena_init(&w->arena, 0);
+	timer_init(&w->timer, api->loop, on_timer);
+	w->lost_ms = loop_now_ms(api->loop);
+	timer_start(&w->timer, 0, 0);
+}
+
+void watch_close(struct watch *w)
+{
+	http_call_cancel(&w->http);
+	api_cancel(&w->list);
+	timer_close(&w->timer, NULL);
+}
+
+void watch_done(struct watch *w)
+{
+	event_lines_done(&w->lines);
+	buffer_done(&w->next_page);
+	arena_done(&w->arena);
+	free(w->path);
+}

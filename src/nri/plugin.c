@@ -1,0 +1,441 @@
+/* Sockets and time around a session: connect, read and write without blocking, reconnect with
+ * growing pauses, and see to it that there is only one of us. */
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <sys/file.h>
+#include <sys/random.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/err.h"
+#include "base/macro.h"
+#include "nri.h"
+#include "session.h"
+
+#define READ_BYTES 16384
+#define READS_PER_TURN 128 /* then other work of the loop gets its turn */
+
+/* A runtime serves registrations one after the other, each for up to 5 s (spec 2.2, nri#292). */
+#define HANDSHAKE_MS 20000
+
+/* A socket that is not there costs nothing to try again; a runtime that sends us away should not be
+ * pestered. */
+#define PAUSE_FIRST_MS 50
+#define PAUSE_ABSENT_MAX_MS 1000
+#define PAUSE_REFUSED_MAX_MS 10000
+
+struct nri_plugin {
+	struct session session;
+	const struct nri_handlers *handlers;
+	void *user;
+	char *name, *index, *socket_path;
+	uint32_t events;
+	int lock_fd;
+	int wake_fd; /* nri_plugin_stop() */
+	volatile sig_atomic_t is_stopped;
+	bool was_launched; /* by the runtime: there is only this one connection */
+
+	int fd; /* -1 while waiting for the next try */
+	uint64_t retry_ms, deadline_ms;
+	unsigned n_failures;
+	struct err problem;
+};
+
+static uint64_t now_ms(void)
+{
+	struct timespec t;
+
+	(void)clock_gettime(CLOCK_MONOTONIC, &t);
+	return (uint64_t)t.tv_sec * 1000 + (uint64_t)t.tv_nsec / 1000000;
+}
+
+static bool index_is_valid(const char *index)
+{
+	return index && strlen(index) == 2 && strspn(index, "0123456789") == 2;
+}
+
+static bool name_is_valid(const char *name)
+{
+	static const char allowed[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+				      "0123456789_.+-";
+
+	return name && *name && strspn(name, allowed) == strlen(name);
+}
+
+/* Two connected instances make every request fail: both set the same fields (spec 2.9). */
+static int take_lock(const char *path)
+{
+	int fd;
+
+	if (!path)
+		return -1;
+	fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+	if (fd < 0)
+		return -1;
+	if (flock(fd, LOCK_EX | LOCK_NB) < 0) {
+		const int code = errno == EWOULDBLOCK ? EBUSY : errno;
+
+		(void)close(fd);
+		errno = code;
+		return -1;
+	}
+	return fd;
+}
+
+/* A plugin in /opt/nri/plugins gets its connection and its name from the runtime (spec 2.2). */
+static bool take_launch(struct nri_plugin *p)
+{
+	const char *fd = getenv("NRI_PLUGIN_SOCKET");
+	const char *name = getenv("NRI_PLUGIN_NAME");
+	const char *index = getenv("NRI_PLUGIN_IDX");
+	uint64_t n;
+
+	if (!fd || !str_to_u64(str_from(fd), INT32_MAX, &n) || fcntl((int)n, F_GETFD) < 0)
+		return false;
+	p->fd = (int)n;
+	(void)fcntl(p->fd, F_SETFD, FD_CLOEXEC);
+	(void)fcntl(p->fd, F_SETFL, fcntl(p->fd, F_GETFL) | O_NONBLOCK);
+	p->was_launched = true;
+	p->name = strdup(name ? name : "");
+	p->index = strdup(index ? index : "");
+	return true;
+}
+
+static void begin_session(struct nri_plugin *p)
+{
+	p->deadline_ms = now_ms() + HANDSHAKE_MS;
+	session_start(&p->session);
+}
+
+struct nri_plugin *nri_plugin_new(const struct nri_options *options)
+{
+	struct nri_plugin *p = calloc(1, sizeof(*p));
+
+	if (!p)
+		return NULL;
+	p->fd = p->lock_fd = p->wake_fd = -1;
+	p->handlers = options->handlers;
+	p->user = options->user;
+	session_init(&p->session, options->handlers, options->user);
+	if (!take_launch(p)) {
+		p->name = strdup(options->name ? options->name : "");
+		p->index = strdup(options->index ? options->index : "");
+	}
+	p->socket_path = strdup(options->socket_path ? options->socket_path : NRI_DEFAULT_SOCKET);
+	if (!p->name || !p->index || !p->socket_path)
+		goto failed;
+	errno = EINVAL;
+	if (!name_is_valid(p->name) || !index_is_valid(p->index))
+		goto failed;
+	p->lock_fd = take_lock(options->lock_path);
+	if (options->lock_path && p->lock_fd < 0)
+		goto failed;
+	p->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	if (p->wake_fd < 0)
+		goto failed;
+	p->session.name = p->name;
+	p->session.index = p->index;
+	p->session.events = options->events;
+	(void)err_set(&p->problem, ENOTCONN, "not connected yet");
+	if (p->was_launched)
+		begin_session(p);
+	return p;
+
+failed:
+	nri_plugin_free(p);
+	return NULL;
+}
+
+void nri_plugin_free(struct nri_plugin *p)
+{
+	const int code = errno;
+
+	if (!p)
+		return;
+	session_done(&p->session);
+	if (p->fd >= 0)
+		(void)close(p->fd);
+	if (p->wake_fd >= 0)
+		(void)close(p->wake_fd);
+	if (p->lock_fd >= 0)
+		(void)close(p->lock_fd); /* the file stays: removing it would race with the next */
+	free(p->name);
+	free(p->index);
+	free(p->socket_path);
+	free(p);
+	errno = code;
+}
+
+/* Doubles from PAUSE_FIRST_MS on, and differs by a quarter so that plugins do not come in step. */
+static uint64_t pause_ms(unsigned n_failures, uint64_t max_ms)
+{
+	uint64_t pause = PAUSE_FIRST_MS;
+	uint16_t dice = 0;
+
+	while (n_failures-- > 0 && pause < max_ms)
+		pause *= 2;
+	if (pause > max_ms)
+		pause = max_ms;
+	if (getrandom(&dice, sizeof(dice), GRND_NONBLOCK) < 0)
+		dice = 0; /* early in a boot: in step then */
+	return pause * 3 / 4 + pause / 2 * dice / UINT16_MAX;
+}
+
+static void disconnect(struct nri_plugin *p, const struct err *why, uint64_t max_ms)
+{
+	if (p->fd >= 0)
+		(void)close(p->fd);
+	p->fd = -1;
+	if (p->session.is_synced)
+		p->n_failures = 0;
+	p->session.is_synced = false;
+	p->retry_ms = now_ms() + pause_ms(p->n_failures, max_ms);
+	if (p->n_failures < 16)
+		p->n_failures++;
+	/* Said once, not at every try. */
+	if (p->handlers->disconnected && strcmp(p->problem.msg, why->msg) != 0)
+		p->handlers->disconnected(p->user, why->msg);
+	p->problem = *why;
+}
+
+static void try_connect(struct nri_plugin *p)
+{
+	struct sockaddr_un address = { .sun_family = AF_UNIX };
+	struct err err = { 0 };
+	int fd;
+
+	if (strlen(p->socket_path) >= sizeof(address.sun_path)) {
+		(void)err_set(&err, ENAMETOOLONG, "%s: name too long for a socket", p->socket_path);
+		disconnect(p, &err, PAUSE_REFUSED_MAX_MS);
+		return;
+	}
+	memcpy(address.sun_path, p->socket_path, strlen(p->socket_path) + 1);
+	fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	if (fd < 0 || connect(fd, (const struct sockaddr *)&address, sizeof(address)) < 0) {
+		(void)err_set(&err, errno, "connect to %s: %s", p->socket_path, strerror(errno));
+		if (fd >= 0)
+			(void)close(fd);
+		disconnect(p, &err, PAUSE_ABSENT_MAX_MS);
+		return;
+	}
+	p->fd = fd;
+	begin_session(p);
+}
+
+static int send_pending(struct nri_plugin *p, struct err *err)
+{
+	for (;;) {
+		const struct str rest = session_pending(&p->session);
+		ssize_t n;
+
+		if (rest.n == 0)
+			return 0;
+		n = send(p->fd, rest.p, rest.n, MSG_NOSIGNAL);
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n < 0 && errno == EAGAIN)
+			return 0;
+		if (n < 0)
+			return err_set(err, errno, "send: %s", strerror(errno));
+		session_sent(&p->session, (size_t)n);
+	}
+}
+
+static int receive(struct nri_plugin *p, struct err *err)
+{
+	char bytes[READ_BYTES];
+
+	for (int i = 0; i < READS_PER_TURN; i++) {
+		const ssize_t n = recv(p->fd, bytes, sizeof(bytes), 0);
+		int r;
+
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n < 0 && errno == EAGAIN)
+			return 0;
+		if (n < 0)
+			return err_set(err, errno, "receive: %s", strerror(errno));
+		if (n == 0)
+			return err_set(err, ECONNRESET, "the runtime closed the connection%s",
+				       mux_is_inside(&p->session.mux) ? " inside a frame" : "");
+		r = session_feed(&p->session, (struct str){ bytes, (size_t)n }, err);
+		if (r == 0)
+			r = send_pending(p, err);
+		if (r < 0)
+			return r;
+	}
+	return 0;
+}
+
+static int check_deadline(const struct nri_plugin *p, struct err *err)
+{
+	if (p->session.is_synced || now_ms() < p->deadline_ms)
+		return 0;
+	return err_set(err, ETIMEDOUT, "the runtime did not finish the handshake within %d s",
+		       HANDSHAKE_MS / 1000);
+}
+
+int nri_plugin_dispatch(struct nri_plugin *p, short revents)
+{
+	struct err err = { 0 };
+	int r = 0;
+
+	if (p->fd < 0) {
+		if (p->was_launched)
+			return -ESHUTDOWN;
+		if (now_ms() < p->retry_ms)
+			return 0;
+		try_connect(p);
+		if (p->fd < 0)
+			return 0;
+	}
+	if (revents & (POLLIN | POLLHUP | POLLERR))
+		r = receive(p, &err);
+	if (r == 0)
+		r = send_pending(p, &err);
+	if (r == 0)
+		r = check_deadline(p, &err);
+	if (r < 0) {
+		disconnect(p, &err, PAUSE_REFUSED_MAX_MS);
+		return p->was_launched ? -ESHUTDOWN : 0;
+	}
+	if (p->session.is_synced) {
+		p->n_failures = 0;
+		p->problem = (struct err){ 0 };
+	}
+	return 0;
+}
+
+void nri_plugin_poll(struct nri_plugin *p, struct nri_poll *ret)
+{
+	const uint64_t now = now_ms();
+	uint64_t until = 0;
+
+	*ret = (struct nri_poll){ .fd = p->fd, .events = POLLIN, .timeout_ms = -1 };
+	if (p->fd < 0)
+		until = p->retry_ms;
+	else if (!p->session.is_synced)
+		until = p->deadline_ms;
+	if (p->fd >= 0 && session_pending(&p->session).n > 0)
+		ret->events |= POLLOUT;
+	if (until || p->fd < 0)
+		ret->timeout_ms = until > now ? (int)(until - now) : 0;
+}
+
+int nri_plugin_run(struct nri_plugin *p)
+{
+	while (!p->is_stopped) {
+		struct nri_poll want;
+		struct pollfd fds[2];
+		int r;
+
+		nri_plugin_poll(p, &want);
+		fds[0] = (struct pollfd){ .fd = p->wake_fd, .events = POLLIN };
+		fds[1] = (struct pollfd){ .fd = want.fd, .events = want.events };
+		r = poll(fds, 2, want.timeout_ms);
+		if (r < 0 && errno != EINTR)
+			return -errno;
+		if (r < 0)
+			continue;
+		r = nri_plugin_dispatch(p, fds[1].revents);
+		if (r < 0)
+			return r == -ESHUTDOWN ? 0 : r;
+	}
+	return 0;
+}
+
+void nri_plugin_stop(struct nri_plugin *p)
+{
+	const uint64_t one = 1;
+	const int code = errno;
+
+	p->is_stopped = 1;
+	while (write(p->wake_fd, &one, sizeof(one)) < 0 && errno == EINTR)
+		;
+	errno = code;
+}
+
+bool nri_plugin_is_connected(const struct nri_plugin *p)
+{
+	return p->fd >= 0 && p->session.is_synced;
+}
+
+const char *nri_plugin_problem(const struct nri_plugin *p)
+{
+	return nri_plugin_is_connected(p) ? "" : p->problem.msg;
+}
+
+void nri_plugin_resync(struct nri_plugin *p)
+{
+	struct err why = { 0 };
+
+	if (p->was_launched || p->fd < 0)
+		return;
+	(void)err_set(&why, ECONNRESET, "registering again");
+	p->n_failures = 0;
+	disconnect(p, &why, PAUSE_ABSENT_MAX_MS);
+	p->retry_ms = now_ms();
+}
+
+bool nri_plugin_can_update(const struct nri_plugin *p)
+{
+	return nri_plugin_is_connected(p) && p->session.can_update;
+}
+
+int nri_plugin_update_cpu(struct nri_plugin *p, const char *container_id, const struct nri_cpu *cpu)
+{
+	struct err err = { 0 };
+	int r;
+
+	if (!nri_plugin_is_connected(p))
+		return -ENOTCONN;
+	if (!p->session.can_update)
+		return -EOPNOTSUPP;
+	r = session_update(&p->session, container_id, cpu);
+	if (r == 0)
+		r = send_pending(p, &err);
+	if (r < 0)
+		disconnect(p, &err, PAUSE_REFUSED_MAX_MS);
+	return r;
+}
+
+const char *nri_find(const struct nri_pair *pairs, size_t n, const char *key)
+{
+	while (n-- > 0)
+		if (strcmp(pairs[n].key, key) == 0)
+			return pairs[n].value;
+	return NULL;
+}
+
+const char *nri_pod_cgroup_parent(const struct nri_pod *pod)
+{
+	return pod->on_linux ? pod->on_linux->cgroup_parent : "";
+}
+
+const char *nri_pod_cgroups_path(const struct nri_pod *pod)
+{
+	return pod->on_linux ? pod->on_linux->cgroups_path : "";
+}
+
+const char *nri_container_cgroups_path(const struct nri_container *c)
+{
+	return c->on_linux ? c->on_linux->cgroups_path : "";
+}
+
+const struct nri_cpu *nri_container_cpu(const struct nri_container *c)
+{
+	static const struct nri_cpu nothing = { .cpus = "", .mems = "" };
+
+	if (!c->on_linux || !c->on_linux->resources || !c->on_linux->resources->cpu)
+		return &nothing;
+	return c->on_linux->resources->cpu;
+}

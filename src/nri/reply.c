@@ -1,0 +1,120 @@
+#include "reply.h"
+
+#include <stdarg.h>
+
+#include "base/arena.h"
+
+void reply_init(struct nri_reply *reply, struct arena *a)
+{
+	*reply = (struct nri_reply){ .a = a };
+}
+
+static const char *keep(struct arena *a, const char *text)
+{
+	return str_cstr(a, str_from(text));
+}
+
+static struct nri_resources *resources_new(const struct nri_cpu *cpu, struct arena *a)
+{
+	struct nri_resources *r = arena_new(a, struct nri_resources);
+
+	if (!r)
+		return NULL;
+	r->cpu = arena_new(a, struct nri_cpu);
+	if (!r->cpu)
+		return NULL;
+	*r->cpu = *cpu;
+	r->cpu->cpus = keep(a, cpu->cpus);
+	r->cpu->mems = keep(a, cpu->mems);
+	return r;
+}
+
+static struct nri_adjustment *adjustment(struct nri_reply *reply)
+{
+	if (!reply->answer.adjustment)
+		reply->answer.adjustment = arena_new(reply->a, struct nri_adjustment);
+	return reply->answer.adjustment;
+}
+
+void nri_adjust_cpu(struct nri_reply *reply, const struct nri_cpu *cpu)
+{
+	struct nri_adjustment *adj = adjustment(reply);
+	struct nri_linux_adjustment *on_linux = arena_new(reply->a, struct nri_linux_adjustment);
+
+	if (!adj || !on_linux)
+		return; /* the arena remembers; the session answers with a failure */
+	on_linux->resources = resources_new(cpu, reply->a);
+	adj->on_linux = on_linux;
+}
+
+/* Room for one more in a list that is full whenever its length is a power of two. */
+static void *list_grow(void *items, size_t n, size_t size, struct arena *a)
+{
+	if ((n & (n - 1)) != 0)
+		return items;
+	return arena_realloc(a, items, n * size, (n ? 2 * n : 1) * size);
+}
+
+static void add_pair(struct nri_pair **pairs, size_t *n, const struct nri_pair *pair,
+		     struct arena *a)
+{
+	struct nri_pair *grown = list_grow(*pairs, *n, sizeof(**pairs), a);
+
+	if (!grown)
+		return;
+	*pairs = grown;
+	grown[*n] = (struct nri_pair){ keep(a, pair->key), keep(a, pair->value) };
+	++*n;
+}
+
+void nri_adjust_annotation(struct nri_reply *reply, const char *key, const char *value)
+{
+	struct nri_adjustment *adj = adjustment(reply);
+
+	if (adj)
+		add_pair(&adj->annotations, &adj->n_annotations, &(struct nri_pair){ key, value },
+			 reply->a);
+}
+
+void nri_adjust_env(struct nri_reply *reply, const char *name, const char *value)
+{
+	struct nri_adjustment *adj = adjustment(reply);
+
+	if (adj)
+		add_pair(&adj->env, &adj->n_env, &(struct nri_pair){ name, value }, reply->a);
+}
+
+bool reply_add_update(struct nri_answer *answer, const char *container_id,
+		      const struct nri_cpu *cpu, bool may_fail, struct arena *a)
+{
+	struct nri_update *grown = list_grow(answer->updates, answer->n_updates, sizeof(*grown), a);
+	struct nri_linux_update *on_linux = arena_new(a, struct nri_linux_update);
+
+	if (!grown || !on_linux)
+		return false;
+	/* CRI-O dereferences the resources without looking: they are always there. */
+	on_linux->resources = resources_new(cpu, a);
+	answer->updates = grown;
+	grown[answer->n_updates++] =
+		(struct nri_update){ keep(a, container_id), on_linux, may_fail };
+	return on_linux->resources != NULL;
+}
+
+void nri_update_cpu(struct nri_reply *reply, const char *container_id, const struct nri_cpu *cpu,
+		    bool may_fail)
+{
+	(void)reply_add_update(&reply->answer, container_id, cpu, may_fail, reply->a);
+}
+
+int nri_refuse(struct nri_reply *reply, const char *fmt, ...)
+{
+	struct strbuf b;
+	va_list ap;
+
+	strbuf_init(&b, reply->a);
+	va_start(ap, fmt);
+	strbuf_vprintf(&b, fmt, ap);
+	va_end(ap);
+	reply->refusal = b.failed ? "refused" : str_cstr(reply->a, strbuf_str(&b));
+	return -1;
+}

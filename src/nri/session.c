@@ -1,0 +1,554 @@
+#include "session.h"
+
+#include <errno.h>
+#include <string.h>
+#include <time.h>
+
+#include "base/err.h"
+#include "base/macro.h"
+#include "base/quote.h"
+#include "reply.h"
+
+#define SERVICE_PLUGIN "nri.pkg.api.v1alpha1.Plugin"
+#define SERVICE_RUNTIME "nri.pkg.api.v1alpha1.Runtime"
+#define OUR_NRI_VERSION "v0.12.2" /* the protocol this was written to */
+
+/* One call of the runtime on its way to an answer. */
+struct exchange {
+	struct session *s;
+	uint32_t stream;
+	const char *method;
+	struct str payload;
+	struct nri_reply reply;
+	const struct pb_message *answer_message; /* NULL: nothing to say */
+	const void *answer;
+	struct nri_configured configured;
+	int status; /* enum ttrpc_code */
+};
+
+typedef int (*serve_fn)(struct exchange *x, struct err *err);
+
+struct method {
+	const char *name;
+	serve_fn serve;
+	enum nri_event event; /* of those without a handler of their own */
+};
+
+void session_init(struct session *s, const struct nri_handlers *handlers, void *user)
+{
+	*s = (struct session){ .handlers = handlers, .user = user };
+	arena_init(&s->call, SESSION_MAX_MEMORY);
+	arena_init(&s->syncing, SESSION_MAX_MEMORY);
+	arena_init(&s->outgoing, 0);
+}
+
+void session_done(struct session *s)
+{
+	ttrpc_reader_done(&s->plugin_in);
+	ttrpc_reader_done(&s->runtime_in);
+	arena_done(&s->call);
+	arena_done(&s->syncing);
+	arena_done(&s->outgoing);
+}
+
+static void forget_output(struct session *s)
+{
+	arena_reset(&s->outgoing);
+	strbuf_init(&s->out, &s->outgoing);
+	s->sent = 0;
+}
+
+static void forget_parts(struct session *s)
+{
+	arena_done(&s->syncing); /* returned, not kept: it may be megabytes, once a day */
+	s->parts = (struct nri_sync){ 0 };
+}
+
+/* A call of ours, with a message for payload. */
+static int send_call(struct session *s, const char *method, const struct pb_message *m,
+		     const void *value, uint32_t *ret_stream)
+{
+	struct ttrpc_request request = { .service = SERVICE_RUNTIME, .method = method };
+	struct strbuf payload;
+	int r;
+
+	strbuf_init(&payload, &s->call);
+	pb_encode(m, value, &payload);
+	if (payload.failed)
+		return -ENOMEM;
+	request.payload = strbuf_str(&payload);
+	r = ttrpc_write_request(&s->out, MUX_CONN_RUNTIME, s->next_stream, &request, &s->call);
+	*ret_stream = s->next_stream;
+	s->next_stream += 2;
+	return r;
+}
+
+void session_start(struct session *s)
+{
+	const struct nri_register reg = { s->name, s->index, OUR_NRI_VERSION };
+
+	ttrpc_reader_done(&s->plugin_in);
+	ttrpc_reader_done(&s->runtime_in);
+	s->mux = (struct mux_reader){ 0 };
+	s->last_stream = 0;
+	s->next_stream = 1;
+	s->is_synced = s->can_update = false;
+	arena_reset(&s->call);
+	forget_parts(s);
+	forget_output(s);
+	(void)send_call(s, "RegisterPlugin", &nri_register_message, &reg, &s->register_stream);
+}
+
+/* True when nri >= 0.12.1: events and updates take their locks in one order (spec 2.13). */
+static bool version_can_update(const char *text)
+{
+	const uint64_t want[] = { 0, 12, 1 };
+	struct str_split split = str_split(str_from(*text == 'v' ? text + 1 : text));
+
+	for (size_t i = 0; i < ARRAY_LEN(want); i++) {
+		struct str part;
+		uint64_t n;
+		size_t digits = 0;
+
+		if (!str_next(&split, '.', &part))
+			return false;
+		while (digits < part.n && part.p[digits] >= '0' && part.p[digits] <= '9')
+			digits++; /* "1-rc.1", "1+dirty" */
+		if (!str_to_u64((struct str){ part.p, digits }, UINT32_MAX, &n))
+			return false;
+		if (n != want[i])
+			return n > want[i];
+	}
+	return true;
+}
+
+/* What a plugin subscribes to when it does not say: whatever has a handler. */
+static uint32_t default_events(const struct nri_handlers *h)
+{
+	uint32_t own = NRI_MASK(NRI_CREATE_CONTAINER) | NRI_MASK(NRI_UPDATE_CONTAINER) |
+		       NRI_MASK(NRI_STOP_CONTAINER);
+	uint32_t mask = h->event ? NRI_MASK_EVERYWHERE & ~own : 0;
+
+	if (h->create_container)
+		mask |= NRI_MASK(NRI_CREATE_CONTAINER);
+	if (h->update_container)
+		mask |= NRI_MASK(NRI_UPDATE_CONTAINER);
+	if (h->stop_container)
+		mask |= NRI_MASK(NRI_STOP_CONTAINER);
+	/* 0 would subscribe to everything the runtime knows, also what we do not. */
+	return mask ? mask : NRI_MASK(NRI_REMOVE_CONTAINER);
+}
+
+static int serve_configure(struct exchange *x, struct err *err)
+{
+	struct session *s = x->s;
+	struct nri_runtime runtime;
+	uint32_t events = s->events ? s->events : default_events(s->handlers);
+	int r;
+
+	pb_clear(&nri_runtime_message, &runtime);
+	r = pb_decode(&nri_runtime_message, x->payload, &s->call, &runtime, err);
+	if (r < 0)
+		return r;
+	s->can_update = version_can_update(runtime.nri_version);
+	if (s->handlers->configure &&
+	    s->handlers->configure(s->user, &runtime, &events, &x->reply) < 0 && !x->reply.refusal)
+		nri_refuse(&x->reply, "configuration refused");
+	x->configured.events = (int32_t)events;
+	x->answer_message = &nri_configured_message;
+	x->answer = &x->configured;
+	return 0;
+}
+
+static int serve_synchronize(struct exchange *x, struct err *err)
+{
+	struct session *s = x->s;
+	struct nri_inventory all;
+	int r;
+
+	s->parts.more = false;
+	r = pb_decode(&nri_sync_message, x->payload, &s->syncing, &s->parts, err);
+	if (r < 0) {
+		s->parts.more = false; /* what came before is of no use without this part */
+		return r;
+	}
+	x->answer_message = &nri_updated_message;
+	x->answer = &x->reply.answer;
+	if (s->parts.more) { /* more parts follow; each wants "more" back, and no update */
+		x->reply.answer.more = true;
+		return 0;
+	}
+	all = (struct nri_inventory){ s->parts.pods, s->parts.n_pods, s->parts.containers,
+				      s->parts.n_containers };
+	if (s->handlers->synchronize && s->handlers->synchronize(s->user, &all, &x->reply) < 0 &&
+	    !x->reply.refusal)
+		nri_refuse(&x->reply, "synchronisation refused");
+	if (!x->reply.refusal)
+		s->is_synced = true;
+	return 0;
+}
+
+static int decode_call(struct exchange *x, const struct pb_message *m, struct nri_call *ret,
+		       struct err *err)
+{
+	*ret = (struct nri_call){ 0 };
+	return pb_decode(m, x->payload, &x->s->call, ret, err);
+}
+
+/* A runtime always names both; one that does not is not believed to mean something. */
+static int need_container(const struct nri_call *call, struct err *err)
+{
+	if (!call->pod || !call->container)
+		return err_set(err, EBADMSG, "no pod, or no container");
+	return 0;
+}
+
+static void check_handled(struct exchange *x, int r)
+{
+	if (r < 0 && !x->reply.refusal)
+		nri_refuse(&x->reply, "%s refused", x->method);
+}
+
+static int serve_create(struct exchange *x, struct err *err)
+{
+	const struct nri_handlers *h = x->s->handlers;
+	struct nri_call call;
+	int r;
+
+	r = decode_call(x, &nri_call_message, &call, err);
+	if (r == 0)
+		r = need_container(&call, err);
+	if (r < 0)
+		return r;
+	x->answer_message = &nri_created_message;
+	x->answer = &x->reply.answer;
+	if (h->create_container)
+		check_handled(x,
+			      h->create_container(x->s->user, call.pod, call.container, &x->reply));
+	return 0;
+}
+
+static int serve_update(struct exchange *x, struct err *err)
+{
+	static const struct nri_cpu nothing = { .cpus = "", .mems = "" };
+	const struct nri_handlers *h = x->s->handlers;
+	const struct nri_cpu *requested = &nothing;
+	struct nri_call call;
+	int r;
+
+	r = decode_call(x, &nri_call_message, &call, err);
+	if (r == 0)
+		r = need_container(&call, err);
+	if (r < 0)
+		return r;
+	x->answer_message = &nri_updated_message;
+	x->answer = &x->reply.answer;
+	if (call.resources && call.resources->cpu)
+		requested = call.resources->cpu;
+	if (h->update_container)
+		check_handled(x, h->update_container(x->s->user, call.pod, call.container,
+						     requested, &x->reply));
+	return 0;
+}
+
+static int serve_stop(struct exchange *x, struct err *err)
+{
+	const struct nri_handlers *h = x->s->handlers;
+	struct nri_call call;
+	int r;
+
+	r = decode_call(x, &nri_call_message, &call, err);
+	if (r == 0)
+		r = need_container(&call, err);
+	if (r < 0)
+		return r;
+	x->answer_message = &nri_updated_message;
+	x->answer = &x->reply.answer;
+	if (h->stop_container)
+		check_handled(x,
+			      h->stop_container(x->s->user, call.pod, call.container, &x->reply));
+	return 0;
+}
+
+static bool event_is_of_pod(enum nri_event e)
+{
+	return e <= NRI_REMOVE_POD || e == NRI_UPDATE_POD || e == NRI_POST_UPDATE_POD;
+}
+
+static int tell_event(struct exchange *x, enum nri_event event, const struct nri_call *call,
+		      struct err *err)
+{
+	const struct nri_handlers *h = x->s->handlers;
+	const bool of_pod = event_is_of_pod(event);
+
+	if (!call->pod || (!of_pod && !call->container))
+		return err_set(err, EBADMSG, "no pod, or no container");
+	if (h->event)
+		check_handled(x, h->event(x->s->user, event, call->pod,
+					  of_pod ? NULL : call->container, &x->reply));
+	return 0;
+}
+
+static const struct method *method_find(const char *name);
+
+/* The form in which runtimes before NRI 0.12 tell every event but three. */
+static int serve_state_change(struct exchange *x, struct err *err)
+{
+	struct nri_call call;
+	int r;
+
+	r = decode_call(x, &nri_state_change_message, &call, err);
+	if (r < 0)
+		return r;
+	if (call.event < NRI_RUN_POD || call.event > NRI_POST_UPDATE_POD)
+		return 0; /* newer than we are, or none at all: there is nothing to say to it */
+	return tell_event(x, (enum nri_event)call.event, &call, err);
+}
+
+static int serve_event(struct exchange *x, struct err *err)
+{
+	const struct method *m = method_find(x->method);
+	struct nri_call call;
+	int r;
+
+	r = decode_call(x, event_is_of_pod(m->event) ? &nri_pod_call_message : &nri_call_message,
+			&call, err);
+	if (r < 0)
+		return r;
+	return tell_event(x, m->event, &call, err);
+}
+
+static int serve_nothing(struct exchange *x, struct err *err)
+{
+	(void)x;
+	(void)err;
+	return 0;
+}
+
+static const struct method methods[] = {
+	{ "CreateContainer", serve_create, NRI_CREATE_CONTAINER },
+	{ "UpdateContainer", serve_update, NRI_UPDATE_CONTAINER },
+	{ "StopContainer", serve_stop, NRI_STOP_CONTAINER },
+	{ "StateChange", serve_state_change, 0 },
+	{ "RunPodSandbox", serve_event, NRI_RUN_POD },
+	{ "StopPodSandbox", serve_event, NRI_STOP_POD },
+	{ "RemovePodSandbox", serve_event, NRI_REMOVE_POD },
+	{ "PostCreateContainer", serve_event, NRI_POST_CREATE_CONTAINER },
+	{ "StartContainer", serve_event, NRI_START_CONTAINER },
+	{ "PostStartContainer", serve_event, NRI_POST_START_CONTAINER },
+	{ "PostUpdateContainer", serve_event, NRI_POST_UPDATE_CONTAINER },
+	{ "RemoveContainer", serve_event, NRI_REMOVE_CONTAINER },
+	{ "UpdatePodSandbox", serve_event, NRI_UPDATE_POD },
+	{ "PostUpdatePodSandbox", serve_event, NRI_POST_UPDATE_POD },
+	{ "Configure", serve_configure, 0 },
+	{ "Synchronize", serve_synchronize, 0 },
+	{ "Shutdown", serve_nothing, 0 },
+};
+
+static const struct method *method_find(const char *name)
+{
+	for (size_t i = 0; i < ARRAY_LEN(methods); i++)
+		if (strcmp(methods[i].name, name) == 0)
+			return &methods[i];
+	return NULL;
+}
+
+const char *nri_event_name(enum nri_event event)
+{
+	for (size_t i = 0; i < ARRAY_LEN(methods); i++)
+		if (methods[i].event == event && event != 0)
+			return methods[i].name;
+	return "unknown";
+}
+
+/* Answers with a status of the protocol's own, not of a handler's. */
+#define fail(x, code, ...) ((x)->status = (int)(code), (void)nri_refuse(&(x)->reply, __VA_ARGS__))
+
+static void send_status(struct exchange *x, int code, const char *message)
+{
+	struct ttrpc_status status = { code, message };
+	const struct ttrpc_response response = { &status, { 0 } };
+	struct arena scratch;
+
+	arena_init(&scratch, 0); /* the call's own may be exhausted */
+	(void)ttrpc_write_response(&x->s->out, MUX_CONN_PLUGIN, x->stream, &response, &scratch);
+	arena_done(&scratch);
+}
+
+static void send_answer(struct exchange *x)
+{
+	struct ttrpc_response response = { 0 };
+	struct strbuf payload;
+
+	if (x->s->call.failed) { /* half an answer would leave a container unpinned */
+		send_status(x, TTRPC_RESOURCE_EXHAUSTED, "out of memory for this request");
+		return;
+	}
+	if (x->reply.refusal) {
+		send_status(x, x->status ? x->status : TTRPC_UNKNOWN, x->reply.refusal);
+		return;
+	}
+	strbuf_init(&payload, &x->s->call);
+	if (x->answer_message)
+		pb_encode(x->answer_message, x->answer, &payload);
+	response.payload = strbuf_str(&payload);
+	if (payload.failed || ttrpc_write_response(&x->s->out, MUX_CONN_PLUGIN, x->stream,
+						   &response, &x->s->call) < 0)
+		send_status(x, TTRPC_RESOURCE_EXHAUSTED, "the answer is too large");
+}
+
+static void dispatch(struct exchange *x, const struct ttrpc_frame *frame)
+{
+	struct ttrpc_request request;
+	const struct method *m;
+	struct err err = { 0 };
+	int r;
+
+	r = ttrpc_request_decode(frame->data, &x->s->call, &request, &err);
+	if (r < 0) {
+		fail(x, TTRPC_INTERNAL, "ttrpc: error unmarshalling payload: %s", err.msg);
+		return;
+	}
+	x->method = request.method;
+	if (strcmp(request.service, SERVICE_PLUGIN) != 0) {
+		fail(x, TTRPC_UNIMPLEMENTED, "service %s", quote(str_from(request.service)).text);
+		return;
+	}
+	m = method_find(request.method);
+	if (!m) {
+		fail(x, TTRPC_UNIMPLEMENTED, "method %s", quote(str_from(request.method)).text);
+		return;
+	}
+	x->method = m->name; /* outlives the call */
+	x->payload = request.payload;
+	r = m->serve(x, &err);
+	if (r == -ENOMEM)
+		fail(x, TTRPC_RESOURCE_EXHAUSTED, "%s", err.msg);
+	else if (r < 0)
+		fail(x, TTRPC_INTERNAL, "ttrpc: error unmarshalling payload: %s", err.msg);
+}
+
+static uint64_t now_ns(void)
+{
+	struct timespec t;
+
+	(void)clock_gettime(CLOCK_MONOTONIC, &t);
+	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+}
+
+/* Streams: odd, rising, never used again (spec 2.4). */
+static const char *stream_problem(const struct session *s, uint32_t stream)
+{
+	if (stream % 2 == 0)
+		return "StreamID must be odd for client initiated streams";
+	if (stream <= s->last_stream)
+		return "StreamID cannot be re-used and must increment";
+	return NULL;
+}
+
+static void serve_request(struct session *s, const struct ttrpc_frame *frame)
+{
+	const bool was_synced = s->is_synced;
+	const uint64_t began_ns = now_ns();
+	struct exchange x = { .s = s, .stream = frame->stream, .method = "" };
+	const char *problem = stream_problem(s, frame->stream);
+
+	reply_init(&x.reply, &s->call);
+	if (problem) {
+		fail(&x, TTRPC_INVALID_ARGUMENT, "%s", problem);
+	} else {
+		s->last_stream = frame->stream;
+		if (frame->is_oversized)
+			fail(&x, TTRPC_RESOURCE_EXHAUSTED,
+			     "message length %u exceed maximum message size of %u", frame->size,
+			     TTRPC_MAX_DATA);
+		else
+			dispatch(&x, frame);
+	}
+	send_answer(&x);
+	if (s->handlers->answered && x.payload.p)
+		s->handlers->answered(s->user, x.method, now_ns() - began_ns);
+	arena_reset(&s->call);
+	if (!s->parts.more)
+		forget_parts(s);
+	if (s->is_synced && !was_synced && s->handlers->connected)
+		s->handlers->connected(s->user);
+}
+
+/* Only the answer to our registration matters; a late or unknown one is nobody's. */
+static int take_response(struct session *s, const struct ttrpc_frame *frame, struct err *err)
+{
+	struct ttrpc_response response;
+	int r;
+
+	if (frame->stream != s->register_stream || frame->is_oversized)
+		return 0;
+	r = ttrpc_response_decode(frame->data, &s->call, &response, err);
+	if (r < 0)
+		return err_wrap(err, "answer to the registration");
+	if (response.status && response.status->code != TTRPC_OK)
+		r = err_set(err, EACCES, "the runtime refused the registration: %s",
+			    quote(str_from(response.status->message)).text);
+	arena_reset(&s->call);
+	return r;
+}
+
+static int feed_piece(struct session *s, const struct mux_piece *piece, struct err *err)
+{
+	const bool of_plugin = piece->conn == MUX_CONN_PLUGIN;
+	struct str bytes = piece->bytes;
+	struct ttrpc_frame frame;
+	int r = 0;
+
+	if (!of_plugin && piece->conn != MUX_CONN_RUNTIME)
+		return 0; /* nobody opened this one */
+	while (r == 0 && bytes.n > 0 &&
+	       ttrpc_read(of_plugin ? &s->plugin_in : &s->runtime_in, &bytes, &frame)) {
+		if (of_plugin && frame.type == TTRPC_REQUEST)
+			serve_request(s, &frame);
+		else if (!of_plugin && frame.type == TTRPC_RESPONSE)
+			r = take_response(s, &frame, err);
+		ttrpc_release(of_plugin ? &s->plugin_in : &s->runtime_in);
+	}
+	return r;
+}
+
+int session_feed(struct session *s, struct str bytes, struct err *err)
+{
+	struct mux_piece piece;
+	int r;
+
+	while ((r = mux_read(&s->mux, &bytes, &piece, err)) > 0) {
+		r = feed_piece(s, &piece, err);
+		if (r < 0)
+			return r;
+		if (s->out.n - s->sent > SESSION_MAX_PENDING)
+			return err_set(err, ENOBUFS, "the runtime does not read our answers");
+	}
+	return r;
+}
+
+struct str session_pending(const struct session *s)
+{
+	return str_skip(strbuf_str(&s->out), s->sent);
+}
+
+void session_sent(struct session *s, size_t n)
+{
+	s->sent += n;
+	if (s->sent >= s->out.n)
+		forget_output(s);
+}
+
+int session_update(struct session *s, const char *container_id, const struct nri_cpu *cpu)
+{
+	struct nri_answer answer = { 0 };
+	uint32_t stream;
+	int r;
+
+	if (!reply_add_update(&answer, container_id, cpu, true, &s->call))
+		return -ENOMEM;
+	r = send_call(s, "UpdateContainers", &nri_updated_message, &answer, &stream);
+	arena_reset(&s->call);
+	return r;
+}

@@ -1,0 +1,401 @@
+#include "pb.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/arena.h"
+#include "base/err.h"
+#include "base/macro.h"
+
+enum { WIRE_VARINT = 0, WIRE_FIXED64 = 1, WIRE_BYTES = 2, WIRE_FIXED32 = 5 };
+
+#define VARINT_MAX 10 /* bytes of a 64-bit number */
+
+/* One field as it stands on the wire. */
+struct wire {
+	uint32_t number;
+	unsigned type;
+	uint64_t varint;
+	struct str bytes;
+};
+
+/* A wrapper message ("OptionalInt64") by itself. */
+struct wrapped {
+	int64_t value;
+};
+static const struct pb_field wrapped_fields[] = {
+	PB_FIELD(struct wrapped, 1, PB_INT64, value),
+};
+static const struct pb_message wrapped_message = PB_TABLE(struct wrapped, wrapped_fields);
+
+static int bad(struct err *err, const char *what)
+{
+	return err_set(err, EBADMSG, "%s", what);
+}
+
+static int read_varint(struct str *in, uint64_t *ret, struct err *err)
+{
+	uint64_t value = 0;
+
+	for (size_t i = 0; i < VARINT_MAX && i < in->n; i++) {
+		const uint8_t byte = (uint8_t)in->p[i];
+
+		value |= (uint64_t)(byte & 0x7f) << (7 * i);
+		if (byte & 0x80)
+			continue;
+		if (i == VARINT_MAX - 1 && byte > 1)
+			return bad(err, "a number is larger than 64 bits");
+		*in = str_skip(*in, i + 1);
+		*ret = value;
+		return 0;
+	}
+	return bad(err, in->n < VARINT_MAX ? "the message ends inside a number" :
+					     "a number is larger than 64 bits");
+}
+
+static int read_bytes(struct str *in, uint64_t n, struct str *ret, struct err *err)
+{
+	if (n > in->n)
+		return bad(err, "the message ends inside a field");
+	*ret = (struct str){ in->p, (size_t)n };
+	*in = str_skip(*in, (size_t)n);
+	return 0;
+}
+
+static int read_field(struct str *in, struct wire *ret, struct err *err)
+{
+	struct wire w = { 0 };
+	uint64_t key, n;
+	int r;
+
+	r = read_varint(in, &key, err);
+	if (r < 0)
+		return r;
+	if (key >> 3 == 0 || key > UINT32_MAX)
+		return bad(err, "a field has an impossible number");
+	w.number = (uint32_t)(key >> 3);
+	w.type = (unsigned)(key & 7);
+	switch (w.type) {
+	case WIRE_VARINT:
+		r = read_varint(in, &w.varint, err);
+		break;
+	case WIRE_FIXED64:
+		r = read_bytes(in, 8, &w.bytes, err);
+		break;
+	case WIRE_FIXED32:
+		r = read_bytes(in, 4, &w.bytes, err);
+		break;
+	case WIRE_BYTES:
+		r = read_varint(in, &n, err);
+		if (r == 0)
+			r = read_bytes(in, n, &w.bytes, err);
+		break;
+	default:
+		r = bad(err, "a field has an impossible type");
+	}
+	if (r == 0)
+		*ret = w;
+	return r;
+}
+
+static const struct pb_field *field_find(const struct pb_message *m, uint32_t number)
+{
+	for (size_t i = 0; i < m->n; i++)
+		if (m->fields[i].number == number)
+			return &m->fields[i];
+	return NULL;
+}
+
+static unsigned wire_type(enum pb_kind kind)
+{
+	return kind <= PB_INT64 ? WIRE_VARINT : WIRE_BYTES;
+}
+
+static int no_memory(struct err *err)
+{
+	return err_set(err, ENOMEM, "the message needs more memory than allowed");
+}
+
+void pb_clear(const struct pb_message *m, void *value)
+{
+	memset(value, 0, m->size);
+	for (size_t i = 0; i < m->n; i++)
+		if (m->fields[i].kind == PB_STRING)
+			*(const char **)((char *)value + m->fields[i].offset) = "";
+}
+
+static int set_string(const char **ret, struct str bytes, struct arena *a, struct err *err)
+{
+	const char *text;
+
+	if (memchr(bytes.p, 0, bytes.n))
+		return bad(err, "a text holds a zero byte");
+	text = str_dup(a, bytes).p;
+	if (!text)
+		return no_memory(err);
+	*ret = text;
+	return 0;
+}
+
+static int set_message(const struct pb_field *f, void **ret, struct str bytes, struct arena *a,
+		       struct err *err)
+{
+	if (!*ret) {
+		void *sub = arena_alloc(a, f->message->size, _Alignof(max_align_t));
+
+		if (!sub)
+			return no_memory(err);
+		pb_clear(f->message, sub);
+		*ret = sub;
+	}
+	return pb_decode(f->message, bytes, a, *ret, err);
+}
+
+/* Lists grow by doubling: full whenever the count is a power of two. */
+static int add_message(const struct pb_field *f, char *struct_p, struct str bytes, struct arena *a,
+		       struct err *err)
+{
+	char **items = (char **)(struct_p + f->offset);
+	size_t *n = (size_t *)(struct_p + f->second);
+	const size_t size = f->message->size;
+	char *item;
+
+	if ((*n & (*n - 1)) == 0) {
+		const size_t cap = *n ? 2 * *n : 1;
+		char *grown = arena_realloc(a, *items, *n * size, cap * size);
+
+		if (!grown)
+			return no_memory(err);
+		*items = grown;
+	}
+	item = *items + *n * size;
+	pb_clear(f->message, item);
+	++*n;
+	return pb_decode(f->message, bytes, a, item, err);
+}
+
+static int set_wrapped(const struct pb_field *f, char *struct_p, struct str bytes, struct arena *a,
+		       struct err *err)
+{
+	bool *has = (bool *)(struct_p + f->second);
+	int64_t *value = (int64_t *)(struct_p + f->offset); /* uint64_t has the same bits */
+	struct wrapped w = { *has ? *value : 0 };
+	int r;
+
+	r = pb_decode(&wrapped_message, bytes, a, &w, err);
+	if (r < 0)
+		return r;
+	*has = true;
+	*value = w.value;
+	return 0;
+}
+
+static int set_field(const struct pb_field *f, const struct wire *w, char *struct_p,
+		     struct arena *a, struct err *err)
+{
+	void *at = struct_p + f->offset;
+
+	switch (f->kind) {
+	case PB_BOOL:
+		*(bool *)at = w->varint != 0;
+		return 0;
+	case PB_INT32: /* a negative one comes sign-extended to 64 bits */
+	case PB_UINT32:
+		*(uint32_t *)at = (uint32_t)w->varint;
+		return 0;
+	case PB_INT64:
+		*(uint64_t *)at = w->varint;
+		return 0;
+	case PB_STRING:
+		return set_string(at, w->bytes, a, err);
+	case PB_BYTES:
+		*(struct str *)at = w->bytes;
+		return 0;
+	case PB_MESSAGE:
+		return set_message(f, at, w->bytes, a, err);
+	case PB_REPEATED:
+		return add_message(f, struct_p, w->bytes, a, err);
+	case PB_OPT_INT64:
+	case PB_OPT_UINT64:
+		return set_wrapped(f, struct_p, w->bytes, a, err);
+	}
+	abort(); /* a kind without a reader */
+}
+
+int pb_decode(const struct pb_message *m, struct str bytes, struct arena *a, void *ret,
+	      struct err *err)
+{
+	while (bytes.n > 0) {
+		const struct pb_field *f;
+		struct wire w = { 0 };
+		int r;
+
+		r = read_field(&bytes, &w, err);
+		if (r < 0)
+			return r;
+		f = field_find(m, w.number);
+		if (!f || wire_type(f->kind) != w.type)
+			continue;
+		r = set_field(f, &w, ret, a, err);
+		if (r < 0)
+			return r;
+	}
+	return 0;
+}
+
+static size_t varint_size(uint64_t v)
+{
+	size_t n = 1;
+
+	while (v >>= 7)
+		n++;
+	return n;
+}
+
+static void put_varint(struct strbuf *out, uint64_t v)
+{
+	for (; v > 0x7f; v >>= 7)
+		strbuf_addc(out, (char)(v | 0x80));
+	strbuf_addc(out, (char)v);
+}
+
+static void put_key(struct strbuf *out, const struct pb_field *f)
+{
+	put_varint(out, (uint64_t)f->number << 3 | wire_type(f->kind));
+}
+
+static uint64_t scalar_of(const struct pb_field *f, const char *struct_p)
+{
+	const void *at = struct_p + f->offset;
+
+	switch (f->kind) {
+	case PB_BOOL:
+		return *(const bool *)at;
+	case PB_INT32:
+		return (uint64_t)(int64_t) * (const int32_t *)at;
+	case PB_UINT32:
+		return *(const uint32_t *)at;
+	default:
+		return *(const uint64_t *)at;
+	}
+}
+
+/* The body of a length-delimited field: a text, or an encoded message. */
+struct body {
+	struct str text;
+	const void *message;
+	uint64_t wrapped;
+	size_t size;
+};
+
+static struct body body_of_text(struct str text)
+{
+	return (struct body){ .text = text, .size = text.n };
+}
+
+static size_t wrapped_size(uint64_t value)
+{
+	return value ? 1 + varint_size(value) : 0;
+}
+
+/* How many bodies a field has, and the i-th of them. Zero values are not written (proto3). */
+static size_t field_count(const struct pb_field *f, const char *struct_p)
+{
+	const void *at = struct_p + f->offset;
+
+	switch (f->kind) {
+	case PB_STRING:
+		return *(const char *const *)at && **(const char *const *)at;
+	case PB_BYTES:
+		return ((const struct str *)at)->n > 0;
+	case PB_MESSAGE:
+		return *(const void *const *)at != NULL;
+	case PB_REPEATED:
+		return *(const size_t *)(struct_p + f->second);
+	case PB_OPT_INT64:
+	case PB_OPT_UINT64:
+		return *(const bool *)(struct_p + f->second);
+	default:
+		return scalar_of(f, struct_p) != 0;
+	}
+}
+
+static struct body field_body(const struct pb_field *f, const char *struct_p, size_t i)
+{
+	const void *at = struct_p + f->offset;
+	struct body b = { 0 };
+
+	switch (f->kind) {
+	case PB_STRING:
+		return body_of_text(str_from(*(const char *const *)at));
+	case PB_BYTES:
+		return body_of_text(*(const struct str *)at);
+	case PB_MESSAGE:
+		b.message = *(const void *const *)at;
+		b.size = pb_size(f->message, b.message);
+		return b;
+	case PB_REPEATED:
+		b.message = *(const char *const *)at + i * f->message->size;
+		b.size = pb_size(f->message, b.message);
+		return b;
+	default:
+		b.wrapped = *(const uint64_t *)at;
+		b.size = wrapped_size(b.wrapped);
+		return b;
+	}
+}
+
+size_t pb_size(const struct pb_message *m, const void *value)
+{
+	size_t size = 0;
+
+	for (size_t i = 0; i < m->n; i++) {
+		const struct pb_field *f = &m->fields[i];
+		const size_t key = varint_size((uint64_t)f->number << 3);
+		const size_t count = field_count(f, value);
+
+		for (size_t k = 0; k < count; k++) {
+			size_t body;
+
+			if (wire_type(f->kind) == WIRE_VARINT) {
+				size += key + varint_size(scalar_of(f, value));
+				continue;
+			}
+			body = field_body(f, value, k).size;
+			size += key + varint_size(body) + body;
+		}
+	}
+	return size;
+}
+
+static void put_body(const struct pb_field *f, const struct body *b, struct strbuf *out)
+{
+	put_varint(out, b->size);
+	if (b->message)
+		pb_encode(f->message, b->message, out);
+	else if (b->text.n > 0)
+		strbuf_add(out, b->text);
+	else if (b->size > 0)
+		pb_encode(&wrapped_message, &(struct wrapped){ (int64_t)b->wrapped }, out);
+}
+
+void pb_encode(const struct pb_message *m, const void *value, struct strbuf *out)
+{
+	for (size_t i = 0; i < m->n; i++) {
+		const struct pb_field *f = &m->fields[i];
+		const size_t count = field_count(f, value);
+
+		for (size_t k = 0; k < count; k++) {
+			struct body b;
+
+			put_key(out, f);
+			if (wire_type(f->kind) == WIRE_VARINT) {
+				put_varint(out, scalar_of(f, value));
+				continue;
+			}
+			b = field_body(f, value, k);
+			put_body(f, &b, out);
+		}
+	}
+}

@@ -1,0 +1,164 @@
+#include "ttrpc.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/arena.h"
+#include "base/err.h"
+#include "base/macro.h"
+#include "mux.h"
+#include "pb.h"
+
+#define KEEP_BYTES 65536 /* a larger buffer is returned after its message */
+
+static const struct pb_field request_fields[] = {
+	PB_FIELD(struct ttrpc_request, 1, PB_STRING, service),
+	PB_FIELD(struct ttrpc_request, 2, PB_STRING, method),
+	PB_FIELD(struct ttrpc_request, 3, PB_BYTES, payload),
+	PB_FIELD(struct ttrpc_request, 4, PB_INT64, timeout_ns),
+};
+static const struct pb_message request_message = PB_TABLE(struct ttrpc_request, request_fields);
+
+static const struct pb_field status_fields[] = {
+	PB_FIELD(struct ttrpc_status, 1, PB_INT32, code),
+	PB_FIELD(struct ttrpc_status, 2, PB_STRING, message),
+};
+static const struct pb_message status_message = PB_TABLE(struct ttrpc_status, status_fields);
+
+static const struct pb_field response_fields[] = {
+	PB_SUB(struct ttrpc_response, 1, status, &status_message),
+	PB_FIELD(struct ttrpc_response, 2, PB_BYTES, payload),
+};
+static const struct pb_message response_message = PB_TABLE(struct ttrpc_response, response_fields);
+
+void ttrpc_reader_done(struct ttrpc_reader *t)
+{
+	free(t->data);
+	*t = (struct ttrpc_reader){ 0 };
+}
+
+static void forget_data(struct ttrpc_reader *t)
+{
+	if (t->cap > KEEP_BYTES) {
+		free(t->data);
+		t->data = NULL;
+		t->cap = 0;
+	}
+	t->n = 0;
+	t->is_done = false;
+}
+
+void ttrpc_release(struct ttrpc_reader *t)
+{
+	if (t->is_done)
+		forget_data(t);
+}
+
+static void begin_frame(struct ttrpc_reader *t)
+{
+	t->frame = (struct ttrpc_frame){
+		.size = be32_get(t->header),
+		.stream = be32_get(t->header + 4),
+		.type = t->header[8],
+		.flags = t->header[9],
+	};
+	t->frame.is_oversized = t->frame.size > TTRPC_MAX_DATA;
+	t->left = t->frame.size;
+}
+
+static void keep_data(struct ttrpc_reader *t, struct str piece)
+{
+	if (t->n + piece.n > t->cap) {
+		size_t cap = t->cap ? t->cap : 4096;
+
+		while (cap < t->n + piece.n)
+			cap *= 2;
+		t->data = realloc(t->data, cap);
+		if (!t->data)
+			abort(); /* process-wide exhaustion; the supervisor restarts us */
+		t->cap = cap;
+	}
+	memcpy(t->data + t->n, piece.p, piece.n);
+	t->n += piece.n;
+}
+
+int ttrpc_read(struct ttrpc_reader *t, struct str *bytes, struct ttrpc_frame *ret)
+{
+	size_t take;
+
+	ttrpc_release(t);
+	if (t->n_header < TTRPC_HEADER_SIZE) {
+		if (!header_fill(t->header, TTRPC_HEADER_SIZE, &t->n_header, bytes))
+			return 0;
+		begin_frame(t);
+	}
+	take = bytes->n < t->left ? bytes->n : t->left;
+	if (take > 0 && !t->frame.is_oversized)
+		keep_data(t, (struct str){ bytes->p, take });
+	*bytes = str_skip(*bytes, take);
+	t->left -= take;
+	if (t->left > 0)
+		return 0;
+
+	t->n_header = 0;
+	t->is_done = true;
+	t->frame.data = (struct str){ t->data, t->n };
+	*ret = t->frame;
+	return 1;
+}
+
+int ttrpc_request_decode(struct str data, struct arena *a, struct ttrpc_request *ret,
+			 struct err *err)
+{
+	pb_clear(&request_message, ret);
+	return pb_decode(&request_message, data, a, ret, err);
+}
+
+int ttrpc_response_decode(struct str data, struct arena *a, struct ttrpc_response *ret,
+			  struct err *err)
+{
+	pb_clear(&response_message, ret);
+	return pb_decode(&response_message, data, a, ret, err);
+}
+
+struct outgoing {
+	uint32_t conn, stream;
+	uint8_t type;
+	const struct pb_message *message;
+	const void *value;
+};
+
+static int write_frames(struct strbuf *out, const struct outgoing *o, struct arena *scratch)
+{
+	unsigned char header[TTRPC_HEADER_SIZE] = { 0 };
+	struct strbuf data;
+
+	strbuf_init(&data, scratch);
+	pb_encode(o->message, o->value, &data);
+	if (data.failed || data.n > TTRPC_MAX_DATA)
+		return -EMSGSIZE;
+	be32_put(header, (uint32_t)data.n);
+	be32_put(header + 4, o->stream);
+	header[8] = o->type;
+	mux_write(out, o->conn, (struct str){ (const char *)header, sizeof(header) });
+	if (data.n > 0)
+		mux_write(out, o->conn, strbuf_str(&data));
+	return 0;
+}
+
+int ttrpc_write_request(struct strbuf *out, uint32_t conn, uint32_t stream,
+			const struct ttrpc_request *request, struct arena *scratch)
+{
+	const struct outgoing o = { conn, stream, TTRPC_REQUEST, &request_message, request };
+
+	return write_frames(out, &o, scratch);
+}
+
+int ttrpc_write_response(struct strbuf *out, uint32_t conn, uint32_t stream,
+			 const struct ttrpc_response *response, struct arena *scratch)
+{
+	const struct outgoing o = { conn, stream, TTRPC_RESPONSE, &response_message, response };
+
+	return write_frames(out, &o, scratch);
+}

@@ -1,0 +1,41 @@
+#!/usr/bin/env bash
+# NRI calls answered by the agent and by a Go plugin that does the same, in one run: latency as the
+# runtime sees it (socket included), memory, and CPU time while nothing happens.
+set -euo pipefail
+cd "$(dirname "$0")/../.."
+
+ninja -C build pinfold tests/bench/nri_runtime >/dev/null
+dir=$(mktemp -d /dev/shm/pinfold-nri-XXXXXX)
+containers=${CONTAINERS:-400} calls=${CALLS:-5000}
+trap 'kill "${plugin:-}" "${runtime:-}" 2>/dev/null || :; rm -rf "$dir"' EXIT
+
+ticks() { awk '{ print $14 + $15 }' "/proc/$1/stat"; }
+
+run() { # NAME COMMAND...
+    local name=$1 before pid
+    shift
+    build/tests/bench/nri_runtime "$dir/nri.sock" "$containers" "$calls" >"$dir/$name.out" &
+    runtime=$!
+    until [ -S "$dir/nri.sock" ]; do sleep 0.05; done
+    "$@" >"$dir/$name.log" 2>&1 &
+    plugin=$!
+    until grep -q '^create' "$dir/$name.out"; do
+        kill -0 "$plugin" 2>/dev/null || { cat "$dir/$name.log"; exit 1; }
+        sleep 0.1
+    done
+    pid=$plugin
+    before=$(ticks "$pid")
+    sleep 20
+    sed "s/^/$name: /" "$dir/$name.out"
+    echo "$name: resident $(awk '/VmRSS/ { print $2 }' "/proc/$pid/status") kB with $containers containers;" \
+        "idle: $(( ($(ticks "$pid") - before) * 10 )) ms CPU in 20 s"
+    kill "$plugin" "$runtime"
+    wait "$plugin" "$runtime" 2>/dev/null || :
+    rm -f "$dir/nri.sock"
+}
+
+run pinfold build/pinfold agent --reserved 0 --run-dir "$dir/run" --nri-socket "$dir/nri.sock" \
+    --kubelet-state /nonexistent --log-level error
+if peer=$(tests/bench/peers/build nri-plugin); then
+    run go "$peer" "$dir/nri.sock"
+fi

@@ -1,0 +1,120 @@
+# shellcheck shell=bash
+#
+# A real containerd of this machine's own, with runc and the local cgroups, in a directory of its own:
+# no guest, no kubelet. Its CRI calls are made with crictl, as a kubelet would. Source it, then:
+#
+#	native_start DIR [RUNTIME]         RUNTIME: containerd (default) or containerd-1.7
+#	native_stop DIR                    with every pod
+#	native_crictl DIR ARG...
+#	native_pod DIR NAME CLASS ANNOTATIONS        runs a sandbox, prints its id; CLASS: "burstable/" or ""
+#	native_container DIR NAME RESOURCES [ARGS]   creates and starts a container in that pod, prints its id
+#	native_cgroup DIR CONTAINER-OR-POD-ID        its cgroup path, with a slash in front
+#
+# Needs root. NRI listens on DIR/nri.sock. ANNOTATIONS and RESOURCES are the insides of JSON objects.
+
+# shellcheck source=tests/e2e/lib/process.sh
+. "$(dirname "${BASH_SOURCE[0]}")/process.sh"
+# shellcheck source=tests/e2e/lib/image.sh
+. "$(dirname "${BASH_SOURCE[0]}")/image.sh"
+
+# The settings that let it run beside whatever else is on the machine (spec/runtime.md 8).
+native_config() {
+	cat <<-EOF
+	version = 2
+	root = "$1/root"
+	state = "$1/state"
+	[grpc]
+	  address = "$1/containerd.sock"
+	[ttrpc]
+	  address = "$1/containerd.sock.ttrpc"
+	[plugins."io.containerd.grpc.v1.cri"]
+	  sandbox_image = "localhost/pause:1"
+	  restrict_oom_score_adj = true
+	  disable_apparmor = true
+	[plugins."io.containerd.grpc.v1.cri".containerd]
+	  snapshotter = "native"
+	[plugins."io.containerd.grpc.v1.cri".containerd.runtimes.runc]
+	  runtime_type = "io.containerd.runc.v2"
+	  snapshotter = "native"
+	[plugins."io.containerd.grpc.v1.cri".containerd.runtimes.runc.options]
+	  BinaryName = "$(command -v runc)"
+	  Root = "$1/runc"
+	[plugins."io.containerd.nri.v1.nri"]
+	  disable = false
+	  socket_path = "$1/nri.sock"
+	  plugin_path = "$1/nri-plugins"
+	  plugin_config_path = "$1/nri-conf"
+	EOF
+}
+
+native_crictl() {
+	"$(cat "$1/crictl")" --config /dev/null --timeout 120s --runtime-endpoint "unix://$1/containerd.sock" \
+		--image-endpoint "unix://$1/containerd.sock" "${@:2}" 2> >(grep -v 'does not exist, trying next' >&2)
+}
+
+native_is_up() { native_crictl "$1" info >/dev/null 2>&1; }
+
+# The daemon alone: a second call is a restart, with the same state.
+native_daemon() {
+	local bin
+	bin=$(cat "$1/bin")
+	PATH=$bin:$PATH process_start "$1" containerd "$bin/containerd" -c "$1/config.toml"
+	wait_ready "$1" containerd 60 native_is_up "$1"
+}
+
+native_start() {
+	local dir=$1 runtime=${2:-containerd} image flags=()
+	command -v runc >/dev/null && command -v busybox >/dev/null ||
+		"$e2e_lib/../components/host-packages" runc busybox-static || return
+	mkdir -p "$dir"
+	echo "$("$e2e_build" "$runtime")/bin" >"$dir/bin" && echo "$("$e2e_build" crictl)/bin/crictl" >"$dir/crictl" ||
+		return
+	native_config "$dir" >"$dir/config.toml"
+	image_busybox "$dir/busybox.tar" && image_pause "$dir/pause.tar" && native_daemon "$dir" || return
+	[ "$runtime" != containerd ] || flags=(--local)
+	for image in pause busybox; do
+		"$(cat "$dir/bin")/ctr" -a "$dir/containerd.sock" -n k8s.io images import "${flags[@]}" \
+			--snapshotter native "$dir/$image.tar" >>"$dir/logs/import.log" 2>&1 || return
+	done
+}
+
+native_stop() {
+	local pod
+	if native_is_up "$1"; then
+		for pod in $(native_crictl "$1" pods -q); do
+			native_crictl "$1" rmp -f "$pod" >/dev/null || :
+		done
+	fi
+	process_stop "$1" containerd
+	find /sys/fs/cgroup -depth -type d -path "*/$(basename "$1")-pods/*" -exec rmdir {} + 2>/dev/null || :
+	find /sys/fs/cgroup -maxdepth 3 -depth -type d -name "$(basename "$1")-pods" -exec rmdir {} + 2>/dev/null || :
+}
+
+native_pod() {
+	local dir=$1 name=$2 class=$3 annotations=${4:-} parent
+	parent=/$(basename "$dir")-pods/${class}pod-$name
+	cat >"$dir/pod-$name.json" <<-EOF
+	{"metadata":{"name":"$name","namespace":"${NATIVE_NAMESPACE:-default}","uid":"uid-$name"},
+	 "annotations":{$annotations},"log_directory":"$dir/pod-logs",
+	 "linux":{"cgroup_parent":"$parent","security_context":{"namespace_options":{"network":2}}}}
+	EOF
+	native_crictl "$dir" runp "$dir/pod-$name.json" | tee "$dir/pod-$name.id"
+}
+
+native_container() {
+	local dir=$1 name=$2 resources=$3 script=${4:-grep Cpus_allowed_list /proc/self/status; exec sleep 100000} id
+	cat >"$dir/container-$name.json" <<-EOF
+	{"metadata":{"name":"c"},"image":{"image":"localhost/busybox:1"},"log_path":"$name.log",
+	 "args":["-c","$script"],"linux":{"resources":{$resources}}}
+	EOF
+	id=$(native_crictl "$dir" create --no-pull "$(cat "$dir/pod-$name.id")" "$dir/container-$name.json" \
+		"$dir/pod-$name.json") || return
+	native_crictl "$dir" start "$id" >/dev/null && echo "$id"
+}
+
+native_cgroup() {
+	local pid
+	pid=$(native_crictl "$1" inspect -o go-template --template '{{.info.pid}}' "$2" 2>/dev/null) ||
+		pid=$(native_crictl "$1" inspectp -o go-template --template '{{.info.pid}}' "$2") || return
+	awk -F: '$2 == "cpuset" || $2 == "" { print $3; exit }' "/proc/$pid/cgroup"
+}

@@ -1,0 +1,98 @@
+/* A runtime that sends anything: the session answers or gives up, and every request it answers
+ * gets one well-formed response. */
+
+#include <stdlib.h>
+
+#include "base/err.h"
+#include "base/macro.h"
+#include "nri/session.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+static int on_sync(void *user, const struct nri_inventory *all, struct nri_reply *reply)
+{
+	(void)user;
+	for (size_t i = 0; i < all->n_containers; i++)
+		nri_update_cpu(reply, all->containers[i].id, nri_container_cpu(&all->containers[i]),
+			       true);
+	return 0;
+}
+
+static int on_create(void *user, const struct nri_pod *pod, const struct nri_container *c,
+		     struct nri_reply *reply)
+{
+	(void)user;
+	nri_adjust_cpu(reply, nri_container_cpu(c));
+	for (size_t i = 0; i < pod->n_annotations; i++)
+		nri_adjust_annotation(reply, pod->annotations[i].key, pod->annotations[i].value);
+	return nri_find(c->labels, c->n_labels, "refuse") ? nri_refuse(reply, "%s", c->name) : 0;
+}
+
+static int on_update(void *user, const struct nri_pod *pod, const struct nri_container *c,
+		     const struct nri_cpu *requested, struct nri_reply *reply)
+{
+	(void)user;
+	nri_adjust_env(reply, pod->name, nri_pod_cgroup_parent(pod));
+	nri_update_cpu(reply, c->id, requested, false);
+	return 0;
+}
+
+static int on_event(void *user, enum nri_event event, const struct nri_pod *pod,
+		    const struct nri_container *c, struct nri_reply *reply)
+{
+	(void)user;
+	(void)reply;
+	return pod->pid == 7 && !c && nri_event_name(event) ? -1 : 0;
+}
+
+/* What goes out must be readable by the other side. */
+static void check_output(struct session *s)
+{
+	CLEANUP(arena_done) struct arena a;
+	struct ttrpc_reader readers[2] = { 0 };
+	struct mux_reader m = { 0 };
+	struct mux_piece piece;
+	struct str out = session_pending(s);
+
+	arena_init(&a, 0);
+	while (mux_read(&m, &out, &piece, NULL) > 0) {
+		struct ttrpc_frame f;
+
+		while (piece.bytes.n > 0 &&
+		       ttrpc_read(&readers[piece.conn - 1], &piece.bytes, &f)) {
+			struct ttrpc_response r;
+
+			if (f.type == TTRPC_RESPONSE &&
+			    ttrpc_response_decode(f.data, &a, &r, NULL) < 0)
+				abort();
+		}
+	}
+	if (mux_is_inside(&m))
+		abort();
+	ttrpc_reader_done(&readers[0]);
+	ttrpc_reader_done(&readers[1]);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	static const struct nri_handlers handlers = {
+		.synchronize = on_sync,
+		.create_container = on_create,
+		.update_container = on_update,
+		.event = on_event,
+	};
+	struct err err = { 0 };
+	struct session s;
+	int r;
+
+	session_init(&s, &handlers, NULL);
+	s.name = "fuzz";
+	s.index = "00";
+	session_start(&s);
+	r = session_feed(&s, (struct str){ (const char *)data, size }, &err);
+	if (r < 0 && !err.msg[0])
+		abort();
+	check_output(&s);
+	session_done(&s);
+	return 0;
+}

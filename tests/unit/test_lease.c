@@ -1,0 +1,114 @@
+#include <string.h>
+
+#include "base/arena.h"
+#include "base/macro.h"
+#include "cluster/lease.h"
+#include "test.h"
+
+TEST(a_lease_is_taken_when_it_is_free_or_was_not_renewed_as_we_saw_it)
+{
+	static const struct {
+		const char *what;
+		struct lease l;
+		uint64_t unchanged_ms;
+		enum lease_action want;
+	} rows[] = {
+		{ "none", { 0 }, 0, LEASE_CREATE },
+		{ "free", { .exists = true, .duration_s = 15 }, 0, LEASE_TAKE },
+		{ "ours",
+		  { .exists = true, .holder = STR_INIT("me"), .duration_s = 15 },
+		  0,
+		  LEASE_RENEW },
+		{ "ours, long not renewed",
+		  { .exists = true, .holder = STR_INIT("me"), .duration_s = 15 },
+		  99999,
+		  LEASE_RENEW },
+		{ "another's, just seen",
+		  { .exists = true, .holder = STR_INIT("you"), .duration_s = 15 },
+		  0,
+		  LEASE_WAIT },
+		{ "another's, to the last moment",
+		  { .exists = true, .holder = STR_INIT("you"), .duration_s = 15 },
+		  15000,
+		  LEASE_WAIT },
+		{ "another's, over",
+		  { .exists = true, .holder = STR_INIT("you"), .duration_s = 15 },
+		  15001,
+		  LEASE_TAKE },
+		{ "another's, longer by its own word",
+		  { .exists = true, .holder = STR_INIT("you"), .duration_s = 60 },
+		  15001,
+		  LEASE_WAIT },
+		{ "another's, nonsense",
+		  { .exists = true, .holder = STR_INIT("you"), .duration_s = -1 },
+		  1,
+		  LEASE_TAKE },
+		{ "a name that begins like ours",
+		  { .exists = true, .holder = STR_INIT("me2"), .duration_s = 15 },
+		  0,
+		  LEASE_WAIT },
+	};
+
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+		TEST_ROW("%s", rows[i].what);
+		CHECK_INT(lease_decide(&rows[i].l, STR("me"), rows[i].unchanged_ms), rows[i].want);
+	}
+}
+
+TEST(the_holder_stops_before_others_may_begin)
+{
+	CHECK(!lease_is_held(0, 5));
+	CHECK(lease_is_held(1000, 1000));
+	CHECK(lease_is_held(1000, 1000 + LEASE_HOLD_MS - 1));
+	CHECK(!lease_is_held(1000, 1000 + LEASE_HOLD_MS));
+	CHECK(LEASE_HOLD_MS < LEASE_DURATION_S * 1000);
+	CHECK(LEASE_RENEW_MS < LEASE_HOLD_MS);
+}
+
+TEST(what_is_written_can_be_read_again)
+{
+	static const struct {
+		const char *json; /* NULL: there is none */
+		enum lease_action action;
+		const char *want;
+	} rows[] = {
+		{ NULL, LEASE_CREATE,
+		  "{\"apiVersion\":\"coordination.k8s.io/v1\",\"kind\":\"Lease\",\"metadata\":{"
+		  "\"name\":\"l\",\"namespace\":\"n\"},\"spec\":{\"holderIdentity\":\"me\","
+		  "\"leaseDurationSeconds\":15,\"acquireTime\":\"2026-11-15T00:00:01.000007Z\","
+		  "\"renewTime\":\"2026-11-15T00:00:01.000007Z\",\"leaseTransitions\":0}}" },
+		{ "{\"metadata\":{\"resourceVersion\":\"7\"},\"spec\":{\"holderIdentity\":\"you\","
+		  "\"acquireTime\":\"then\",\"leaseTransitions\":3}}",
+		  LEASE_TAKE,
+		  "{\"apiVersion\":\"coordination.k8s.io/v1\",\"kind\":\"Lease\",\"metadata\":{"
+		  "\"name\":\"l\",\"namespace\":\"n\",\"resourceVersion\":\"7\"},\"spec\":{"
+		  "\"holderIdentity\":\"me\",\"leaseDurationSeconds\":15,\"acquireTime\":"
+		  "\"2026-11-15T00:00:01.000007Z\",\"renewTime\":\"2026-11-15T00:00:01.000007Z\","
+		  "\"leaseTransitions\":4}}" },
+		{ "{\"metadata\":{\"resourceVersion\":\"8\"},\"spec\":{\"holderIdentity\":\"me\","
+		  "\"acquireTime\":\"then\",\"leaseTransitions\":4}}",
+		  LEASE_RENEW,
+		  "{\"apiVersion\":\"coordination.k8s.io/v1\",\"kind\":\"Lease\",\"metadata\":{"
+		  "\"name\":\"l\",\"namespace\":\"n\",\"resourceVersion\":\"8\"},\"spec\":{"
+		  "\"holderIdentity\":\"me\",\"leaseDurationSeconds\":15,\"acquireTime\":\"then\","
+		  "\"renewTime\":\"2026-11-15T00:00:01.000007Z\",\"leaseTransitions\":4}}" },
+	};
+	const struct lease_write w = { STR("n"), STR("l"), STR("me"), 1794700801000007 };
+
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+		CLEANUP(arena_done) struct arena a;
+		struct lease l = lease_of(NULL);
+		struct err err = { 0 };
+		struct doc doc;
+		struct str got;
+
+		TEST_ROW("row %zu", i);
+		arena_init(&a, 0);
+		if (rows[i].json) {
+			CHECK_OK(doc_parse(str_from(rows[i].json), STR(""), NULL, &a, &doc, &err));
+			l = lease_of(doc.root);
+		}
+		CHECK_OK(lease_write(&l, rows[i].action, &w, &a, &got, &err));
+		CHECK_STR(got, rows[i].want);
+	}
+}

@@ -1,0 +1,193 @@
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/arena.h"
+#include "base/macro.h"
+#include "cluster/backoff.h"
+#include "cluster/event.h"
+#include "cluster/watch.h"
+#include "test.h"
+
+#define EVENT(type, version)                                                                       \
+	"{\"type\":\"" type "\",\"object\":{\"metadata\":{\"resourceVersion\":\"" version "\"}}}"
+
+TEST(events_come_whole_whatever_the_pieces)
+{
+	static const char text[] = EVENT("ADDED", "1") "\n" EVENT("MODIFIED", "22") "\n\n" EVENT(
+		"DELETED", "333") "\n" EVENT("BOOKMARK", "4");
+	static const size_t steps[] = { 1, 2, 3, 7, 64, sizeof(text) };
+
+	for (size_t i = 0; i < ARRAY_LEN(steps); i++) {
+		CLEANUP(arena_done) struct arena a;
+		struct event_lines lines = { 0 };
+		struct err err = { 0 };
+		char seen[64] = "";
+
+		TEST_ROW("%zu bytes at a time", steps[i]);
+		arena_init(&a, 0);
+		for (size_t at = 0; at < sizeof(text) - 1; at += steps[i]) {
+			struct str rest = { text + at, sizeof(text) - 1 - at }, line;
+
+			rest.n = rest.n < steps[i] ? rest.n : steps[i];
+			while (event_lines_next(&lines, &rest, &line, &err) > 0) {
+				struct event event;
+				size_t n = strlen(seen);
+
+				if (!line.n)
+					continue;
+				CHECK_OK(event_parse(line, &a, &event, &err));
+				(void)snprintf(seen + n, sizeof(seen) - n, "%d:" PRI_STR " ",
+					       (int)event.type, FMT_STR(event.resource_version));
+			}
+		}
+		CHECK_STR(seen, "0:1 1:22 2:333 "); /* the last line did not end */
+		event_lines_done(&lines);
+	}
+}
+
+TEST(a_line_without_end_is_cut_off)
+{
+	AUTO_FREE char *piece = malloc(1 << 20);
+	struct event_lines lines = { 0 };
+	struct err err = { 0 };
+	struct str line;
+	int r = 0;
+
+	memset(piece, 'x', 1 << 20);
+	for (int i = 0; i < 9 && r >= 0; i++) {
+		struct str bytes = { piece, 1 << 20 };
+
+		do
+			r = event_lines_next(&lines, &bytes, &line, &err);
+		while (r >= 0 && bytes.n);
+	}
+	CHECK_INT(r, -EMSGSIZE);
+	CHECK(buffer_len(&lines.rest) <= EVENT_MAX_BYTES);
+	event_lines_done(&lines);
+}
+
+TEST(what_is_no_event_is_an_error)
+{
+	static const char *const rows[] = {
+		"",
+		"null",
+		"[]",
+		"{",
+		"{}",
+		"{\"type\":\"ADDED\"}",
+		"{\"type\":\"ADDED\",\"object\":[]}",
+		"{\"type\":\"ADDED\",\"object\":{}}",
+		"{\"type\":\"NEW\",\"object\":{\"metadata\":{\"resourceVersion\":\"1\"}}}",
+	};
+
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+		CLEANUP(arena_done) struct arena a;
+		struct event event = { .code = 7 };
+		struct err err = { 0 };
+
+		TEST_ROW("%s", rows[i]);
+		arena_init(&a, 0);
+		CHECK(event_parse(str_from(rows[i]), &a, &event, &err) < 0);
+		CHECK(err.msg[0] != '\0');
+		CHECK_UINT(event.code, 7);
+	}
+}
+
+TEST(an_error_event_has_a_code_and_a_message)
+{
+	CLEANUP(arena_done) struct arena a;
+	struct err err = { 0 };
+	struct event event;
+
+	arena_init(&a, 0);
+	CHECK_OK(event_parse(STR("{\"type\":\"ERROR\",\"object\":{\"kind\":\"Status\","
+				 "\"code\":410,\"message\":\"too old resource version\"}}"),
+			     &a, &event, &err));
+	CHECK_UINT(event.type, EVENT_ERROR);
+	CHECK_UINT(event.code, 410);
+	CHECK_STR(event.message, "too old resource version");
+}
+
+TEST(waiting_doubles_up_to_a_bound_and_is_never_exact)
+{
+	static const uint64_t most[] = { 100, 200, 400, 800, 1600, 3200, 6400, 10000, 10000 };
+	struct backoff low = { 0 }, high = { 0 }, many = { .n = UINT32_MAX - 1 };
+
+	for (size_t i = 0; i < ARRAY_LEN(most); i++) {
+		TEST_ROW("failure %zu", i);
+		CHECK_UINT(backoff_next(&high, 0), most[i]);
+		CHECK_UINT(backoff_next(&low, UINT32_MAX), most[i] / 2);
+	}
+	CHECK_UINT(backoff_next(&many, 0), BACKOFF_MAX_MS);
+	backoff_reset(&high);
+	CHECK_UINT(backoff_next(&high, 0), 100);
+}
+
+TEST(only_a_version_that_is_too_old_costs_a_list)
+{
+	static const struct {
+		const char *what;
+		struct watch_outcome o;
+		struct watch_plan plan;
+	} rows[] = {
+		{ "list complete", { .was_list = true, .status = 200 }, { false, WATCH_AT_ONCE } },
+		{ "list: no connection",
+		  { .was_list = true, .failed = true },
+		  { true, WATCH_BACK_OFF } },
+		{ "list: forbidden",
+		  { .was_list = true, .failed = true, .status = 403 },
+		  { true, WATCH_BACK_OFF } },
+		{ "list: token of a page too old",
+		  { .was_list = true, .failed = true, .status = 410 },
+		  { true, WATCH_AT_ONCE } },
+		{ "list: token too old again",
+		  { .was_list = true, .failed = true, .status = 410, .failures = 1 },
+		  { true, WATCH_BACK_OFF } },
+		{ "list: no such collection",
+		  { .was_list = true, .failed = true, .status = 404 },
+		  { true, WATCH_AT_ONCE } },
+		{ "list: no such collection, again",
+		  { .was_list = true, .failed = true, .status = 404, .failures = 3 },
+		  { true, WATCH_BACK_OFF } },
+		{ "list: a CRD that is not installed",
+		  { .was_list = true, .failed = true, .status = 404, .may_be_absent = true },
+		  { true, WATCH_ABSENT } },
+		{ "watch: its time is over", { .status = 200 }, { false, WATCH_AT_ONCE } },
+		{ "watch: connection lost",
+		  { .failed = true, .status = 200 },
+		  { false, WATCH_BACK_OFF } },
+		{ "watch: no connection", { .failed = true }, { false, WATCH_BACK_OFF } },
+		{ "watch: no connection for hours",
+		  { .failed = true, .failures = 1000 },
+		  { false, WATCH_BACK_OFF } },
+		{ "watch: server not ready", { .status = 503 }, { false, WATCH_BACK_OFF } },
+		{ "watch: the server never takes it",
+		  { .status = 500, .failures = 5 },
+		  { true, WATCH_BACK_OFF } },
+		{ "watch: too old", { .status = 410 }, { true, WATCH_AT_ONCE } },
+		{ "watch: too old, told by an event",
+		  { .status = 200, .event_code = 410 },
+		  { true, WATCH_AT_ONCE } },
+		{ "watch: another error event",
+		  { .status = 200, .event_code = 500 },
+		  { false, WATCH_BACK_OFF } },
+		{ "watch: unreadable",
+		  { .status = 200, .unreadable = true },
+		  { true, WATCH_BACK_OFF } },
+		{ "watch: ends at once",
+		  { .status = 200, .was_brief = true },
+		  { false, WATCH_BACK_OFF } },
+		{ "watch: the CRD was removed",
+		  { .status = 404, .may_be_absent = true },
+		  { true, WATCH_AT_ONCE } },
+	};
+
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+		struct watch_plan got = watch_decide(&rows[i].o);
+
+		TEST_ROW("%s", rows[i].what);
+		CHECK_INT(got.relist, rows[i].plan.relist);
+		CHECK_INT(got.delay, rows[i].plan.delay);
+	}
+}
