@@ -463,6 +463,11 @@ static int add_workload(struct planner *pl, const struct manifest *m, struct err
 	int64_t n;
 	int r;
 
+	if (str_eq(object_kind(m->object), STR("CronJob"))) {
+		problem_warn(pl->p, PROBLEM_AT(m->doc, m->object, NULL),
+			     "nothing runs on a schedule here, ignoring");
+		return 0;
+	}
 	if (!replicas_of(m, &n)) {
 		problem_error(pl->p, PROBLEM_AT(m->doc, m->object, "spec.replicas"),
 			      "not a number from 0 to %d", REPLICAS_MAX);
