@@ -99,8 +99,8 @@ show_processes() {
         dir=/sys/fs/cgroup/cpuset/pinfold-$name
         [ -d "$dir" ] || dir=/sys/fs/cgroup/pinfold-$name
         dir=$dir/${id%%/*}_${id#*/}
-        printf '  %-20s /proc/%s/status: %-6s' "${id#*/}" "$pid" "$(allowed "$pid")"
-        [ ! -e "$dir/cpuset.cpus" ] || printf ' cpuset.cpus: %s' "$(cat "$dir/cpuset.cpus")"
+        printf '  %-12s /proc/%s/status Cpus_allowed_list: %-5s' "${id#*/}" "$pid" "$(allowed "$pid")"
+        [ ! -e "$dir/cpuset.cpus" ] || printf ' cgroup cpuset.cpus: %s' "$(cat "$dir/cpuset.cpus")"
         echo
     done < <(processes)
 }
@@ -136,7 +136,7 @@ is_gone() {
 show_admission() {
     step "Admission: a pod of the platform opts in to the reserved CPUs"
     "$pinfold" admit --state "$work/before/cluster.yaml" --state "$work/before/namespaces.yaml" -f examples/local/pods.yaml -o diff 2>/dev/null >"$work/diff" || true
-    grep '^[-+]' "$work/diff" | grep -v '^---\|^+++' | head -12 | sed -E 's/^/  /; s/^(.{75}).{4,}/\1.../'
+    grep '^[-+]' "$work/diff" | grep -v '^---\|^+++' | head -12 | sed -E 's/^([-+]) +/  \1 /; s/[\]"/"/g; s/^(.{77}).{4,}/\1.../'
     check "its CPU request became management cores and a weight" \
         grep -q '^+.*management.workload.openshift.io/cores' "$work/diff"
 }
@@ -156,7 +156,7 @@ show_resize() {
 
 this_machine() {
     local count
-    part "This machine: ${#cpus[@]} CPUs"
+    part "This machine: ${#cpus[@]} CPU$([ ${#cpus[@]} = 1 ] || echo s)"
     if [ ${#cpus[@]} -lt 2 ]; then
         echo "One CPU: there is nothing to separate."
         return
@@ -168,7 +168,7 @@ this_machine() {
     grep -v ': warning: ' "$work/notes" || true
     head -1 "$work/up" | sed 's/^/  /'
     grep '^notice' "$work/up" | fold -s -w 76 | sed 's/^/  /' || true
-    machine map | tail -n +2
+    machine map
     count=$(processes | wc -l)
     step "Proof from the kernel"
     show_processes
@@ -204,7 +204,7 @@ ran_node() {
     mkdir "$work/ran"
     cp examples/ran/*.yaml examples/local/{namespaces,pods}.yaml examples/du.yaml "$work/ran"
     check "every pod gets its place" "$pinfold" local plan --topology "$topology" "$work/ran"
-    "$pinfold" local plan --topology "$topology" "$work/ran" 2>/dev/null | tail -n +2
+    "$pinfold" local plan --topology "$topology" "$work/ran" 2>/dev/null || true
     "$pinfold" local plan --topology "$topology" -o json "$work/ran" >"$work/plan.json" 2>/dev/null || true
     check "78 pods, 304 containers; no owned CPU is given twice" python3 - "$work/plan.json" <<'END'
 import json, sys

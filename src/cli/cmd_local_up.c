@@ -80,15 +80,13 @@ static struct str summary(const struct node *node, const struct local_plan *plan
 	return strbuf_str(&b);
 }
 
-static bool on_ready(const struct node *node, const struct local_plan *plan,
-		     const struct problem_list *p, int outcome)
+static void on_ready(const struct node *node, const struct local_plan *plan, struct str report,
+		     int outcome)
 {
 	AUTO_CLOSE int null_fd = open("/dev/null", O_RDWR | O_CLOEXEC);
-	struct str report;
 	struct arena a;
 
 	arena_init(&a, 0);
-	report = local_plan_report(plan, p, &a);
 	tell(STDERR_FILENO, report);
 	was_refused = outcome == 2;
 	if (outcome < 2)
@@ -104,7 +102,6 @@ static bool on_ready(const struct node *node, const struct local_plan *plan,
 		is_ready = true;
 	}
 	arena_done(&a);
-	return outcome < 2;
 }
 
 static int supervise(const struct local_options *o, const char *dir, struct err *err)

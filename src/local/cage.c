@@ -83,11 +83,13 @@ static int lock_top(struct cage *cage, const char *top, struct err *err)
 static int make_top(struct cage *cage, struct err *why, struct err *err)
 {
 	char top[LOCAL_NAME_MAX + 16];
+	struct err refused = { 0 };
 	struct cgroup_cpu cpu;
 	struct arena a;
 	int r;
 
-	if (cgroup_make(&cage->fs, top_path(cage, top), why) < 0) {
+	if (cgroup_make(&cage->fs, top_path(cage, top), &refused) < 0) {
+		*why = refused;
 		cage_use_affinity(cage);
 		return 0;
 	}

@@ -32,6 +32,13 @@ static int fail(struct err *err, const char *verb, const struct sockaddr_un *add
 	return err_set(err, code, "%s %s: %s", verb, address->sun_path, strerror(code));
 }
 
+int control_check(const char *run_dir, struct err *err)
+{
+	struct sockaddr_un address;
+
+	return socket_address(run_dir, &address, err);
+}
+
 int control_listen(const char *run_dir, int *ret_fd, struct err *err)
 {
 	struct sockaddr_un address;

@@ -12,6 +12,9 @@ struct err;
 
 #define CONTROL_MAX ((size_t)64 << 10)
 
+/* Whether a socket in there has a name that the kernel takes. */
+int control_check(const char *run_dir, struct err *err);
+
 /* Listens; a stale socket of a supervisor that is gone is replaced. */
 int control_listen(const char *run_dir, int *ret_fd, struct err *err);
 

@@ -31,7 +31,7 @@ bool local_plan_config(const struct local_plan_input *in, struct arena *a, struc
 					  .n_topologies = 1,
 					  .plain_hosts = true,
 					  .allow_split_cores = true };
-	struct layout layout;
+	struct layout layout = { 0 };
 	const struct partition *part;
 	struct err err = { 0 };
 	struct pool_config c;
@@ -463,6 +463,11 @@ static int add_workload(struct planner *pl, const struct manifest *m, struct err
 	int64_t n;
 	int r;
 
+	if (str_eq(object_kind(m->object), STR("CronJob"))) {
+		problem_warn(pl->p, PROBLEM_AT(m->doc, m->object, NULL),
+			     "nothing runs on a schedule here, ignoring");
+		return 0;
+	}
 	if (!replicas_of(m, &n)) {
 		problem_error(pl->p, PROBLEM_AT(m->doc, m->object, "spec.replicas"),
 			      "not a number from 0 to %d", REPLICAS_MAX);

@@ -62,25 +62,28 @@ struct str local_plan_report(const struct local_plan *plan, const struct problem
 	return strbuf_str(&b);
 }
 
-/* Reads the directory and makes it so. Returns an exit status; *ret_text says what happened. */
-static int apply(struct supervisor *s, const char *dir, struct local_plan *ret,
-		 struct problem_list *p, struct arena *a)
+/* Reads the directory and makes it so. Returns an exit status; *ret_text, in `a`, says what there
+ * is to say. */
+static int apply(struct supervisor *s, const char *dir, struct arena *a, struct local_plan *ret,
+		 struct str *ret_text)
 {
 	struct manifests manifests;
+	struct problem_list p;
 	struct err err = { 0 };
 	struct arena with;
 	int r;
 
 	arena_init(&with, 0);
-	problem_list_init(p, a);
+	problem_list_init(&p, a);
 	manifests_init(&manifests, &with);
-	r = s->settings->read(dir, &manifests, p, &err);
+	r = s->settings->read(dir, &manifests, &p, &err);
 	if (r < 0)
-		problem_error(p, PROBLEM_AT(NULL, NULL, NULL), "%s", err.msg);
-	else if (!p->n_errors)
-		r = node_apply(&s->node, &with, &manifests, now_ms(), ret, p);
+		problem_error(&p, PROBLEM_AT(NULL, NULL, NULL), "%s", err.msg);
+	else if (!p.n_errors)
+		r = node_apply(&s->node, &with, &manifests, now_ms(), ret, &p);
+	*ret_text = local_plan_report(ret, &p, a); /* while the files' names are still there */
 	arena_done(&with);
-	if (r < 0 || p->n_errors)
+	if (r < 0 || p.n_errors)
 		return 2;
 	return ret->n_refusals ? 1 : 0;
 }
@@ -104,11 +107,10 @@ static void on_apply(struct supervisor *s, struct str dir, int client)
 {
 	struct asker *asker = &s->apply;
 	struct local_plan plan = { 0 };
-	struct problem_list p;
 
 	asker->fd = client;
-	asker->status = apply(s, str_cstr(&asker->memory, dir), &plan, &p, &asker->memory);
-	asker->text = local_plan_report(&plan, &p, &asker->memory);
+	asker->status =
+		apply(s, str_cstr(&asker->memory, dir), &asker->memory, &plan, &asker->text);
 	if (asker->status < 2)
 		remember_dir(s, dir);
 	else
@@ -149,7 +151,7 @@ static void on_signal(struct supervisor *s)
 {
 	struct signalfd_siginfo info;
 	struct local_plan plan = { 0 };
-	struct problem_list p;
+	struct str text;
 	struct arena a;
 
 	if (read(s->signal_fd, &info, sizeof(info)) != (ssize_t)sizeof(info) ||
@@ -162,8 +164,8 @@ static void on_signal(struct supervisor *s)
 		return;
 	}
 	arena_init(&a, 0);
-	(void)apply(s, str_cstr(&a, s->dir), &plan, &p, &a);
-	s->settings->on_report(local_plan_report(&plan, &p, &a));
+	(void)apply(s, str_cstr(&a, s->dir), &a, &plan, &text);
+	s->settings->on_report(text);
 	arena_done(&a);
 }
 
@@ -248,23 +250,21 @@ static void loop(struct supervisor *s)
 static int serve(struct supervisor *s, struct err *err)
 {
 	struct local_plan plan = { 0 };
-	struct problem_list p;
+	struct str text;
 	struct arena a;
-	bool go_on;
-	int outcome;
+	int outcome, r = 0;
 
 	arena_init(&a, 0);
-	outcome = apply(s, str_cstr(&a, s->dir), &plan, &p, &a);
-	if (outcome < 2 && control_listen(s->settings->node.run_dir, &s->control_fd, err) < 0) {
-		problem_error(&p, PROBLEM_AT(NULL, NULL, NULL), "%s", err->msg);
-		outcome = 2;
-	}
+	outcome = apply(s, str_cstr(&a, s->dir), &a, &plan, &text);
 	if (outcome < 2)
+		r = control_listen(s->settings->node.run_dir, &s->control_fd, err);
+	if (outcome < 2 && r >= 0)
 		(void)node_step(&s->node, now_ms(), s->settings->on_failure);
-	go_on = s->settings->on_ready(&s->node, &plan, &p, outcome);
+	if (r >= 0)
+		s->settings->on_ready(&s->node, &plan, text, outcome);
 	arena_done(&a);
-	if (!go_on || outcome == 2)
-		return outcome == 2 ? -EINVAL : 0;
+	if (r < 0 || outcome == 2)
+		return r < 0 ? r : -EINVAL;
 	loop(s);
 	return finish(s, err);
 }
@@ -278,7 +278,9 @@ int supervisor_run(const struct supervisor_settings *settings, struct err *err)
 				.down = { .fd = -1 } };
 	int r;
 
-	r = node_open(&s.node, &settings->node, err);
+	r = control_check(settings->node.run_dir, err);
+	if (r >= 0)
+		r = node_open(&s.node, &settings->node, err);
 	if (r < 0)
 		return r;
 	arena_init(&s.memory, 0);

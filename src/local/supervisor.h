@@ -17,10 +17,9 @@ struct supervisor_settings {
 	const char *dir;
 	supervisor_read_fn read;
 	bool down_at_end; /* a signal ends the containers, too */
-	/* Called once the first plan is in place: with its outcome, before anything waits. Returns
-	 * false to end at once. */
-	bool (*on_ready)(const struct node *node, const struct local_plan *plan,
-			 const struct problem_list *p, int outcome);
+	/* Called once the first plan is in place or refused (2), before anything waits. */
+	void (*on_ready)(const struct node *node, const struct local_plan *plan, struct str report,
+			 int outcome);
 	void (*on_report)(struct str text); /* of a change that a signal asked for */
 	node_failure_fn on_failure;
 };
