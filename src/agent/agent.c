@@ -415,8 +415,10 @@ int agent_run(const struct agent_config *config, struct err *err)
 	arena_init(&agent.settings, 0);
 	(void)signal(SIGPIPE, SIG_IGN); /* whoever asks for the status may hang up */
 	r = agent_open(&agent, err);
-	if (r < 0)
+	if (r < 0) {
+		arena_done(&agent.settings);
 		return r; /* the process ends; the kernel takes back what was opened */
+	}
 	log_info("agent started", LOG_STR("reserved", str_from(agent.manager.reserved)));
 	notify_manager("READY=1");
 	loop_run(&agent.loop);
