@@ -22,11 +22,15 @@
 static void confine(void)
 {
 	static const int fatal[] = { SIGSEGV, SIGBUS, SIGFPE, SIGABRT, SIGILL };
+	int null = open("/dev/null", O_WRONLY | O_CLOEXEC);
 
 	for (size_t i = 0; i < ARRAY_LEN(fatal); i++)
 		(void)signal(fatal[i], SIG_DFL);
 	(void)setrlimit(RLIMIT_CORE, &(struct rlimit){ 0 });
 	(void)setrlimit(RLIMIT_CPU, &(struct rlimit){ CHILD_MAX_SECONDS, CHILD_MAX_SECONDS });
+	/* What hwloc, or a sanitizer, has to say of a foreign file is not for our user. */
+	if (null >= 0)
+		(void)dup2(null, STDERR_FILENO);
 }
 
 static bool write_all(int fd, struct str text)
