@@ -76,6 +76,3 @@ void manager_reassert(struct manager *m, size_t n);
 
 /* CPUs came or went: every container to where it belongs now. The caller has told the ledger. */
 void manager_spread(struct manager *m);
-
-/* Before we leave for good: every cpuset as wide as its parent's. Returns how many failed. */
-size_t manager_release(struct manager *m);

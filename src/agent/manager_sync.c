@@ -273,37 +273,3 @@ void manager_spread(struct manager *m)
 	(void)manager_spread_shared(m);
 	arena_reset(&m->scratch);
 }
-
-/* As wide as the pod's own cgroup, which the kubelet made. */
-static int widen(struct manager *m, const char *path)
-{
-	const char *slash = strrchr(path, '/');
-	struct err err = { 0 };
-	struct cgroup_cpu parent;
-	const char *up =
-		slash ? str_cstr(&m->scratch, (struct str){ path, (size_t)(slash - path) }) : "";
-
-	if (!*path || !cgroup_exists(m->cgroups, path))
-		return 0;
-	if (cgroup_read(m->cgroups, *up ? up : ".", &m->scratch, &parent, &err) < 0 ||
-	    cgroup_set_cpus(m->cgroups, path, &parent.effective, &err) < 0) {
-		log_warning("cannot widen a cgroup", LOG_STR("cgroup", str_from(path)),
-			    LOG_ERR(&err));
-		return -1;
-	}
-	return 0;
-}
-
-size_t manager_release(struct manager *m)
-{
-	size_t failed = 0;
-
-	if (!m->cgroups)
-		return 0;
-	for (size_t i = 0; i < m->registry.n_containers; i++)
-		failed += widen(m, m->registry.containers[i]->cgroup) < 0;
-	for (size_t i = 0; i < m->registry.n_pods; i++)
-		failed += widen(m, m->registry.pods[i]->pause_cgroup) < 0;
-	arena_reset(&m->scratch);
-	return failed;
-}

@@ -196,11 +196,13 @@ static int decode_call(struct exchange *x, const struct pb_message *m, struct nr
 }
 
 /* A runtime always names both; one that does not is not believed to mean something. */
-static int need_container(const struct nri_call *call, struct err *err)
+static int decode_container_call(struct exchange *x, struct nri_call *ret, struct err *err)
 {
-	if (!call->pod || !call->container)
+	const int r = decode_call(x, &nri_call_message, ret, err);
+
+	if (r == 0 && (!ret->pod || !ret->container))
 		return err_set(err, EBADMSG, "no pod, or no container");
-	return 0;
+	return r;
 }
 
 static void check_handled(struct exchange *x, int r)
@@ -215,9 +217,7 @@ static int serve_create(struct exchange *x, struct err *err)
 	struct nri_call call;
 	int r;
 
-	r = decode_call(x, &nri_call_message, &call, err);
-	if (r == 0)
-		r = need_container(&call, err);
+	r = decode_container_call(x, &call, err);
 	if (r < 0)
 		return r;
 	x->answer_message = &nri_created_message;
@@ -236,9 +236,7 @@ static int serve_update(struct exchange *x, struct err *err)
 	struct nri_call call;
 	int r;
 
-	r = decode_call(x, &nri_call_message, &call, err);
-	if (r == 0)
-		r = need_container(&call, err);
+	r = decode_container_call(x, &call, err);
 	if (r < 0)
 		return r;
 	x->answer_message = &nri_updated_message;
@@ -257,9 +255,7 @@ static int serve_stop(struct exchange *x, struct err *err)
 	struct nri_call call;
 	int r;
 
-	r = decode_call(x, &nri_call_message, &call, err);
-	if (r == 0)
-		r = need_container(&call, err);
+	r = decode_container_call(x, &call, err);
 	if (r < 0)
 		return r;
 	x->answer_message = &nri_updated_message;
