@@ -442,11 +442,11 @@ static void act(struct cert_keeper *k, enum cert_action action)
 	struct err err;
 	int r = 0;
 
+	arena_init(&a, 0);
 	if (action == CERT_PUBLISH) {
 		publish(k);
 		return;
 	}
-	arena_init(&a, 0);
 	if (action == CERT_MAKE_CA) {
 		what = "made a new CA";
 		r = make_ca(k, &content, &a, &err);
