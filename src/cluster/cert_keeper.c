@@ -103,16 +103,18 @@ static bool trusts(const struct cert_hook *hook, struct str cert)
 	return false;
 }
 
+/* What counts is what is served, also when the Secret is gone. */
 static enum cert_state state_of(const struct cert_keeper *k)
 {
+	struct str cert = buffer_str(&k->served);
 	size_t n = 0;
 
-	if (!has_leaf(k))
+	if (!cert.n)
 		return CERT_STATE_NONE;
 	for (size_t c = 0; c < CERT_CONFIGURATIONS; c++) {
 		n += k->configurations[c].n_hooks;
 		for (size_t i = 0; i < k->configurations[c].n_hooks; i++)
-			if (!trusts(&k->configurations[c].hooks[i], k->cert))
+			if (!trusts(&k->configurations[c].hooks[i], cert))
 				return CERT_STATE_NOT_TRUSTED;
 	}
 	return n ? CERT_STATE_OK : CERT_STATE_NOT_REGISTERED;
@@ -440,11 +442,11 @@ static void act(struct cert_keeper *k, enum cert_action action)
 	struct err err;
 	int r = 0;
 
+	arena_init(&a, 0);
 	if (action == CERT_PUBLISH) {
 		publish(k);
 		return;
 	}
-	arena_init(&a, 0);
 	if (action == CERT_MAKE_CA) {
 		what = "made a new CA";
 		r = make_ca(k, &content, &a, &err);

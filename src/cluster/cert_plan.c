@@ -29,7 +29,9 @@ struct cert_decision cert_decide(const struct cert_facts *f, int64_t now_s)
 		return act(CERT_MAKE_CA);
 	if (!f->is_published)
 		return act(CERT_PUBLISH);
-	if (!f->has_leaf || now_s >= f->leaf_ends_s)
+	/* Where an older CA is trusted something of it may be served: by replicas that remember a
+	 * Secret which was deleted. */
+	if (f->has_leaf ? now_s >= f->leaf_ends_s : !f->n_old)
 		return act(CERT_ISSUE);
 	if (!f->leaf_is_by_ca) {
 		next_s = f->ca_made_s + CERT_OVERLAP_S;
