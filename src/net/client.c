@@ -86,12 +86,12 @@ static void end_doomed(struct http_client *c, bool was_open, const struct err *r
 {
 	struct http_call *call;
 
-	TAILQ_FOREACH(call, &c->calls, link)
-	call->is_doomed = call->id || !was_open;
+	for (call = TAILQ_FIRST(&c->calls); call; call = TAILQ_NEXT(call, link))
+		call->is_doomed = call->id || !was_open;
 	for (;;) {
-		TAILQ_FOREACH(call, &c->calls, link)
-		if (call->is_doomed)
-			break;
+		for (call = TAILQ_FIRST(&c->calls); call; call = TAILQ_NEXT(call, link))
+			if (call->is_doomed)
+				break;
 		if (!call || c->is_done)
 			return;
 		end_call(call, reason);
@@ -288,8 +288,8 @@ static void on_ready(struct http_client *c)
 	c->connections++;
 	c->pinged_ms = c->since_ms;
 	c->session = make_session(c);
-	TAILQ_FOREACH(call, &c->calls, link)
-	submit(c, call);
+	for (call = TAILQ_FIRST(&c->calls); call; call = TAILQ_NEXT(call, link))
+		submit(c, call);
 	send_frames(c);
 }
 
