@@ -1,6 +1,7 @@
 #pragma once
 
-/* What the two halves of a node share: deciding and moving (node.c), running (node_run.c). */
+/* What the parts of a node share: moving in and out (node.c), deciding and moving containers
+ * (node_apply.c), running them (node_run.c). */
 
 #include "node.h"
 
@@ -18,6 +19,7 @@ void run_begin_stop(struct run *run, int64_t now_ms);
 
 int run_open_pid(pid_t pid, struct err *err);
 
+struct run *runs_new(size_t n); /* for free() */
 struct run *runs_find(struct run *runs, size_t n, const struct local_container *c);
 
 /* The container as it can be placed now: without CPUs that another one, which is to go, still has
@@ -28,5 +30,12 @@ bool runs_place(const struct run *runs, size_t n, const struct run *run,
 /* Puts a run where runs_place said. */
 int node_move(const struct node *node, const struct run *runs, size_t n, struct run *run,
 	      const struct local_container *where, struct err *err);
+
+/* The first time: everything that has to be there before a plan can be made. */
+int node_move_in(struct node *node, const struct pool_config *config, int64_t now_ms,
+		 struct err *err);
+
+/* Ends and removes cgroups and processes that the list does not know. */
+int node_remove_strays(const struct cage *cage, struct run *runs, size_t n, struct err *err);
 
 int node_save(struct node *node, const struct run *runs, size_t n, struct err *err);

@@ -154,6 +154,12 @@ static bool has_served(const struct node *node, const struct run *sidecar)
 	return any;
 }
 
+static bool is_due(const struct node *node, const struct run *run, int64_t now_ms)
+{
+	return (run->state == RUN_WAITING && !is_blocked(node, run)) ||
+	       (run->state == RUN_BACKOFF && run->restart_at_ms <= now_ms);
+}
+
 static void step_run(struct node *node, struct run *run, int64_t now_ms, node_failure_fn on_failure)
 {
 	bool may_start = !node->stopping && !run->unwanted && !is_occupied(node, run);
@@ -161,9 +167,7 @@ static void step_run(struct node *node, struct run *run, int64_t now_ms, node_fa
 	if (run->c->kind == CONTAINER_SIDECAR && run->state != RUN_FINISHED &&
 	    has_served(node, run))
 		run_begin_stop(run, now_ms);
-	if (run->state == RUN_WAITING && may_start && !is_blocked(node, run))
-		start(node, run, now_ms, on_failure);
-	else if (run->state == RUN_BACKOFF && may_start && run->restart_at_ms <= now_ms)
+	if (may_start && is_due(node, run, now_ms))
 		start(node, run, now_ms, on_failure);
 	else if (run->state == RUN_STOPPING && run->kill_at_ms <= now_ms)
 		(void)cage_kill(&node->cage, run->c, NULL);

@@ -18,8 +18,6 @@
 
 #define PROC_FILE_MAX ((size_t)1 << 20)
 
-extern char **environ;
-
 /* Which step of the child failed, told to the parent through a pipe that exec closes. */
 enum child_step { CHILD_ENTER, CHILD_CHDIR, CHILD_EXEC };
 struct child_report {
