@@ -384,7 +384,7 @@ int cgroup_set_shares(const struct cgroup_fs *fs, const char *path, uint64_t sha
 	return cgroup_set_weight(fs, path, cgroup_weight_expected(fs, shares), err);
 }
 
-int cgroup_set_weight(const struct cgroup_fs *fs, const char *path, uint64_t wanted,
+int cgroup_set_weight(const struct cgroup_fs *fs, const char *path, uint64_t weight,
 		      struct err *err)
 {
 	uint64_t kept;
@@ -392,12 +392,12 @@ int cgroup_set_weight(const struct cgroup_fs *fs, const char *path, uint64_t wan
 	struct arena a;
 	int r;
 
-	(void)snprintf(text, sizeof(text), "%" PRIu64, wanted);
+	(void)snprintf(text, sizeof(text), "%" PRIu64, weight);
 	arena_init(&a, 0);
 	r = write_control(fs, path, CONTROL_WEIGHT, str_from(text), err);
 	if (r >= 0)
 		r = read_weight(fs, path, &a, &kept, err);
-	if (r >= 0 && kept != wanted)
+	if (r >= 0 && kept != weight)
 		r = err_set(err, EIO, "cgroup %s: wrote weight %s, kernel kept %" PRIu64, path,
 			    text, kept);
 	arena_done(&a);

@@ -531,7 +531,7 @@ static int read_scalar(struct reader *r, yyjson_mut_val **ret)
 
 static int read_value(struct reader *r, yyjson_mut_val **ret)
 {
-	struct str text;
+	struct str text = STR("");
 	int e;
 
 	if (r->depth == TOML_MAX_DEPTH)
