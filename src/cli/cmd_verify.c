@@ -114,7 +114,7 @@ static int run(struct invocation *inv, struct err *err)
 	const enum output_format format = output_format_of(o->output);
 	CLEANUP(cgroup_done) struct cgroup_fs fs = { .cpu_fd = -1, .cpuset_fd = -1 };
 	AUTO_CLOSE int proc = open(o->proc, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	struct verify_result result;
+	struct verify_result result = { 0 };
 	struct ask ask;
 	int r;
 
