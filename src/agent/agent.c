@@ -21,9 +21,11 @@
 #include "manager.h"
 #include "net/loop.h"
 #include "notify.h"
+#include "podres/server.h"
 #include "pool/checkpoint.h"
 #include "pool/store.h"
 #include "report.h"
+#include "resources.h"
 #include "service.h"
 
 #define LEDGER_FILE "ledger.json"
@@ -49,6 +51,7 @@ struct agent {
 	struct timer plugin_timer, tick;
 	struct signal_source signals[3];
 	struct service service;
+	struct podres_server podres; /* when there is a socket for it */
 	uint64_t n_ticks;
 	int failure;
 };
@@ -357,6 +360,20 @@ static void on_signal(struct signal_source *s, int number)
 				      &container_of(s, struct agent, signals[1])->loop);
 }
 
+static int start_podres(struct agent *agent, struct err *err)
+{
+	const struct agent_config *c = agent->config;
+	const bool asks = c->kubelet_podres && *c->kubelet_podres;
+
+	if (!c->podres)
+		return 0;
+	return podres_server_init(&agent->podres, &agent->loop,
+				  &(struct podres_settings){ c->podres,
+							     asks ? c->kubelet_podres : NULL,
+							     resources_snapshot, &agent->manager },
+				  err);
+}
+
 static int start_loop(struct agent *agent, struct err *err)
 {
 	static const int numbers[] = { SIGTERM, SIGINT, SIGHUP };
@@ -374,6 +391,8 @@ static int start_loop(struct agent *agent, struct err *err)
 	if (r == 0)
 		r = service_init(&agent->service, &agent->loop, &agent->manager, path,
 				 agent->config->listen, err);
+	if (r == 0)
+		r = start_podres(agent, err);
 	if (r < 0)
 		return r;
 	agent->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
@@ -426,6 +445,8 @@ int agent_run(const struct agent_config *config, struct err *err)
 	log_info("agent stops; containers keep their CPUs");
 	write_status(&agent);
 	service_done(&agent.service);
+	if (config->podres)
+		podres_server_done(&agent.podres);
 	nri_plugin_free(agent.plugin);
 	loop_done(&agent.loop);
 	(void)close(agent.epoll_fd);

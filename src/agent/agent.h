@@ -25,6 +25,8 @@ struct agent_config {
 	const char *cgroup_root;       /* "/sys/fs/cgroup" */
 	const char *topology;	       /* "host" */
 	const char *listen;	       /* metrics over TCP; NULL: only the Unix socket */
+	const char *podres;	       /* our PodResources socket; NULL: none */
+	const char *kubelet_podres;    /* the kubelet's, asked for devices; "": never */
 	const char *const *namespaces; /* that may use the reserved CPUs; none: unknown */
 	size_t n_namespaces;
 	unsigned reassert_s; /* every cgroup is looked at once in this time */

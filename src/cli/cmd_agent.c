@@ -16,6 +16,7 @@ struct agent_options {
 	bool uninstall, no_cluster;
 };
 
+#define KUBELET_SOCKET "/var/lib/kubelet/pod-resources/kubelet.sock"
 #define AT(field) offsetof(struct agent_options, field)
 
 static const struct option_desc options[] = {
@@ -35,6 +36,13 @@ static const struct option_desc options[] = {
 	  "look at every cgroup once in this time (default: 20)", NULL, AT(config.reassert_s) },
 	{ OPT_STR, 0, "listen", "HOST:PORT", "serve /metrics and /status here, too", NULL,
 	  AT(config.listen) },
+	{ OPT_STR, 0, "podresources", "SOCKET",
+	  "serve the PodResources API here: the CPUs that containers own", NULL,
+	  AT(config.podres) },
+	{ OPT_STR, 0, "kubelet-podresources", "SOCKET",
+	  "where the kubelet serves it, for devices and memory (default: " KUBELET_SOCKET
+	  "; empty: never asked)",
+	  NULL, AT(config.kubelet_podres) },
 	{ OPT_FLAG, 0, "uninstall", NULL, "widen every cpuset, forget the ledger, and end", NULL,
 	  AT(uninstall) },
 	{ OPT_GROUP, 0, NULL, NULL, "Pools", NULL, 0 },
@@ -81,6 +89,7 @@ static const struct agent_options defaults = {
 		.run_dir = REPORT_RUN_DIR,
 		.cgroup_root = "/sys/fs/cgroup",
 		.topology = "host",
+		.kubelet_podres = KUBELET_SOCKET,
 		.reassert_s = 20,
 	},
 };
