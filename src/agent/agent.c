@@ -18,6 +18,7 @@
 #include "cgroup/cgroup.h"
 #include "codec/doc.h"
 #include "cpu/topology_read.h"
+#include "live.h"
 #include "manager.h"
 #include "net/loop.h"
 #include "notify.h"
@@ -52,6 +53,7 @@ struct agent {
 	struct signal_source signals[3];
 	struct service service;
 	struct podres_server podres; /* when there is a socket for it */
+	struct live live;
 	uint64_t n_ticks;
 	int failure;
 };
@@ -292,6 +294,7 @@ static void check_hotplug(struct agent *agent)
 	agent->settings = a;
 	agent->topology = now;
 	agent->ledger.now.topology = &agent->topology;
+	live_judge_boot(&agent->live);
 	log_warning("CPUs came or went",
 		    LOG_STR("online", cpuset_format(&agent->topology.online, &agent->settings)));
 	manager_spread(&agent->manager);
@@ -311,6 +314,7 @@ static void on_tick(struct timer *t)
 	struct agent *agent = container_of(t, struct agent, tick);
 
 	manager_reassert(&agent->manager, per_tick(agent));
+	live_tick(&agent->live);
 	if (agent->manager.is_changed)
 		write_status(agent);
 	if (++agent->n_ticks % 10 == 0)
@@ -318,42 +322,10 @@ static void on_tick(struct timer *t)
 	notify_manager("WATCHDOG=1");
 }
 
-/* New pools while everything runs. Between the ledger's step and the last cgroup nothing is handed
- * out: this is the only thread. */
-static void reload_pools(struct agent *agent)
-{
-	CLEANUP(arena_done) struct arena a;
-	struct pool_config pools;
-	struct resize_plan plan;
-	struct err err = { 0 };
-	const char *from = "";
-	int r;
-
-	arena_init(&a, 0);
-	r = pools_read(&agent->config->pools, &a, &pools, &from, &err);
-	if (r == 0)
-		r = ledger_plan_resize(&agent->ledger, &pools, &a, &plan, &err);
-	if (r == 0 && plan.n_conflicts > 0)
-		r = err_set(&err, EBUSY, "%s/%s owns CPUs that the new pool lacks",
-			    plan.conflicts[0].assignment->pod_name.p,
-			    plan.conflicts[0].assignment->container.p);
-	if (r == 0)
-		r = ledger_resize(&agent->ledger, &pools, &err);
-	if (r < 0) {
-		log_error("the pools stay as they are", LOG_STR("from", str_from(from)),
-			  LOG_ERR(&err));
-		return;
-	}
-	manager_spread(&agent->manager);
-	manager_settle(&agent->manager);
-	write_status(agent);
-	log_info("pools resized", LOG_STR("from", str_from(from)));
-}
-
 static void on_signal(struct signal_source *s, int number)
 {
 	if (number == SIGHUP) {
-		reload_pools(container_of(s, struct agent, signals[2]));
+		live_reload(&container_of(s, struct agent, signals[2])->live);
 		return;
 	}
 	loop_stop(number == SIGTERM ? &container_of(s, struct agent, signals[0])->loop :
@@ -403,6 +375,7 @@ static int start_loop(struct agent *agent, struct err *err)
 	timer_init(&agent->plugin_timer, &agent->loop, on_plugin_timer);
 	timer_init(&agent->tick, &agent->loop, on_tick);
 	timer_start(&agent->tick, TICK_MS, TICK_MS);
+	live_start(&agent->live, &agent->loop);
 	turn_plugin(agent, 0);
 	return 0;
 }
@@ -419,6 +392,10 @@ static int agent_open(struct agent *agent, struct err *err)
 	manager_init(&agent->manager, &agent->ledger, &agent->cgroups);
 	agent->manager.rules.permission = permitted;
 	agent->manager.rules.permission_data = agent->config;
+	live_init(&agent->live,
+		  &(struct live_config){ &agent->config->pools, agent->config->static_pods,
+					 strcmp(agent->config->topology, "host") == 0 },
+		  &agent->manager);
 	r = choose_manager(agent, err);
 	if (r == 0)
 		r = open_plugin(agent, err);
@@ -444,6 +421,7 @@ int agent_run(const struct agent_config *config, struct err *err)
 	notify_manager("STOPPING=1");
 	log_info("agent stops; containers keep their CPUs");
 	write_status(&agent);
+	live_done(&agent.live);
 	service_done(&agent.service);
 	if (config->podres)
 		podres_server_done(&agent.podres);
@@ -486,18 +464,38 @@ static size_t widen_all(const struct cgroup_fs *fs, yyjson_val *list, struct str
 	return failed;
 }
 
+static int restore_static_pods(const char *path, struct err *err)
+{
+	CLEANUP(static_pods_done) struct static_pods s;
+	int r;
+
+	r = static_pods_open(&s, path, err);
+	if (r == 0)
+		r = static_pods_restore(&s, err);
+	if (r < 0)
+		return err_wrap(err, "static pods of %s", path);
+	log_info("static pods are as they were", LOG_INT("restored", r));
+	return 0;
+}
+
 int agent_uninstall(const struct agent_config *config, struct err *err)
 {
 	static const char *const files[] = { LEDGER_FILE, REPORT_STATUS_FILE };
 	CLEANUP(arena_done) struct arena a;
 	CLEANUP(cgroup_done) struct cgroup_fs fs = { .cpu_fd = -1, .cpuset_fd = -1 };
-	AUTO_CLOSE int dir = open(config->run_dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	AUTO_CLOSE int dir = -1;
 	struct str text;
 	struct doc doc = { 0 };
 	size_t failed;
 	int r;
 
 	arena_init(&a, 0);
+	if (config->static_pods) {
+		r = restore_static_pods(config->static_pods, err);
+		if (r < 0)
+			return r;
+	}
+	dir = open(config->run_dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (dir < 0)
 		return err_set(err, errno, "open %s: %s", config->run_dir, strerror(errno));
 	r = file_read_at(dir, REPORT_STATUS_FILE, DOC_MAX_SIZE, &a, &text, err);

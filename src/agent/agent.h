@@ -21,6 +21,7 @@ struct agent_config {
 	enum agent_cpu_manager cpu_manager;
 	const char *kubelet_state; /* cpu_manager_state */
 	const char *nri_socket, *nri_index;
+	const char *static_pods;       /* the kubelet's manifests; NULL: not ours to convert */
 	const char *run_dir;	       /* ledger, status, socket */
 	const char *cgroup_root;       /* "/sys/fs/cgroup" */
 	const char *topology;	       /* "host" */
@@ -32,9 +33,9 @@ struct agent_config {
 	unsigned reassert_s; /* every cgroup is looked at once in this time */
 };
 
-/* Runs until SIGTERM or SIGINT. SIGHUP reads the pools again. */
+/* Runs until SIGTERM or SIGINT. Changed pools are noticed; SIGHUP reads them at once. */
 int agent_run(const struct agent_config *config, struct err *err);
 
-/* Widens the cpusets of everything the status file lists, then forgets the ledger. The number of
- * cgroups that could not be widened is logged. */
+/* Puts the originals of static pods back, widens the cpusets of everything the status file lists,
+ * then forgets the ledger. The number of cgroups that could not be widened is logged. */
 int agent_uninstall(const struct agent_config *config, struct err *err);

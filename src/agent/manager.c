@@ -15,7 +15,7 @@ const uint64_t manager_bounds_ns[MANAGER_BUCKETS] = {
 	10000, 25000, 50000, 100000, 200000, 500000, 1000000, 5000000, 50000000, 500000000
 };
 
-static void read_reserved(struct manager *m)
+void manager_read_reserved(struct manager *m)
 {
 	struct cpuset cpus;
 
@@ -30,7 +30,7 @@ void manager_init(struct manager *m, struct ledger *ledger, const struct cgroup_
 	*m = (struct manager){ .ledger = ledger, .cgroups = cgroups };
 	arena_init(&m->scratch, 0);
 	registry_init(&m->registry);
-	read_reserved(m);
+	manager_read_reserved(m);
 	arena_reset(&m->scratch);
 }
 

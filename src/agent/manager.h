@@ -12,10 +12,13 @@
 #include "claim.h"
 #include "nri/nri.h"
 #include "pool/ledger.h"
+#include "reboot.h"
 #include "registry.h"
+#include "resize.h"
 
 struct cgroup_fs;
 struct placement;
+struct static_pods;
 
 struct manager_counters {
 	uint64_t placed[POOL__COUNT]; /* containers created */
@@ -55,6 +58,11 @@ struct manager {
 	size_t next_container, next_pod; /* to be looked at again */
 	struct arena scratch;
 	char reserved[256]; /* text of the reserved CPUs that are online */
+
+	/* For the status only. */
+	struct resize_report resize; /* the last one asked for */
+	struct reboot_notes reboot;
+	const struct static_pods *static_pods; /* NULL: not ours to look after */
 };
 
 /* `ledger` and `cgroups` are the caller's. The rules' workload is filled in from the ledger. */

@@ -17,6 +17,9 @@
 int manager_place(struct manager *m, const struct nri_pod *pod, const struct nri_container *c,
 		  const struct claim *claim, struct placement *ret, struct err *err);
 
+/* The reserved CPUs, from the ledger into the rules. */
+void manager_read_reserved(struct manager *m);
+
 struct ledger_request manager_request(const struct nri_pod *pod, const struct nri_container *c,
 				      const struct claim *claim);
 

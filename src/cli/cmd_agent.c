@@ -43,7 +43,11 @@ static const struct option_desc options[] = {
 	  "where the kubelet serves it, for devices and memory (default: " KUBELET_SOCKET
 	  "; empty: never asked)",
 	  NULL, AT(config.kubelet_podres) },
-	{ OPT_FLAG, 0, "uninstall", NULL, "widen every cpuset, forget the ledger, and end", NULL,
+	{ OPT_STR, 0, "static-pods", "DIR",
+	  "convert the kubelet's static pods in place, such as in /etc/kubernetes/manifests", NULL,
+	  AT(config.static_pods) },
+	{ OPT_FLAG, 0, "uninstall", NULL,
+	  "put static pods back, widen every cpuset, forget the ledger, and end", NULL,
 	  AT(uninstall) },
 	{ OPT_GROUP, 0, NULL, NULL, "Pools", NULL, 0 },
 	{ OPT_STR, 0, "reserved", "LIST", "CPUs of the platform", NULL, AT(config.pools.reserved) },
