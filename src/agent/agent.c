@@ -18,6 +18,7 @@
 #include "cgroup/cgroup.h"
 #include "codec/doc.h"
 #include "cpu/topology_read.h"
+#include "desk.h"
 #include "live.h"
 #include "manager.h"
 #include "net/loop.h"
@@ -29,7 +30,6 @@
 #include "resources.h"
 #include "service.h"
 
-#define LEDGER_FILE "ledger.json"
 #define LOCK_FILE "agent.lock"
 #define TICK_MS 1000
 #define PLUGIN_NAME "pinfold"
@@ -54,6 +54,7 @@ struct agent {
 	struct service service;
 	struct podres_server podres; /* when there is a socket for it */
 	struct live live;
+	struct desk desk; /* for containers from outside NRI */
 	uint64_t n_ticks;
 	int failure;
 };
@@ -160,7 +161,7 @@ static int open_ledger(struct agent *agent, struct err *err)
 	if (r < 0)
 		return r;
 	r = store_open(&agent->store, &agent->ledger,
-		       &(struct store_settings){ agent->run_fd, LEDGER_FILE, boot_id,
+		       &(struct store_settings){ agent->run_fd, REPORT_LEDGER_FILE, boot_id,
 						 &agent->topology, &pools },
 		       &report, err);
 	if (r < 0)
@@ -317,8 +318,10 @@ static void on_tick(struct timer *t)
 	live_tick(&agent->live);
 	if (agent->manager.is_changed)
 		write_status(agent);
-	if (++agent->n_ticks % 10 == 0)
+	if (++agent->n_ticks % 10 == 0) {
 		check_hotplug(agent);
+		desk_sweep(&agent->desk);
+	}
 	notify_manager("WATCHDOG=1");
 }
 
@@ -363,6 +366,7 @@ static int start_loop(struct agent *agent, struct err *err)
 	if (r == 0)
 		r = service_init(&agent->service, &agent->loop, &agent->manager, path,
 				 agent->config->listen, err);
+	agent->service.desk = &agent->desk;
 	if (r == 0)
 		r = start_podres(agent, err);
 	if (r < 0)
@@ -396,9 +400,13 @@ static int agent_open(struct agent *agent, struct err *err)
 		  &(struct live_config){ &agent->config->pools, agent->config->static_pods,
 					 strcmp(agent->config->topology, "host") == 0 },
 		  &agent->manager);
+	agent->desk = (struct desk){ &agent->manager, agent->run_fd };
+	agent->manager.desk = &agent->desk;
 	r = choose_manager(agent, err);
 	if (r == 0)
 		r = open_plugin(agent, err);
+	if (r == 0)
+		desk_open(&agent->desk);
 	return r < 0 ? r : start_loop(agent, err);
 }
 
@@ -480,7 +488,7 @@ static int restore_static_pods(const char *path, struct err *err)
 
 int agent_uninstall(const struct agent_config *config, struct err *err)
 {
-	static const char *const files[] = { LEDGER_FILE, REPORT_STATUS_FILE };
+	static const char *const files[] = { REPORT_LEDGER_FILE, REPORT_STATUS_FILE };
 	CLEANUP(arena_done) struct arena a;
 	CLEANUP(cgroup_done) struct cgroup_fs fs = { .cpu_fd = -1, .cpuset_fd = -1 };
 	AUTO_CLOSE int dir = -1;
