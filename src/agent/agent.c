@@ -406,7 +406,7 @@ static int agent_open(struct agent *agent, struct err *err)
 	if (r == 0)
 		r = open_plugin(agent, err);
 	if (r == 0)
-		desk_open(&agent->desk);
+		desk_open(&agent->desk, STR(""));
 	return r < 0 ? r : start_loop(agent, err);
 }
 

@@ -18,6 +18,7 @@ static bool is_classic(const struct manager *m)
 	return m->ledger->now.config.is_classic;
 }
 
+/* Also what only the ledger knows. */
 static void drop(struct desk *d, const char *pod_id, struct str uid, struct str container)
 {
 	struct manager *m = d->manager;
@@ -29,6 +30,11 @@ static void drop(struct desk *d, const char *pod_id, struct str uid, struct str 
 		log_error("cannot release CPUs", LOG_STR("container", container), LOG_ERR(&err));
 	else if (is_classic(m))
 		(void)manager_spread_shared(m);
+}
+
+static void drop_outside(struct desk *d, const struct outside *o)
+{
+	drop(d, o->pod.id, str_from(o->pod.uid), str_from(o->container.name));
 }
 
 /* Written, and read again: what the kernel kept is what counts. */
@@ -70,7 +76,7 @@ static int take_in(struct desk *d, const struct outside *o, struct container_ent
 	if (r == 0)
 		r = enforce(m, entry, err);
 	if (r < 0) {
-		drop(d, o->pod.id, str_from(o->pod.uid), str_from(o->container.name));
+		drop_outside(d, o);
 		return r;
 	}
 	m->counters.placed[p.pool]++;
@@ -115,17 +121,20 @@ void desk_leave(struct desk *d, struct str id)
 {
 	CLEANUP(arena_done) struct arena a;
 	const struct container_entry *c;
+	struct outside o;
 
 	arena_init(&a, 0);
 	c = registry_find(&d->manager->registry, str_cstr(&a, id));
 	if (c)
 		drop(d, str_cstr(&a, str_from(c->pod->id)), str_dup(&a, str_from(c->pod->uid)),
 		     str_dup(&a, str_from(c->name)));
+	else if (outside_load(d->run_fd, id, &a, &o, NULL) == 0)
+		drop_outside(d, &o);
 	outside_forget(d->run_fd, id);
 	arena_reset(&d->manager->scratch);
 }
 
-void desk_open(struct desk *d)
+void desk_open(struct desk *d, struct str except)
 {
 	CLEANUP(arena_done) struct arena a;
 	struct outside_list list = { 0 };
@@ -135,8 +144,11 @@ void desk_open(struct desk *d)
 	arena_init(&a, 0);
 	if (outside_load_all(d->run_fd, d->manager->cgroups, &a, &list, &err) < 0)
 		log_warning("cannot read the records of OCI hooks", LOG_ERR(&err));
+	for (size_t i = 0; i < list.n_gone; i++)
+		drop_outside(d, list.gone[i]);
 	for (size_t i = 0; i < list.n; i++)
-		if (take_in(d, list.items[i], &entry, &err) < 0)
+		if (!str_eq(str_from(list.items[i]->container.id), except) &&
+		    take_in(d, list.items[i], &entry, &err) < 0)
 			log_error("a running container has no place",
 				  LOG_STR("container", str_from(list.items[i]->container.id)),
 				  LOG_ERR(&err));

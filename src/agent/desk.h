@@ -18,9 +18,9 @@ struct desk {
 	int run_fd; /* the agent's directory: records are below it */
 };
 
-/* Takes in everything that has a record, for a manager that starts empty. Who has no place is
- * logged. */
-void desk_open(struct desk *d);
+/* Takes in everything that has a record, for a manager that starts empty; but not `except`, who is
+ * only about to arrive ("": nobody is). Who has no place is logged. */
+void desk_open(struct desk *d, struct str except);
 
 /* A container has its record and its cgroup, and waits to start: decides, writes its control files
  * and reads them back. -ENOSPC and other refusals leave no trace but the record, which is the

@@ -97,7 +97,7 @@ static int do_it_ourselves(const struct hook *h, struct str *ret, struct err *er
 	manager_init(&own.manager, &own.ledger, &own.cgroups);
 	own.manager.rules.permission = permitted;
 	own.manager.rules.permission_data = h->config;
-	desk_open(&desk); /* the others share with us, and must make room */
+	desk_open(&desk, h->id); /* the others share with us, and must make room */
 	if (h->stage == OCI_CREATE)
 		r = desk_arrive(&desk, h->id, h->a, ret, err);
 	else

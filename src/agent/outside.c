@@ -332,6 +332,7 @@ int outside_load_all(int run_fd, const struct cgroup_fs *cgroups, struct arena *
 	else if (r < 0)
 		return r;
 	list.items = arena_array(a, struct outside *, n + 1);
+	list.gone = arena_array(a, struct outside *, n + 1);
 	for (size_t i = 0; i < n; i++) {
 		const struct str id = { names[i].p, names[i].n - suffix.n };
 		struct outside *o = arena_new(a, struct outside);
@@ -339,11 +340,14 @@ int outside_load_all(int run_fd, const struct cgroup_fs *cgroups, struct arena *
 		if (names[i].n <= suffix.n || !str_ends(names[i], suffix) ||
 		    !outside_id_is_valid(id))
 			continue; /* a temporary file, or somebody else's */
-		if (outside_load(run_fd, id, a, o, NULL) == 0 &&
-		    cgroup_exists(cgroups, cgroup_path_of(o->on_linux.cgroups_path, a)))
+		r = outside_load(run_fd, id, a, o, NULL);
+		if (r == 0 && cgroup_exists(cgroups, cgroup_path_of(o->on_linux.cgroups_path, a))) {
 			list.items[list.n++] = o;
-		else
-			outside_forget(run_fd, id);
+			continue;
+		}
+		if (r == 0)
+			list.gone[list.n_gone++] = o;
+		outside_forget(run_fd, id);
 	}
 	*ret = list;
 	return 0;

@@ -58,8 +58,10 @@ int outside_load(int run_fd, struct str id, struct arena *a, struct outside *ret
 struct outside_list {
 	struct outside **items; /* sorted by id; in the arena of the call */
 	size_t n;
+	struct outside **gone; /* their cgroup is: their CPUs are to be released */
+	size_t n_gone;
 };
 
-/* All of them whose cgroup is there; the others are forgotten, and so is what cannot be read. */
+/* Forgets what is gone, and what cannot be read. */
 int outside_load_all(int run_fd, const struct cgroup_fs *cgroups, struct arena *a,
 		     struct outside_list *ret, struct err *err);

@@ -81,7 +81,7 @@ test_story() {
 	is "management" "$(cpus_of mgmt)" 0
 	is "with its shares" "$(control cpu cpu.shares mgmt)" 400
 	if up second; then die "one CPU twice"; fi
-	cat "$dir/runc.log" "$dir/second.out" 2>/dev/null | grep -q "not enough cpus available to satisfy request: requested=1, available=0" ||
+	grep -q "container refused: not enough cpus available to satisfy request: requested=1, available=0" "$dir/second.out" ||
 		die "refusal without a reason: $(cat "$dir/second.out")"
 	checks=$((checks + 1))
 	down second
@@ -145,7 +145,7 @@ test_podman() {
 	common=(--network none --ulimit nofile=1024:1024 --ulimit nproc=1000:1000 --cgroup-parent "/$(basename "$dir")")
 	pod_man run -d "${common[@]}" --name own --cpus 1 --memory 64m --rootfs "$dir/rootfs" /bin/sleep 100000 >/dev/null
 	is "podman, a CPU of its own" "$(pod_man exec own grep Cpus_allowed_list /proc/self/status)" $'Cpus_allowed_list:\t1'
-	pod_man run -d "${common[@]}" --name mgmt --annotation 'target.workload.openshift.io/management={"effect":"PreferredDuringScheduling"}' \
+	pod_man run -d "${common[@]}" --name mgmt --annotation '"target.workload.openshift.io/management={""effect"":""PreferredDuringScheduling""}"' \
 		--rootfs "$dir/rootfs" /bin/sleep 100000 >/dev/null
 	is "podman, management" "$(pod_man exec mgmt grep Cpus_allowed_list /proc/self/status)" $'Cpus_allowed_list:\t0'
 	if pod_man run -d "${common[@]}" --name second --cpus 1 --memory 64m --rootfs "$dir/rootfs" /bin/sleep 100000 >/dev/null 2>"$dir/podman.err"; then

@@ -249,11 +249,21 @@ TEST(the_runtime_listing_its_own_does_not_forget_those_from_outside)
 	CHECK_UINT(n.manager.registry.n_containers, 1);
 	CHECK_STR((const char *)n.manager.registry.containers[0]->intent.cpus, "4-5");
 
-	/* A new agent takes them in before any runtime is there. */
+	/* A new agent takes them in before any runtime is there... */
 	registry_clear(&n.manager.registry);
-	desk_open(&d);
+	desk_open(&d, STR(""));
 	CHECK_UINT(n.manager.registry.n_containers, 1);
 	CHECK_UINT(n.ledger.n, 1);
+	/* ...and releases what ended meanwhile, even if only the ledger remembers it. */
+	registry_clear(&n.manager.registry);
+	CHECK_INT(system(str_cstr(&n.a, str_printf(&n.a, "rm -r %s/oci/own.cg", n.dir))), 0);
+	desk_open(&d, STR(""));
+	CHECK_UINT(n.ledger.n, 0);
+	record(&n, &d, "own", "4-5", TWO);
+	CHECK_OK(desk_arrive(&d, STR("own"), &n.a, &text, &err));
+	registry_clear(&n.manager.registry);
+	desk_leave(&d, STR("own"));
+	CHECK_UINT(n.ledger.n, 0);
 	(void)close(d.run_fd);
 	node_done(&n);
 }
