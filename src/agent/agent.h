@@ -6,6 +6,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "node_link.h"
 #include "settings.h"
 
 struct err;
@@ -27,12 +28,13 @@ struct agent_config {
 	const char *listen;	       /* metrics over TCP; NULL: only the Unix socket */
 	const char *const *namespaces; /* that may use the reserved CPUs; none: unknown */
 	size_t n_namespaces;
+	struct node_link_config cluster;
 	unsigned reassert_s; /* every cgroup is looked at once in this time */
 };
 
 /* Runs until SIGTERM or SIGINT. SIGHUP reads the pools again. */
 int agent_run(const struct agent_config *config, struct err *err);
 
-/* Widens the cpusets of everything the status file lists, then forgets the ledger. The number of
- * cgroups that could not be widened is logged. */
+/* Widens the cpusets of everything the status file lists, takes what is ours from the Node, then
+ * forgets the ledger. Refused while an agent runs. */
 int agent_uninstall(const struct agent_config *config, struct err *err);

@@ -15,6 +15,7 @@
 #include "registry.h"
 
 struct cgroup_fs;
+struct notices;
 struct placement;
 
 struct manager_counters {
@@ -54,7 +55,8 @@ struct manager {
 	bool wants_trim;		 /* a synchronisation has needed much memory */
 	size_t next_container, next_pod; /* to be looked at again */
 	struct arena scratch;
-	char reserved[256]; /* text of the reserved CPUs that are online */
+	char reserved[256];	 /* text of the reserved CPUs that are online */
+	struct notices *notices; /* for Events; NULL: nobody sends any */
 };
 
 /* `ledger` and `cgroups` are the caller's. The rules' workload is filled in from the ledger. */
