@@ -6,6 +6,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "node_link.h"
 #include "settings.h"
 
 struct err;
@@ -30,6 +31,7 @@ struct agent_config {
 	const char *kubelet_podres;    /* the kubelet's, asked for devices; "": never */
 	const char *const *namespaces; /* that may use the reserved CPUs; none: unknown */
 	size_t n_namespaces;
+	struct node_link_config cluster;
 	unsigned reassert_s; /* every cgroup is looked at once in this time */
 };
 
@@ -37,5 +39,5 @@ struct agent_config {
 int agent_run(const struct agent_config *config, struct err *err);
 
 /* Puts the originals of static pods back, widens the cpusets of everything the status file lists,
- * then forgets the ledger. The number of cgroups that could not be widened is logged. */
+ * takes what is ours from the Node, then forgets the ledger. Refused while an agent runs. */
 int agent_uninstall(const struct agent_config *config, struct err *err);

@@ -17,6 +17,7 @@
 #include "resize.h"
 
 struct cgroup_fs;
+struct notices;
 struct placement;
 struct static_pods;
 
@@ -57,7 +58,8 @@ struct manager {
 	bool wants_trim;		 /* a synchronisation has needed much memory */
 	size_t next_container, next_pod; /* to be looked at again */
 	struct arena scratch;
-	char reserved[256]; /* text of the reserved CPUs that are online */
+	char reserved[256];	 /* text of the reserved CPUs that are online */
+	struct notices *notices; /* for Events; NULL: nobody sends any */
 
 	/* For the status only. */
 	struct resize_report resize; /* the last one asked for */
