@@ -18,6 +18,7 @@
 
 struct cgroup_fs;
 struct desk;
+struct notices;
 struct placement;
 struct static_pods;
 
@@ -59,9 +60,11 @@ struct manager {
 	bool wants_trim;		 /* a synchronisation has needed much memory */
 	size_t next_container, next_pod; /* to be looked at again */
 	struct arena scratch;
-	char reserved[256]; /* text of the reserved CPUs that are online */
+	char reserved[256];	 /* text of the reserved CPUs that are online */
+	struct notices *notices; /* for Events; NULL: nobody sends any */
 
 	/* For the status only. */
+	struct str node;	     /* our Node; "" without a cluster */
 	struct resize_report resize; /* the last one asked for */
 	struct reboot_notes reboot;
 	const struct static_pods *static_pods; /* NULL: not ours to look after */

@@ -4,6 +4,7 @@
 
 #include "base/log.h"
 #include "manager.h"
+#include "notices.h"
 #include "place.h"
 
 #define LOG_POD(pod)                                                                               \
