@@ -199,6 +199,8 @@ static int on_create(void *user, const struct nri_pod *pod, const struct nri_con
 	if (r == 0) {
 		manager_note_doubt(m, pod, c, claim.doubt);
 		r = manager_place(m, pod, c, &claim, &p, &err);
+		if (r < 0 && manager_sweep(m) > 0) /* who is over may hold what it needs */
+			r = manager_place(m, pod, c, &claim, &p, &err);
 	}
 	if (r == 0 && p.is_exclusive && m->ledger->now.config.is_classic &&
 	    manager_spread_shared(m) < 0) {
@@ -292,23 +294,28 @@ static int on_update(void *user, const struct nri_pod *pod, const struct nri_con
 
 /* Events. */
 
-static void on_remove_pod(struct manager *m, const struct nri_pod *pod)
+void manager_forget_pod(struct manager *m, struct pod_entry *entry)
 {
-	struct pod_entry *entry = registry_find_pod(&m->registry, pod->id);
+	const bool has_sibling = registry_has_sibling(&m->registry, entry);
+	const struct str uid = str_dup(&m->scratch, str_from(entry->uid));
 	struct err err = { 0 };
-	bool has_sibling;
 
-	if (!entry)
-		return;
-	has_sibling = registry_has_sibling(&m->registry, entry);
-	registry_remove_pod(&m->registry, pod->id);
+	registry_remove_pod(&m->registry, entry->id);
 	m->is_changed = true;
 	if (has_sibling)
 		return; /* the kubelet made a new sandbox; the pod goes on */
-	if (ledger_release_pod(m->ledger, str_from(pod->uid), &err) < 0)
-		log_error("cannot release CPUs", LOG_POD(pod), LOG_ERR(&err));
+	if (ledger_release_pod(m->ledger, uid, &err) < 0)
+		log_error("cannot release CPUs", LOG_STR("uid", uid), LOG_ERR(&err));
 	else if (m->ledger->now.config.is_classic)
 		(void)manager_spread_shared(m);
+}
+
+static void on_remove_pod(struct manager *m, const struct nri_pod *pod)
+{
+	struct pod_entry *entry = registry_find_pod(&m->registry, pod->id);
+
+	if (entry)
+		manager_forget_pod(m, entry);
 }
 
 /* The window between registration and the first event (spec/runtime.md 2.6), and what CRI-O leaves
