@@ -400,6 +400,7 @@ static int agent_open(struct agent *agent, struct err *err)
 	manager_init(&agent->manager, &agent->ledger, &agent->cgroups);
 	agent->manager.rules.permission = permitted;
 	agent->manager.rules.permission_data = agent->config;
+	agent->manager.crio_dir = agent->config->crio_dir;
 	r = choose_manager(agent, err);
 	if (r == 0)
 		r = open_plugin(agent, err);

@@ -22,6 +22,7 @@ struct agent_config {
 	const char *kubelet_state; /* cpu_manager_state */
 	const char *nri_socket, *nri_index;
 	const char *run_dir;	       /* ledger, status, socket */
+	const char *crio_dir;	       /* "/etc/crio": looked at when the runtime is CRI-O */
 	const char *cgroup_root;       /* "/sys/fs/cgroup" */
 	const char *topology;	       /* "host" */
 	const char *listen;	       /* metrics over TCP; NULL: only the Unix socket */

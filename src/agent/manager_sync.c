@@ -145,6 +145,7 @@ static void take_in(struct sync *s, const struct sync_item *item, const struct p
 	struct nri_cpu cpu;
 
 	entry->is_started = true;
+	manager_pin_monitor(s->m, item->container->pid);
 	/* The cgroup first: it is quick. Then the runtime's own record, up to a bound. */
 	if (manager_enforce(s->m, entry, false) > 0)
 		s->m->counters.missed++;
@@ -164,9 +165,11 @@ int manager_on_synchronize(void *user, const struct nri_inventory *all, struct n
 	collect(&s, all);
 	if (!m->kubelet_manages)
 		live = ask_ledger(&s);
-	for (size_t i = 0; i < all->n_pods; i++)
+	for (size_t i = 0; i < all->n_pods; i++) {
 		manager_note_pod(m, registry_put_pod(&m->registry, &all->pods[i], &m->scratch),
 				 &all->pods[i]);
+		manager_pin_monitor(m, all->pods[i].pid);
+	}
 	/* Those who share first, then those who are alone: nobody is to be on two lists at once. */
 	for (int exclusive = 0; exclusive <= 1; exclusive++)
 		for (size_t i = 0; i < s.n; i++) {
