@@ -414,6 +414,7 @@ static int agent_open(struct agent *agent, struct err *err)
 		  &(struct live_config){ &agent->config->pools, agent->config->static_pods,
 					 strcmp(agent->config->topology, "host") == 0 },
 		  &agent->manager);
+	agent->manager.crio_dir = agent->config->crio_dir;
 	r = choose_manager(agent, err);
 	if (r == 0)
 		r = open_plugin(agent, err);
