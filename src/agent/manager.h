@@ -18,6 +18,7 @@
 #include "resize.h"
 
 struct cgroup_fs;
+struct desk;
 struct notices;
 struct placement;
 struct static_pods;
@@ -45,6 +46,7 @@ struct manager_latency {
 struct manager {
 	struct ledger *ledger;
 	const struct cgroup_fs *cgroups; /* NULL: nothing is read or written there */
+	const struct desk *desk;	 /* containers from outside NRI; NULL: there are none */
 	struct claim_rules rules;
 	bool kubelet_manages; /* its static policy hands out CPUs; ours are only the reserved ones
 			       */
