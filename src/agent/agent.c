@@ -425,6 +425,7 @@ static int agent_open(struct agent *agent, struct err *err)
 		  &agent->manager);
 	agent->manager.node = agent->link.name;
 	topology_link_init(&agent->topology_link, &agent->config->topology_object, &agent->manager);
+	agent->manager.crio_dir = agent->config->crio_dir;
 	agent->desk = (struct desk){ &agent->manager, agent->run_fd };
 	agent->manager.desk = &agent->desk;
 	r = choose_manager(agent, err);

@@ -25,6 +25,7 @@ struct agent_config {
 	const char *nri_socket, *nri_index;
 	const char *static_pods;    /* the kubelet's manifests; NULL: not ours to convert */
 	const char *run_dir;	    /* ledger, status, socket */
+	const char *crio_dir;	    /* "/etc/crio": looked at when the runtime is CRI-O */
 	const char *cgroup_root;    /* "/sys/fs/cgroup" */
 	const char *topology;	    /* "host" */
 	const char *listen;	    /* metrics over TCP; NULL: only the Unix socket */

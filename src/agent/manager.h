@@ -10,6 +10,7 @@
 
 #include "base/arena.h"
 #include "claim.h"
+#include "crio.h"
 #include "nri/nri.h"
 #include "pool/ledger.h"
 #include "reboot.h"
@@ -53,6 +54,9 @@ struct manager {
 	struct registry registry;
 	struct manager_counters counters;
 	struct manager_latency latency;
+	const char *crio_dir; /* "/etc/crio"; NULL: not looked at */
+	enum crio_state crio; /* what CRI-O does by itself, as of the last connection */
+	char crio_cpus[256];
 	char runtime_name[64], runtime_version[64], nri_version[32];
 	bool is_connected;
 	char problem[256];		 /* why not */

@@ -34,7 +34,7 @@ agent_ready() {
 }
 agent_start() {
 	in_guest systemctl start pinfold-agent
-	wait_for 120 agent_ready || die "the agent is not ready"
+	wait_for 600 agent_ready || die "the agent is not ready"
 }
 agent_stop() { in_guest systemctl stop pinfold-agent; }
 verify_ok() { in_guest /usr/local/bin/pinfold verify >"$top/verify.out" 2>&1; }

@@ -53,8 +53,11 @@ node_containerd_config() {
 	  runtime_type = "io.containerd.runc.v2"
 	[plugins."io.containerd.grpc.v1.cri".containerd.runtimes.runc.options]
 	  SystemdCgroup = true
+	# The defaults, 5 s and 2 s, are not for an emulated machine: a plugin that is late is dropped.
 	[plugins."io.containerd.nri.v1.nri"]
 	  disable = false
+	  plugin_registration_timeout = "120s"
+	  plugin_request_timeout = "120s"
 	EOF
 }
 
@@ -80,6 +83,8 @@ node_crio_config() {
 	runtime_path = "/usr/sbin/runc"
 	[crio.nri]
 	enable_nri = true
+	nri_plugin_registration_timeout = "120s"
+	nri_plugin_request_timeout = "120s"
 	EOF
 }
 
