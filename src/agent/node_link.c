@@ -22,7 +22,7 @@
 #define TROUBLE_MS 60000	 /* the condition remembers failed writes so long */
 #define REGISTER_WAIT_MS 20000	 /* the API server may run on this node, after the kubelet */
 #define LEAVE_MS 2000
-#define TRIM_TICKS 5
+#define TRIM_TICKS 2
 #define EVENT_RETRY_MS 5000
 #define NAMESPACE_PAGE 50 /* each is about a kilobyte; all of a page are in memory at once */
 
@@ -194,12 +194,14 @@ static void write_node(struct node_link *l, const struct api_request *request)
 	api_start(&l->api, &l->call, request, on_written);
 }
 
-/* Something took our amounts from a Node that had them. */
+/* Somebody took from the Node, or changed, what we had written there. */
 static void tell_restored(struct node_link *l, const struct node_intent *want)
 {
-	struct notice_subject node = { 0 };
+	const bool was_written = memcmp(&l->written, &want->amounts, sizeof(l->written)) == 0;
+	const struct notice_subject node = { 0 };
 
-	if (l->stats.status_patches + l->stats.births == 0 ||
+	l->written = want->amounts;
+	if (!was_written ||
 	    memcmp(l->seen.capacity, want->amounts.milli, sizeof(l->seen.capacity)) == 0)
 		return;
 	log_warning("our resources are not on the Node as they were, putting them back",
@@ -390,10 +392,12 @@ static void on_namespace_list(struct watch *w)
 static bool has_impostor(const struct node_link *l)
 {
 	const struct registry *r = &l->manager->registry;
+	const struct claim_rules *rules = &l->manager->rules;
 
 	for (size_t i = 0; i < r->n_pods; i++)
 		if (r->pods[i]->is_management &&
-		    permits_ask(&l->permits, str_from(r->pods[i]->namespace)) == PERMISSION_DENIED)
+		    rules->permission(rules->permission_data, str_from(r->pods[i]->namespace)) ==
+			    PERMISSION_DENIED)
 			return true;
 	return false;
 }

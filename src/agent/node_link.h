@@ -60,6 +60,7 @@ struct node_link {
 	struct api_call call;
 	bool is_busy;
 	enum { NODE_CALL_STATUS, NODE_CALL_TAINT, NODE_CALL_BIRTH } doing;
+	struct node_amounts written;	/* what the Node last got from us */
 	uint64_t written_ms, beaten_ms; /* last write, last heartbeat */
 	uint64_t unready_ms;		/* since when; 0: ready */
 	uint64_t write_failures;	/* of cgroups, as last seen... */
