@@ -19,16 +19,19 @@
 #include "cgroup/cgroup.h"
 #include "codec/doc.h"
 #include "cpu/topology_read.h"
+#include "desk.h"
 #include "kube/names.h"
+#include "live.h"
 #include "manager.h"
 #include "net/loop.h"
 #include "notify.h"
+#include "podres/server.h"
 #include "pool/checkpoint.h"
 #include "pool/store.h"
 #include "report.h"
+#include "resources.h"
 #include "service.h"
 
-#define LEDGER_FILE "ledger.json"
 #define LOCK_FILE "agent.lock"
 #define TICK_MS 1000
 #define MAX_CHECKPOINT ((size_t)4 << 20)
@@ -50,7 +53,10 @@ struct agent {
 	struct timer plugin_timer, tick;
 	struct signal_source signals[3];
 	struct service service;
+	struct podres_server podres; /* when there is a socket for it */
+	struct live live;
 	struct node_link link;
+	struct desk desk; /* for containers from outside NRI */
 	uint64_t n_ticks;
 	int failure;
 };
@@ -158,13 +164,12 @@ static int open_ledger(struct agent *agent, struct err *err)
 	if (r < 0)
 		return r;
 	r = store_open(&agent->store, &agent->ledger,
-		       &(struct store_settings){ agent->run_fd, LEDGER_FILE, boot_id,
+		       &(struct store_settings){ agent->run_fd, REPORT_LEDGER_FILE, boot_id,
 						 &agent->topology, &pools },
 		       &report, err);
 	if (r < 0)
 		return err_wrap(err, "pools of %s", from);
 	log_store(&report);
-	node_link_pools(&agent->link, report.outcome == STORE_KEPT);
 	return 0;
 }
 
@@ -293,6 +298,7 @@ static void check_hotplug(struct agent *agent)
 	agent->settings = a;
 	agent->topology = now;
 	agent->ledger.now.topology = &agent->topology;
+	live_judge_boot(&agent->live);
 	log_warning("CPUs came or went",
 		    LOG_STR("online", cpuset_format(&agent->topology.online, &agent->settings)));
 	manager_spread(&agent->manager);
@@ -312,55 +318,39 @@ static void on_tick(struct timer *t)
 	struct agent *agent = container_of(t, struct agent, tick);
 
 	manager_reassert(&agent->manager, per_tick(agent));
+	live_tick(&agent->live);
 	if (agent->manager.is_changed)
 		write_status(agent);
-	if (++agent->n_ticks % 10 == 0)
+	if (++agent->n_ticks % 10 == 0) {
 		check_hotplug(agent);
+		desk_sweep(&agent->desk);
+	}
 	node_link_tick(&agent->link);
 	notify_manager("WATCHDOG=1");
-}
-
-/* New pools while everything runs. Between the ledger's step and the last cgroup nothing is handed
- * out: this is the only thread. */
-static void reload_pools(struct agent *agent)
-{
-	CLEANUP(arena_done) struct arena a;
-	struct pool_config pools;
-	struct resize_plan plan;
-	struct err err = { 0 };
-	const char *from = "";
-	int r;
-
-	arena_init(&a, 0);
-	r = pools_read(&agent->config->pools, &a, &pools, &from, &err);
-	if (r == 0)
-		r = ledger_plan_resize(&agent->ledger, &pools, &a, &plan, &err);
-	if (r == 0 && plan.n_conflicts > 0)
-		r = err_set(&err, EBUSY, "%s/%s owns CPUs that the new pool lacks",
-			    plan.conflicts[0].assignment->pod_name.p,
-			    plan.conflicts[0].assignment->container.p);
-	if (r == 0)
-		r = ledger_resize(&agent->ledger, &pools, &err);
-	node_link_pools(&agent->link, r < 0);
-	if (r < 0) {
-		log_error("the pools stay as they are", LOG_STR("from", str_from(from)),
-			  LOG_ERR(&err));
-		return;
-	}
-	manager_spread(&agent->manager);
-	manager_settle(&agent->manager);
-	write_status(agent);
-	log_info("pools resized", LOG_STR("from", str_from(from)));
 }
 
 static void on_signal(struct signal_source *s, int number)
 {
 	if (number == SIGHUP) {
-		reload_pools(container_of(s, struct agent, signals[2]));
+		live_reload(&container_of(s, struct agent, signals[2])->live);
 		return;
 	}
 	loop_stop(number == SIGTERM ? &container_of(s, struct agent, signals[0])->loop :
 				      &container_of(s, struct agent, signals[1])->loop);
+}
+
+static int start_podres(struct agent *agent, struct err *err)
+{
+	const struct agent_config *c = agent->config;
+	const bool asks = c->kubelet_podres && *c->kubelet_podres;
+
+	if (!c->podres)
+		return 0;
+	return podres_server_init(&agent->podres, &agent->loop,
+				  &(struct podres_settings){ c->podres,
+							     asks ? c->kubelet_podres : NULL,
+							     resources_snapshot, &agent->manager },
+				  err);
 }
 
 /* Some pod was believed before the namespaces were known: everything is judged anew. */
@@ -390,6 +380,9 @@ static int start_loop(struct agent *agent, struct err *err)
 	if (r == 0)
 		r = service_init(&agent->service, &agent->loop, &agent->manager, path,
 				 agent->config->listen, err);
+	agent->service.desk = &agent->desk;
+	if (r == 0)
+		r = start_podres(agent, err);
 	if (r < 0)
 		return r;
 	agent->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
@@ -400,6 +393,7 @@ static int start_loop(struct agent *agent, struct err *err)
 	timer_init(&agent->plugin_timer, &agent->loop, on_plugin_timer);
 	timer_init(&agent->tick, &agent->loop, on_tick);
 	timer_start(&agent->tick, TICK_MS, TICK_MS);
+	live_start(&agent->live, &agent->loop);
 	agent->link.on_distrust = on_distrust;
 	node_link_start(&agent->link, &agent->loop, &agent->manager);
 	turn_plugin(agent, 0);
@@ -420,9 +414,18 @@ static int agent_open(struct agent *agent, struct err *err)
 	manager_init(&agent->manager, &agent->ledger, &agent->cgroups);
 	agent->manager.rules.permission = permitted;
 	agent->manager.rules.permission_data = agent;
+	live_init(&agent->live,
+		  &(struct live_config){ &agent->config->pools, agent->config->static_pods,
+					 strcmp(agent->config->topology, "host") == 0 },
+		  &agent->manager);
+	agent->manager.crio_dir = agent->config->crio_dir;
+	agent->desk = (struct desk){ &agent->manager, agent->run_fd };
+	agent->manager.desk = &agent->desk;
 	r = choose_manager(agent, err);
 	if (r == 0)
 		r = open_plugin(agent, err);
+	if (r == 0)
+		desk_open(&agent->desk, STR(""));
 	return r < 0 ? r : start_loop(agent, err);
 }
 
@@ -447,7 +450,10 @@ int agent_run(const struct agent_config *config, struct err *err)
 	node_link_leave(&agent.link);
 	log_info("agent stops; containers keep their CPUs");
 	write_status(&agent);
+	live_done(&agent.live);
 	service_done(&agent.service);
+	if (config->podres)
+		podres_server_done(&agent.podres);
 	nri_plugin_free(agent.plugin);
 	node_link_close(&agent.link);
 	loop_done(&agent.loop);
@@ -489,6 +495,20 @@ static size_t widen_all(const struct cgroup_fs *fs, yyjson_val *list, struct str
 	return failed;
 }
 
+static int restore_static_pods(const char *path, struct err *err)
+{
+	CLEANUP(static_pods_done) struct static_pods s;
+	int r;
+
+	r = static_pods_open(&s, path, err);
+	if (r == 0)
+		r = static_pods_restore(&s, err);
+	if (r < 0)
+		return err_wrap(err, "static pods of %s", path);
+	log_info("static pods are as they were", LOG_INT("restored", r));
+	return 0;
+}
+
 /* One that runs would put everything back. */
 static int refuse_running(int dir, struct err *err)
 {
@@ -501,7 +521,7 @@ static int refuse_running(int dir, struct err *err)
 
 int agent_uninstall(const struct agent_config *config, struct err *err)
 {
-	static const char *const files[] = { LEDGER_FILE, REPORT_STATUS_FILE };
+	static const char *const files[] = { REPORT_LEDGER_FILE, REPORT_STATUS_FILE };
 	CLEANUP(arena_done) struct arena a;
 	CLEANUP(cgroup_done) struct cgroup_fs fs = { .cpu_fd = -1, .cpuset_fd = -1 };
 	AUTO_CLOSE int dir = open(config->run_dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -514,6 +534,8 @@ int agent_uninstall(const struct agent_config *config, struct err *err)
 	if (dir < 0)
 		return err_set(err, errno, "open %s: %s", config->run_dir, strerror(errno));
 	r = refuse_running(dir, err);
+	if (r == 0 && config->static_pods)
+		r = restore_static_pods(config->static_pods, err);
 	if (r == 0)
 		r = file_read_at(dir, REPORT_STATUS_FILE, DOC_MAX_SIZE, &a, &text, err);
 	if (r == 0)

@@ -15,7 +15,7 @@ const uint64_t manager_bounds_ns[MANAGER_BUCKETS] = {
 	10000, 25000, 50000, 100000, 200000, 500000, 1000000, 5000000, 50000000, 500000000
 };
 
-static void read_reserved(struct manager *m)
+void manager_read_reserved(struct manager *m)
 {
 	struct cpuset cpus;
 
@@ -30,7 +30,7 @@ void manager_init(struct manager *m, struct ledger *ledger, const struct cgroup_
 	*m = (struct manager){ .ledger = ledger, .cgroups = cgroups };
 	arena_init(&m->scratch, 0);
 	registry_init(&m->registry);
-	read_reserved(m);
+	manager_read_reserved(m);
 	arena_reset(&m->scratch);
 }
 
@@ -214,6 +214,8 @@ static int on_create(void *user, const struct nri_pod *pod, const struct nri_con
 	if (r == 0) {
 		manager_note_doubt(m, pod, c, claim.doubt);
 		r = manager_place(m, pod, c, &claim, &p, &err);
+		if (r < 0 && manager_sweep(m) > 0) /* who is over may hold what it needs */
+			r = manager_place(m, pod, c, &claim, &p, &err);
 	}
 	if (r == 0 && p.is_exclusive && m->ledger->now.config.is_classic &&
 	    manager_spread_shared(m) < 0) {
@@ -310,23 +312,37 @@ static int on_update(void *user, const struct nri_pod *pod, const struct nri_con
 
 /* Events. */
 
-static void on_remove_pod(struct manager *m, const struct nri_pod *pod)
+void manager_forget_pod(struct manager *m, struct pod_entry *entry)
 {
-	struct pod_entry *entry = registry_find_pod(&m->registry, pod->id);
+	const bool has_sibling = registry_has_sibling(&m->registry, entry);
+	const struct str uid = str_dup(&m->scratch, str_from(entry->uid));
 	struct err err = { 0 };
-	bool has_sibling;
 
-	if (!entry)
-		return;
-	has_sibling = registry_has_sibling(&m->registry, entry);
-	registry_remove_pod(&m->registry, pod->id);
+	registry_remove_pod(&m->registry, entry->id);
 	m->is_changed = true;
 	if (has_sibling)
 		return; /* the kubelet made a new sandbox; the pod goes on */
-	if (ledger_release_pod(m->ledger, str_from(pod->uid), &err) < 0)
-		log_error("cannot release CPUs", LOG_POD(pod), LOG_ERR(&err));
+	if (ledger_release_pod(m->ledger, uid, &err) < 0)
+		log_error("cannot release CPUs", LOG_STR("uid", uid), LOG_ERR(&err));
 	else if (m->ledger->now.config.is_classic)
 		(void)manager_spread_shared(m);
+}
+
+static void on_remove_pod(struct manager *m, const struct nri_pod *pod)
+{
+	struct pod_entry *entry = registry_find_pod(&m->registry, pod->id);
+
+	if (entry)
+		manager_forget_pod(m, entry);
+}
+
+void manager_pin_monitor(struct manager *m, uint32_t pid)
+{
+	struct err err = { 0 };
+
+	if (m->cgroups && strcmp(m->runtime_name, CRIO_RUNTIME_NAME) == 0 && *m->reserved &&
+	    enforce_monitor(pid, m->reserved, &err) < 0)
+		log_debug("cannot pin a monitor, ignoring", LOG_ERR(&err));
 }
 
 /* The window between registration and the first event (spec/runtime.md 2.6), and what CRI-O leaves
@@ -334,7 +350,6 @@ static void on_remove_pod(struct manager *m, const struct nri_pod *pod)
 static void on_started(struct manager *m, const struct nri_pod *pod, const struct nri_container *c)
 {
 	struct container_entry *entry = registry_find(&m->registry, c->id);
-	struct err err = { 0 };
 
 	if (!entry)
 		entry = catch_up(m, pod, c);
@@ -342,9 +357,7 @@ static void on_started(struct manager *m, const struct nri_pod *pod, const struc
 		entry->is_started = true;
 		(void)manager_enforce(m, entry, false);
 	}
-	if (m->cgroups && strcmp(m->runtime_name, "cri-o") == 0 &&
-	    enforce_monitor(c->pid, m->reserved, &err) < 0)
-		log_debug("cannot pin a monitor, ignoring", LOG_POD(pod), LOG_ERR(&err));
+	manager_pin_monitor(m, c->pid);
 }
 
 static int on_event(void *user, enum nri_event event, const struct nri_pod *pod,
@@ -356,6 +369,7 @@ static int on_event(void *user, enum nri_event event, const struct nri_pod *pod,
 	switch (event) {
 	case NRI_RUN_POD:
 		manager_note_pod(m, registry_put_pod(&m->registry, pod, &m->scratch), pod);
+		manager_pin_monitor(m, pod->pid);
 		break;
 	case NRI_REMOVE_POD:
 		on_remove_pod(m, pod);
@@ -374,6 +388,36 @@ static int on_event(void *user, enum nri_event event, const struct nri_pod *pod,
 	return 0;
 }
 
+/* A drop-in that puts management containers elsewhere is somebody's mistake; ours are the CPUs that
+ * are kept free for them, so they go there, and whoever asks is told. */
+static void look_at_crio(struct manager *m)
+{
+	struct crio_config config = { 0 };
+	struct cpuset reserved;
+	struct err err = { 0 };
+
+	m->crio = CRIO_NO_WORKLOAD;
+	m->crio_cpus[0] = 0;
+	if (!m->crio_dir || strcmp(m->runtime_name, CRIO_RUNTIME_NAME) != 0)
+		return;
+	reserved_cpus(m, &reserved);
+	if (crio_read(m->crio_dir, &reserved, &m->scratch, &config, &err) < 0) {
+		log_warning("cannot read CRI-O's configuration, ignoring", LOG_ERR(&err));
+		return;
+	}
+	m->crio = config.state;
+	(void)snprintf(m->crio_cpus, sizeof(m->crio_cpus), PRI_STR, FMT_STR(config.cpus));
+	if (m->crio == CRIO_AGREES)
+		log_info("CRI-O pins management containers itself; checking that it does",
+			 LOG_STR("cpus", config.cpus));
+	if (m->crio == CRIO_DIFFERS)
+		log_error("CRI-O's drop-in puts management containers on other CPUs than ours",
+			  LOG_STR("crio", config.cpus), LOG_STR("reserved", str_from(m->reserved)));
+	if (m->crio == CRIO_CANNOT_START)
+		log_error("CRI-O cannot start management pods: its drop-in gives them CPUs, and "
+			  "its cgroup_manager is cgroupfs");
+}
+
 static int on_configure(void *user, const struct nri_runtime *runtime, uint32_t *events,
 			struct nri_reply *reply)
 {
@@ -384,6 +428,8 @@ static int on_configure(void *user, const struct nri_runtime *runtime, uint32_t 
 	(void)snprintf(m->runtime_name, sizeof(m->runtime_name), "%s", runtime->name);
 	(void)snprintf(m->runtime_version, sizeof(m->runtime_version), "%s", runtime->version);
 	(void)snprintf(m->nri_version, sizeof(m->nri_version), "%s", runtime->nri_version);
+	look_at_crio(m);
+	arena_reset(&m->scratch);
 	return 0;
 }
 

@@ -108,7 +108,7 @@ static struct node_intent intent_of(const struct node_link *l, struct arena *a)
 	const struct manager *m = l->manager;
 	const struct node_health health = {
 		.is_connected = m->is_connected,
-		.pools_are_refused = l->pools_are_refused,
+		.pools_are_refused = l->manager->resize.state > RESIZE_DONE,
 		.writes_fail = l->writes_failed_ms && now_ms(l) - l->writes_failed_ms < TROUBLE_MS,
 	};
 	const uint64_t unready_ms = l->unready_ms ? now_ms(l) - l->unready_ms : 0;
@@ -556,11 +556,6 @@ void node_link_tick(struct node_link *l)
 		log_warning("the Node could not be created in time; the kubelet may start");
 		announce_now(l);
 	}
-}
-
-void node_link_pools(struct node_link *l, bool are_refused)
-{
-	l->pools_are_refused = are_refused;
 }
 
 void node_link_announce(struct node_link *l)

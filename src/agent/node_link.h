@@ -65,7 +65,6 @@ struct node_link {
 	uint64_t unready_ms;		/* since when; 0: ready */
 	uint64_t write_failures;	/* of cgroups, as last seen... */
 	uint64_t writes_failed_ms;	/* ...and when that last changed */
-	bool pools_are_refused;
 
 	struct permits permits;
 	struct notices notices;
@@ -99,9 +98,6 @@ int node_link_init(struct node_link *l, const struct node_link_config *config, s
 void node_link_start(struct node_link *l, struct loop *loop, struct manager *m);
 
 void node_link_tick(struct node_link *l); /* once a second */
-
-/* The last configuration of pools was taken, or not. */
-void node_link_pools(struct node_link *l, bool are_refused);
 
 /* Tells the service manager that we are ready: at once, or with `registers` when the Node is there
  * or it takes too long. */

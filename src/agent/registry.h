@@ -30,7 +30,8 @@ struct pod_entry {
 	bool is_management;
 	uint64_t shares; /* wanted for its cgroup; 0: leave it */
 	bool lift_quota;
-	bool is_dirty; /* its cgroup waits to be written */
+	bool is_dirty;	 /* its cgroup waits to be written */
+	bool had_cgroup; /* seen; when it vanishes, the pod is over */
 	size_t n_containers;
 };
 
@@ -39,6 +40,7 @@ struct container_entry {
 	struct pod_entry *pod;
 	enum pool pool;
 	bool is_exclusive;
+	bool is_apart;	 /* a resize of its pool leaves it where it is */
 	bool is_started; /* before that its cgroup is the runtime's to fill */
 	struct intent intent;
 	uint32_t n_repairs;

@@ -7,6 +7,7 @@
 #include "codec/doc.h"
 #include "manager.h"
 #include "net/prometheus.h"
+#include "static_pods.h"
 
 static const struct {
 	const char *name, *help;
@@ -121,6 +122,12 @@ yyjson_mut_val *report_status(const struct manager *m, yyjson_mut_doc *doc, stru
 	doc_put_str(doc, runtime, STR("version"), str_from(m->runtime_version));
 	if (!m->is_connected)
 		doc_put_str(doc, runtime, STR("problem"), str_from(m->problem));
+	if (m->crio != CRIO_NO_WORKLOAD) {
+		yyjson_mut_val *own = doc_put_obj(doc, runtime, STR("workload"));
+
+		doc_put_str(doc, own, STR("cpus"), str_from(m->crio_cpus));
+		doc_put_str(doc, own, STR("state"), str_from(crio_state_name(m->crio)));
+	}
 	doc_put_str(doc, root, STR("mode"),
 		    m->kubelet_manages		     ? STR("kubelet") :
 		    m->ledger->now.config.is_classic ? STR("classic") :
@@ -132,6 +139,10 @@ yyjson_mut_val *report_status(const struct manager *m, yyjson_mut_doc *doc, stru
 	list = doc_put_arr(doc, root, STR("pods"));
 	for (size_t i = 0; i < m->registry.n_pods; i++)
 		add_pod(m->registry.pods[i], doc, list);
+	resize_describe(&m->resize, doc, root);
+	reboot_describe(&m->reboot, a, doc, root);
+	if (m->static_pods)
+		static_pods_describe(m->static_pods, doc, root);
 	list = doc_put_obj(doc, root, STR("counters"));
 	for (size_t i = 0; i < ARRAY_LEN(counter_rows); i++)
 		doc_put_int(doc, list, str_from(counter_rows[i].name), (int64_t)counter(m, i));

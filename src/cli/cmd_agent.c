@@ -17,6 +17,7 @@ struct agent_options {
 	bool uninstall;
 };
 
+#define KUBELET_SOCKET "/var/lib/kubelet/pod-resources/kubelet.sock"
 #define AT(field) offsetof(struct agent_options, field)
 
 static const struct option_desc options[] = {
@@ -30,15 +31,28 @@ static const struct option_desc options[] = {
 	  AT(config.run_dir) },
 	{ OPT_STR, 0, "cgroup-root", "DIR", "where cgroups are mounted (default: /sys/fs/cgroup)",
 	  NULL, AT(config.cgroup_root) },
+	{ OPT_STR, 0, "crio-config", "DIR",
+	  "CRI-O's configuration, compared with ours (default: /etc/crio)", NULL,
+	  AT(config.crio_dir) },
 	{ OPT_STR, 0, "topology", "FROM", "host (default), a file or a synthetic description", NULL,
 	  AT(config.topology) },
 	{ OPT_UINT, 0, "reassert", "SECONDS",
 	  "look at every cgroup once in this time (default: 20)", NULL, AT(config.reassert_s) },
 	{ OPT_STR, 0, "listen", "HOST:PORT", "serve /metrics and /status here, too", NULL,
 	  AT(config.listen) },
+	{ OPT_STR, 0, "podresources", "SOCKET",
+	  "serve the PodResources API here: the CPUs that containers own", NULL,
+	  AT(config.podres) },
+	{ OPT_STR, 0, "kubelet-podresources", "SOCKET",
+	  "where the kubelet serves it, for devices and memory (default: " KUBELET_SOCKET
+	  "; empty: never asked)",
+	  NULL, AT(config.kubelet_podres) },
+	{ OPT_STR, 0, "static-pods", "DIR",
+	  "convert the kubelet's static pods in place, such as in /etc/kubernetes/manifests", NULL,
+	  AT(config.static_pods) },
 	{ OPT_FLAG, 0, "uninstall", NULL,
-	  "widen every cpuset, take what is ours from the Node, forget the ledger, and end", NULL,
-	  AT(uninstall) },
+	  "put static pods back, widen every cpuset, take what is ours from the Node, and end",
+	  NULL, AT(uninstall) },
 	{ OPT_GROUP, 0, NULL, NULL, "Pools", NULL, 0 },
 	{ OPT_STR, 0, "reserved", "LIST", "CPUs of the platform", NULL, AT(config.pools.reserved) },
 	{ OPT_STR, 0, "shared", "LIST", "CPUs of containers that own none", NULL,
@@ -105,7 +119,9 @@ static const struct agent_options defaults = {
 		.nri_index = "90",
 		.run_dir = REPORT_RUN_DIR,
 		.cgroup_root = "/sys/fs/cgroup",
+		.crio_dir = "/etc/crio",
 		.topology = "host",
+		.kubelet_podres = KUBELET_SOCKET,
 		.cluster = { .version = PINFOLD_VERSION },
 		.reassert_s = 20,
 	},

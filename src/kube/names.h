@@ -115,6 +115,9 @@
 #define NAME_POOLS_RESERVED_KEY "reserved"
 #define NAME_POOLS_SHARED_KEY "shared"
 #define NAME_POOLS_GUARANTEED_KEY "guaranteed"
+#define NAME_POOLS_RESIZE_KEY "resize" /* while somebody runs on CPUs about to leave */
+#define NAME_POOLS_RESIZE_REFUSE "refuse"
+#define NAME_POOLS_RESIZE_DEFER "defer"
 #define NAME_CRIO_DIR "/etc/crio/crio.conf.d/"
 #define NAME_CRIO_DEFAULT "01-workload-pinning-default.conf" /* bootstrap: every CPU */
 #define NAME_CRIO_PINNING "99-workload-pinning.conf"	     /* from a profile */
