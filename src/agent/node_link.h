@@ -105,6 +105,13 @@ void node_link_announce(struct node_link *l);
 
 enum permission node_link_permission(const struct node_link *l, struct str namespace);
 
+/* For `status` and metrics: {"cluster":{"node":"worker-0","connected":true,...}}. */
+void node_link_describe(const struct node_link *l, yyjson_mut_doc *doc, yyjson_mut_val *root);
+void node_link_metrics(const struct node_link *l, struct strbuf *b);
+
+/* node_intent.c: what the Node shall say now. The message lives in the arena. */
+struct node_intent node_link_intent(struct node_link *l, struct arena *a);
+
 /* Says on the Node that we stop; waits for that a moment. Runs the loop. */
 void node_link_leave(struct node_link *l);
 void node_link_close(struct node_link *l);

@@ -109,6 +109,8 @@ test_capacity() {
 	is "reason" "$(condition reason)" Pinning
 	is "the kubelet's condition stays" "$(node '{.status.conditions[?(@.type=="Ready")].status}')" True
 	since=$(condition lastTransitionTime)
+	is "status says so" "$("$pinfold" status --run-dir "$dir/run" | sed -n 2p)" "Node $name, 2 namespaces may use reserved CPUs"
+	is "metrics, too" "$(curl -sf --unix-socket "$dir/run/agent.sock" http://agent/metrics | grep '^pinfold_cluster_connected')" "pinfold_cluster_connected 1"
 }
 
 # What a kubelet does to extended resources when it takes itself for new, and worse.
@@ -274,7 +276,9 @@ test_policy() {
 # Three pools, and pools that change while all runs. This machine has CPUs enough for that only in
 # a description.
 test_pools() {
+	local pod
 	agent_down
+	for pod in $(native_crictl "$dir" pods -q); do native_crictl "$dir" rmp -f "$pod" >/dev/null; done
 	agent_up --topology 'pack:1 core:4 pu:2' --pools-file "$dir/pools" --kubeconfig "$dir/agent.kubeconfig"
 	soon "management" 8k amount capacity $cores
 	soon "shared" 2k amount allocatable openshift.io/shared-cpus
