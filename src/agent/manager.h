@@ -19,6 +19,7 @@
 
 struct cgroup_fs;
 struct desk;
+struct node_link;
 struct notices;
 struct placement;
 struct static_pods;
@@ -64,8 +65,9 @@ struct manager {
 	bool wants_trim;		 /* a synchronisation has needed much memory */
 	size_t next_container, next_pod; /* to be looked at again */
 	struct arena scratch;
-	char reserved[256];	 /* text of the reserved CPUs that are online */
-	struct notices *notices; /* for Events; NULL: nobody sends any */
+	char reserved[256];	      /* text of the reserved CPUs that are online */
+	struct notices *notices;      /* for Events; NULL: nobody sends any */
+	const struct node_link *link; /* for the status; NULL: no cluster */
 
 	/* For the status only. */
 	struct str node;	     /* our Node; "" without a cluster */

@@ -7,6 +7,7 @@
 #include "codec/doc.h"
 #include "manager.h"
 #include "net/prometheus.h"
+#include "node_link.h"
 #include "static_pods.h"
 
 static const struct {
@@ -145,6 +146,8 @@ yyjson_mut_val *report_status(const struct manager *m, yyjson_mut_doc *doc, stru
 	reboot_describe(&m->reboot, a, doc, root);
 	if (m->static_pods)
 		static_pods_describe(m->static_pods, doc, root);
+	if (m->link)
+		node_link_describe(m->link, doc, root);
 	list = doc_put_obj(doc, root, STR("counters"));
 	for (size_t i = 0; i < ARRAY_LEN(counter_rows); i++)
 		doc_put_int(doc, list, str_from(counter_rows[i].name), (int64_t)counter(m, i));
@@ -198,5 +201,7 @@ void report_metrics(const struct manager *m, struct strbuf *b)
 	prometheus_family(b, "pinfold_nri_call_seconds", "histogram",
 			  "How long the runtime waited for our answers.");
 	prometheus_histogram(b, "pinfold_nri_call_seconds", NULL, &latency);
+	if (m->link)
+		node_link_metrics(m->link, b);
 	prometheus_process(b);
 }
