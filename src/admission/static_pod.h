@@ -9,6 +9,7 @@
 
 struct admission_result;
 struct arena;
+struct patch;
 
 struct static_options {
 	/* Every container of a managed pod ends up with a resources annotation, also those that
@@ -21,3 +22,8 @@ struct static_options {
  * on its ordinary CPU request; the message says why. -ENOMEM when the arena is exhausted. */
 int static_pod_convert(yyjson_val *pod, const struct static_options *options, struct arena *a,
 		       struct admission_result *ret);
+
+/* The way back: the patch that makes an ordinary pod of a converted one, with the CPU requests and
+ * limits that its cores and annotations stand for. Empty when nothing of it was converted. -ENOMEM
+ * as above, -EINVAL when it is no pod. */
+int static_pod_revert(yyjson_val *pod, struct arena *a, struct patch *ret);

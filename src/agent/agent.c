@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/epoll.h>
+#include <sys/file.h>
 #include <unistd.h>
 
 #include "base/arena.h"
@@ -18,18 +19,21 @@
 #include "cgroup/cgroup.h"
 #include "codec/doc.h"
 #include "cpu/topology_read.h"
+#include "desk.h"
+#include "kube/names.h"
+#include "live.h"
 #include "manager.h"
 #include "net/loop.h"
 #include "notify.h"
+#include "podres/server.h"
 #include "pool/checkpoint.h"
 #include "pool/store.h"
 #include "report.h"
+#include "resources.h"
 #include "service.h"
 
-#define LEDGER_FILE "ledger.json"
 #define LOCK_FILE "agent.lock"
 #define TICK_MS 1000
-#define PLUGIN_NAME "pinfold"
 #define MAX_CHECKPOINT ((size_t)4 << 20)
 
 struct agent {
@@ -49,16 +53,21 @@ struct agent {
 	struct timer plugin_timer, tick;
 	struct signal_source signals[3];
 	struct service service;
+	struct podres_server podres; /* when there is a socket for it */
+	struct live live;
+	struct node_link link;
+	struct desk desk; /* for containers from outside NRI */
 	uint64_t n_ticks;
 	int failure;
 };
 
 static enum permission permitted(const void *data, struct str namespace)
 {
-	const struct agent_config *c = data;
+	const struct agent *agent = data;
+	const struct agent_config *c = agent->config;
 
 	if (c->n_namespaces == 0)
-		return PERMISSION_UNKNOWN;
+		return node_link_permission(&agent->link, namespace);
 	for (size_t i = 0; i < c->n_namespaces; i++)
 		if (str_eq(str_from(c->namespaces[i]), namespace))
 			return PERMISSION_GRANTED;
@@ -155,7 +164,7 @@ static int open_ledger(struct agent *agent, struct err *err)
 	if (r < 0)
 		return r;
 	r = store_open(&agent->store, &agent->ledger,
-		       &(struct store_settings){ agent->run_fd, LEDGER_FILE, boot_id,
+		       &(struct store_settings){ agent->run_fd, REPORT_LEDGER_FILE, boot_id,
 						 &agent->topology, &pools },
 		       &report, err);
 	if (r < 0)
@@ -170,7 +179,7 @@ static int open_plugin(struct agent *agent, struct err *err)
 								 agent->config->run_dir));
 
 	agent->plugin = nri_plugin_new(&(struct nri_options){
-		.name = PLUGIN_NAME,
+		.name = NAME_AGENT_PLUGIN,
 		.index = agent->config->nri_index,
 		.socket_path = agent->config->nri_socket,
 		.lock_path = lock,
@@ -289,6 +298,7 @@ static void check_hotplug(struct agent *agent)
 	agent->settings = a;
 	agent->topology = now;
 	agent->ledger.now.topology = &agent->topology;
+	live_judge_boot(&agent->live);
 	log_warning("CPUs came or went",
 		    LOG_STR("online", cpuset_format(&agent->topology.online, &agent->settings)));
 	manager_spread(&agent->manager);
@@ -308,53 +318,49 @@ static void on_tick(struct timer *t)
 	struct agent *agent = container_of(t, struct agent, tick);
 
 	manager_reassert(&agent->manager, per_tick(agent));
+	live_tick(&agent->live);
 	if (agent->manager.is_changed)
 		write_status(agent);
-	if (++agent->n_ticks % 10 == 0)
+	if (++agent->n_ticks % 10 == 0) {
 		check_hotplug(agent);
-	notify_manager("WATCHDOG=1");
-}
-
-/* New pools while everything runs. Between the ledger's step and the last cgroup nothing is handed
- * out: this is the only thread. */
-static void reload_pools(struct agent *agent)
-{
-	CLEANUP(arena_done) struct arena a;
-	struct pool_config pools;
-	struct resize_plan plan;
-	struct err err = { 0 };
-	const char *from = "";
-	int r;
-
-	arena_init(&a, 0);
-	r = pools_read(&agent->config->pools, &a, &pools, &from, &err);
-	if (r == 0)
-		r = ledger_plan_resize(&agent->ledger, &pools, &a, &plan, &err);
-	if (r == 0 && plan.n_conflicts > 0)
-		r = err_set(&err, EBUSY, "%s/%s owns CPUs that the new pool lacks",
-			    plan.conflicts[0].assignment->pod_name.p,
-			    plan.conflicts[0].assignment->container.p);
-	if (r == 0)
-		r = ledger_resize(&agent->ledger, &pools, &err);
-	if (r < 0) {
-		log_error("the pools stay as they are", LOG_STR("from", str_from(from)),
-			  LOG_ERR(&err));
-		return;
+		desk_sweep(&agent->desk);
 	}
-	manager_spread(&agent->manager);
-	manager_settle(&agent->manager);
-	write_status(agent);
-	log_info("pools resized", LOG_STR("from", str_from(from)));
+	node_link_tick(&agent->link);
+	notify_manager("WATCHDOG=1");
 }
 
 static void on_signal(struct signal_source *s, int number)
 {
 	if (number == SIGHUP) {
-		reload_pools(container_of(s, struct agent, signals[2]));
+		live_reload(&container_of(s, struct agent, signals[2])->live);
 		return;
 	}
 	loop_stop(number == SIGTERM ? &container_of(s, struct agent, signals[0])->loop :
 				      &container_of(s, struct agent, signals[1])->loop);
+}
+
+static int start_podres(struct agent *agent, struct err *err)
+{
+	const struct agent_config *c = agent->config;
+	const bool asks = c->kubelet_podres && *c->kubelet_podres;
+
+	if (!c->podres)
+		return 0;
+	return podres_server_init(&agent->podres, &agent->loop,
+				  &(struct podres_settings){ c->podres,
+							     asks ? c->kubelet_podres : NULL,
+							     resources_snapshot, &agent->manager },
+				  err);
+}
+
+/* Some pod was believed before the namespaces were known: everything is judged anew. */
+static void on_distrust(struct node_link *l)
+{
+	struct agent *agent = container_of(l, struct agent, link);
+
+	log_warning("a pod on the reserved CPUs lacks its namespace's permission, looking again");
+	nri_plugin_resync(agent->plugin);
+	turn_plugin(agent, 0);
 }
 
 static int start_loop(struct agent *agent, struct err *err)
@@ -374,6 +380,9 @@ static int start_loop(struct agent *agent, struct err *err)
 	if (r == 0)
 		r = service_init(&agent->service, &agent->loop, &agent->manager, path,
 				 agent->config->listen, err);
+	agent->service.desk = &agent->desk;
+	if (r == 0)
+		r = start_podres(agent, err);
 	if (r < 0)
 		return r;
 	agent->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
@@ -384,6 +393,9 @@ static int start_loop(struct agent *agent, struct err *err)
 	timer_init(&agent->plugin_timer, &agent->loop, on_plugin_timer);
 	timer_init(&agent->tick, &agent->loop, on_tick);
 	timer_start(&agent->tick, TICK_MS, TICK_MS);
+	live_start(&agent->live, &agent->loop);
+	agent->link.on_distrust = on_distrust;
+	node_link_start(&agent->link, &agent->loop, &agent->manager);
 	turn_plugin(agent, 0);
 	return 0;
 }
@@ -392,18 +404,28 @@ static int agent_open(struct agent *agent, struct err *err)
 {
 	int r;
 
-	r = open_ledger(agent, err);
+	r = node_link_init(&agent->link, &agent->config->cluster, err);
+	if (r == 0)
+		r = open_ledger(agent, err);
 	if (r == 0)
 		r = cgroup_open(&agent->cgroups, agent->config->cgroup_root, err);
 	if (r < 0)
 		return r;
 	manager_init(&agent->manager, &agent->ledger, &agent->cgroups);
 	agent->manager.rules.permission = permitted;
-	agent->manager.rules.permission_data = agent->config;
+	agent->manager.rules.permission_data = agent;
+	live_init(&agent->live,
+		  &(struct live_config){ &agent->config->pools, agent->config->static_pods,
+					 strcmp(agent->config->topology, "host") == 0 },
+		  &agent->manager);
 	agent->manager.crio_dir = agent->config->crio_dir;
+	agent->desk = (struct desk){ &agent->manager, agent->run_fd };
+	agent->manager.desk = &agent->desk;
 	r = choose_manager(agent, err);
 	if (r == 0)
 		r = open_plugin(agent, err);
+	if (r == 0)
+		desk_open(&agent->desk, STR(""));
 	return r < 0 ? r : start_loop(agent, err);
 }
 
@@ -418,17 +440,24 @@ int agent_run(const struct agent_config *config, struct err *err)
 	r = agent_open(&agent, err);
 	if (r < 0) {
 		arena_done(&agent.settings);
+		arena_done(&agent.link.arena);
 		return r; /* the process ends; the kernel takes back what was opened */
 	}
 	log_info("agent started", LOG_STR("reserved", str_from(agent.manager.reserved)));
-	notify_manager("READY=1");
+	node_link_announce(&agent.link);
 	loop_run(&agent.loop);
 	notify_manager("STOPPING=1");
+	node_link_leave(&agent.link);
 	log_info("agent stops; containers keep their CPUs");
 	write_status(&agent);
+	live_done(&agent.live);
 	service_done(&agent.service);
+	if (config->podres)
+		podres_server_done(&agent.podres);
 	nri_plugin_free(agent.plugin);
+	node_link_close(&agent.link);
 	loop_done(&agent.loop);
+	node_link_done(&agent.link);
 	(void)close(agent.epoll_fd);
 	manager_done(&agent.manager);
 	ledger_done(&agent.ledger);
@@ -466,9 +495,33 @@ static size_t widen_all(const struct cgroup_fs *fs, yyjson_val *list, struct str
 	return failed;
 }
 
+static int restore_static_pods(const char *path, struct err *err)
+{
+	CLEANUP(static_pods_done) struct static_pods s;
+	int r;
+
+	r = static_pods_open(&s, path, err);
+	if (r == 0)
+		r = static_pods_restore(&s, err);
+	if (r < 0)
+		return err_wrap(err, "static pods of %s", path);
+	log_info("static pods are as they were", LOG_INT("restored", r));
+	return 0;
+}
+
+/* One that runs would put everything back. */
+static int refuse_running(int dir, struct err *err)
+{
+	AUTO_CLOSE int fd = openat(dir, LOCK_FILE, O_RDONLY | O_CLOEXEC);
+
+	if (fd >= 0 && flock(fd, LOCK_EX | LOCK_NB) < 0 && errno == EWOULDBLOCK)
+		return err_set(err, EBUSY, "an agent runs; stop it first");
+	return 0;
+}
+
 int agent_uninstall(const struct agent_config *config, struct err *err)
 {
-	static const char *const files[] = { LEDGER_FILE, REPORT_STATUS_FILE };
+	static const char *const files[] = { REPORT_LEDGER_FILE, REPORT_STATUS_FILE };
 	CLEANUP(arena_done) struct arena a;
 	CLEANUP(cgroup_done) struct cgroup_fs fs = { .cpu_fd = -1, .cpuset_fd = -1 };
 	AUTO_CLOSE int dir = open(config->run_dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -480,7 +533,11 @@ int agent_uninstall(const struct agent_config *config, struct err *err)
 	arena_init(&a, 0);
 	if (dir < 0)
 		return err_set(err, errno, "open %s: %s", config->run_dir, strerror(errno));
-	r = file_read_at(dir, REPORT_STATUS_FILE, DOC_MAX_SIZE, &a, &text, err);
+	r = refuse_running(dir, err);
+	if (r == 0 && config->static_pods)
+		r = restore_static_pods(config->static_pods, err);
+	if (r == 0)
+		r = file_read_at(dir, REPORT_STATUS_FILE, DOC_MAX_SIZE, &a, &text, err);
 	if (r == 0)
 		r = doc_parse(text, STR(REPORT_STATUS_FILE), NULL, &a, &doc, err);
 	if (r == 0)
@@ -492,7 +549,8 @@ int agent_uninstall(const struct agent_config *config, struct err *err)
 	for (size_t i = 0; i < ARRAY_LEN(files); i++)
 		if (unlinkat(dir, files[i], 0) < 0 && errno != ENOENT)
 			return err_set(err, errno, "remove %s: %s", files[i], strerror(errno));
+	r = node_link_uninstall(&config->cluster, err);
 	if (failed > 0)
 		return err_set(err, EIO, "%zu cgroups could not be widened", failed);
-	return 0;
+	return r;
 }

@@ -15,7 +15,7 @@ const uint64_t manager_bounds_ns[MANAGER_BUCKETS] = {
 	10000, 25000, 50000, 100000, 200000, 500000, 1000000, 5000000, 50000000, 500000000
 };
 
-static void read_reserved(struct manager *m)
+void manager_read_reserved(struct manager *m)
 {
 	struct cpuset cpus;
 
@@ -30,7 +30,7 @@ void manager_init(struct manager *m, struct ledger *ledger, const struct cgroup_
 	*m = (struct manager){ .ledger = ledger, .cgroups = cgroups };
 	arena_init(&m->scratch, 0);
 	registry_init(&m->registry);
-	read_reserved(m);
+	manager_read_reserved(m);
 	arena_reset(&m->scratch);
 }
 
@@ -53,6 +53,9 @@ struct ledger_request manager_request(const struct nri_pod *pod, const struct nr
 	};
 }
 
+#define subject_of(p, c)                                                                           \
+	((struct notice_subject){ (p)->pod_namespace, (p)->name, (p)->uid, (c)->name })
+
 void manager_note_doubt(struct manager *m, const struct nri_pod *pod, const struct nri_container *c,
 			enum doubt doubt)
 {
@@ -62,6 +65,9 @@ void manager_note_doubt(struct manager *m, const struct nri_pod *pod, const stru
 	log_warning("an annotation is not believed", LOG_POD(pod),
 		    LOG_STR("container", str_from(c->name)),
 		    LOG_STR("why", str_from(doubt_text(doubt))));
+	notices_add(m->notices, NOTICE_DOUBTED, &subject_of(pod, c),
+		    str_printf(&m->scratch, "container %s: its annotations are not believed: %s",
+			       c->name, doubt_text(doubt)));
 }
 
 static void reserved_cpus(const struct manager *m, struct cpuset *ret)
@@ -112,6 +118,13 @@ int manager_enforce(struct manager *m, struct container_entry *c, bool is_drift)
 		m->is_changed = true;
 		log_warning("put right what somebody else had changed", LOG_ENTRY(c),
 			    LOG_STR("cpus", str_from(c->intent.cpus)), LOG_INT("drift", r));
+		notices_add(m->notices, NOTICE_REPAIRED,
+			    &(struct notice_subject){ c->pod->namespace, c->pod->name, c->pod->uid,
+						      c->name },
+			    str_printf(&m->scratch,
+				       "container %s: somebody changed its CPU settings; it is "
+				       "back on CPUs %s",
+				       c->name, c->intent.cpus));
 	}
 	return r;
 }
@@ -181,6 +194,8 @@ static int refuse(struct manager *m, const struct nri_pod *pod, const struct nri
 	m->counters.refused++;
 	log_error("container refused", LOG_POD(pod), LOG_STR("container", str_from(c->name)),
 		  LOG_ERR(err));
+	notices_add(m->notices, NOTICE_REFUSED, &subject_of(pod, c),
+		    str_printf(&m->scratch, "container %s: %s", c->name, err->msg));
 	return nri_refuse(reply, "pinfold: %s/%s, container %s: %s", pod->pod_namespace, pod->name,
 			  c->name, err->msg);
 }
@@ -209,8 +224,9 @@ static int on_create(void *user, const struct nri_pod *pod, const struct nri_con
 		r = err_set(&err, EBUSY, "cannot clear its CPUs of other containers");
 	}
 	if (r < 0) {
+		r = refuse(m, pod, c, &err, reply);
 		arena_reset(&m->scratch);
-		return refuse(m, pod, c, &err, reply);
+		return r;
 	}
 	m->counters.placed[p.pool]++;
 	(void)manager_note(m, pod, c, &p);
@@ -273,8 +289,10 @@ static int on_update(void *user, const struct nri_pod *pod, const struct nri_con
 		return 0;
 	}
 	if (check_resize(m, pod, c, requested, &err) < 0) {
+		const int r = refuse(m, pod, c, &err, reply);
+
 		arena_reset(&m->scratch);
-		return refuse(m, pod, c, &err, reply);
+		return r;
 	}
 	if (m->kubelet_manages && entry->pool != POOL_RESERVED && *requested->cpus) {
 		struct cpuset reserved;
@@ -419,6 +437,10 @@ static void on_connected(void *user)
 {
 	struct manager *m = user;
 
+	if (m->counters.disconnects > 0)
+		notices_add(m->notices, NOTICE_BACK, &(struct notice_subject){ 0 },
+			    STR("the container runtime is back; what it started meanwhile was "
+				"put right"));
 	m->is_connected = m->is_changed = true;
 	m->problem[0] = 0;
 	log_info("synchronised with the runtime", LOG_STR("runtime", str_from(m->runtime_name)),
@@ -431,6 +453,9 @@ static void on_disconnected(void *user, const char *why)
 {
 	struct manager *m = user;
 
+	if (m->is_connected)
+		notices_add(m->notices, NOTICE_LOST, &(struct notice_subject){ 0 },
+			    str_printf(&m->scratch, "lost the container runtime: %s", why));
 	m->counters.disconnects += m->is_connected;
 	m->is_connected = false;
 	m->is_changed = true;

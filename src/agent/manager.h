@@ -13,10 +13,15 @@
 #include "crio.h"
 #include "nri/nri.h"
 #include "pool/ledger.h"
+#include "reboot.h"
 #include "registry.h"
+#include "resize.h"
 
 struct cgroup_fs;
+struct desk;
+struct notices;
 struct placement;
+struct static_pods;
 
 struct manager_counters {
 	uint64_t placed[POOL__COUNT]; /* containers created */
@@ -41,6 +46,7 @@ struct manager_latency {
 struct manager {
 	struct ledger *ledger;
 	const struct cgroup_fs *cgroups; /* NULL: nothing is read or written there */
+	const struct desk *desk;	 /* containers from outside NRI; NULL: there are none */
 	struct claim_rules rules;
 	bool kubelet_manages; /* its static policy hands out CPUs; ours are only the reserved ones
 			       */
@@ -58,7 +64,13 @@ struct manager {
 	bool wants_trim;		 /* a synchronisation has needed much memory */
 	size_t next_container, next_pod; /* to be looked at again */
 	struct arena scratch;
-	char reserved[256]; /* text of the reserved CPUs that are online */
+	char reserved[256];	 /* text of the reserved CPUs that are online */
+	struct notices *notices; /* for Events; NULL: nobody sends any */
+
+	/* For the status only. */
+	struct resize_report resize; /* the last one asked for */
+	struct reboot_notes reboot;
+	const struct static_pods *static_pods; /* NULL: not ours to look after */
 };
 
 /* `ledger` and `cgroups` are the caller's. The rules' workload is filled in from the ledger. */

@@ -4,6 +4,7 @@
 
 #include "base/log.h"
 #include "manager.h"
+#include "notices.h"
 #include "place.h"
 
 #define LOG_POD(pod)                                                                               \
@@ -16,6 +17,9 @@
 /* Decides about one container, with the ledger's help. */
 int manager_place(struct manager *m, const struct nri_pod *pod, const struct nri_container *c,
 		  const struct claim *claim, struct placement *ret, struct err *err);
+
+/* The reserved CPUs, from the ledger into the rules. */
+void manager_read_reserved(struct manager *m);
 
 struct ledger_request manager_request(const struct nri_pod *pod, const struct nri_container *c,
 				      const struct claim *claim);

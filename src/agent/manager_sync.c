@@ -10,8 +10,10 @@
 #include "base/macro.h"
 #include "cgroup/cgroup.h"
 #include "cgroup_path.h"
+#include "desk.h"
 #include "enforce.h"
 #include "manager_internal.h"
+#include "outside.h"
 
 #define SYNC_MAX_UPDATES 64 /* told to the runtime as well; each costs it a process */
 
@@ -139,6 +141,23 @@ static int place_item(struct sync *s, size_t i, const struct ledger_live *live,
 	return r;
 }
 
+/* Off the CPUs that it shall not have, before anybody gets onto others: a resize of the pools that
+ * did not come to its end is finished, or undone, in the same order (resize.h). */
+static void make_room(struct sync *s, const struct sync_item *item, const struct placement *p)
+{
+	const char *path =
+		cgroup_path_of(nri_container_cgroups_path(item->container), &s->m->scratch);
+	struct cpuset now, want, kept;
+
+	if (!s->m->cgroups || !*path || cpuset_parse(str_from(p->intent.cpus), &want, NULL) < 0 ||
+	    !read_current(s->m, item->container, &now) || cpuset_is_subset(&now, &want))
+		return;
+	kept = now;
+	cpuset_intersect(&kept, &want);
+	if (!cpuset_is_empty(&kept)) /* what cannot be written now is written, or said, later */
+		(void)cgroup_set_cpus(s->m->cgroups, path, &kept, NULL);
+}
+
 static void take_in(struct sync *s, const struct sync_item *item, const struct placement *p)
 {
 	struct container_entry *entry = manager_note(s->m, item->pod, item->container, p);
@@ -149,7 +168,8 @@ static void take_in(struct sync *s, const struct sync_item *item, const struct p
 	/* The cgroup first: it is quick. Then the runtime's own record, up to a bound. */
 	if (manager_enforce(s->m, entry, false) > 0)
 		s->m->counters.missed++;
-	if (place_difference(&p->intent, nri_container_cpu(item->container), &cpu) &&
+	if (!outside_is_pod(item->pod->id) && /* of those it has no record */
+	    place_difference(&p->intent, nri_container_cpu(item->container), &cpu) &&
 	    s->n_updates++ < SYNC_MAX_UPDATES)
 		nri_update_cpu(s->reply, item->container->id, &cpu, true);
 }
@@ -159,9 +179,14 @@ int manager_on_synchronize(void *user, const struct nri_inventory *all, struct n
 	struct manager *m = user;
 	struct sync s = { .m = m, .reply = reply };
 	const struct ledger_live *live = NULL;
+	struct nri_inventory joined;
 
 	m->counters.syncs++;
 	registry_clear(&m->registry);
+	if (m->desk) {
+		joined = desk_join(m->desk, all, &m->scratch);
+		all = &joined;
+	}
 	collect(&s, all);
 	if (!m->kubelet_manages)
 		live = ask_ledger(&s);
@@ -170,19 +195,22 @@ int manager_on_synchronize(void *user, const struct nri_inventory *all, struct n
 				 &all->pods[i]);
 		manager_pin_monitor(m, all->pods[i].pid);
 	}
-	/* Those who share first, then those who are alone: nobody is to be on two lists at once. */
-	for (int exclusive = 0; exclusive <= 1; exclusive++)
+	/* All make room, then those who share, then those who are alone: nobody is to be on two
+	 * lists at once. */
+	for (int pass = 0; pass <= 2; pass++)
 		for (size_t i = 0; i < s.n; i++) {
 			struct placement p;
 			struct err err = { 0 };
 
 			if (place_item(&s, i, live, &p, &err) < 0) {
-				if (exclusive)
+				if (pass == 2)
 					log_error("a running container has no place",
 						  LOG_POD(s.items[i].pod), LOG_ERR(&err));
 				continue;
 			}
-			if (p.is_exclusive == exclusive)
+			if (pass == 0)
+				make_room(&s, &s.items[i], &p);
+			else if (p.is_exclusive == (pass == 2))
 				take_in(&s, &s.items[i], &p);
 		}
 	arena_done(&m->scratch); /* it may have been large */
@@ -291,12 +319,7 @@ void manager_reassert(struct manager *m, size_t n)
 
 void manager_spread(struct manager *m)
 {
-	struct cpuset cpus;
-
-	(void)ledger_cpus(m->ledger, POOL_RESERVED, &cpus);
-	(void)snprintf(m->reserved, sizeof(m->reserved), PRI_STR,
-		       FMT_STR(cpuset_format(&cpus, &m->scratch)));
-	m->rules.management = workload_management(str_from(m->reserved));
+	manager_read_reserved(m);
 	for (size_t i = 0; i < m->registry.n_containers; i++) {
 		struct container_entry *c = m->registry.containers[i];
 		struct intent intent = c->intent;

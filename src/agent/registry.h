@@ -40,6 +40,7 @@ struct container_entry {
 	struct pod_entry *pod;
 	enum pool pool;
 	bool is_exclusive;
+	bool is_apart;	 /* a resize of its pool leaves it where it is */
 	bool is_started; /* before that its cgroup is the runtime's to fill */
 	struct intent intent;
 	uint32_t n_repairs;

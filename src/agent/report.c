@@ -7,6 +7,7 @@
 #include "codec/doc.h"
 #include "manager.h"
 #include "net/prometheus.h"
+#include "static_pods.h"
 
 static const struct {
 	const char *name, *help;
@@ -138,6 +139,10 @@ yyjson_mut_val *report_status(const struct manager *m, yyjson_mut_doc *doc, stru
 	list = doc_put_arr(doc, root, STR("pods"));
 	for (size_t i = 0; i < m->registry.n_pods; i++)
 		add_pod(m->registry.pods[i], doc, list);
+	resize_describe(&m->resize, doc, root);
+	reboot_describe(&m->reboot, a, doc, root);
+	if (m->static_pods)
+		static_pods_describe(m->static_pods, doc, root);
 	list = doc_put_obj(doc, root, STR("counters"));
 	for (size_t i = 0; i < ARRAY_LEN(counter_rows); i++)
 		doc_put_int(doc, list, str_from(counter_rows[i].name), (int64_t)counter(m, i));

@@ -25,6 +25,17 @@ static int read_cpus(const struct doc *doc, yyjson_val *v, struct cpuset *ret, s
 	return 0;
 }
 
+static int read_resize(const struct doc *doc, yyjson_val *v, bool *ret, struct err *err)
+{
+	if (!str_eq(doc_str(v), STR(NAME_POOLS_RESIZE_REFUSE)) &&
+	    !str_eq(doc_str(v), STR(NAME_POOLS_RESIZE_DEFER)))
+		return doc_err(err, doc, v,
+			       "want \"" NAME_POOLS_RESIZE_REFUSE "\" or \"" NAME_POOLS_RESIZE_DEFER
+			       "\"");
+	*ret = str_eq(doc_str(v), STR(NAME_POOLS_RESIZE_DEFER));
+	return 0;
+}
+
 int pools_parse(struct str text, struct str file, struct arena *a, struct pool_config *ret,
 		struct err *err)
 {
@@ -51,6 +62,8 @@ int pools_parse(struct str text, struct str file, struct arena *a, struct pool_c
 			r = read_cpus(&doc, value, &c.shared, err);
 		else if (str_eq(name, STR(NAME_POOLS_GUARANTEED_KEY)))
 			r = read_cpus(&doc, value, &c.guaranteed, err);
+		else if (str_eq(name, STR(NAME_POOLS_RESIZE_KEY)))
+			r = read_resize(&doc, value, &c.defers_resize, err);
 		else
 			r = doc_err(err, &doc, key, "unknown pool %s", quote(name).text);
 		if (r < 0)

@@ -37,6 +37,9 @@ struct pool_config {
 	/* strict_cpu_reservation says, in classic mode only, that shared containers stay off the
 	 * reserved CPUs. Ours always do (DESIGN 1); the kubelet's do only when told so. */
 	struct pick_options options;
+	/* Whoever asks for these pools while somebody is in the way waits until he is gone, instead
+	 * of being refused. About the asking, not the pools: neither compared nor written. */
+	bool defers_resize;
 };
 
 /* Sets the defaults: pools mode, strict reservation, everything else empty and off. */

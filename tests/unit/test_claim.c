@@ -407,6 +407,11 @@ TEST(pools_come_from_either_file)
 			      &err));
 	CHECK(c.is_classic);
 	CHECK_STR(cpuset_format(&c.reserved, &a), "0-1,52-53");
+	CHECK_OK(pools_parse(STR("{\"reserved\":\"0\",\"resize\":\"defer\"}"), STR("f"), &a, &c,
+			     &err));
+	CHECK(c.defers_resize);
+	CHECK_ERR(pools_parse(STR("{\"resize\":\"later\"}"), STR("f"), &a, &c, &err), EINVAL,
+		  "f:1:11: want \"refuse\" or \"defer\"");
 	CHECK_ERR(pools_parse(STR("{\"reserved\":\"1-0\"}"), STR("f"), &a, &c, &err), EINVAL,
 		  "f:1:13: bad range \"1-0\": 1 is above 0");
 	CHECK_ERR(pools_parse(STR("{\"resrved\":\"0\"}"), STR("f"), &a, &c, &err), EINVAL,

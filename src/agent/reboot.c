@@ -1,0 +1,96 @@
+#include "reboot.h"
+
+#include <string.h>
+
+#include "base/arena.h"
+#include "base/file.h"
+#include "base/macro.h"
+
+#define CPU_DIR "sys/devices/system/cpu/"
+
+static void note(struct reboot_notes *n, const char *what, const struct cpuset *have,
+		 const struct cpuset *want, const char *why)
+{
+	n->items[n->n++] = (struct reboot_note){ what, *have, *want, why };
+}
+
+void reboot_judge(const struct boot_facts *f, const struct cpuset *reserved,
+		  const struct cpuset *guaranteed, struct reboot_notes *ret)
+{
+	struct reboot_notes n = { 0 };
+	struct cpuset here = *reserved;
+
+	cpuset_intersect(&here, &f->online);
+	if (!cpuset_is_empty(&f->isolated) && !cpuset_eq(&f->isolated, guaranteed))
+		note(&n, "isolcpus", &f->isolated, guaranteed,
+		     "the kernel takes isolcpus= only when it boots");
+	if (!cpuset_is_empty(&f->nohz_full) && !cpuset_eq(&f->nohz_full, guaranteed))
+		note(&n, "nohz_full", &f->nohz_full, guaranteed,
+		     "the kernel takes nohz_full= only when it boots");
+	if (f->knows_services && !cpuset_eq(&f->services, &f->online) &&
+	    !cpuset_eq(&f->services, &here))
+		note(&n, "systemd", &f->services, &here,
+		     "services keep the CPUAffinity= they were started with");
+	*ret = n;
+}
+
+static void read_list(int root_fd, const char *path, struct cpuset *ret)
+{
+	CLEANUP(arena_done) struct arena a;
+	struct str text;
+
+	arena_init(&a, 0);
+	/* A kernel without the feature says "(null)", or has no such file. */
+	if (file_read_at(root_fd, path, 65536, &a, &text, NULL) < 0 ||
+	    cpuset_parse_kernel(str_trim(text), ret, NULL) < 0)
+		*ret = (struct cpuset){ 0 };
+}
+
+static bool read_services(int root_fd, struct cpuset *ret)
+{
+	CLEANUP(arena_done) struct arena a;
+	struct str text, line;
+	struct str_split split;
+
+	arena_init(&a, 0);
+	if (file_read_at(root_fd, "proc/1/status", 65536, &a, &text, NULL) < 0)
+		return false;
+	split = str_split(text);
+	while (str_next(&split, '\n', &line)) {
+		const struct str key = STR("Cpus_allowed_list:");
+
+		if (str_starts(line, key))
+			return cpuset_parse_kernel(str_trim(str_skip(line, key.n)), ret, NULL) == 0;
+	}
+	return false;
+}
+
+void reboot_read(int root_fd, struct boot_facts *ret)
+{
+	struct boot_facts f = { 0 };
+
+	read_list(root_fd, CPU_DIR "online", &f.online);
+	read_list(root_fd, CPU_DIR "isolated", &f.isolated);
+	read_list(root_fd, CPU_DIR "nohz_full", &f.nohz_full);
+	f.knows_services = read_services(root_fd, &f.services);
+	*ret = f;
+}
+
+void reboot_describe(const struct reboot_notes *notes, struct arena *a, yyjson_mut_doc *doc,
+		     yyjson_mut_val *root)
+{
+	yyjson_mut_val *list;
+
+	if (notes->n == 0)
+		return;
+	list = doc_put_arr(doc, root, STR("reboot"));
+	for (size_t i = 0; i < notes->n; i++) {
+		const struct reboot_note *n = &notes->items[i];
+		yyjson_mut_val *v = yyjson_mut_arr_add_obj(doc, list);
+
+		doc_put_str(doc, v, STR("what"), str_from(n->what));
+		doc_put_str(doc, v, STR("have"), cpuset_format(&n->have, a));
+		doc_put_str(doc, v, STR("want"), cpuset_format(&n->want, a));
+		doc_put_str(doc, v, STR("why"), str_from(n->why));
+	}
+}

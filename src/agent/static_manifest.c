@@ -1,0 +1,188 @@
+#include "static_manifest.h"
+
+#include <errno.h>
+
+#include "admission/decision.h"
+#include "admission/defaults.h"
+#include "admission/static_pod.h"
+#include "base/arena.h"
+#include "codec/yaml.h"
+#include "kube/patch.h"
+#include "kube/pod.h"
+
+const char *static_verdict_name(enum static_verdict verdict)
+{
+	static const char *const names[STATIC__COUNT] = {
+		[STATIC_UNMANAGED] = "unmanaged", [STATIC_CONVERTED] = "converted",
+		[STATIC_CONVERT] = "converting",  [STATIC_REFUSED] = "refused",
+		[STATIC_BROKEN] = "broken",
+	};
+
+	return names[verdict];
+}
+
+bool static_manifest_is_read(const char *name)
+{
+	return *name && *name != '.';
+}
+
+/* One text, and what converting makes of it. */
+struct reading {
+	yyjson_val *pod;
+	bool is_json;
+	bool is_managed;
+	bool changes;
+	struct str converted; /* where it changes */
+	struct err broken, refused;
+};
+
+static int write_like(const struct reading *r, yyjson_val *v, struct arena *a, struct str *ret,
+		      struct err *err)
+{
+	struct str text;
+	int code;
+
+	if (!r->is_json)
+		return yaml_write_val(v, a, ret, err);
+	code = doc_write_val(v, true, a, &text, err);
+	if (code == 0)
+		*ret = str_printf(a, PRI_STR "\n", FMT_STR(text));
+	return code;
+}
+
+/* The kubelet takes one pod a file, and its defaults come before the conversion (3.2). */
+static int parse(struct str text, struct str name, struct arena *a, struct reading *ret)
+{
+	const struct doc_limits limits = { .size_bytes = STATIC_MANIFEST_MAX_SIZE };
+	const struct str trimmed = str_trim(text);
+	struct doc_list docs;
+	int r;
+
+	ret->is_json = trimmed.n > 0 && trimmed.p[0] == '{';
+	r = yaml_parse(text, name, &limits, a, &docs, &ret->broken);
+	if (r < 0)
+		return r;
+	if (docs.n != 1)
+		return err_set(&ret->broken, EINVAL, PRI_STR ": holds %zu documents, want one pod",
+			       FMT_STR(name), docs.n);
+	if (!str_eq(object_kind(docs.items[0].root), STR("Pod")))
+		return doc_err(&ret->broken, &docs.items[0], docs.items[0].root, "not a Pod");
+	return pod_default_resources(docs.items[0].root, a, &ret->pod, &ret->broken);
+}
+
+static int convert(struct reading *ret, struct arena *a)
+{
+	const struct static_options options = { .every_container = true };
+	struct admission_result result;
+	yyjson_val *after;
+	int r;
+
+	r = static_pod_convert(ret->pod, &options, a, &result);
+	if (r < 0)
+		return r;
+	ret->is_managed = result.rule != RULE_TARGET;
+	if (!result.allowed) {
+		(void)err_set(&ret->refused, EINVAL, PRI_STR, FMT_STR(result.message));
+		return 0;
+	}
+	if (patch_is_empty(&result.patch))
+		return 0;
+	ret->changes = true;
+	r = patch_apply(&result.patch, ret->pod, a, &after, &ret->broken);
+	return r < 0 ? r : write_like(ret, after, a, &ret->converted, &ret->broken);
+}
+
+/* 0, also for what is broken or refused; -ENOMEM otherwise. */
+static int read_text(struct str text, struct str name, struct arena *a, struct reading *ret)
+{
+	int r;
+
+	*ret = (struct reading){ 0 };
+	r = parse(text, name, a, ret);
+	if (r == 0)
+		r = convert(ret, a);
+	if (a->failed)
+		return -ENOMEM;
+	if (r < 0 && !ret->broken.code)
+		(void)err_set(&ret->broken, EINVAL, PRI_STR ": cannot be read", FMT_STR(name));
+	return 0;
+}
+
+/* Somebody edited what we had converted: the original of that is the edited pod, converted back. */
+static int find_original(const struct reading *now, struct str text, struct arena *a,
+			 bool *ret_was_ours, struct str *ret)
+{
+	struct err err = { 0 };
+	struct patch back;
+	yyjson_val *v;
+
+	*ret_was_ours = false;
+	*ret = text;
+	if (static_pod_revert(now->pod, a, &back) < 0)
+		return -ENOMEM;
+	if (patch_is_empty(&back))
+		return 0;
+	*ret_was_ours = true;
+	if (patch_apply(&back, now->pod, a, &v, &err) < 0)
+		return a->failed ? -ENOMEM : 0;
+	return write_like(now, v, a, ret, &err) < 0 && a->failed ? -ENOMEM : 0;
+}
+
+static int decide_original(const struct reading *now, struct str text, const struct str *original,
+			   struct arena *a, struct static_decision *d)
+{
+	struct reading then;
+	bool was_ours;
+	int r;
+
+	if (original) {
+		r = read_text(*original, STR("original"), a, &then);
+		if (r < 0)
+			return r;
+		if (then.changes && str_eq(then.converted, text))
+			return 0; /* made of it by us */
+	}
+	r = find_original(now, text, a, &was_ours, &d->original);
+	if (r < 0)
+		return r;
+	if (d->verdict == STATIC_CONVERT || was_ours)
+		/* Converted by somebody else, and no original: nothing of ours to give back. */
+		d->keep = d->verdict == STATIC_CONVERT || original ? STATIC_ORIGINAL_WRITE :
+								     STATIC_ORIGINAL_STAYS;
+	else if (original)
+		d->keep = STATIC_ORIGINAL_DROP;
+	if (d->keep == STATIC_ORIGINAL_WRITE && original && str_eq(*original, d->original))
+		d->keep = STATIC_ORIGINAL_STAYS;
+	return 0;
+}
+
+int static_manifest_decide(struct str text, const struct str *original, struct str name,
+			   struct arena *a, struct static_decision *ret)
+{
+	struct static_decision d = { 0 };
+	struct reading now;
+	struct pod pod;
+	int r;
+
+	r = read_text(text, name, a, &now);
+	if (r < 0)
+		return r;
+	if (now.broken.code) { /* perhaps half of it: what is kept stays kept */
+		*ret = (struct static_decision){ .verdict = STATIC_BROKEN, .why = now.broken };
+		return 0;
+	}
+	if (pod_from_object(now.pod, &pod))
+		d.pod = str_printf(a, PRI_STR "/" PRI_STR, FMT_STR(pod_namespace(&pod)),
+				   FMT_STR(pod_name(&pod)));
+	d.why = now.refused;
+	d.text = now.converted;
+	d.verdict = now.refused.code ? STATIC_REFUSED :
+		    now.changes	     ? STATIC_CONVERT :
+		    now.is_managed   ? STATIC_CONVERTED :
+				       STATIC_UNMANAGED;
+	r = decide_original(&now, text, original, a, &d);
+	if (r < 0 || a->failed)
+		return -ENOMEM;
+	*ret = d;
+	return 0;
+}

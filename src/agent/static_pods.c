@@ -1,0 +1,460 @@
+#include "static_pods.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/arena.h"
+#include "base/file.h"
+#include "base/macro.h"
+
+/* The kubelet reads no file whose name begins with a dot, whatever its end. */
+#define ORIGINAL_SUFFIX ".pinfold-original"
+#define NEW_SUFFIX ".pinfold-new"
+#define KEEP_SUFFIX ".pinfold-keep"
+
+static int failed(struct err *err, const char *verb, const char *name)
+{
+	const int code = errno;
+
+	return err_set(err, code, "%s %s: %s", verb, name, strerror(code));
+}
+
+static const char *beside(const char *name, const char *suffix, struct arena *a)
+{
+	return str_cstr(a, str_printf(a, ".%s%s", name, suffix));
+}
+
+/* "etcd.yaml" of ".etcd.yaml.pinfold-new"; NULL when it has another suffix. */
+static const char *owner_of(struct str hidden, struct str suffix, struct arena *a)
+{
+	if (!str_starts(hidden, STR(".")) || !str_ends(hidden, suffix) || hidden.n <= suffix.n + 1)
+		return NULL;
+	return str_cstr(a, (struct str){ hidden.p + 1, hidden.n - suffix.n - 1 });
+}
+
+/* The list for the status. */
+
+static struct static_entry *entry_of(struct static_pods *s, const char *file, bool add)
+{
+	size_t at = 0;
+
+	while (at < s->n && strcmp(s->items[at].file, file) < 0)
+		at++;
+	if (at < s->n && strcmp(s->items[at].file, file) == 0)
+		return &s->items[at];
+	if (!add)
+		return NULL;
+	if (s->n == s->cap) {
+		s->cap = s->cap ? 2 * s->cap : 8;
+		s->items = realloc(s->items, s->cap * sizeof(*s->items));
+		if (!s->items)
+			abort();
+	}
+	memmove(&s->items[at + 1], &s->items[at], (s->n++ - at) * sizeof(*s->items));
+	s->items[at] = (struct static_entry){ .file = strdup(file) };
+	return &s->items[at];
+}
+
+static void forget(struct static_pods *s, const char *file)
+{
+	struct static_entry *e = entry_of(s, file, false);
+
+	if (!e)
+		return;
+	free(e->file);
+	free(e->pod);
+	free(e->why);
+	s->n--;
+	memmove(e, e + 1, (size_t)(s->items + s->n - e) * sizeof(*e));
+	s->is_changed = true;
+}
+
+static char *copy(struct str s)
+{
+	char *p = strndup(s.n ? s.p : "", s.n);
+
+	if (!p)
+		abort();
+	return p;
+}
+
+static void note(struct static_pods *s, const char *file, const struct static_decision *d)
+{
+	struct static_entry *e;
+
+	if (d->verdict == STATIC_UNMANAGED) {
+		forget(s, file);
+		return;
+	}
+	e = entry_of(s, file, true);
+	free(e->pod);
+	free(e->why);
+	e->pod = copy(d->pod);
+	e->why = copy(str_from(d->why.msg));
+	e->verdict = d->verdict == STATIC_CONVERT ? STATIC_CONVERTED : d->verdict;
+	s->is_changed = true;
+}
+
+/* Files. */
+
+struct file {
+	struct str text;
+	struct stat st;
+};
+
+/* A file that somebody has open for writing cannot be leased for reading. File systems without
+ * leases say something else, and then its text alone must tell whether it is whole. */
+static bool is_being_written(int fd)
+{
+	if (fcntl(fd, F_SETLEASE, F_RDLCK) == 0)
+		return false;
+	return errno == EAGAIN;
+}
+
+/* -ELOOP for a link: replacing it would leave what it points to as it is. */
+static int read_file(int dir, const char *name, struct arena *a, struct file *ret, struct err *err)
+{
+	AUTO_CLOSE int fd = openat(dir, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+	struct file f;
+	int r;
+
+	if (fd < 0)
+		return failed(err, "open", name);
+	if (fstat(fd, &f.st) < 0)
+		return failed(err, "stat", name);
+	if (!S_ISREG(f.st.st_mode))
+		return err_set(err, EISDIR, "%s: not a plain file", name);
+	if (is_being_written(fd))
+		return err_set(err, EAGAIN, "%s: is being written", name);
+	r = file_read_fd(fd, name, STATIC_MANIFEST_MAX_SIZE, a, &f.text, err);
+	(void)fcntl(fd, F_SETLEASE, F_UNLCK);
+	if (r == 0)
+		*ret = f;
+	return r;
+}
+
+static int sync_dir(int dir, struct err *err)
+{
+	return fsync(dir) < 0 ? failed(err, "sync", "the manifest directory") : 0;
+}
+
+/* A whole, synced file under a hidden name, with the owner and the mode of another. */
+static int write_hidden(int dir, const char *name, struct str text, const struct stat *like,
+			struct err *err)
+{
+	int r;
+
+	if (unlinkat(dir, name, 0) < 0 && errno != ENOENT)
+		return failed(err, "remove", name);
+	r = file_create_at(dir, name, text, like->st_mode & 07777, err);
+	if (r < 0)
+		return r;
+
+	AUTO_CLOSE int fd = openat(dir, name, O_RDONLY | O_CLOEXEC);
+
+	if (fd < 0 || (geteuid() == 0 && fchown(fd, like->st_uid, like->st_gid) < 0) ||
+	    fsync(fd) < 0)
+		return failed(err, "write", name);
+	return 0;
+}
+
+static int write_original(int dir, const char *name, struct str text, const struct stat *like,
+			  struct arena *a, struct err *err)
+{
+	const char *temporary = beside(name, KEEP_SUFFIX, a);
+	int r = write_hidden(dir, temporary, text, like, err);
+
+	if (r < 0)
+		return r;
+	if (renameat(dir, temporary, dir, beside(name, ORIGINAL_SUFFIX, a)) < 0)
+		return failed(err, "rename", temporary);
+	return sync_dir(dir, err);
+}
+
+static int drop(int dir, const char *name, struct err *err)
+{
+	if (unlinkat(dir, name, 0) < 0 && errno != ENOENT)
+		return failed(err, "remove", name);
+	return 0;
+}
+
+static bool holds(int dir, const char *name, struct str text, struct arena *a)
+{
+	struct file f;
+
+	return read_file(dir, name, a, &f, NULL) == 0 && str_eq(f.text, text);
+}
+
+/* Both names change at once, so what was replaced can still be looked at. A kubelet sees the last
+ * event of its name come last when that is the first argument: gone, then there again. */
+static int swap(int dir, const char *name, const char *temporary, struct str expected,
+		struct arena *a, struct err *err)
+{
+	if (renameat2(dir, name, dir, temporary, RENAME_EXCHANGE) == 0) {
+		if (holds(dir, temporary, expected, a))
+			return drop(dir, temporary, err);
+		if (renameat(dir, temporary, dir, name) < 0)
+			return failed(err, "rename", temporary);
+		return err_set(err, EAGAIN, "%s: was changed meanwhile", name);
+	}
+	if (errno != EINVAL && errno != ENOSYS)
+		return failed(err, "rename", temporary);
+	if (!holds(dir, name, expected, a))
+		return err_set(err, EAGAIN, "%s: was changed meanwhile", name);
+	return renameat(dir, temporary, dir, name) < 0 ? failed(err, "rename", temporary) : 0;
+}
+
+static int replace(int dir, const char *name, const struct file *was, struct str text,
+		   struct arena *a, struct err *err)
+{
+	const char *temporary = beside(name, NEW_SUFFIX, a);
+	int r;
+
+	r = write_hidden(dir, temporary, text, &was->st, err);
+	if (r == 0)
+		r = swap(dir, name, temporary, was->text, a, err);
+	if (r < 0 && r != -EAGAIN)
+		(void)unlinkat(dir, temporary, 0);
+	return r < 0 ? r : sync_dir(dir, err);
+}
+
+/* Reads the original beside a manifest; false when there is none. */
+static bool read_original(int dir, const char *name, struct arena *a, struct str *ret)
+{
+	struct file f;
+
+	if (read_file(dir, beside(name, ORIGINAL_SUFFIX, a), a, &f, NULL) < 0)
+		return false;
+	*ret = f.text;
+	return true;
+}
+
+static int decide(int dir, const char *name, const struct file *f, struct arena *a,
+		  struct static_decision *ret, struct err *err)
+{
+	struct str original;
+	const bool has_original = read_original(dir, name, a, &original);
+
+	if (static_manifest_decide(f->text, has_original ? &original : NULL, str_from(name), a,
+				   ret) < 0)
+		return err_set(err, ENOMEM, "%s: not enough memory", name);
+	return 0;
+}
+
+/* The original first: from then on nothing can be lost. */
+static int act(int dir, const char *name, const struct file *f, const struct static_decision *d,
+	       struct arena *a, struct err *err)
+{
+	int r = 0;
+
+	if (d->keep == STATIC_ORIGINAL_WRITE)
+		r = write_original(dir, name, d->original, &f->st, a, err);
+	else if (d->keep == STATIC_ORIGINAL_DROP)
+		r = drop(dir, beside(name, ORIGINAL_SUFFIX, a), err);
+	if (r == 0 && d->verdict == STATIC_CONVERT)
+		r = replace(dir, name, f, d->text, a, err);
+	return r;
+}
+
+int static_pods_visit(struct static_pods *s, const char *name, struct err *err)
+{
+	CLEANUP(arena_done) struct arena a;
+	struct static_decision d = { 0 };
+	struct err why = { 0 };
+	struct file f;
+	int r;
+
+	arena_init(&a, 0);
+	if (!static_manifest_is_read(name))
+		return 0;
+	r = read_file(s->dir_fd, name, &a, &f, &why);
+	if (r == -ENOENT || r == -EISDIR) {
+		forget(s, name);
+		return 0;
+	}
+	if (r == -ELOOP || r == -EFBIG) {
+		d = (struct static_decision){ .verdict = STATIC_BROKEN, .why = why };
+		if (r == -ELOOP)
+			(void)err_set(&d.why, ELOOP, "%s: a link, which is left alone", name);
+		note(s, name, &d);
+		return 0;
+	}
+	if (r < 0) {
+		if (err)
+			*err = why;
+		return r;
+	}
+	r = decide(s->dir_fd, name, &f, &a, &d, err);
+	if (r == 0)
+		r = act(s->dir_fd, name, &f, &d, &a, err);
+	if (r < 0)
+		return r;
+	s->n_converted += d.verdict == STATIC_CONVERT;
+	note(s, name, &d);
+	return 0;
+}
+
+/* After a crash. */
+
+/* The hidden file of a replacement that was not finished. Before the exchange it is ours, perhaps
+ * in part; after it, it holds what stood in the manifest: the text we had converted, or what
+ * somebody had written meanwhile, which is put back. */
+static int finish(struct static_pods *s, const char *name, struct arena *a, struct err *err)
+{
+	const char *temporary = beside(name, NEW_SUFFIX, a);
+	struct static_decision d = { 0 };
+	struct str original;
+	struct file now, left;
+
+	if (!read_original(s->dir_fd, name, a, &original) ||
+	    read_file(s->dir_fd, name, a, &now, NULL) < 0 ||
+	    read_file(s->dir_fd, temporary, a, &left, NULL) < 0)
+		return drop(s->dir_fd, temporary, err);
+	if (static_manifest_decide(original, NULL, str_from(name), a, &d) < 0)
+		return err_set(err, ENOMEM, "%s: not enough memory", name);
+	if (d.verdict != STATIC_CONVERT || !str_eq(d.text, now.text) ||
+	    str_eq(left.text, original) || str_eq(left.text, now.text))
+		return drop(s->dir_fd, temporary, err);
+	if (renameat(s->dir_fd, temporary, s->dir_fd, name) < 0)
+		return failed(err, "rename", temporary);
+	return 0;
+}
+
+static int finish_all(struct static_pods *s, struct err *err)
+{
+	CLEANUP(arena_done) struct arena a;
+	struct str *names;
+	size_t n;
+	int r;
+
+	arena_init(&a, 0);
+	r = file_list_at(s->dir_fd, ".", &a, &names, &n, err);
+	for (size_t i = 0; r == 0 && i < n; i++) {
+		const char *name = owner_of(names[i], STR(NEW_SUFFIX), &a);
+
+		if (name)
+			r = finish(s, name, &a, err);
+		else if (owner_of(names[i], STR(KEEP_SUFFIX), &a))
+			r = drop(s->dir_fd, str_cstr(&a, names[i]), err);
+	}
+	return r;
+}
+
+int static_pods_scan(struct static_pods *s, struct err *err)
+{
+	CLEANUP(arena_done) struct arena a;
+	struct str *names;
+	size_t n;
+	int r, worst = 0;
+
+	arena_init(&a, 0);
+	r = finish_all(s, err);
+	if (r == 0)
+		r = file_list_at(s->dir_fd, ".", &a, &names, &n, err);
+	if (r < 0)
+		return r;
+	for (size_t i = s->n; i-- > 0;) { /* who is no longer there */
+		struct stat st;
+
+		if (fstatat(s->dir_fd, s->items[i].file, &st, AT_SYMLINK_NOFOLLOW) < 0)
+			forget(s, s->items[i].file);
+	}
+	for (size_t i = 0; i < n; i++) {
+		r = static_pods_visit(s, str_cstr(&a, names[i]), err);
+		if (r < 0 && worst != -EAGAIN)
+			worst = r;
+	}
+	return worst;
+}
+
+/* The way back. */
+
+static int restore(struct static_pods *s, const char *name, struct arena *a, struct err *err)
+{
+	const char *original = beside(name, ORIGINAL_SUFFIX, a);
+	struct static_decision d = { 0 };
+	struct file f;
+	int r;
+
+	r = read_file(s->dir_fd, name, a, &f, err);
+	if (r == -ENOENT) /* the pod is gone, and so is its past */
+		return drop(s->dir_fd, original, err);
+	if (r == 0)
+		r = decide(s->dir_fd, name, &f, a, &d, err);
+	if (r < 0)
+		return r;
+	if (d.verdict == STATIC_BROKEN)
+		return err_set(err, EINVAL, "%s; its original is %s", d.why.msg, original);
+	if (d.verdict == STATIC_CONVERT || d.keep == STATIC_ORIGINAL_DROP)
+		return drop(s->dir_fd, original, err); /* it stands as its author wrote it */
+	if (d.keep == STATIC_ORIGINAL_WRITE)
+		r = write_original(s->dir_fd, name, d.original, &f.st, a, err);
+	if (r == 0 && renameat(s->dir_fd, original, s->dir_fd, name) < 0)
+		r = failed(err, "rename", original);
+	return r < 0 ? r : 1;
+}
+
+int static_pods_restore(struct static_pods *s, struct err *err)
+{
+	CLEANUP(arena_done) struct arena a;
+	struct str *names;
+	size_t n;
+	int r, restored = 0;
+
+	arena_init(&a, 0);
+	r = finish_all(s, err);
+	if (r == 0)
+		r = file_list_at(s->dir_fd, ".", &a, &names, &n, err);
+	for (size_t i = 0; r >= 0 && i < n; i++) {
+		const char *name = owner_of(names[i], STR(ORIGINAL_SUFFIX), &a);
+
+		if (!name)
+			continue;
+		r = restore(s, name, &a, err);
+		restored += r > 0;
+	}
+	if (r >= 0)
+		r = sync_dir(s->dir_fd, err);
+	return r < 0 ? r : restored;
+}
+
+int static_pods_open(struct static_pods *s, const char *path, struct err *err)
+{
+	*s = (struct static_pods){
+		.dir_fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC),
+	};
+	(void)signal(SIGIO, SIG_IGN);
+	return s->dir_fd < 0 ? failed(err, "open", path) : 0;
+}
+
+void static_pods_done(struct static_pods *s)
+{
+	while (s->n > 0)
+		forget(s, s->items[s->n - 1].file);
+	free(s->items);
+	if (s->dir_fd >= 0)
+		(void)close(s->dir_fd);
+	*s = (struct static_pods){ .dir_fd = -1 };
+}
+
+void static_pods_describe(const struct static_pods *s, yyjson_mut_doc *doc, yyjson_mut_val *root)
+{
+	yyjson_mut_val *list = doc_put_arr(doc, root, STR("staticPods"));
+
+	for (size_t i = 0; i < s->n; i++) {
+		const struct static_entry *e = &s->items[i];
+		yyjson_mut_val *v = yyjson_mut_arr_add_obj(doc, list);
+
+		doc_put_str(doc, v, STR("file"), str_from(e->file));
+		doc_put_str(doc, v, STR("pod"), str_from(e->pod));
+		doc_put_str(doc, v, STR("state"), str_from(static_verdict_name(e->verdict)));
+		if (*e->why)
+			doc_put_str(doc, v, STR("why"), str_from(e->why));
+	}
+}
