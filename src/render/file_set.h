@@ -4,6 +4,7 @@
  * on a node. Nothing is written here: src/cli does that, all or nothing. */
 
 #include <stddef.h>
+#include <stdint.h>
 
 #include "base/str.h"
 
@@ -19,6 +20,7 @@ struct file_set {
 	struct arena *a;
 	struct rendered_file *items;
 	size_t n, cap;
+	uint32_t *slots; /* by the path's hash: index + 1, or 0 when free; twice `cap` of them */
 };
 
 #define MODE_PLAIN 0644

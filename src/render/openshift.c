@@ -2,6 +2,7 @@
 
 #include "base/arena.h"
 #include "base/err.h"
+#include "base/macro.h"
 #include "codec/problems.h"
 #include "file_set.h"
 #include "kernel_args.h"
@@ -16,7 +17,7 @@ struct rendering {
 	const struct layout *layout;
 	const struct openshift_options *options;
 	struct file_set *files;
-	struct arena *a;
+	struct arena *a; /* of one pool: only what add_object() copies out of it stays */
 	yyjson_mut_doc *m;
 	struct problem_list *p;
 };
@@ -28,7 +29,7 @@ static int add_object(struct rendering *r, struct str file, yyjson_mut_val *obje
 
 	if (ret < 0)
 		return err_wrap(err, PRI_STR, FMT_STR(file));
-	file_set_add(r->files, file, MODE_PLAIN, text);
+	file_set_add(r->files, str_dup(r->files->a, file), MODE_PLAIN, str_dup(r->files->a, text));
 	return 0;
 }
 
@@ -187,18 +188,31 @@ static int render_profile(struct rendering *r, const struct partition *part, str
 	return ret;
 }
 
+static void begin_pool(struct rendering *r)
+{
+	arena_reset(r->a);
+	r->m = doc_build(r->a);
+}
+
 int openshift_render(const struct layout *layout, const struct openshift_options *options,
 		     struct file_set *files, struct problem_list *p, struct err *err)
 {
-	struct rendering r = { layout, options, files, files->a, doc_build(files->a), p };
-	int ret = render_infrastructure(&r, err);
+	CLEANUP(arena_done) struct arena scratch;
+	struct rendering r = { layout, options, files, &scratch, NULL, p };
+	int ret;
 
+	arena_init(&scratch, 0);
+	begin_pool(&r);
+	ret = render_infrastructure(&r, err);
 	for (size_t i = 0; i < layout->n_bootstrap && ret == 0; i++) {
+		begin_pool(&r);
 		ret = render_bootstrap(&r, layout->bootstrap[i], err);
 		if (ret == 0)
 			ret = render_settings(&r, layout->bootstrap[i], err);
 	}
-	for (size_t i = 0; i < layout->n_partitions && ret == 0; i++)
+	for (size_t i = 0; i < layout->n_partitions && ret == 0; i++) {
+		begin_pool(&r);
 		ret = render_profile(&r, &layout->partitions[i], err);
+	}
 	return ret;
 }
