@@ -53,3 +53,10 @@ void file_set_add(struct file_set *set, struct str path, unsigned mode, struct s
 	set->items[set->n++] = (struct rendered_file){ path, mode, bytes };
 	*slot = (uint32_t)set->n;
 }
+
+void file_set_copy(struct file_set *to, const struct file_set *from)
+{
+	for (size_t i = 0; i < from->n; i++)
+		file_set_add(to, str_dup(to->a, from->items[i].path), from->items[i].mode,
+			     str_dup(to->a, from->items[i].bytes));
+}

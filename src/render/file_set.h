@@ -31,4 +31,7 @@ void file_set_init(struct file_set *set, struct arena *a);
 /* A path given twice keeps its place and takes the new bytes. */
 void file_set_add(struct file_set *set, struct str path, unsigned mode, struct str bytes);
 
+/* Adds copies of all files of another set, whose memory may go away then. */
+void file_set_copy(struct file_set *to, const struct file_set *from);
+
 const struct rendered_file *file_set_find(const struct file_set *set, struct str path);

@@ -16,8 +16,8 @@
 struct rendering {
 	const struct layout *layout;
 	const struct openshift_options *options;
-	struct file_set *files;
-	struct arena *a; /* of one pool: only what add_object() copies out of it stays */
+	struct file_set *files; /* of one pool, like the rest */
+	struct arena *a;
 	yyjson_mut_doc *m;
 	struct problem_list *p;
 };
@@ -29,7 +29,7 @@ static int add_object(struct rendering *r, struct str file, yyjson_mut_val *obje
 
 	if (ret < 0)
 		return err_wrap(err, PRI_STR, FMT_STR(file));
-	file_set_add(r->files, str_dup(r->files->a, file), MODE_PLAIN, str_dup(r->files->a, text));
+	file_set_add(r->files, file, MODE_PLAIN, text);
 	return 0;
 }
 
@@ -188,9 +188,11 @@ static int render_profile(struct rendering *r, const struct partition *part, str
 	return ret;
 }
 
+/* What is made for one pool stays no longer than that: a cluster may have many. */
 static void begin_pool(struct rendering *r)
 {
 	arena_reset(r->a);
+	file_set_init(r->files, r->a);
 	r->m = doc_build(r->a);
 }
 
@@ -198,21 +200,25 @@ int openshift_render(const struct layout *layout, const struct openshift_options
 		     struct file_set *files, struct problem_list *p, struct err *err)
 {
 	CLEANUP(arena_done) struct arena scratch;
-	struct rendering r = { layout, options, files, &scratch, NULL, p };
+	struct file_set pool;
+	struct rendering r = { layout, options, &pool, &scratch, NULL, p };
 	int ret;
 
 	arena_init(&scratch, 0);
 	begin_pool(&r);
 	ret = render_infrastructure(&r, err);
+	file_set_copy(files, &pool);
 	for (size_t i = 0; i < layout->n_bootstrap && ret == 0; i++) {
 		begin_pool(&r);
 		ret = render_bootstrap(&r, layout->bootstrap[i], err);
 		if (ret == 0)
 			ret = render_settings(&r, layout->bootstrap[i], err);
+		file_set_copy(files, &pool);
 	}
 	for (size_t i = 0; i < layout->n_partitions && ret == 0; i++) {
 		begin_pool(&r);
 		ret = render_profile(&r, &layout->partitions[i], err);
+		file_set_copy(files, &pool);
 	}
 	return ret;
 }
