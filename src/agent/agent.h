@@ -28,7 +28,8 @@ struct agent_config {
 	const char *listen;	       /* metrics over TCP; NULL: only the Unix socket */
 	const char *const *namespaces; /* that may use the reserved CPUs; none: unknown */
 	size_t n_namespaces;
-	unsigned reassert_s; /* every cgroup is looked at once in this time */
+	bool isolated_partitions; /* exclusive CPUs as partitions of the kernel's */
+	unsigned reassert_s;	  /* every cgroup is looked at once in this time */
 };
 
 /* Runs until SIGTERM or SIGINT. Changed pools are noticed; SIGHUP reads them at once. */

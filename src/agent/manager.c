@@ -8,6 +8,7 @@
 #include "base/log.h"
 #include "cgroup/cgroup.h"
 #include "enforce.h"
+#include "isolate.h"
 #include "manager_internal.h"
 #include "place.h"
 
@@ -301,6 +302,7 @@ static void on_remove_pod(struct manager *m, const struct nri_pod *pod)
 	if (!entry)
 		return;
 	has_sibling = registry_has_sibling(&m->registry, entry);
+	isolate_release_pod(m, entry);
 	registry_remove_pod(&m->registry, pod->id);
 	m->is_changed = true;
 	if (has_sibling)
@@ -323,6 +325,7 @@ static void on_started(struct manager *m, const struct nri_pod *pod, const struc
 	if (entry) {
 		entry->is_started = true;
 		(void)manager_enforce(m, entry, false);
+		isolate_container(m, entry);
 	}
 	if (m->cgroups && strcmp(m->runtime_name, "cri-o") == 0 &&
 	    enforce_monitor(c->pid, m->reserved, &err) < 0)
@@ -346,6 +349,7 @@ static int on_event(void *user, enum nri_event event, const struct nri_pod *pod,
 		on_started(m, pod, c);
 		break;
 	case NRI_REMOVE_CONTAINER:
+		isolate_release(m, registry_find(&m->registry, c->id));
 		registry_remove(&m->registry, c->id);
 		m->is_changed = true;
 		break;

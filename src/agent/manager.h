@@ -47,6 +47,8 @@ struct manager {
 	bool kubelet_manages; /* its static policy hands out CPUs; ours are only the reserved ones
 			       */
 
+	bool isolates; /* exclusive CPUs become partitions of the kernel's */
+
 	struct registry registry;
 	struct manager_counters counters;
 	struct manager_latency latency;

@@ -11,6 +11,7 @@
 #include "cgroup/cgroup.h"
 #include "cgroup_path.h"
 #include "enforce.h"
+#include "isolate.h"
 #include "manager_internal.h"
 
 #define SYNC_MAX_UPDATES 64 /* told to the runtime as well; each costs it a process */
@@ -165,6 +166,7 @@ static void take_in(struct sync *s, const struct sync_item *item, const struct p
 	/* The cgroup first: it is quick. Then the runtime's own record, up to a bound. */
 	if (manager_enforce(s->m, entry, false) > 0)
 		s->m->counters.missed++;
+	isolate_container(s->m, entry);
 	if (place_difference(&p->intent, nri_container_cpu(item->container), &cpu) &&
 	    s->n_updates++ < SYNC_MAX_UPDATES)
 		nri_update_cpu(s->reply, item->container->id, &cpu, true);
@@ -202,6 +204,7 @@ int manager_on_synchronize(void *user, const struct nri_inventory *all, struct n
 			else if (p.is_exclusive == (pass == 2))
 				take_in(&s, &s.items[i], &p);
 		}
+	isolate_sweep(m);
 	arena_done(&m->scratch); /* it may have been large */
 	m->wants_trim = true;
 	return 0;
@@ -259,8 +262,10 @@ void manager_reassert(struct manager *m, size_t n)
 	for (size_t i = 0; i < n && i < m->registry.n_containers; i++) {
 		if (m->next_container >= m->registry.n_containers)
 			m->next_container = 0;
-		if (m->registry.containers[m->next_container]->is_started)
+		if (m->registry.containers[m->next_container]->is_started) {
 			(void)manager_enforce(m, m->registry.containers[m->next_container], true);
+			isolate_container(m, m->registry.containers[m->next_container]);
+		}
 		m->next_container++;
 	}
 	for (size_t i = 0; i < n && i < m->registry.n_pods; i++) {

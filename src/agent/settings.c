@@ -29,8 +29,9 @@ static int read_resize(const struct doc *doc, yyjson_val *v, bool *ret, struct e
 {
 	if (!str_eq(doc_str(v), STR(NAME_POOLS_RESIZE_REFUSE)) &&
 	    !str_eq(doc_str(v), STR(NAME_POOLS_RESIZE_DEFER)))
-		return doc_err(err, doc, v, "want \"" NAME_POOLS_RESIZE_REFUSE
-					    "\" or \"" NAME_POOLS_RESIZE_DEFER "\"");
+		return doc_err(err, doc, v,
+			       "want \"" NAME_POOLS_RESIZE_REFUSE "\" or \"" NAME_POOLS_RESIZE_DEFER
+			       "\"");
 	*ret = str_eq(doc_str(v), STR(NAME_POOLS_RESIZE_DEFER));
 	return 0;
 }

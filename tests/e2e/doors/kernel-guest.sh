@@ -1,0 +1,175 @@
+# Runs as the only program of a machine (lib/kernel.sh): the agent with a runtime that only tells of
+# containers, and real cgroups of a real kernel. What counts is read from the kernel.
+# shellcheck shell=dash disable=SC3043  # busybox sh
+
+top=/sys/fs/cgroup
+n=${N:-400}
+checks=0
+die() {
+	echo "FAIL: $*"
+	tail -n 20 /tmp/agent.log
+	exit 1
+}
+is() { # WHAT GOT WANT
+	[ "$2" = "$3" ] || die "$1: got '$2', want '$3'"
+	checks=$((checks + 1))
+}
+eventually() { # SECONDS COMMAND...
+	local left=$(($1 * 5))
+	shift
+	until "$@"; do
+		left=$((left - 1))
+		[ "$left" -gt 0 ] || return 1
+		sleep 0.2
+	done
+}
+
+# Pods 0 and 1 own two CPUs each; then in turn one that manages and one that shares.
+parent_of() {
+	local class=burstable/
+	[ "$1" -ge 2 ] || class=
+	printf 'kubepods/%spod%08x-0000-4000-8000-%012x' "$class" "$1" "$1"
+}
+path_of() { printf '%s/%064x' "$(parent_of "$1")" "$1"; }
+
+make_cgroups() {
+	local i path
+	echo '+cpu +cpuset' >$top/cgroup.subtree_control
+	mkdir -p $top/kubepods/burstable
+	echo '+cpu +cpuset' >$top/kubepods/cgroup.subtree_control
+	echo '+cpu +cpuset' >$top/kubepods/burstable/cgroup.subtree_control
+	i=0
+	while [ $i -lt "$n" ]; do
+		path=$top/$(path_of $i)
+		mkdir -p "$(dirname "$path")"
+		echo '+cpu +cpuset' >"$(dirname "$path")/cgroup.subtree_control"
+		mkdir "$path"
+		i=$((i + 1))
+	done
+	for i in 0 1 2 3; do
+		sleep 100000 &
+		echo $! >"$top/$(path_of $i)/cgroup.procs"
+	done
+}
+
+pools() {
+	echo "$1" >/etc-pools.new && mv /etc-pools.new /etc-pools
+}
+agent_up() {
+	pinfold agent --nri-socket /run/nri.sock --run-dir /run/pinfold --pools-file /etc-pools --marker-file /none \
+		--kubelet-state /none --reassert 1 "$@" >>/tmp/agent.log 2>&1 &
+	agent=$!
+}
+status() { pinfold status --run-dir /run/pinfold "$@"; }
+synchronised() { status -o json 2>/dev/null | grep -q '"connected": *true'; }
+cpus_of() { cat "$top/$(path_of "$1")/cpuset.cpus"; }
+partition_of() { cat "$top/$(path_of "$1")/cpuset.cpus.partition"; }
+partition_is() { [ "$(partition_of "$1")" = "$2" ]; }
+
+# Tasks that may run on one of the CPUs 4 to 7, besides those of containers 0 and 1 and the kernel's own that
+# belong to one CPU and cannot leave it.
+strangers() {
+	local task list pid
+	for task in /proc/[0-9]*; do
+		list=$(sed -n 's/^Cpus_allowed_list:\t//p' "$task/status" 2>/dev/null) || continue
+		case $list in
+		'' | [0-3] | 0-[1-3] | 1-[23] | 2-3 | 0,2* | 0-1,3) continue ;;
+		esac
+		pid=${task#/proc/}
+		grep -qx "$pid" "$top/$(path_of 0)/cgroup.procs" "$top/$(path_of 1)/cgroup.procs" && continue
+		[ -z "$(tr -d '\0' <"$task/cmdline")" ] && case $list in [4-7]) continue ;; esac
+		echo "$pid $(cat "$task/comm" 2>/dev/null): $list"
+	done
+}
+# Scheduling domains of a CPU: without one nothing is balanced onto it.
+domains_of() { awk -v cpu="cpu$1" '/^cpu/ { on = $1 == cpu } /^domain/ && on { n++ } END { print n + 0 }' /proc/schedstat; }
+
+test_isolated() {
+	eventually 20 partition_is 0 isolated || die "container 0 is '$(partition_of 0)'"
+	is "container 1" "$(partition_of 1)" isolated
+	is "its CPUs" "$(cat "$top/$(path_of 0)/cpuset.cpus.effective")" 4-5
+	is "isolated, by the kernel" "$(cat $top/cpuset.cpus.isolated)" 4-7
+	is "left for all others" "$(cat $top/cpuset.cpus.effective)" 0-3
+	is "tasks that do not belong there" "$(strangers)" ''
+	is "domains of an isolated CPU" "$(domains_of 4)" 0
+	[ "$(domains_of 3)" -gt 0 ] || die "control: CPU 3 has no domain either"
+	eventually 20 isolation_is 4-7 || die "status: $(status -o json)"
+	status | grep -q 'not isolated' && die "the status warns: $(status)"
+	# Somebody takes it away: noticed, and put right.
+	echo member >"$top/$(path_of 0)/cpuset.cpus.partition"
+	eventually 20 partition_is 0 isolated || die "not repaired"
+	checks=$((checks + 2))
+}
+isolation_is() { status -o json | grep -A1 '"isolation"' | grep -q "\"cpus\": *\"$1\""; }
+
+test_refused() {
+	eventually 20 warned || die "no word of the kernel's refusal: $(status)"
+	is "what it says" "$(status | sed -n 's/^warning: \(CPUs of 2 .*\)/\1/p')" \
+		"CPUs of 2 containers are not isolated: the kernel refuses: Parent is not a partition root"
+	is "an ordinary cgroup" "$(partition_of 0)" member
+	is "a plain cpuset" "$(cpus_of 0)" 4-5
+	is "all CPUs are everybody's" "$(cat $top/cpuset.cpus.effective)" 0-7
+}
+warned() { status | grep -q 'not isolated'; }
+
+# The pools, back and forth, with tasks that run, while somebody else watches.
+resized() { status -o json | grep -A1 '"resize"' | grep -q '"done"' && [ "$(cpus_of 3)" = "$1" ] && [ "$(cpus_of 2)" = "$2" ]; }
+test_resize() {
+	local i group files='' sampler round
+	i=0
+	while [ $i -lt "$n" ]; do
+		group=$((i % 2))
+		[ $i -ge 2 ] || group=$((2 + i))
+		files="$files $group:$top/$(path_of $i)/cpuset.cpus"
+		i=$((i + 1))
+	done
+	for i in 2 3; do
+		while :; do :; done &
+		echo $! >"$top/$(path_of $i)/cgroup.procs"
+	done
+	# shellcheck disable=SC2086
+	cpuset_sampler $files >/tmp/sampler.out 2>&1 &
+	sampler=$!
+	eventually 60 grep -q watching /tmp/sampler.out || die "sampler: $(cat /tmp/sampler.out)"
+	for round in 1 2 3; do
+		pools '{"reserved":"0-1","shared":"2-3","guaranteed":"4-7"}'
+		[ $round = 1 ] || eventually 60 resized 0-1 2-3 || die "no resize: $(status)"
+		pools '{"reserved":"0-2","shared":"3","guaranteed":"4-7"}'
+		eventually 60 resized 0-2 3 || die "no resize: $(status)"
+	done
+	# From 2 to 4 reserved CPUs needs container 0 out of the way; while it is there it is named.
+	pools '{"reserved":"0-1,4-5","shared":"2-3","guaranteed":"6-7"}'
+	eventually 30 refused || die "no refusal: $(status)"
+	is "nothing has moved" "$(cpus_of 3)" 0-2
+	kill -TERM $sampler
+	wait $sampler || die "sampler: $(cat /tmp/sampler.out)"
+	checks=$((checks + 7))
+	echo "sampler: $(tail -n 1 /tmp/sampler.out)"
+	sed -n 's/.*msg="pools resized".* us=\([0-9]*\) cgroups=\([0-9]*\).*/resize: \2 cgroups in \1 us/p' /tmp/agent.log
+}
+refused() { status | grep -q 'is on CPUs 4-5'; }
+
+test_uninstall() {
+	kill -TERM $agent
+	wait $agent
+	pinfold agent --uninstall --run-dir /run/pinfold || die "uninstall"
+	is "an ordinary cgroup again" "$(partition_of 0)" member
+	is "all CPUs are everybody's" "$(cat $top/cpuset.cpus.effective)" 0-7
+	if [ -e $top/cpuset.cpus.isolated ]; then
+		is "none isolated" "$(cat $top/cpuset.cpus.isolated)" ''
+		is "none announced" "$(cat $top/kubepods/cpuset.cpus.exclusive)" ''
+	fi
+}
+
+uname -r
+make_cgroups
+pools '{"reserved":"0-1","shared":"2-3","guaranteed":"4-7"}'
+nri_runtime /run/nri.sock "$n" 0 2 >/tmp/runtime.log &
+eventually 10 test -S /run/nri.sock || die "no runtime"
+agent_up --isolated-partitions
+eventually 60 synchronised || die "not synchronised"
+cat /tmp/runtime.log
+if [ -e $top/cpuset.cpus.isolated ]; then test_isolated; else test_refused; fi
+test_resize
+test_uninstall
+echo "$checks checks passed"
