@@ -257,6 +257,19 @@ static struct container_entry *catch_up(struct manager *m, const struct nri_pod 
 	return manager_note(m, pod, c, &p);
 }
 
+/* Nothing has changed: the runtime keeps what the container has, and so do we. */
+static int refuse_resize(struct manager *m, const struct nri_pod *pod,
+			 const struct nri_container *c, const struct err *err,
+			 struct nri_reply *reply)
+{
+	m->counters.resizes_refused++;
+	m->is_changed = true;
+	log_warning("resize refused", LOG_POD(pod), LOG_STR("container", str_from(c->name)),
+		    LOG_ERR(err));
+	return nri_refuse(reply, "pinfold: %s/%s, container %s: %s", pod->pod_namespace, pod->name,
+			  c->name, err->msg);
+}
+
 static int on_update(void *user, const struct nri_pod *pod, const struct nri_container *c,
 		     const struct nri_cpu *requested, struct nri_reply *reply)
 {
@@ -271,9 +284,10 @@ static int on_update(void *user, const struct nri_pod *pod, const struct nri_con
 		arena_reset(&m->scratch);
 		return 0;
 	}
+	entry->pod->is_dirty = true; /* a kubelet resizes the pod's own cgroup before it asks */
 	if (check_resize(m, pod, c, requested, &err) < 0) {
 		arena_reset(&m->scratch);
-		return refuse(m, pod, c, &err, reply);
+		return refuse_resize(m, pod, c, &err, reply);
 	}
 	if (m->kubelet_manages && entry->pool != POOL_RESERVED && *requested->cpus) {
 		struct cpuset reserved;

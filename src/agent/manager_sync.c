@@ -117,6 +117,11 @@ static struct ledger_live *ask_ledger(struct sync *s)
 		return NULL;
 	}
 	for (size_t i = 0; i < s->n; i++)
+		if (live[i].grant.size_differs)
+			log_warning("a container was resized while we were away; it keeps its CPUs",
+				    LOG_POD(s->items[i].pod),
+				    LOG_STR("container", str_from(s->items[i].container->name)));
+	for (size_t i = 0; i < s->n; i++)
 		if (live[i].refused.code)
 			log_error("a running container gets no CPUs of its own",
 				  LOG_POD(s->items[i].pod),

@@ -16,6 +16,8 @@ static const struct {
 } counter_rows[] = {
 	{ "refused", "Containers that had no place and were not created.",
 	  offsetof(struct manager_counters, refused) },
+	{ "resizes_refused", "Resizes of running containers that would have changed their CPUs.",
+	  offsetof(struct manager_counters, resizes_refused) },
 	{ "reasserted", "Updates by others that were answered with our own values.",
 	  offsetof(struct manager_counters, reasserted) },
 	{ "missed", "Containers that were found running without their settings.",

@@ -66,8 +66,9 @@ cpus_of() { cat "$top/$(path_of "$1")/cpuset.cpus"; }
 partition_of() { cat "$top/$(path_of "$1")/cpuset.cpus.partition"; }
 partition_is() { [ "$(partition_of "$1")" = "$2" ]; }
 
-# Tasks that may run on one of the CPUs 4 to 7, besides those of containers 0 and 1 and the kernel's own that
-# belong to one CPU and cannot leave it.
+# Tasks that may run on one of the CPUs 4 to 7, besides those of containers 0 and 1, the kernel's own that
+# belong to one CPU and cannot leave it, and its rescuers, which wake up when memory runs out and follow the
+# work they rescue.
 strangers() {
 	local task list pid
 	for task in /proc/[0-9]*; do
@@ -77,7 +78,10 @@ strangers() {
 		esac
 		pid=${task#/proc/}
 		grep -qx "$pid" "$top/$(path_of 0)/cgroup.procs" "$top/$(path_of 1)/cgroup.procs" && continue
-		[ -z "$(tr -d '\0' <"$task/cmdline")" ] && case $list in [4-7]) continue ;; esac
+		if [ -z "$(tr -d '\0' <"$task/cmdline")" ]; then
+			case $list in [4-7]) continue ;; esac
+			case $(cat "$task/comm") in kworker/R-*) continue ;; esac
+		fi
 		echo "$pid $(cat "$task/comm" 2>/dev/null): $list"
 	done
 }

@@ -16,7 +16,7 @@ kernel_init() {
 	cat <<-'EOF'
 	#!/bin/busybox sh
 	/bin/busybox --install -s /bin
-	export PATH=/bin:/work
+	export PATH=/bin:/work LD_LIBRARY_PATH=/work
 	mount -t proc proc /proc
 	mount -t sysfs sys /sys
 	mount -t devtmpfs dev /dev
@@ -41,8 +41,10 @@ kernel_archive() { # DIR SCRIPT FILE...
 	for file in "${@:3}"; do
 		cp "$file" "$root/work/"
 		ldd "$file" | grep -o '/[^ )]*' | while read -r library; do
-			mkdir -p "$root$(dirname "$library")" && cp -L "$library" "$root$library"
+			cp -L "$library" "$root/work/"
 		done
+		# The loader's name is in the program itself.
+		mkdir -p "$root/lib64" && cp -L /lib64/ld-linux-x86-64.so.2 "$root/lib64/"
 	done
 	(cd "$root" && find . | cpio --quiet -o -H newc | gzip -1) >"$1/initrd"
 	rm -rf "$root"
