@@ -15,8 +15,6 @@ build python3             cmd  python3
 build libyaml-dev         pc   yaml-0.1
 build libuv1-dev          pc   libuv
 build libnghttp2-dev      pc   libnghttp2
-build libprotobuf-c-dev   pc   libprotobuf-c
-build protobuf-c-compiler cmd  protoc-c
 build libhwloc-dev        pc   hwloc
 build libseccomp-dev      pc   libseccomp
 build libssl-dev          pc   openssl

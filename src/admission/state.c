@@ -146,11 +146,6 @@ static void add_namespace(struct state_manifests *m, yyjson_val *object)
 
 static void add_node(struct state_manifests *m, yyjson_val *object)
 {
-	for (size_t i = 0; i < m->n_nodes; i++)
-		if (str_eq(object_name(m->nodes[i]), object_name(object))) {
-			m->nodes[i] = object;
-			return;
-		}
 	m->nodes = grown(m->arena, m->nodes, m->n_nodes, &m->cap_nodes, sizeof(yyjson_val *));
 	m->nodes[m->n_nodes++] = object;
 }
@@ -225,6 +220,51 @@ static void sort_namespaces(struct state_manifests *m)
 	m->n_namespaces = n;
 }
 
+struct named_node {
+	struct str name;
+	size_t order; /* of arrival */
+	yyjson_val *object;
+};
+
+static int by_node_name(const void *a, const void *b)
+{
+	const struct named_node *x = a, *y = b;
+	int r = str_cmp(x->name, y->name);
+
+	return r ? r : (x->order > y->order) - (x->order < y->order);
+}
+
+static int by_arrival(const void *a, const void *b)
+{
+	const struct named_node *x = a, *y = b;
+
+	return (x->order > y->order) - (x->order < y->order);
+}
+
+/* Of equal names only the last to arrive stays, in the place of the first. Here and not when one
+ * is added: a cluster has thousands. */
+static void unite_nodes(struct state_manifests *m)
+{
+	struct named_node *sorted = arena_array(m->arena, struct named_node, m->n_nodes);
+	size_t n = 0;
+
+	if (!m->n_nodes)
+		return;
+	for (size_t i = 0; i < m->n_nodes; i++)
+		sorted[i] = (struct named_node){ object_name(m->nodes[i]), i, m->nodes[i] };
+	qsort(sorted, m->n_nodes, sizeof(*sorted), by_node_name);
+	for (size_t i = 0; i < m->n_nodes; i++) {
+		if (n && str_eq(sorted[n - 1].name, sorted[i].name))
+			sorted[n - 1].object = sorted[i].object;
+		else
+			sorted[n++] = sorted[i];
+	}
+	qsort(sorted, n, sizeof(*sorted), by_arrival);
+	for (size_t i = 0; i < n; i++)
+		m->nodes[i] = sorted[i].object;
+	m->n_nodes = n;
+}
+
 static struct node_totals node_totals_of(const struct state_manifests *m)
 {
 	struct node_totals t = { .n = m->n_nodes };
@@ -248,6 +288,7 @@ static struct node_totals node_totals_of(const struct state_manifests *m)
 void state_manifests_seal(struct state_manifests *m)
 {
 	sort_namespaces(m);
+	unite_nodes(m);
 	m->state.nodes = node_totals_of(m);
 	m->state.is_synced = true;
 	m->state.owner = m;

@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/epoll.h>
+#include <sys/file.h>
 #include <unistd.h>
 
 #include "base/arena.h"
@@ -19,19 +20,21 @@
 #include "codec/doc.h"
 #include "cpu/topology_read.h"
 #include "isolate.h"
+#include "kube/names.h"
 #include "live.h"
 #include "manager.h"
 #include "net/loop.h"
 #include "notify.h"
+#include "podres/server.h"
 #include "pool/checkpoint.h"
 #include "pool/store.h"
 #include "report.h"
+#include "resources.h"
 #include "service.h"
 
 #define LEDGER_FILE "ledger.json"
 #define LOCK_FILE "agent.lock"
 #define TICK_MS 1000
-#define PLUGIN_NAME "pinfold"
 #define MAX_CHECKPOINT ((size_t)4 << 20)
 
 struct agent {
@@ -51,17 +54,20 @@ struct agent {
 	struct timer plugin_timer, tick;
 	struct signal_source signals[3];
 	struct service service;
+	struct podres_server podres; /* when there is a socket for it */
 	struct live live;
+	struct node_link link;
 	uint64_t n_ticks;
 	int failure;
 };
 
 static enum permission permitted(const void *data, struct str namespace)
 {
-	const struct agent_config *c = data;
+	const struct agent *agent = data;
+	const struct agent_config *c = agent->config;
 
 	if (c->n_namespaces == 0)
-		return PERMISSION_UNKNOWN;
+		return node_link_permission(&agent->link, namespace);
 	for (size_t i = 0; i < c->n_namespaces; i++)
 		if (str_eq(str_from(c->namespaces[i]), namespace))
 			return PERMISSION_GRANTED;
@@ -173,7 +179,7 @@ static int open_plugin(struct agent *agent, struct err *err)
 								 agent->config->run_dir));
 
 	agent->plugin = nri_plugin_new(&(struct nri_options){
-		.name = PLUGIN_NAME,
+		.name = NAME_AGENT_PLUGIN,
 		.index = agent->config->nri_index,
 		.socket_path = agent->config->nri_socket,
 		.lock_path = lock,
@@ -317,6 +323,7 @@ static void on_tick(struct timer *t)
 		write_status(agent);
 	if (++agent->n_ticks % 10 == 0)
 		check_hotplug(agent);
+	node_link_tick(&agent->link);
 	notify_manager("WATCHDOG=1");
 }
 
@@ -328,6 +335,30 @@ static void on_signal(struct signal_source *s, int number)
 	}
 	loop_stop(number == SIGTERM ? &container_of(s, struct agent, signals[0])->loop :
 				      &container_of(s, struct agent, signals[1])->loop);
+}
+
+static int start_podres(struct agent *agent, struct err *err)
+{
+	const struct agent_config *c = agent->config;
+	const bool asks = c->kubelet_podres && *c->kubelet_podres;
+
+	if (!c->podres)
+		return 0;
+	return podres_server_init(&agent->podres, &agent->loop,
+				  &(struct podres_settings){ c->podres,
+							     asks ? c->kubelet_podres : NULL,
+							     resources_snapshot, &agent->manager },
+				  err);
+}
+
+/* Some pod was believed before the namespaces were known: everything is judged anew. */
+static void on_distrust(struct node_link *l)
+{
+	struct agent *agent = container_of(l, struct agent, link);
+
+	log_warning("a pod on the reserved CPUs lacks its namespace's permission, looking again");
+	nri_plugin_resync(agent->plugin);
+	turn_plugin(agent, 0);
 }
 
 static int start_loop(struct agent *agent, struct err *err)
@@ -347,6 +378,8 @@ static int start_loop(struct agent *agent, struct err *err)
 	if (r == 0)
 		r = service_init(&agent->service, &agent->loop, &agent->manager, path,
 				 agent->config->listen, err);
+	if (r == 0)
+		r = start_podres(agent, err);
 	if (r < 0)
 		return r;
 	agent->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
@@ -358,6 +391,8 @@ static int start_loop(struct agent *agent, struct err *err)
 	timer_init(&agent->tick, &agent->loop, on_tick);
 	timer_start(&agent->tick, TICK_MS, TICK_MS);
 	live_start(&agent->live, &agent->loop);
+	agent->link.on_distrust = on_distrust;
+	node_link_start(&agent->link, &agent->loop, &agent->manager);
 	turn_plugin(agent, 0);
 	return 0;
 }
@@ -379,14 +414,16 @@ static int agent_open(struct agent *agent, struct err *err)
 {
 	int r;
 
-	r = open_ledger(agent, err);
+	r = node_link_init(&agent->link, &agent->config->cluster, err);
+	if (r == 0)
+		r = open_ledger(agent, err);
 	if (r == 0)
 		r = cgroup_open(&agent->cgroups, agent->config->cgroup_root, err);
 	if (r < 0)
 		return r;
 	manager_init(&agent->manager, &agent->ledger, &agent->cgroups);
 	agent->manager.rules.permission = permitted;
-	agent->manager.rules.permission_data = agent->config;
+	agent->manager.rules.permission_data = agent;
 	agent->manager.isolates = agent->config->isolated_partitions;
 	if (!agent->manager.isolates)
 		undo_isolation(agent);
@@ -394,6 +431,7 @@ static int agent_open(struct agent *agent, struct err *err)
 		  &(struct live_config){ &agent->config->pools, agent->config->static_pods,
 					 strcmp(agent->config->topology, "host") == 0 },
 		  &agent->manager);
+	agent->manager.crio_dir = agent->config->crio_dir;
 	r = choose_manager(agent, err);
 	if (r == 0)
 		r = open_plugin(agent, err);
@@ -411,18 +449,24 @@ int agent_run(const struct agent_config *config, struct err *err)
 	r = agent_open(&agent, err);
 	if (r < 0) {
 		arena_done(&agent.settings);
+		arena_done(&agent.link.arena);
 		return r; /* the process ends; the kernel takes back what was opened */
 	}
 	log_info("agent started", LOG_STR("reserved", str_from(agent.manager.reserved)));
-	notify_manager("READY=1");
+	node_link_announce(&agent.link);
 	loop_run(&agent.loop);
 	notify_manager("STOPPING=1");
+	node_link_leave(&agent.link);
 	log_info("agent stops; containers keep their CPUs");
 	write_status(&agent);
 	live_done(&agent.live);
 	service_done(&agent.service);
+	if (config->podres)
+		podres_server_done(&agent.podres);
 	nri_plugin_free(agent.plugin);
+	node_link_close(&agent.link);
 	loop_done(&agent.loop);
+	node_link_done(&agent.link);
 	(void)close(agent.epoll_fd);
 	manager_done(&agent.manager);
 	ledger_done(&agent.ledger);
@@ -474,27 +518,35 @@ static int restore_static_pods(const char *path, struct err *err)
 	return 0;
 }
 
+/* One that runs would put everything back. */
+static int refuse_running(int dir, struct err *err)
+{
+	AUTO_CLOSE int fd = openat(dir, LOCK_FILE, O_RDONLY | O_CLOEXEC);
+
+	if (fd >= 0 && flock(fd, LOCK_EX | LOCK_NB) < 0 && errno == EWOULDBLOCK)
+		return err_set(err, EBUSY, "an agent runs; stop it first");
+	return 0;
+}
+
 int agent_uninstall(const struct agent_config *config, struct err *err)
 {
 	static const char *const files[] = { LEDGER_FILE, REPORT_STATUS_FILE };
 	CLEANUP(arena_done) struct arena a;
 	CLEANUP(cgroup_done) struct cgroup_fs fs = { .cpu_fd = -1, .cpuset_fd = -1 };
-	AUTO_CLOSE int dir = -1;
+	AUTO_CLOSE int dir = open(config->run_dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	struct str text;
 	struct doc doc = { 0 };
 	size_t failed;
 	int r;
 
 	arena_init(&a, 0);
-	if (config->static_pods) {
-		r = restore_static_pods(config->static_pods, err);
-		if (r < 0)
-			return r;
-	}
-	dir = open(config->run_dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (dir < 0)
 		return err_set(err, errno, "open %s: %s", config->run_dir, strerror(errno));
-	r = file_read_at(dir, REPORT_STATUS_FILE, DOC_MAX_SIZE, &a, &text, err);
+	r = refuse_running(dir, err);
+	if (r == 0 && config->static_pods)
+		r = restore_static_pods(config->static_pods, err);
+	if (r == 0)
+		r = file_read_at(dir, REPORT_STATUS_FILE, DOC_MAX_SIZE, &a, &text, err);
 	if (r == 0)
 		r = doc_parse(text, STR(REPORT_STATUS_FILE), NULL, &a, &doc, err);
 	if (r == 0)
@@ -507,7 +559,8 @@ int agent_uninstall(const struct agent_config *config, struct err *err)
 	for (size_t i = 0; i < ARRAY_LEN(files); i++)
 		if (unlinkat(dir, files[i], 0) < 0 && errno != ENOENT)
 			return err_set(err, errno, "remove %s: %s", files[i], strerror(errno));
+	r = node_link_uninstall(&config->cluster, err);
 	if (failed > 0)
 		return err_set(err, EIO, "%zu cgroups could not be widened", failed);
-	return 0;
+	return r;
 }

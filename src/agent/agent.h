@@ -6,6 +6,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "node_link.h"
 #include "settings.h"
 
 struct err;
@@ -23,11 +24,15 @@ struct agent_config {
 	const char *nri_socket, *nri_index;
 	const char *static_pods;       /* the kubelet's manifests; NULL: not ours to convert */
 	const char *run_dir;	       /* ledger, status, socket */
+	const char *crio_dir;	       /* "/etc/crio": looked at when the runtime is CRI-O */
 	const char *cgroup_root;       /* "/sys/fs/cgroup" */
 	const char *topology;	       /* "host" */
 	const char *listen;	       /* metrics over TCP; NULL: only the Unix socket */
+	const char *podres;	       /* our PodResources socket; NULL: none */
+	const char *kubelet_podres;    /* the kubelet's, asked for devices; "": never */
 	const char *const *namespaces; /* that may use the reserved CPUs; none: unknown */
 	size_t n_namespaces;
+	struct node_link_config cluster;
 	bool isolated_partitions; /* exclusive CPUs as partitions of the kernel's */
 	unsigned reassert_s;	  /* every cgroup is looked at once in this time */
 };
@@ -36,5 +41,5 @@ struct agent_config {
 int agent_run(const struct agent_config *config, struct err *err);
 
 /* Puts the originals of static pods back, widens the cpusets of everything the status file lists,
- * then forgets the ledger. The number of cgroups that could not be widened is logged. */
+ * takes what is ours from the Node, then forgets the ledger. Refused while an agent runs. */
 int agent_uninstall(const struct agent_config *config, struct err *err);

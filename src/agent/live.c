@@ -256,6 +256,7 @@ void live_start(struct live *l, struct loop *loop)
 		log_warning("the directory of static pods is not there yet",
 			    LOG_STR("directory", str_from(l->config.static_pods)));
 	live_judge_boot(l);
+	read_pools(l, false); /* those of a start that did not fit are refused, or wait */
 }
 
 void live_tick(struct live *l)

@@ -54,6 +54,9 @@ struct ledger_request manager_request(const struct nri_pod *pod, const struct nr
 	};
 }
 
+#define subject_of(p, c)                                                                           \
+	((struct notice_subject){ (p)->pod_namespace, (p)->name, (p)->uid, (c)->name })
+
 void manager_note_doubt(struct manager *m, const struct nri_pod *pod, const struct nri_container *c,
 			enum doubt doubt)
 {
@@ -63,6 +66,9 @@ void manager_note_doubt(struct manager *m, const struct nri_pod *pod, const stru
 	log_warning("an annotation is not believed", LOG_POD(pod),
 		    LOG_STR("container", str_from(c->name)),
 		    LOG_STR("why", str_from(doubt_text(doubt))));
+	notices_add(m->notices, NOTICE_DOUBTED, &subject_of(pod, c),
+		    str_printf(&m->scratch, "container %s: its annotations are not believed: %s",
+			       c->name, doubt_text(doubt)));
 }
 
 static void reserved_cpus(const struct manager *m, struct cpuset *ret)
@@ -113,6 +119,13 @@ int manager_enforce(struct manager *m, struct container_entry *c, bool is_drift)
 		m->is_changed = true;
 		log_warning("put right what somebody else had changed", LOG_ENTRY(c),
 			    LOG_STR("cpus", str_from(c->intent.cpus)), LOG_INT("drift", r));
+		notices_add(m->notices, NOTICE_REPAIRED,
+			    &(struct notice_subject){ c->pod->namespace, c->pod->name, c->pod->uid,
+						      c->name },
+			    str_printf(&m->scratch,
+				       "container %s: somebody changed its CPU settings; it is "
+				       "back on CPUs %s",
+				       c->name, c->intent.cpus));
 	}
 	return r;
 }
@@ -182,6 +195,8 @@ static int refuse(struct manager *m, const struct nri_pod *pod, const struct nri
 	m->counters.refused++;
 	log_error("container refused", LOG_POD(pod), LOG_STR("container", str_from(c->name)),
 		  LOG_ERR(err));
+	notices_add(m->notices, NOTICE_REFUSED, &subject_of(pod, c),
+		    str_printf(&m->scratch, "container %s: %s", c->name, err->msg));
 	return nri_refuse(reply, "pinfold: %s/%s, container %s: %s", pod->pod_namespace, pod->name,
 			  c->name, err->msg);
 }
@@ -200,6 +215,8 @@ static int on_create(void *user, const struct nri_pod *pod, const struct nri_con
 	if (r == 0) {
 		manager_note_doubt(m, pod, c, claim.doubt);
 		r = manager_place(m, pod, c, &claim, &p, &err);
+		if (r < 0 && manager_sweep(m) > 0) /* who is over may hold what it needs */
+			r = manager_place(m, pod, c, &claim, &p, &err);
 	}
 	if (r == 0 && p.is_exclusive && m->ledger->now.config.is_classic &&
 	    manager_spread_shared(m) < 0) {
@@ -208,8 +225,9 @@ static int on_create(void *user, const struct nri_pod *pod, const struct nri_con
 		r = err_set(&err, EBUSY, "cannot clear its CPUs of other containers");
 	}
 	if (r < 0) {
+		r = refuse(m, pod, c, &err, reply);
 		arena_reset(&m->scratch);
-		return refuse(m, pod, c, &err, reply);
+		return r;
 	}
 	m->counters.placed[p.pool]++;
 	(void)manager_note(m, pod, c, &p);
@@ -286,8 +304,10 @@ static int on_update(void *user, const struct nri_pod *pod, const struct nri_con
 	}
 	entry->pod->is_dirty = true; /* a kubelet resizes the pod's own cgroup before it asks */
 	if (check_resize(m, pod, c, requested, &err) < 0) {
+		const int r = refuse_resize(m, pod, c, &err, reply);
+
 		arena_reset(&m->scratch);
-		return refuse_resize(m, pod, c, &err, reply);
+		return r;
 	}
 	if (m->kubelet_manages && entry->pool != POOL_RESERVED && *requested->cpus) {
 		struct cpuset reserved;
@@ -307,24 +327,38 @@ static int on_update(void *user, const struct nri_pod *pod, const struct nri_con
 
 /* Events. */
 
-static void on_remove_pod(struct manager *m, const struct nri_pod *pod)
+void manager_forget_pod(struct manager *m, struct pod_entry *entry)
 {
-	struct pod_entry *entry = registry_find_pod(&m->registry, pod->id);
+	const bool has_sibling = registry_has_sibling(&m->registry, entry);
+	const struct str uid = str_dup(&m->scratch, str_from(entry->uid));
 	struct err err = { 0 };
-	bool has_sibling;
 
-	if (!entry)
-		return;
-	has_sibling = registry_has_sibling(&m->registry, entry);
 	isolate_release_pod(m, entry);
-	registry_remove_pod(&m->registry, pod->id);
+	registry_remove_pod(&m->registry, entry->id);
 	m->is_changed = true;
 	if (has_sibling)
 		return; /* the kubelet made a new sandbox; the pod goes on */
-	if (ledger_release_pod(m->ledger, str_from(pod->uid), &err) < 0)
-		log_error("cannot release CPUs", LOG_POD(pod), LOG_ERR(&err));
+	if (ledger_release_pod(m->ledger, uid, &err) < 0)
+		log_error("cannot release CPUs", LOG_STR("uid", uid), LOG_ERR(&err));
 	else if (m->ledger->now.config.is_classic)
 		(void)manager_spread_shared(m);
+}
+
+static void on_remove_pod(struct manager *m, const struct nri_pod *pod)
+{
+	struct pod_entry *entry = registry_find_pod(&m->registry, pod->id);
+
+	if (entry)
+		manager_forget_pod(m, entry);
+}
+
+void manager_pin_monitor(struct manager *m, uint32_t pid)
+{
+	struct err err = { 0 };
+
+	if (m->cgroups && strcmp(m->runtime_name, CRIO_RUNTIME_NAME) == 0 && *m->reserved &&
+	    enforce_monitor(pid, m->reserved, &err) < 0)
+		log_debug("cannot pin a monitor, ignoring", LOG_ERR(&err));
 }
 
 /* The window between registration and the first event (spec/runtime.md 2.6), and what CRI-O leaves
@@ -332,7 +366,6 @@ static void on_remove_pod(struct manager *m, const struct nri_pod *pod)
 static void on_started(struct manager *m, const struct nri_pod *pod, const struct nri_container *c)
 {
 	struct container_entry *entry = registry_find(&m->registry, c->id);
-	struct err err = { 0 };
 
 	if (!entry)
 		entry = catch_up(m, pod, c);
@@ -341,9 +374,7 @@ static void on_started(struct manager *m, const struct nri_pod *pod, const struc
 		(void)manager_enforce(m, entry, false);
 		isolate_container(m, entry);
 	}
-	if (m->cgroups && strcmp(m->runtime_name, "cri-o") == 0 &&
-	    enforce_monitor(c->pid, m->reserved, &err) < 0)
-		log_debug("cannot pin a monitor, ignoring", LOG_POD(pod), LOG_ERR(&err));
+	manager_pin_monitor(m, c->pid);
 }
 
 static int on_event(void *user, enum nri_event event, const struct nri_pod *pod,
@@ -355,6 +386,7 @@ static int on_event(void *user, enum nri_event event, const struct nri_pod *pod,
 	switch (event) {
 	case NRI_RUN_POD:
 		manager_note_pod(m, registry_put_pod(&m->registry, pod, &m->scratch), pod);
+		manager_pin_monitor(m, pod->pid);
 		break;
 	case NRI_REMOVE_POD:
 		on_remove_pod(m, pod);
@@ -374,6 +406,36 @@ static int on_event(void *user, enum nri_event event, const struct nri_pod *pod,
 	return 0;
 }
 
+/* A drop-in that puts management containers elsewhere is somebody's mistake; ours are the CPUs that
+ * are kept free for them, so they go there, and whoever asks is told. */
+static void look_at_crio(struct manager *m)
+{
+	struct crio_config config = { 0 };
+	struct cpuset reserved;
+	struct err err = { 0 };
+
+	m->crio = CRIO_NO_WORKLOAD;
+	m->crio_cpus[0] = 0;
+	if (!m->crio_dir || strcmp(m->runtime_name, CRIO_RUNTIME_NAME) != 0)
+		return;
+	reserved_cpus(m, &reserved);
+	if (crio_read(m->crio_dir, &reserved, &m->scratch, &config, &err) < 0) {
+		log_warning("cannot read CRI-O's configuration, ignoring", LOG_ERR(&err));
+		return;
+	}
+	m->crio = config.state;
+	(void)snprintf(m->crio_cpus, sizeof(m->crio_cpus), PRI_STR, FMT_STR(config.cpus));
+	if (m->crio == CRIO_AGREES)
+		log_info("CRI-O pins management containers itself; checking that it does",
+			 LOG_STR("cpus", config.cpus));
+	if (m->crio == CRIO_DIFFERS)
+		log_error("CRI-O's drop-in puts management containers on other CPUs than ours",
+			  LOG_STR("crio", config.cpus), LOG_STR("reserved", str_from(m->reserved)));
+	if (m->crio == CRIO_CANNOT_START)
+		log_error("CRI-O cannot start management pods: its drop-in gives them CPUs, and "
+			  "its cgroup_manager is cgroupfs");
+}
+
 static int on_configure(void *user, const struct nri_runtime *runtime, uint32_t *events,
 			struct nri_reply *reply)
 {
@@ -384,6 +446,8 @@ static int on_configure(void *user, const struct nri_runtime *runtime, uint32_t 
 	(void)snprintf(m->runtime_name, sizeof(m->runtime_name), "%s", runtime->name);
 	(void)snprintf(m->runtime_version, sizeof(m->runtime_version), "%s", runtime->version);
 	(void)snprintf(m->nri_version, sizeof(m->nri_version), "%s", runtime->nri_version);
+	look_at_crio(m);
+	arena_reset(&m->scratch);
 	return 0;
 }
 
@@ -391,6 +455,10 @@ static void on_connected(void *user)
 {
 	struct manager *m = user;
 
+	if (m->counters.disconnects > 0)
+		notices_add(m->notices, NOTICE_BACK, &(struct notice_subject){ 0 },
+			    STR("the container runtime is back; what it started meanwhile was "
+				"put right"));
 	m->is_connected = m->is_changed = true;
 	m->problem[0] = 0;
 	log_info("synchronised with the runtime", LOG_STR("runtime", str_from(m->runtime_name)),
@@ -403,6 +471,9 @@ static void on_disconnected(void *user, const char *why)
 {
 	struct manager *m = user;
 
+	if (m->is_connected)
+		notices_add(m->notices, NOTICE_LOST, &(struct notice_subject){ 0 },
+			    str_printf(&m->scratch, "lost the container runtime: %s", why));
 	m->counters.disconnects += m->is_connected;
 	m->is_connected = false;
 	m->is_changed = true;

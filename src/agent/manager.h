@@ -10,6 +10,7 @@
 
 #include "base/arena.h"
 #include "claim.h"
+#include "crio.h"
 #include "nri/nri.h"
 #include "pool/ledger.h"
 #include "reboot.h"
@@ -17,6 +18,7 @@
 #include "resize.h"
 
 struct cgroup_fs;
+struct notices;
 struct placement;
 struct static_pods;
 
@@ -53,6 +55,9 @@ struct manager {
 	struct registry registry;
 	struct manager_counters counters;
 	struct manager_latency latency;
+	const char *crio_dir; /* "/etc/crio"; NULL: not looked at */
+	enum crio_state crio; /* what CRI-O does by itself, as of the last connection */
+	char crio_cpus[256];
 	char runtime_name[64], runtime_version[64], nri_version[32];
 	bool is_connected;
 	char problem[256];		 /* why not */
@@ -60,7 +65,8 @@ struct manager {
 	bool wants_trim;		 /* a synchronisation has needed much memory */
 	size_t next_container, next_pod; /* to be looked at again */
 	struct arena scratch;
-	char reserved[256]; /* text of the reserved CPUs that are online */
+	char reserved[256];	 /* text of the reserved CPUs that are online */
+	struct notices *notices; /* for Events; NULL: nobody sends any */
 
 	/* For the status only. */
 	struct resize_report resize; /* the last one asked for */

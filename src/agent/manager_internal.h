@@ -4,6 +4,7 @@
 
 #include "base/log.h"
 #include "manager.h"
+#include "notices.h"
 #include "place.h"
 
 #define LOG_POD(pod)                                                                               \
@@ -29,6 +30,16 @@ struct container_entry *manager_note(struct manager *m, const struct nri_pod *po
 void manager_note_pod(struct manager *m, struct pod_entry *entry, const struct nri_pod *pod);
 void manager_note_doubt(struct manager *m, const struct nri_pod *pod, const struct nri_container *c,
 			enum doubt doubt);
+
+/* A pod is over: releases its CPUs. */
+void manager_forget_pod(struct manager *m, struct pod_entry *entry);
+
+/* Forgets pods that ended without a word; returns how many. A containerd that was restarted tells
+ * nobody when it removes a pod of before. */
+size_t manager_sweep(struct manager *m);
+
+/* CRI-O's monitor of a container or pause process, which it leaves on all CPUs. */
+void manager_pin_monitor(struct manager *m, uint32_t pid);
 
 /* Writes one container's cgroup; one that is not there is the runtime's to write. Returns whether
  * something was written. `is_drift`: it had been right before. */

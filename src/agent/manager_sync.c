@@ -168,6 +168,7 @@ static void take_in(struct sync *s, const struct sync_item *item, const struct p
 	struct nri_cpu cpu;
 
 	entry->is_started = true;
+	manager_pin_monitor(s->m, item->container->pid);
 	/* The cgroup first: it is quick. Then the runtime's own record, up to a bound. */
 	if (manager_enforce(s->m, entry, false) > 0)
 		s->m->counters.missed++;
@@ -188,9 +189,11 @@ int manager_on_synchronize(void *user, const struct nri_inventory *all, struct n
 	collect(&s, all);
 	if (!m->kubelet_manages)
 		live = ask_ledger(&s);
-	for (size_t i = 0; i < all->n_pods; i++)
+	for (size_t i = 0; i < all->n_pods; i++) {
 		manager_note_pod(m, registry_put_pod(&m->registry, &all->pods[i], &m->scratch),
 				 &all->pods[i]);
+		manager_pin_monitor(m, all->pods[i].pid);
+	}
 	/* All make room, then those who share, then those who are alone: nobody is to be on two
 	 * lists at once. */
 	for (int pass = 0; pass <= 2; pass++)
@@ -222,6 +225,7 @@ static void settle_pod(struct manager *m, struct pod_entry *pod, bool is_drift)
 	struct err err = { 0 };
 	int r;
 
+	pod->had_cgroup = pod->had_cgroup || cgroup_exists(m->cgroups, pod->cgroup);
 	r = enforce_pod(m->cgroups, pod, &err);
 	if (r >= 0 && *m->reserved) {
 		const int pause = enforce_pause(m->cgroups, pod, m->reserved, &err);
@@ -260,6 +264,38 @@ void manager_settle(struct manager *m)
 	}
 }
 
+/* The cgroup of a pod is the kubelet's, which makes it before the sandbox and removes it after the
+ * last container. */
+static bool is_over(const struct manager *m, const struct pod_entry *pod)
+{
+	if (!pod->had_cgroup || cgroup_exists(m->cgroups, pod->cgroup))
+		return false;
+	for (size_t i = 0; i < m->registry.n_containers; i++)
+		if (m->registry.containers[i]->pod == pod && !m->registry.containers[i]->is_started)
+			return false;
+	return true;
+}
+
+size_t manager_sweep(struct manager *m)
+{
+	size_t n = 0;
+
+	if (!m->cgroups)
+		return 0;
+	for (size_t i = m->registry.n_pods; i-- > 0;) {
+		struct pod_entry *pod = m->registry.pods[i];
+
+		if (!is_over(m, pod))
+			continue;
+		log_info("a pod ended without a word",
+			 LOG_STR("namespace", str_from(pod->namespace)),
+			 LOG_STR("pod", str_from(pod->name)));
+		manager_forget_pod(m, pod);
+		n++;
+	}
+	return n;
+}
+
 void manager_reassert(struct manager *m, size_t n)
 {
 	if (!m->cgroups)
@@ -274,8 +310,11 @@ void manager_reassert(struct manager *m, size_t n)
 		m->next_container++;
 	}
 	for (size_t i = 0; i < n && i < m->registry.n_pods; i++) {
-		if (m->next_pod >= m->registry.n_pods)
+		if (m->next_pod >= m->registry.n_pods) {
 			m->next_pod = 0;
+			if (manager_sweep(m) > 0)
+				break;
+		}
 		settle_pod(m, m->registry.pods[m->next_pod++], true);
 	}
 }

@@ -184,9 +184,8 @@ static void remove_at(struct registry *r, size_t at)
 
 	c->pod->n_containers--;
 	r->n_containers--;
-	memmove(r->containers + at, r->containers + at + 1,
-		(r->n_containers - at) *
-			sizeof(*r->containers)); /* NOLINT(bugprone-sizeof-expression): pointers */
+	for (size_t i = at; i < r->n_containers; i++)
+		r->containers[i] = r->containers[i + 1];
 	free_container(c);
 }
 
@@ -212,8 +211,8 @@ void registry_remove_pod(struct registry *r, const char *id)
 		if (r->containers[i]->pod == p)
 			remove_at(r, i);
 	r->n_pods--;
-	memmove(r->pods + at, r->pods + at + 1,
-		(r->n_pods - at) * sizeof(*r->pods)); /* NOLINT(bugprone-sizeof-expression) */
+	for (size_t i = at; i < r->n_pods; i++)
+		r->pods[i] = r->pods[i + 1];
 	free_pod(p);
 }
 

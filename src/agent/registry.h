@@ -30,7 +30,8 @@ struct pod_entry {
 	bool is_management;
 	uint64_t shares; /* wanted for its cgroup; 0: leave it */
 	bool lift_quota;
-	bool is_dirty; /* its cgroup waits to be written */
+	bool is_dirty;	 /* its cgroup waits to be written */
+	bool had_cgroup; /* seen; when it vanishes, the pod is over */
 	size_t n_containers;
 };
 

@@ -129,6 +129,12 @@ yyjson_mut_val *report_status(const struct manager *m, yyjson_mut_doc *doc, stru
 	doc_put_str(doc, runtime, STR("version"), str_from(m->runtime_version));
 	if (!m->is_connected)
 		doc_put_str(doc, runtime, STR("problem"), str_from(m->problem));
+	if (m->crio != CRIO_NO_WORKLOAD) {
+		yyjson_mut_val *own = doc_put_obj(doc, runtime, STR("workload"));
+
+		doc_put_str(doc, own, STR("cpus"), str_from(m->crio_cpus));
+		doc_put_str(doc, own, STR("state"), str_from(crio_state_name(m->crio)));
+	}
 	doc_put_str(doc, root, STR("mode"),
 		    m->kubelet_manages		     ? STR("kubelet") :
 		    m->ledger->now.config.is_classic ? STR("classic") :

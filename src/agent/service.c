@@ -1,12 +1,8 @@
 #include "service.h"
 
-#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/socket.h>
-#include <sys/stat.h>
-#include <sys/un.h>
 #include <unistd.h>
 
 #include "base/arena.h"
@@ -195,28 +191,6 @@ static void on_accept_error(struct listener *l, int error)
 	(void)error; /* it rests a moment by itself */
 }
 
-static int listen_unix(const char *path, struct err *err)
-{
-	struct sockaddr_un address = { .sun_family = AF_UNIX };
-	int fd;
-
-	if (strlen(path) >= sizeof(address.sun_path))
-		return err_set(err, ENAMETOOLONG, "%s: name too long for a socket", path);
-	memcpy(address.sun_path, path, strlen(path) + 1);
-	fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-	if (fd < 0)
-		return err_set(err, errno, "socket: %s", strerror(errno));
-	(void)unlink(path); /* ours: the ledger's lock says that nobody else runs */
-	if (bind(fd, (struct sockaddr *)&address, sizeof(address)) < 0 || chmod(path, 0600) < 0 ||
-	    listen(fd, SERVICE_MAX_CONNECTIONS) < 0) {
-		const int code = errno;
-
-		(void)close(fd);
-		return err_set(err, code, "%s: %s", path, strerror(code));
-	}
-	return fd;
-}
-
 int service_init(struct service *s, struct loop *loop, const struct manager *m, const char *path,
 		 const char *address, struct err *err)
 {
@@ -224,7 +198,8 @@ int service_init(struct service *s, struct loop *loop, const struct manager *m, 
 	int fd, r;
 
 	*s = (struct service){ .loop = loop, .manager = m };
-	fd = listen_unix(path, err);
+	/* ours: the ledger's lock says that nobody else runs */
+	fd = net_listen_unix(path, SERVICE_MAX_CONNECTIONS, err);
 	if (fd < 0)
 		return fd;
 	s->path = strdup(path);

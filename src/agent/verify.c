@@ -146,6 +146,69 @@ static bool check_thread(struct check *c, int pid, struct str tid, const struct 
 	return true;
 }
 
+struct process {
+	struct str name;
+	int parent;
+	bool is_kernel; /* where the kernel wants it */
+};
+
+/* From /proc/PID/stat; false when it is gone. */
+static bool read_process(struct check *c, int pid, struct process *ret)
+{
+	char path[64];
+	struct str text;
+	const char *open_at, *close_at;
+	unsigned flags;
+	int parent;
+
+	(void)snprintf(path, sizeof(path), "%d/stat", pid);
+	if (file_read_at(c->source->proc_fd, path, MAX_PROC_FILE, c->a, &text, NULL) < 0)
+		return false;
+	text = str_dup(c->a, text);
+	open_at = memchr(text.p, '(', text.n);
+	close_at = memrchr(text.p, ')', text.n);
+	if (!open_at || !close_at || close_at < open_at ||
+	    sscanf(close_at + 1, " %*c %d %*d %*d %*d %*d %u", &parent, &flags) != 2)
+		return false;
+	*ret = (struct process){ { open_at + 1, (size_t)(close_at - open_at - 1) },
+				 parent,
+				 flags & KERNEL_THREAD };
+	return true;
+}
+
+/* Under CRI-O a container's first process is its monitor's child. */
+static void check_monitor(struct check *c, const pid_t *pids, size_t n, struct str reserved)
+{
+	struct cpuset want, allowed;
+
+	if (cpuset_parse(reserved, &want, NULL) < 0 || cpuset_is_empty(&want))
+		return;
+	for (size_t i = 0; i < n; i++) {
+		struct process process, monitor;
+		char path[64];
+
+		if (!read_process(c, pids[i], &process) ||
+		    !read_process(c, process.parent, &monitor) ||
+		    !str_eq(monitor.name, STR("conmon")))
+			continue;
+		(void)snprintf(path, sizeof(path), "%d/status", process.parent);
+		if (read_allowed(c, path, &allowed) && !cpuset_is_subset(&allowed, &want))
+			found(c, "monitor", reserved, cpuset_format(&allowed, c->a));
+	}
+}
+
+/* CRI-O's own idea of where management containers belong. */
+static void check_workload(struct check *c, yyjson_val *status, struct str reserved)
+{
+	yyjson_val *own = doc_find(status, "/runtime/workload");
+	const struct str state = field(own, "state");
+
+	if (own && !str_eq(state, STR("agrees")))
+		found(c, str_eq(state, STR("differs")) ? "crio-cpus" : "crio-cgroup-manager",
+		      str_eq(state, STR("differs")) ? reserved : STR("systemd"),
+		      str_eq(state, STR("differs")) ? field(own, "cpus") : STR("cgroupfs"));
+}
+
 static struct intent intent_of(yyjson_val *v, struct arena *a)
 {
 	return (struct intent){
@@ -166,7 +229,7 @@ static void note_owner(struct check *c, const struct cpuset *cpus, pid_t *pids, 
 						   *cpus, pids, n };
 }
 
-static int check_container(struct check *c, struct err *err)
+static int check_container(struct check *c, struct str reserved, struct err *err)
 {
 	const struct cgroup_fs *fs = c->source->cgroups;
 	const char *path = str_cstr(c->a, field(c->item, "cgroup"));
@@ -188,6 +251,7 @@ static int check_container(struct check *c, struct err *err)
 	if (r < 0)
 		return r;
 	compare(c, &now, &intent);
+	check_monitor(c, pids, n, reserved);
 	if (!*intent.cpus || cpuset_parse(str_from(intent.cpus), &want, NULL) < 0)
 		return 0;
 	for (size_t i = 0; i < n; i++)
@@ -268,27 +332,6 @@ static bool check_stranger(struct check *c, int pid, struct str tid, const struc
 	return true;
 }
 
-/* Name and flags from /proc/PID/stat. False for kernel threads: they are where the kernel wants. */
-static bool read_process(struct check *c, struct str pid, struct str *ret_name)
-{
-	char path[64];
-	struct str text;
-	const char *open_at, *close_at;
-	unsigned flags;
-
-	(void)snprintf(path, sizeof(path), PRI_STR "/stat", FMT_STR(pid));
-	if (file_read_at(c->source->proc_fd, path, MAX_PROC_FILE, c->a, &text, NULL) < 0)
-		return false;
-	text = str_dup(c->a, text);
-	open_at = memchr(text.p, '(', text.n);
-	close_at = memrchr(text.p, ')', text.n);
-	if (!open_at || !close_at || close_at < open_at ||
-	    sscanf(close_at + 1, " %*c %*d %*d %*d %*d %*d %u", &flags) != 1)
-		return false;
-	*ret_name = (struct str){ open_at + 1, (size_t)(close_at - open_at - 1) };
-	return !(flags & KERNEL_THREAD);
-}
-
 static int find_strangers(struct check *c, struct err *err)
 {
 	struct verify_result *r = c->result;
@@ -303,17 +346,18 @@ static int find_strangers(struct check *c, struct err *err)
 		return e;
 	for (size_t i = 0; i < n; i++) {
 		struct suspect s = { 0 };
-		struct str name;
+		struct process process;
 		uint64_t pid;
 
-		if (!str_to_u64(names[i], INT32_MAX, &pid) || !read_process(c, names[i], &name))
+		if (!str_to_u64(names[i], INT32_MAX, &pid) ||
+		    !read_process(c, (int)pid, &process) || process.is_kernel)
 			continue;
 		each_thread(c, (int)pid, check_stranger, &s);
 		if (!s.owner)
 			continue;
 		r->strangers = grow(c, r->strangers, r->n_strangers, &c->cap_strangers,
 				    sizeof(*r->strangers));
-		r->strangers[r->n_strangers++] = (struct stranger){ (int)pid, name,
+		r->strangers[r->n_strangers++] = (struct stranger){ (int)pid, process.name,
 								    cpuset_format(&s.cpus, c->a),
 								    s.owner->label };
 	}
@@ -331,9 +375,10 @@ int verify(const struct verify_source *source, yyjson_val *status, struct arena 
 	int r;
 
 	c.owners = arena_array(a, struct owner, yyjson_arr_size(containers) + 1);
+	check_workload(&c, status, reserved);
 	DOC_EACH_ITEM (containers, item) {
 		c.item = item;
-		r = check_container(&c, err);
+		r = check_container(&c, reserved, err);
 		if (r < 0)
 			return r;
 	}

@@ -14,8 +14,11 @@ struct cgroup_fs;
 struct err;
 
 struct finding {
-	struct str namespace, pod, container; /* container: "" for the pod itself */
-	const char *what;		      /* "cpus", "weight", "quota", "thread", "pause" */
+	struct str namespace, pod,
+		container; /* container: "" for the pod itself; all "" for the node */
+	/* "cpus", "weight", "quota", "thread", "pause", "monitor"; of the node "crio-cpus",
+	 * "crio-cgroup-manager" */
+	const char *what;
 	struct str want, got;
 };
 

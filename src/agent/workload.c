@@ -205,7 +205,7 @@ static int read_file(struct workloads *ws, struct str text, struct str name, str
 		     struct err *err)
 {
 	yyjson_val *root, *runtime, *key, *table;
-	struct str infra = { 0 };
+	struct str infra = { 0 }, driver = { 0 };
 	int r;
 
 	r = toml_parse(text, name, a, &root, err);
@@ -213,10 +213,14 @@ static int read_file(struct workloads *ws, struct str text, struct str name, str
 		return r;
 	runtime = member(member(root, "crio"), "runtime");
 	r = read_text(runtime, "infra_ctr_cpuset", &infra, err);
+	if (r == 0)
+		r = read_text(runtime, "cgroup_manager", &driver, err);
 	if (r < 0)
 		return err_wrap(err, PRI_STR, FMT_STR(name));
 	if (infra.n > 0)
 		ws->infra_cpus = infra;
+	if (driver.n > 0)
+		ws->is_cgroupfs = str_eq(driver, STR("cgroupfs"));
 	DOC_EACH_PAIR (member(runtime, "workloads"), key, table) {
 		struct workload w = { 0 };
 

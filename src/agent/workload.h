@@ -35,6 +35,7 @@ struct workloads {
 	struct workload *items; /* sorted by name: the first that matches is taken */
 	size_t n;
 	struct str infra_cpus; /* CRI-O's infra_ctr_cpuset */
+	bool is_cgroupfs;      /* its cgroup_manager; the default is systemd */
 };
 
 /* The one workload that partitioning knows: "management", on these CPUs. */

@@ -30,7 +30,8 @@ struct admit_options {
 #define AT(field) offsetof(struct admit_options, field)
 
 static const struct option_desc options[] = {
-	{ OPT_STRS, 'f', "file", "FILE", "manifests to admit; - or nothing is standard input", NULL,
+	{ OPT_STRS, 'f', "file", "FILE",
+	  "manifests to admit, files or directories; - or nothing is standard input", NULL,
 	  AT(files) },
 	CLUSTER_OPTIONS(struct admit_options, cluster),
 	{ OPT_ENUM, 'o', "output", "FORMAT", "print yaml (default), json, or a diff",

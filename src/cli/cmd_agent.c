@@ -11,11 +11,13 @@
 struct agent_options {
 	struct agent_config config;
 	const char *cpu_manager;
-	struct option_list policy_options, namespaces;
+	struct option_list policy_options, namespaces, labels, taints;
+	const char *dialect;
 	const char *log_level, *log_format;
-	bool uninstall, no_cluster;
+	bool uninstall;
 };
 
+#define KUBELET_SOCKET "/var/lib/kubelet/pod-resources/kubelet.sock"
 #define AT(field) offsetof(struct agent_options, field)
 
 static const struct option_desc options[] = {
@@ -29,18 +31,28 @@ static const struct option_desc options[] = {
 	  AT(config.run_dir) },
 	{ OPT_STR, 0, "cgroup-root", "DIR", "where cgroups are mounted (default: /sys/fs/cgroup)",
 	  NULL, AT(config.cgroup_root) },
+	{ OPT_STR, 0, "crio-config", "DIR",
+	  "CRI-O's configuration, compared with ours (default: /etc/crio)", NULL,
+	  AT(config.crio_dir) },
 	{ OPT_STR, 0, "topology", "FROM", "host (default), a file or a synthetic description", NULL,
 	  AT(config.topology) },
 	{ OPT_UINT, 0, "reassert", "SECONDS",
 	  "look at every cgroup once in this time (default: 20)", NULL, AT(config.reassert_s) },
 	{ OPT_STR, 0, "listen", "HOST:PORT", "serve /metrics and /status here, too", NULL,
 	  AT(config.listen) },
+	{ OPT_STR, 0, "podresources", "SOCKET",
+	  "serve the PodResources API here: the CPUs that containers own", NULL,
+	  AT(config.podres) },
+	{ OPT_STR, 0, "kubelet-podresources", "SOCKET",
+	  "where the kubelet serves it, for devices and memory (default: " KUBELET_SOCKET
+	  "; empty: never asked)",
+	  NULL, AT(config.kubelet_podres) },
 	{ OPT_STR, 0, "static-pods", "DIR",
 	  "convert the kubelet's static pods in place, such as in /etc/kubernetes/manifests", NULL,
 	  AT(config.static_pods) },
 	{ OPT_FLAG, 0, "uninstall", NULL,
-	  "put static pods back, widen every cpuset, forget the ledger, and end", NULL,
-	  AT(uninstall) },
+	  "put static pods back, widen every cpuset, take what is ours from the Node, and end",
+	  NULL, AT(uninstall) },
 	{ OPT_GROUP, 0, NULL, NULL, "Pools", NULL, 0 },
 	{ OPT_STR, 0, "reserved", "LIST", "CPUs of the platform", NULL, AT(config.pools.reserved) },
 	{ OPT_STR, 0, "shared", "LIST", "CPUs of containers that own none", NULL,
@@ -66,12 +78,35 @@ static const struct option_desc options[] = {
 	{ OPT_FLAG, 0, "isolated-partitions", NULL,
 	  "take exclusive CPUs from everybody else in the kernel, too (cgroup v2, Linux 6.7)", NULL,
 	  AT(config.isolated_partitions) },
+	{ OPT_GROUP, 0, NULL, NULL, "Cluster", NULL, 0 },
+	{ OPT_STR, 0, "kubeconfig", "FILE",
+	  "keep our Node at this API server (default: the one of the pod we are in, or none)", NULL,
+	  AT(config.cluster.kubeconfig) },
+	{ OPT_STR, 0, "context", "NAME", "which context of the kubeconfig (default: the current)",
+	  NULL, AT(config.cluster.context) },
+	{ OPT_STR, 0, "node-name", "NAME",
+	  "our Node (default: $NODE_NAME, or the host's name in small letters)", NULL,
+	  AT(config.cluster.node_name) },
+	{ OPT_FLAG, 0, "register", NULL,
+	  "create the Node with its resources, so that the kubelet may join a partitioned cluster",
+	  NULL, AT(config.cluster.registers) },
+	{ OPT_STRS, 0, "register-label", "KEY=VALUE", "a label of the Node that is created", NULL,
+	  AT(labels) },
+	{ OPT_STRS, 0, "register-taint", "KEY[=VALUE]:EFFECT",
+	  "a taint of the Node that is created", NULL, AT(taints) },
+	{ OPT_FLAG, 0, "taint-unready", NULL,
+	  "keep new pods away by a taint while no runtime is connected", NULL,
+	  AT(config.cluster.taints_unready) },
+	{ OPT_FLAG, 0, "no-cluster", NULL, "work from annotations and the ledger alone", NULL,
+	  AT(config.cluster.is_off) },
 	{ OPT_GROUP, 0, NULL, NULL, "Trust", NULL, 0 },
 	{ OPT_STRS, 0, "allow-namespace", "NAME",
-	  "a namespace whose pods may run on reserved CPUs (default: pods that look converted)",
+	  "a namespace whose pods may run on reserved CPUs (default: what the cluster's "
+	  "namespaces say; without a cluster, pods that look converted)",
 	  NULL, AT(namespaces) },
-	{ OPT_FLAG, 0, "no-cluster", NULL, "work from annotations and the ledger alone", NULL,
-	  AT(no_cluster) },
+	{ OPT_ENUM, 0, "dialect", "NAME",
+	  "legacy-2021 also understands the namespace label of the first design",
+	  "current|legacy-2021", AT(dialect) },
 	{ OPT_GROUP, 0, NULL, NULL, "Log", NULL, 0 },
 	{ OPT_ENUM, 0, "log-level", "LEVEL", "what is logged (default: info)",
 	  "error|warning|info|debug", AT(log_level) },
@@ -87,7 +122,10 @@ static const struct agent_options defaults = {
 		.nri_index = "90",
 		.run_dir = REPORT_RUN_DIR,
 		.cgroup_root = "/sys/fs/cgroup",
+		.crio_dir = "/etc/crio",
 		.topology = "host",
+		.kubelet_podres = KUBELET_SOCKET,
+		.cluster = { .version = PINFOLD_VERSION },
 		.reassert_s = 20,
 	},
 };
@@ -95,6 +133,8 @@ static const struct agent_options defaults = {
 static const struct command_example examples[] = {
 	{ "pinfold agent", "on a node, pools from " NAME_POOLS_FILE },
 	{ "pinfold agent --reserved 0-1 --shared 2-5 --guaranteed 6-15", "the pools as flags" },
+	{ "pinfold agent --register --kubeconfig /etc/kubernetes/kubelet.conf",
+	  "before a stock kubelet, with its own identity" },
 	{ "pinfold agent --uninstall", "let every container run everywhere again" },
 	{ 0 },
 };
@@ -109,6 +149,23 @@ static void set_up_log(const struct agent_options *o)
 									       LOG_FORMAT_TEXT);
 }
 
+static int check_cluster(const struct agent_options *o, struct err *err)
+{
+	const struct node_link_config *c = &o->config.cluster;
+
+	if (c->is_off && (c->kubeconfig || c->registers || c->taints_unready))
+		return err_set(err, EINVAL, "--no-cluster excludes %s",
+			       c->kubeconfig ? "--kubeconfig" :
+			       c->registers  ? "--register" :
+					       "--taint-unready");
+	if (c->context && !c->kubeconfig)
+		return err_set(err, EINVAL, "--context needs --kubeconfig");
+	if ((o->labels.n || o->taints.n) && !c->registers)
+		return err_set(err, EINVAL, "%s needs --register",
+			       o->labels.n ? "--register-label" : "--register-taint");
+	return 0;
+}
+
 static int run(struct invocation *inv, struct err *err)
 {
 	struct agent_options *o = inv->options;
@@ -116,11 +173,18 @@ static int run(struct invocation *inv, struct err *err)
 
 	if (inv->args.n > 0)
 		return err_set(err, EINVAL, "the agent takes no operands, only options");
+	if (check_cluster(o, err) < 0)
+		return -EINVAL;
 	set_up_log(o);
 	c->pools.policy_options = o->policy_options.items;
 	c->pools.n_policy_options = o->policy_options.n;
 	c->namespaces = o->namespaces.items;
 	c->n_namespaces = o->namespaces.n;
+	c->cluster.labels = o->labels.items;
+	c->cluster.n_labels = o->labels.n;
+	c->cluster.taints = o->taints.items;
+	c->cluster.n_taints = o->taints.n;
+	c->cluster.is_legacy = o->dialect && strcmp(o->dialect, "legacy-2021") == 0;
 	if (o->cpu_manager)
 		c->cpu_manager = strcmp(o->cpu_manager, "own") == 0 ? AGENT_CPU_MANAGER_OWN :
 				 strcmp(o->cpu_manager, "kubelet") == 0 ?
@@ -142,7 +206,9 @@ const struct command cmd_agent = {
 		 "ones.\n"
 		 "A kubelet that tries to undo that is answered, a cgroup that somebody changed is "
 		 "put\n"
-		 "right, and what started while the agent was away is repaired when it is back.",
+		 "right, and what started while the agent was away is repaired when it is back.\n"
+		 "In a cluster it keeps the node's resources and a condition on its Node object;\n"
+		 "while the API server is away, pinning goes on.",
 	.options = options,
 	.options_size = sizeof(struct agent_options),
 	.defaults = &defaults,

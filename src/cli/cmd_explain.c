@@ -17,8 +17,9 @@ struct explain_options {
 };
 
 static const struct option_desc options[] = {
-	{ OPT_STRS, 'f', "file", "FILE", "manifests to explain; - or nothing is standard input",
-	  NULL, offsetof(struct explain_options, files) },
+	{ OPT_STRS, 'f', "file", "FILE",
+	  "manifests to explain, files or directories; - or nothing is standard input", NULL,
+	  offsetof(struct explain_options, files) },
 	CLUSTER_OPTIONS(struct explain_options, cluster),
 	{ OPT_FLAG, 0, "static", NULL, "as a static pod on its node", NULL,
 	  offsetof(struct explain_options, is_static) },

@@ -2,7 +2,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "base/arena.h"
@@ -33,8 +32,7 @@ static const struct option_desc view_options[] = {
 
 static const struct option_desc map_options[] = {
 	LOCAL_NAME_OPTIONS(struct local_options),
-	{ OPT_FLAG, 'w', "watch", NULL, "draw again every second until interrupted", NULL,
-	  offsetof(struct local_options, watch) },
+	MAP_WATCH_OPTION(struct local_options),
 	OUTPUT_OPTION(struct local_options, output),
 	{ 0 },
 };
@@ -49,24 +47,32 @@ static const struct option_desc plan_options[] = {
 
 /* --- status and map --- */
 
-static int print_view(const struct local_view *v, const char *output, struct str text,
+struct view_text {
+	struct str text;
+	const struct map *map; /* NULL: without the single CPUs */
+};
+
+static int print_view(const struct local_view *v, const char *output, const struct view_text *as,
 		      struct arena *a, struct err *err)
 {
 	yyjson_mut_doc *m = doc_build(a);
 	yyjson_mut_val *root = yyjson_mut_obj(m);
 
 	if (output_format_of(output) == OUTPUT_TABLE)
-		return output_text(text, err);
+		return output_text(as->text, err);
 	doc_put_str(m, root, STR("mode"), str_from(local_mode_name(v->intent.mode)));
 	doc_put(m, root, STR("pools"), pool_config_to_doc(&v->intent.config, m, a));
 	doc_put(m, root, STR("containers"),
 		local_to_doc(m, v->intent.containers, v->seen, v->intent.states, v->intent.n, a));
+	if (as->map)
+		doc_put(m, root, STR("cpus"), map_cpus_to_doc(as->map, m));
 	return output_doc(root, output_format_of(output), a, err);
 }
 
 static int run_status(struct invocation *inv, struct err *err)
 {
 	struct local_options *o = inv->options;
+	struct view_text as = { 0 };
 	struct local_view v;
 	int r;
 
@@ -74,67 +80,41 @@ static int run_status(struct invocation *inv, struct err *err)
 	r = local_view_open(&v, o, inv->arena, err);
 	if (r < 0)
 		return r;
-	r = print_view(&v, o->output,
-		       local_table(v.intent.containers, v.seen, v.intent.states, v.intent.n,
-				   inv->arena),
-		       inv->arena, err);
+	as.text = local_table(v.intent.containers, v.seen, v.intent.states, v.intent.n, inv->arena);
+	r = print_view(&v, o->output, &as, inv->arena, err);
 	local_view_done(&v);
 	return r;
 }
 
-/* Drawn over the last one from the top, each line cleared to its end: nothing flickers. */
-static struct str over_the_last(struct str text, struct arena *a)
+static int print_map(void *data, struct arena *a, struct err *err)
 {
-	struct str_split split = str_split(text);
-	struct str line;
-	struct strbuf b;
-
-	strbuf_init(&b, a);
-	strbuf_add(&b, STR("\033[H"));
-	while (str_next(&split, '\n', &line) && !split.ended)
-		strbuf_printf(&b, PRI_STR "\033[K\n", FMT_STR(line));
-	strbuf_add(&b, STR("\033[J"));
-	return strbuf_str(&b);
-}
-
-static int print_map(const struct local_options *o, struct arena *a, struct err *err)
-{
-	struct local_drawing d = { .colour = output_wants_colour() };
+	const struct local_options *o = data;
+	struct local_machine machine;
 	struct local_view v;
-	struct str text;
+	struct view_text as;
+	struct map map;
 	int r;
 
 	r = local_view_open(&v, o, a, err);
 	if (r < 0)
 		return r;
-	d.topology = v.topology;
-	d.config = &v.intent.config;
-	d.containers = v.intent.containers;
-	d.n = v.intent.n;
-	text = local_draw(&d, a);
-	r = print_view(&v, o->output, o->watch ? over_the_last(text, a) : text, a, err);
+	machine = (struct local_machine){ v.topology, &v.intent.config, v.intent.containers,
+					  v.intent.n };
+	map = local_map(&machine, a);
+	as = (struct view_text){ map_draw(&map, a), &map };
+	if (o->watch)
+		as.text = map_over_the_last(as.text, a);
+	r = print_view(&v, o->output, &as, a, err);
 	local_view_done(&v);
 	return r;
 }
 
 static int run_map(struct invocation *inv, struct err *err)
 {
-	const struct timespec second = { .tv_sec = 1 };
 	struct local_options *o = inv->options;
-	struct arena a;
-	int r;
 
 	local_options_fill(o, inv->arena);
-	if (!o->watch)
-		return print_map(o, inv->arena, err);
-	r = output_text(STR("\033[2J"), err);
-	while (r >= 0) {
-		arena_init(&a, 0);
-		r = print_map(o, &a, err);
-		arena_done(&a);
-		(void)nanosleep(&second, NULL);
-	}
-	return r;
+	return map_show(print_map, o, o->watch, inv->arena, err);
 }
 
 /* --- verify --- */
@@ -278,21 +258,23 @@ static void put_refusals(yyjson_mut_doc *m, yyjson_mut_val *root, const struct l
 	}
 }
 
-static int print_plan(const struct local_plan *plan, const struct local_drawing *d,
+static int print_plan(const struct local_plan *plan, const struct local_machine *machine,
 		      const char *output, struct arena *a, struct err *err)
 {
 	yyjson_mut_doc *m = doc_build(a);
 	yyjson_mut_val *root = yyjson_mut_obj(m);
+	struct map map;
 	int r;
 
 	if (output_format_of(output) != OUTPUT_TABLE) {
-		doc_put(m, root, STR("pools"), pool_config_to_doc(d->config, m, a));
+		doc_put(m, root, STR("pools"), pool_config_to_doc(machine->config, m, a));
 		doc_put(m, root, STR("containers"),
 			local_to_doc(m, plan->containers, NULL, NULL, plan->n, a));
 		put_refusals(m, root, plan);
 		return output_doc(root, output_format_of(output), a, err);
 	}
-	r = output_text(local_draw(d, a), err);
+	map = local_map(machine, a);
+	r = output_text(map_draw(&map, a), err);
 	if (r >= 0 && plan->n && plan->n <= 24) /* beyond that the map says it better */
 		r = output_text(local_table(plan->containers, NULL, NULL, plan->n, a), err);
 	return r;
@@ -307,7 +289,7 @@ static int make_plan(struct invocation *inv, struct problem_list *p, struct err 
 	struct local_plan_input in = { .manifests = &manifests,
 				       .topology = &topology,
 				       .simulate = true };
-	struct local_drawing d = { .topology = &topology, .colour = output_wants_colour() };
+	struct local_machine machine = { .topology = &topology };
 	struct local_plan plan = { 0 };
 	struct pool_config config;
 	struct ledger ledger;
@@ -327,11 +309,11 @@ static int make_plan(struct invocation *inv, struct problem_list *p, struct err 
 	r = local_plan_make(&in, &config, &ledger, a, &plan, p);
 	if (r >= 0)
 		r = ledger_commit(&ledger, err);
-	d.config = &config;
-	d.containers = plan.containers;
-	d.n = plan.n;
+	machine.config = &config;
+	machine.containers = plan.containers;
+	machine.n = plan.n;
 	if (r >= 0)
-		r = print_plan(&plan, &d, o->output, a, err);
+		r = print_plan(&plan, &machine, o->output, a, err);
 	ledger_done(&ledger);
 	(void)fprintf(stderr, PRI_STR, FMT_STR(local_plan_report(&plan, p, a)));
 	p->n = 0; /* printed */

@@ -32,11 +32,6 @@ static const struct command_example examples[] = {
 	{ 0 },
 };
 
-static struct str or_dash(struct str s)
-{
-	return s.n ? s : STR("-");
-}
-
 static void add_pools(struct strbuf *b, yyjson_val *root)
 {
 	static const char *const names[] = { "reserved", "shared", "guaranteed" };
@@ -49,10 +44,10 @@ static void add_pools(struct strbuf *b, yyjson_val *root)
 		yyjson_val *p = doc_get(doc_get(root, STR("pools")), str_from(names[i]));
 
 		table_add(&t, (struct str[]){ str_from(names[i]),
-					      or_dash(doc_str(doc_get(p, STR("cpus")))),
+					      table_or_dash(doc_str(doc_get(p, STR("cpus")))),
 					      doc_text(doc_get(p, STR("millicores"))),
 					      doc_text(doc_get(p, STR("containers"))),
-					      or_dash(doc_str(doc_get(p, STR("free")))) });
+					      table_or_dash(doc_str(doc_get(p, STR("free")))) });
 	}
 	strbuf_add(b, table_format(&t));
 }
@@ -72,10 +67,10 @@ static void add_containers(struct strbuf *b, yyjson_val *root)
 					      doc_str(doc_get(c, STR("pod"))),
 					      doc_str(doc_get(c, STR("container"))),
 					      doc_str(doc_get(c, STR("pool"))),
-					      or_dash(doc_str(doc_get(c, STR("cpus")))),
-					      or_dash(doc_text(doc_get(c, STR("shares")))),
+					      table_or_dash(doc_str(doc_get(c, STR("cpus")))),
+					      table_or_dash(doc_text(doc_get(c, STR("shares")))),
 					      str_eq(quota, STR("-1")) ? STR("none") :
-									 or_dash(quota) });
+									 table_or_dash(quota) });
 	}
 	strbuf_addc(b, '\n');
 	strbuf_add(b, table_format(&t));

@@ -56,8 +56,9 @@ static struct str table_text(const struct verify_result *v, struct arena *a)
 		for (size_t i = 0; i < v->n_findings; i++) {
 			const struct finding *f = &v->findings[i];
 
-			table_add(&t, (struct str[]){ f->namespace, f->pod,
-						      f->container.n ? f->container : STR("-"),
+			table_add(&t, (struct str[]){ table_or_dash(f->namespace),
+						      table_or_dash(f->pod),
+						      table_or_dash(f->container),
 						      str_from(f->what), f->want, f->got });
 		}
 		strbuf_add(&b, table_format(&t));

@@ -18,6 +18,7 @@ extern const struct command cmd_local_status;
 extern const struct command cmd_local_up;
 extern const struct command cmd_local_verify;
 extern const struct command cmd_man;
+extern const struct command cmd_map;
 extern const struct command cmd_migrate;
 extern const struct command cmd_plan;
 extern const struct command cmd_profile_check;
@@ -45,6 +46,7 @@ const struct command *const commands[] = {
 	&cmd_local_verify,
 	&cmd_local_apply,
 	&cmd_local_down,
+	&cmd_map,
 	&cmd_status,
 	&cmd_verify,
 	&cmd_topology,

@@ -11,7 +11,6 @@
 #include "cpu/topology_read.h"
 #include "local/node.h"
 #include "output.h"
-#include "topology_draw.h"
 
 void local_options_fill(struct local_options *o, struct arena *a)
 {
@@ -116,111 +115,24 @@ struct str local_table(const struct local_container *containers, const struct ob
 	return table_format(&t);
 }
 
-/* Exclusive CPUs in use stand out from those that wait for somebody. */
-static void fill_pools(const struct local_drawing *d, struct topology_pool pools[4])
+struct map local_map(const struct local_machine *machine, struct arena *a)
 {
-	pools[0] = (struct topology_pool){ "management", 'm', "33", d->config->reserved };
-	pools[1] = (struct topology_pool){ .name = "shared", .letter = 's', .colour = "32" };
-	pools[2] = (struct topology_pool){ .name = "guaranteed, in use",
-					   .letter = 'G',
-					   .colour = "1;36" };
-	pools[3] =
-		(struct topology_pool){ .name = "guaranteed, free", .letter = 'g', .colour = "36" };
-	for (size_t i = 0; i < d->n; i++)
-		if (d->containers[i].is_exclusive)
-			cpuset_union(&pools[2].cpus, &d->containers[i].cpus);
-	pool_config_shared(d->config, d->topology, &pools[1].cpus);
-	cpuset_minus(&pools[1].cpus, &pools[2].cpus);
-	pool_config_guaranteed(d->config, d->topology, &pools[3].cpus);
-	cpuset_minus(&pools[3].cpus, &pools[2].cpus);
-	cpuset_minus(&pools[3].cpus, &pools[1].cpus);
-}
+	struct map_tenant *tenants = arena_array(a, struct map_tenant, machine->n);
+	struct map map = { .topology = machine->topology,
+			   .tenants = tenants,
+			   .n = machine->n,
+			   .colour = output_wants_colour() };
 
-#define TENANTS_WIDTH 80
+	map.pools[POOL_RESERVED] = machine->config->reserved;
+	pool_config_shared(machine->config, machine->topology, &map.pools[POOL_SHARED]);
+	pool_config_guaranteed(machine->config, machine->topology, &map.pools[POOL_GUARANTEED]);
+	for (size_t i = 0; i < machine->n; i++) {
+		const struct local_container *c = &machine->containers[i];
 
-static bool is_first_of_pod(const struct local_drawing *d, size_t i)
-{
-	for (size_t k = 0; k < i; k++)
-		if (d->containers[k].is_exclusive == d->containers[i].is_exclusive &&
-		    d->containers[k].pool == d->containers[i].pool &&
-		    local_container_same_pod(&d->containers[k], &d->containers[i]))
-			return false;
-	return true;
-}
-
-/* "management  6 containers of 2 pods: dns ntp", cut where the line ends. */
-static void add_pool(struct table *t, const struct local_drawing *d, enum pool pool)
-{
-	size_t n = 0, pods = 0;
-	struct strbuf names;
-
-	strbuf_init(&names, t->a);
-	for (size_t i = 0; i < d->n; i++) {
-		const struct local_container *c = &d->containers[i];
-
-		if (c->is_exclusive || c->pool != pool)
-			continue;
-		n++;
-		if (!is_first_of_pod(d, i))
-			continue;
-		pods++;
-		if (names.n + c->pod.n + 50 < TENANTS_WIDTH)
-			strbuf_printf(&names, " " PRI_STR, FMT_STR(c->pod));
-		else if (!str_ends(strbuf_str(&names), STR("...")))
-			strbuf_add(&names, STR(" ..."));
+		tenants[i] = (struct map_tenant){ c->namespace, c->pod,		 c->name,
+						  c->pool,	c->is_exclusive, c->cpus };
 	}
-	if (n)
-		table_add(t,
-			  (const struct str[]){
-				  str_from(pool == POOL_RESERVED ? "management" : pool_name(pool)),
-				  str_printf(t->a, "%zu container%s of %zu pod%s:" PRI_STR, n,
-					     n == 1 ? "" : "s", pods, pods == 1 ? "" : "s",
-					     FMT_STR(strbuf_str(&names))) });
-}
-
-/* "vdu-0  l1 on 10-17, l2 on 18-21": a pod whose containers own CPUs. */
-static void add_owner(struct table *t, const struct local_drawing *d, size_t first)
-{
-	struct strbuf b;
-
-	strbuf_init(&b, t->a);
-	for (size_t i = first; i < d->n; i++) {
-		const struct local_container *c = &d->containers[i];
-
-		if (!c->is_exclusive || !local_container_same_pod(c, &d->containers[first]))
-			continue;
-		strbuf_printf(&b, "%s" PRI_STR " on " PRI_STR, b.n ? ", " : "", FMT_STR(c->name),
-			      FMT_STR(cpuset_format(&c->cpus, t->a)));
-	}
-	table_add(t, (const struct str[]){ d->containers[first].pod, strbuf_str(&b) });
-}
-
-static void add_tenants(struct strbuf *b, const struct local_drawing *d, struct arena *a)
-{
-	struct table t;
-
-	table_init(&t, 2, a);
-	add_pool(&t, d, POOL_RESERVED);
-	add_pool(&t, d, POOL_SHARED);
-	for (size_t i = 0; i < d->n; i++)
-		if (d->containers[i].is_exclusive && is_first_of_pod(d, i))
-			add_owner(&t, d, i);
-	if (t.n)
-		strbuf_addc(b, '\n');
-	strbuf_add(b, table_format(&t));
-}
-
-struct str local_draw(const struct local_drawing *d, struct arena *a)
-{
-	struct topology_pool pools[4];
-	struct topology_drawing how = { .pools = pools, .n_pools = 4, .colour = d->colour };
-	struct strbuf b;
-
-	fill_pools(d, pools);
-	strbuf_init(&b, a);
-	strbuf_add(&b, topology_draw(d->topology, &how, a));
-	add_tenants(&b, d, a);
-	return strbuf_str(&b);
+	return map;
 }
 
 yyjson_mut_val *local_to_doc(yyjson_mut_doc *m, const struct local_container *containers,

@@ -7,6 +7,7 @@
 #include "base/str.h"
 #include "local/intent.h"
 #include "local/verify.h"
+#include "map_draw.h"
 
 struct arena;
 struct err;
@@ -54,15 +55,14 @@ void local_view_done(struct local_view *v);
 struct str local_table(const struct local_container *containers, const struct observation *seen,
 		       const enum local_state *states, size_t n, struct arena *a);
 
-/* The machine as a picture, its pools marked, and below it who runs where. */
-struct local_drawing {
+/* Who runs where on it, for map_draw. */
+struct local_machine {
 	const struct topology *topology;
 	const struct pool_config *config;
 	const struct local_container *containers;
 	size_t n;
-	bool colour;
 };
-struct str local_draw(const struct local_drawing *d, struct arena *a);
+struct map local_map(const struct local_machine *machine, struct arena *a);
 
 /* The containers as a document: for -o json and yaml. */
 yyjson_mut_val *local_to_doc(yyjson_mut_doc *m, const struct local_container *containers,

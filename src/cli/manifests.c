@@ -10,11 +10,33 @@
 #include "base/arena.h"
 #include "base/err.h"
 #include "base/file.h"
+#include "base/walk.h"
 #include "codec/yaml.h"
 #include "kube/names.h"
 #include "kube/pod.h"
 
-int manifests_read(const char *path, struct arena *a, struct doc_list *ret, struct err *err)
+static bool is_manifest(struct str name, bool is_directory)
+{
+	return !str_starts(name, STR(".")) &&
+	       (is_directory || str_ends(name, STR(".yaml")) || str_ends(name, STR(".yml")) ||
+		str_ends(name, STR(".json")));
+}
+
+int manifests_walk(const char *path, struct arena *a,
+		   int (*visit)(void *data, const char *path, struct err *err), void *data,
+		   struct err *err)
+{
+	const struct walk w = { .a = a, .is_wanted = is_manifest, .visit = visit, .data = data };
+
+	return strcmp(path, "-") == 0 ? visit(data, path, err) : walk_files(&w, path, err);
+}
+
+struct reading {
+	struct arena *a;
+	struct manifest_list list;
+};
+
+static int read_documents(const char *path, struct arena *a, struct doc_list *ret, struct err *err)
 {
 	struct str text;
 	int r;
@@ -30,12 +52,25 @@ int manifests_read(const char *path, struct arena *a, struct doc_list *ret, stru
 	return yaml_parse(text, str_from(path), NULL, a, ret, err);
 }
 
-static int add_file(const char *path, struct arena *a, struct manifest_list *list, struct err *err)
+static void add(struct reading *to, const struct doc *doc, yyjson_val *object)
 {
+	struct manifest_list *list = &to->list;
+	size_t size = sizeof(*list->items);
+
+	if (list->n == list->cap) {
+		list->cap = list->cap ? list->cap * 2 : 64;
+		list->items = arena_realloc(to->a, list->items, list->n * size, list->cap * size);
+	}
+	list->items[list->n++] = (struct manifest){ doc, object };
+}
+
+static int add_file(void *data, const char *path, struct err *err)
+{
+	struct reading *to = data;
 	struct doc_list docs;
 	int r;
 
-	r = manifests_read(path, a, &docs, err);
+	r = read_documents(path, to->a, &docs, err);
 	if (r < 0)
 		return r;
 	for (size_t i = 0; i < docs.n; i++) {
@@ -43,14 +78,10 @@ static int add_file(const char *path, struct arena *a, struct manifest_list *lis
 		yyjson_val *object;
 
 		while ((object = object_next(&it))) {
-			size_t size = sizeof(*list->items);
-
 			if (!yyjson_is_obj(object))
 				return doc_err(err, &docs.items[i], object,
 					       "not a Kubernetes object but %s", doc_type(object));
-			list->items =
-				arena_realloc(a, list->items, list->n * size, (list->n + 1) * size);
-			list->items[list->n++] = (struct manifest){ &docs.items[i], object };
+			add(to, &docs.items[i], object);
 		}
 	}
 	return 0;
@@ -59,16 +90,16 @@ static int add_file(const char *path, struct arena *a, struct manifest_list *lis
 int manifests_objects(const struct option_list *files, struct arena *a, struct manifest_list *ret,
 		      struct err *err)
 {
-	struct manifest_list list = { 0 };
+	struct reading to = { .a = a };
 	int r = 0;
 
 	for (size_t i = 0; i < files->n && r >= 0; i++)
-		r = add_file(files->items[i], a, &list, err);
+		r = manifests_walk(files->items[i], a, add_file, &to, err);
 	if (!files->n)
-		r = add_file("-", a, &list, err);
+		r = add_file(&to, "-", err);
 	if (r < 0)
 		return r;
-	*ret = list;
+	*ret = to.list;
 	return 0;
 }
 

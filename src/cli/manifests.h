@@ -1,7 +1,7 @@
 #pragma once
 
-/* What the offline commands share: reading manifests (YAML or JSON, several documents, "-" for
- * standard input), and the cluster they describe. */
+/* What the offline commands share: reading manifests (YAML or JSON, several documents, files or
+ * directories, "-" for standard input), and the cluster they describe. */
 
 #include <stdbool.h>
 
@@ -12,7 +12,11 @@
 struct arena;
 struct err;
 
-int manifests_read(const char *path, struct arena *a, struct doc_list *ret, struct err *err);
+/* Visits a file, or the *.yaml, *.yml and *.json below a directory, hidden ones left out; "-" is
+ * visited as it is. */
+int manifests_walk(const char *path, struct arena *a,
+		   int (*visit)(void *data, const char *path, struct err *err), void *data,
+		   struct err *err);
 
 /* One object of some file. */
 struct manifest {
@@ -22,10 +26,11 @@ struct manifest {
 
 struct manifest_list {
 	struct manifest *items;
-	size_t n;
+	size_t n, cap;
 };
 
-/* All objects of all files; lists are taken apart. No file at all is standard input. */
+/* All objects of all files and directories; lists are taken apart. None at all is standard input.
+ */
 int manifests_objects(const struct option_list *files, struct arena *a, struct manifest_list *ret,
 		      struct err *err);
 

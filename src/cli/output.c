@@ -110,6 +110,11 @@ static void add_row(struct strbuf *b, const struct str *cells, const size_t *wid
 	strbuf_addc(b, '\n');
 }
 
+struct str table_or_dash(struct str s)
+{
+	return s.n ? s : STR("-");
+}
+
 struct str table_format(const struct table *t)
 {
 	size_t *widths = arena_array(t->a, size_t, t->n_columns);

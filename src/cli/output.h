@@ -44,6 +44,7 @@ struct table {
 void table_init(struct table *t, size_t n_columns, struct arena *a);
 void table_add(struct table *t, const struct str *cells); /* n_columns of them */
 struct str table_format(const struct table *t);
+struct str table_or_dash(struct str s); /* an empty cell would look like a missing one */
 
 /* Columns a text takes on a terminal. */
 size_t text_width(struct str s);

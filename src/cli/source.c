@@ -10,6 +10,7 @@
 #include "base/err.h"
 #include "base/file.h"
 #include "codec/yaml.h"
+#include "manifests.h"
 #include "splice.h"
 
 static bool looks_like_json(struct str text)
@@ -47,57 +48,29 @@ static int read_file(const char *path, struct arena *a, struct source_list *list
 	return 0;
 }
 
-static bool is_manifest_name(struct str name)
+struct reading {
+	struct arena *a;
+	struct source_list list;
+};
+
+static int visit(void *data, const char *path, struct err *err)
 {
-	return str_ends(name, STR(".yaml")) || str_ends(name, STR(".yml")) ||
-	       str_ends(name, STR(".json"));
-}
+	struct reading *to = data;
 
-#define MAX_DEPTH 32 /* of directories; links may go in circles */
-
-static int read_directory(const char *path, unsigned depth, struct arena *a,
-			  struct source_list *list, struct err *err)
-{
-	struct str *names;
-	size_t n;
-	int r;
-
-	if (depth == MAX_DEPTH)
-		return err_set(err, ELOOP, "%s: directories nested too deeply", path);
-	r = file_list_at(AT_FDCWD, path, a, &names, &n, err);
-	for (size_t i = 0; i < n && r >= 0; i++) {
-		const char *below =
-			str_cstr(a, str_printf(a, "%s/" PRI_STR, path, FMT_STR(names[i])));
-		struct stat st;
-
-		if (str_starts(names[i], STR(".")) || stat(below, &st) != 0)
-			continue;
-		if (S_ISDIR(st.st_mode))
-			r = read_directory(below, depth + 1, a, list, err);
-		else if (is_manifest_name(names[i]))
-			r = read_file(below, a, list, err);
-	}
-	return r;
+	return read_file(path, to->a, &to->list, err);
 }
 
 int sources_read(const struct option_list *paths, struct arena *a, struct source_list *ret,
 		 struct err *err)
 {
-	struct source_list list = { 0 };
+	struct reading to = { .a = a };
 	int r = 0;
 
-	for (size_t i = 0; i < paths->n && r >= 0; i++) {
-		const char *path = paths->items[i];
-		struct stat st;
-
-		if (stat(path, &st) == 0 && S_ISDIR(st.st_mode))
-			r = read_directory(path, 0, a, &list, err);
-		else
-			r = read_file(path, a, &list, err);
-	}
+	for (size_t i = 0; i < paths->n && r >= 0; i++)
+		r = manifests_walk(paths->items[i], a, visit, &to, err);
 	if (r < 0)
 		return r;
-	*ret = list;
+	*ret = to.list;
 	return 0;
 }
 

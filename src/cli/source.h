@@ -28,7 +28,7 @@ struct source_list {
 	size_t n, cap;
 };
 
-/* Directories are walked: *.yaml, *.yml and *.json, in order, hidden ones left out. */
+/* Files and directories as manifests_walk() takes them. */
 int sources_read(const struct option_list *paths, struct arena *a, struct source_list *ret,
 		 struct err *err);
 

@@ -53,6 +53,26 @@ static void draw_thread(struct canvas *c, struct strbuf *cell, unsigned cpu)
 		strbuf_addc(cell, pool->letter);
 }
 
+/* "GG", a letter per thread: the CPUs of a core that lie in this box. */
+static struct str draw_letters(struct canvas *c, unsigned core, const struct cpuset *box)
+{
+	const struct topology_elements *e = &c->t->level[TOPOLOGY_CORE];
+	struct strbuf cell;
+
+	strbuf_init(&cell, c->a);
+	for (unsigned i = e->first[core]; i < e->first[core + 1]; i++) {
+		const struct topology_pool *pool = pool_of(c, e->cpus[i]);
+
+		if (!cpuset_has(box, e->cpus[i]))
+			continue;
+		if (pool && c->how->colour)
+			strbuf_printf(&cell, "\033[%sm%c\033[0m", pool->colour, pool->letter);
+		else
+			strbuf_addc(&cell, pool ? pool->letter : '.');
+	}
+	return strbuf_str(&cell);
+}
+
 /* "[0 40]", or "(16)" for an efficiency core: the CPUs of a core that lie in this box. */
 static struct str draw_core(struct canvas *c, unsigned core, const struct cpuset *box)
 {
@@ -87,15 +107,20 @@ static void draw_line(struct canvas *c, struct str text)
 /* Cores of one cache in this node, as many to a line as fit. */
 static void draw_cache(struct canvas *c, unsigned cache, const struct cpuset *cpus)
 {
-	struct str label = str_printf(c->a, "L3 %-4u", c->t->level[TOPOLOGY_UNCORE].ids[cache]);
+	const uint32_t id = c->t->level[TOPOLOGY_UNCORE].ids[cache];
+	struct str label = str_printf(c->a, "L3 %-4u", id);
 	struct strbuf line;
+
+	if (c->how->letters)
+		label = str_printf(c->a, "L3 %-4u %-20.*s", id, FMT_STR(cpuset_format(cpus, c->a)));
 
 	strbuf_init(&line, c->a);
 	strbuf_add(&line, label);
 	for (unsigned core = 0; core < c->t->level[TOPOLOGY_CORE].n; core++) {
-		struct str cell = draw_core(c, core, cpus);
+		struct str cell = c->how->letters ? draw_letters(c, core, cpus) :
+						    draw_core(c, core, cpus);
 
-		if (cell.n == 2) /* no CPU of it is in here */
+		if (cell.n == (c->how->letters ? 0 : 2)) /* no CPU of it is in here */
 			continue;
 		if (text_width(strbuf_str(&line)) + 1 + text_width(cell) > WIDTH - 4) {
 			draw_line(c, strbuf_str(&line));

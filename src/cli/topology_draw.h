@@ -24,6 +24,7 @@ struct topology_drawing {
 	const struct topology_pool *pools;
 	size_t n_pools;
 	bool colour;
+	bool letters; /* a letter per thread instead of its number: for very large machines */
 };
 
 struct str topology_draw(const struct topology *t, const struct topology_drawing *how,

@@ -57,7 +57,7 @@ struct str object_apply_path(const struct object_ref *ref, struct str manager, s
 	return strbuf_str(&b);
 }
 
-static struct str format_time(int64_t s, struct arena *a)
+struct str object_time(int64_t s, struct arena *a)
 {
 	time_t t = (time_t)s;
 	struct tm tm;
@@ -88,9 +88,9 @@ int object_event_write(const struct object_event *e, struct arena *a, struct str
 		       struct str *ret_body, struct err *err)
 {
 	yyjson_mut_doc *m = doc_build(a);
-	yyjson_mut_val *object = yyjson_mut_obj(m), *meta, *about;
+	yyjson_mut_val *object = yyjson_mut_obj(m), *meta, *about, *source;
 	struct str namespace = e->namespace.n ? e->namespace : STR("default");
-	struct str now = format_time(e->now_s, a), base = cut(e->name, MAX_NAME);
+	struct str now = object_time(e->now_s, a), base = cut(e->name, MAX_NAME);
 
 	doc_put_str(m, object, STR("apiVersion"), STR("v1"));
 	doc_put_str(m, object, STR("kind"), STR("Event"));
@@ -108,10 +108,12 @@ int object_event_write(const struct object_event *e, struct arena *a, struct str
 	doc_put_str(m, object, STR("reason"), e->reason);
 	doc_put_str(m, object, STR("message"), cut(e->message, MAX_MESSAGE));
 	doc_put_str(m, object, STR("type"), e->is_warning ? STR("Warning") : STR("Normal"));
-	doc_put_str(m, doc_put_obj(m, object, STR("source")), STR("component"), e->component);
+	source = doc_put_obj(m, object, STR("source"));
+	doc_put_str(m, source, STR("component"), e->component);
+	put_if(m, source, STR("host"), e->host);
 	doc_put_str(m, object, STR("firstTimestamp"), now);
 	doc_put_str(m, object, STR("lastTimestamp"), now);
-	doc_put_int(m, object, STR("count"), 1);
+	doc_put_int(m, object, STR("count"), e->count ? e->count : 1);
 	*ret_path = object_path(&(struct object_ref){ .api = STR("v1"),
 						      .resource = STR("events"),
 						      .namespace = namespace },

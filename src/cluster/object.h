@@ -26,12 +26,17 @@ struct str object_path(const struct object_ref *ref, struct arena *a);
  * API_PATCH_APPLY. */
 struct str object_apply_path(const struct object_ref *ref, struct str manager, struct arena *a);
 
+/* Seconds since 1970 as objects have them: "2026-11-16T01:34:14Z". */
+struct str object_time(int64_t s, struct arena *a);
+
 struct object_event {
 	struct str api, kind, namespace, name, uid; /* the object it is about */
 	struct str reason;			    /* one word: "PodSkipped" */
 	struct str message;			    /* at most 1024 bytes; longer is cut */
 	struct str component;			    /* who says so: "pinfold-operator" */
+	struct str host;			    /* the node it comes from; mostly "" */
 	bool is_warning;
+	uint32_t count; /* how often it happened; 0 is once */
 	int64_t now_s;
 	uint32_t random; /* two of one second get different names by this */
 };

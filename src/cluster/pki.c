@@ -7,42 +7,12 @@
 #include <time.h>
 
 #include <openssl/ec.h>
-#include <openssl/err.h>
-#include <openssl/pem.h>
-#include <openssl/x509.h>
 #include <openssl/x509v3.h>
 
 #include "base/arena.h"
 #include "base/err.h"
 #include "base/macro.h"
-
-static void free_x509(X509 **x)
-{
-	X509_free(*x);
-}
-
-static void free_key(EVP_PKEY **key)
-{
-	EVP_PKEY_free(*key);
-}
-
-static void free_bio(BIO **bio)
-{
-	BIO_free(*bio);
-}
-
-static int fail(struct err *err, const char *what)
-{
-	const char *reason = ERR_reason_error_string(ERR_peek_last_error());
-
-	ERR_clear_error();
-	return err_set(err, EINVAL, "%s: %s", what, reason ? reason : "not usable");
-}
-
-static BIO *bio_over(struct str pem)
-{
-	return BIO_new_mem_buf(pem.n ? pem.p : "", pem.n > INT_MAX ? INT_MAX : (int)pem.n);
-}
+#include "net/openssl.h"
 
 static X509 *read_cert(struct str pem)
 {
@@ -87,7 +57,7 @@ static int write_pair(X509 *x, EVP_PKEY *key, struct arena *a, struct pki_pair *
 
 	if (!cert_bio || !key_bio || !PEM_write_bio_X509(cert_bio, x) ||
 	    !PEM_write_bio_PKCS8PrivateKey(key_bio, key, NULL, NULL, 0, NULL, NULL))
-		return fail(err, "cannot write a certificate");
+		return openssl_fail(err, "cannot write a certificate");
 	*ret = (struct pki_pair){ take_text(cert_bio, a), take_text(key_bio, a) };
 	return 0;
 }
@@ -143,7 +113,7 @@ int pki_make_ca(const char *name, int64_t now_s, int64_t lifetime_s, struct aren
 	    !add_extension(x, x, NID_key_usage, "critical,keyCertSign,cRLSign") ||
 	    !add_extension(x, x, NID_subject_key_identifier, "hash") ||
 	    !X509_sign(x, key, EVP_sha256()))
-		return fail(err, "cannot make a CA");
+		return openssl_fail(err, "cannot make a CA");
 	return write_pair(x, key, a, ret, err);
 }
 
@@ -186,7 +156,7 @@ int pki_issue(const struct pki_pair *ca, const struct pki_leaf *leaf, struct are
 	if (r < 0)
 		return r;
 	if (!issuer || !ca_key)
-		return fail(err, "CA");
+		return openssl_fail(err, "CA");
 	if (!key || !x || !X509_set_version(x, 2) || !set_serial(x) ||
 	    !set_times(x, leaf->now_s - PKI_BACKDATE_S, leaf->now_s + leaf->lifetime_s) ||
 	    !set_name(X509_get_subject_name(x), "pinfold-webhook") ||
@@ -197,7 +167,7 @@ int pki_issue(const struct pki_pair *ca, const struct pki_leaf *leaf, struct are
 	    !add_extension(x, issuer, NID_authority_key_identifier, "keyid:always") ||
 	    !add_extension(x, issuer, NID_subject_alt_name, names) ||
 	    !X509_sign(x, ca_key, EVP_sha256()))
-		return fail(err, "cannot issue a certificate");
+		return openssl_fail(err, "cannot issue a certificate");
 	return write_pair(x, key, a, ret, err);
 }
 
@@ -218,7 +188,7 @@ int pki_read(struct str cert_pem, struct pki_facts *ret, struct err *err)
 
 	if (!x || !seconds_of(X509_get0_notBefore(x), &facts.made_s) ||
 	    !seconds_of(X509_get0_notAfter(x), &facts.ends_s))
-		return fail(err, "certificate");
+		return openssl_fail(err, "certificate");
 	facts.made_s += PKI_BACKDATE_S;
 	facts.is_ca = X509_check_ca(x) == 1;
 	*ret = facts;

@@ -224,7 +224,7 @@ static void on_data(struct http_call *http, struct str bytes)
 		r = event_parse(line, &w->arena, &event, &w->broken);
 		if (r >= 0)
 			take(w, &event);
-		if (w->arena.used > ARENA_KEEP) {
+		if (w->arena.used > ARENA_KEEP || w->config->frees_memory) {
 			arena_done(&w->arena);
 			arena_init(&w->arena, 0);
 		} else {

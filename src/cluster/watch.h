@@ -34,6 +34,7 @@ struct watch_config {
 	bool only_metadata;   /* ask for metadata alone: less to send and to read */
 	bool may_be_absent;   /* 404 means that there are none: a CRD that is not installed */
 	unsigned page;	      /* objects in one answer */
+	bool frees_memory;    /* of every event, at once: where it is dear and events are few */
 };
 
 enum watch_phase { WATCH_WAITING, WATCH_LISTING, WATCH_WATCHING };

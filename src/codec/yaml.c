@@ -248,7 +248,7 @@ static int resolve(struct reader *r, struct yaml_scalar *ret)
 
 static int read_scalar(struct reader *r, bool as_key, struct node **ret)
 {
-	struct yaml_scalar s;
+	struct yaml_scalar s = { 0 }; /* gcc does not see that resolve() fails or fills it */
 	struct node *n;
 	int x;
 

@@ -67,6 +67,16 @@
 #define NAME_TAINT_UNPARTITIONED "pinfold.io/unpartitioned"
 #define NAME_TAINT_EFFECT "NoSchedule"
 
+/* What the agent says on its Node (ours). */
+#define NAME_CONDITION_READY "PartitioningReady"
+
+/* NRI's default validator: names of plugins without which a container is not created, as a list;
+ * the key may go on with "/pod" or "/container.<name>". A runtime may be told to pass over pods
+ * with the second, "true". */
+#define NAME_REQUIRED_PLUGINS "required-plugins.noderesource.dev"
+#define NAME_TOLERATE_PLUGINS "tolerate-missing-nri-plugins.noderesource.dev"
+#define NAME_AGENT_PLUGIN "pinfold" /* the agent, as a plugin */
+
 /* The webhook's own Secret (ours): asks for a new CA. */
 #define NAME_ROTATE "pinfold.io/rotate"
 

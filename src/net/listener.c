@@ -3,6 +3,8 @@
 #include <netinet/tcp.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
 #include <unistd.h>
 
 #include "base/err.h"
@@ -81,6 +83,28 @@ fail:
 	saved = errno;
 	(void)close(fd);
 	return err_set(err, saved, "cannot listen: %s", strerror(saved));
+}
+
+int net_listen_unix(const char *path, int backlog, struct err *err)
+{
+	struct sockaddr_un address = { .sun_family = AF_UNIX };
+	int fd;
+
+	if (strlen(path) >= sizeof(address.sun_path))
+		return err_set(err, ENAMETOOLONG, "%s: name too long for a socket", path);
+	memcpy(address.sun_path, path, strlen(path) + 1);
+	fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	if (fd < 0)
+		return err_set(err, errno, "socket: %s", strerror(errno));
+	(void)unlink(path);
+	if (bind(fd, (struct sockaddr *)&address, sizeof(address)) < 0 || chmod(path, 0600) < 0 ||
+	    listen(fd, backlog) < 0) {
+		const int code = errno;
+
+		(void)close(fd);
+		return err_set(err, code, "%s: %s", path, strerror(code));
+	}
+	return fd;
 }
 
 unsigned net_local_port(int fd)

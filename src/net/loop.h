@@ -168,6 +168,10 @@ int net_address_parse(struct str text, struct sockaddr_storage *ret, struct err 
 int net_listen(const struct sockaddr_storage *addr, bool reuse_port, struct err *err);
 unsigned net_local_port(int fd);
 
+/* The same for a Unix socket of mode 0600; one that is there is replaced: whoever calls has made
+ * sure that nobody else serves it. */
+int net_listen_unix(const char *path, int backlog, struct err *err);
+
 int listener_init(struct listener *l, struct loop *loop, int fd, listener_accept_fn on_accept,
 		  listener_error_fn on_error, struct err *err);
 void listener_pause(struct listener *l); /* new connections wait in the kernel */

@@ -3,13 +3,11 @@
 #include <string.h>
 #include <time.h>
 
-#include <openssl/err.h>
-#include <openssl/pem.h>
 #include <openssl/ssl.h>
-#include <openssl/x509.h>
 
 #include "base/err.h"
 #include "base/macro.h"
+#include "openssl.h"
 #include "tls.h"
 
 #define ALPN_MAX 32
@@ -25,29 +23,6 @@ struct alpn {
 static void free_ctx(SSL_CTX **ctx)
 {
 	SSL_CTX_free(*ctx);
-}
-
-static void free_bio(BIO **bio)
-{
-	BIO_free(*bio);
-}
-
-static void free_x509(X509 **x)
-{
-	X509_free(*x);
-}
-
-static void free_key(EVP_PKEY **key)
-{
-	EVP_PKEY_free(*key);
-}
-
-static int fail(struct err *err, const char *what)
-{
-	const char *reason = ERR_reason_error_string(ERR_peek_last_error());
-
-	ERR_clear_error();
-	return err_set(err, EINVAL, "%s: %s", what, reason ? reason : "not usable");
 }
 
 void tls_context_init(struct tls_context *c)
@@ -74,11 +49,6 @@ static void swap(struct tls_context *c, SSL_CTX **ctx)
 	SSL_CTX_free(old); /* connections that use it hold references */
 }
 
-static BIO *bio_over(struct str pem)
-{
-	return BIO_new_mem_buf(pem.p, pem.n > INT_MAX ? INT_MAX : (int)pem.n);
-}
-
 /* Never ask a terminal: an encrypted key is an error. */
 static int no_password(char *buf, int size, int writing, void *arg)
 {
@@ -96,11 +66,11 @@ static int use_chain(SSL_CTX *ctx, struct str pem, struct err *err)
 	X509 *next;
 
 	if (!leaf || SSL_CTX_use_certificate(ctx, leaf) <= 0)
-		return fail(err, "certificate");
+		return openssl_fail(err, "certificate");
 	while ((next = PEM_read_bio_X509(bio, NULL, no_password, NULL)))
 		if (!SSL_CTX_add0_chain_cert(ctx, next)) {
 			X509_free(next);
-			return fail(err, "certificate chain");
+			return openssl_fail(err, "certificate chain");
 		}
 	ERR_clear_error(); /* the end of the text */
 	return 0;
@@ -116,9 +86,9 @@ static int use_identity(SSL_CTX *ctx, struct str cert_pem, struct str key_pem, s
 		return r;
 	key = PEM_read_bio_PrivateKey(bio, NULL, no_password, NULL);
 	if (!key)
-		return fail(err, "private key");
+		return openssl_fail(err, "private key");
 	if (SSL_CTX_use_PrivateKey(ctx, key) <= 0 || SSL_CTX_check_private_key(ctx) <= 0)
-		return fail(err, "private key and certificate");
+		return openssl_fail(err, "private key and certificate");
 	return 0;
 }
 
@@ -209,7 +179,7 @@ int tls_context_load_server(struct tls_context *c, const struct tls_server_confi
 	int r;
 
 	if (!ctx)
-		return fail(err, "TLS");
+		return openssl_fail(err, "TLS");
 	set_common(ctx);
 	r = use_identity(ctx, config->cert_pem, config->key_pem, err);
 	if (r < 0)
@@ -229,14 +199,15 @@ static int trust(SSL_CTX *ctx, struct str pem, struct err *err)
 	X509 *x;
 
 	if (!pem.n)
-		return SSL_CTX_set_default_verify_paths(ctx) ? 0 :
-							       fail(err, "trusted certificates");
+		return SSL_CTX_set_default_verify_paths(ctx) ?
+			       0 :
+			       openssl_fail(err, "trusted certificates");
 	while ((x = PEM_read_bio_X509(bio, NULL, no_password, NULL))) {
 		n += (size_t)(X509_STORE_add_cert(store, x) == 1);
 		X509_free(x);
 	}
 	if (!n)
-		return fail(err, "trusted certificates");
+		return openssl_fail(err, "trusted certificates");
 	ERR_clear_error();
 	return 0;
 }
@@ -249,7 +220,7 @@ int tls_context_load_client(struct tls_context *c, const struct tls_client_confi
 	int r;
 
 	if (!ctx)
-		return fail(err, "TLS");
+		return openssl_fail(err, "TLS");
 	set_common(ctx);
 	SSL_CTX_set_verify(ctx, config->insecure ? SSL_VERIFY_NONE : SSL_VERIFY_PEER, NULL);
 	r = config->insecure ? 0 : trust(ctx, config->ca_pem, err);
@@ -260,7 +231,7 @@ int tls_context_load_client(struct tls_context *c, const struct tls_client_confi
 	if (r < 0)
 		return r;
 	if (alpn.n && SSL_CTX_set_alpn_protos(ctx, alpn.wire, alpn.n) != 0)
-		return fail(err, "protocols");
+		return openssl_fail(err, "protocols");
 	swap(c, &ctx);
 	return 0;
 }
@@ -272,7 +243,7 @@ int tls_cert_expiry(struct str pem, int64_t *ret_unix_s, struct err *err)
 	struct tm when;
 
 	if (!x || !ASN1_TIME_to_tm(X509_get0_notAfter(x), &when))
-		return fail(err, "certificate");
+		return openssl_fail(err, "certificate");
 	*ret_unix_s = (int64_t)timegm(&when);
 	return 0;
 }

@@ -205,6 +205,19 @@ static int decode_container_call(struct exchange *x, struct nri_call *ret, struc
 	return r;
 }
 
+/* Reads a call about a container that is answered by `answer`. */
+static int begin_container_call(struct exchange *x, const struct pb_message *answer,
+				struct nri_call *ret, struct err *err)
+{
+	const int r = decode_container_call(x, ret, err);
+
+	if (r < 0)
+		return r;
+	x->answer_message = answer;
+	x->answer = &x->reply.answer;
+	return 0;
+}
+
 static void check_handled(struct exchange *x, int r)
 {
 	if (r < 0 && !x->reply.refusal)
@@ -217,11 +230,9 @@ static int serve_create(struct exchange *x, struct err *err)
 	struct nri_call call;
 	int r;
 
-	r = decode_container_call(x, &call, err);
+	r = begin_container_call(x, &nri_created_message, &call, err);
 	if (r < 0)
 		return r;
-	x->answer_message = &nri_created_message;
-	x->answer = &x->reply.answer;
 	if (h->create_container)
 		check_handled(x,
 			      h->create_container(x->s->user, call.pod, call.container, &x->reply));
@@ -236,11 +247,9 @@ static int serve_update(struct exchange *x, struct err *err)
 	struct nri_call call;
 	int r;
 
-	r = decode_container_call(x, &call, err);
+	r = begin_container_call(x, &nri_updated_message, &call, err);
 	if (r < 0)
 		return r;
-	x->answer_message = &nri_updated_message;
-	x->answer = &x->reply.answer;
 	if (call.resources && call.resources->cpu)
 		requested = call.resources->cpu;
 	if (h->update_container)
@@ -255,11 +264,9 @@ static int serve_stop(struct exchange *x, struct err *err)
 	struct nri_call call;
 	int r;
 
-	r = decode_container_call(x, &call, err);
+	r = begin_container_call(x, &nri_updated_message, &call, err);
 	if (r < 0)
 		return r;
-	x->answer_message = &nri_updated_message;
-	x->answer = &x->reply.answer;
 	if (h->stop_container)
 		check_handled(x,
 			      h->stop_container(x->s->user, call.pod, call.container, &x->reply));

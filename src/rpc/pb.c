@@ -112,6 +112,11 @@ static unsigned wire_type(enum pb_kind kind)
 	return kind <= PB_INT64 ? WIRE_VARINT : WIRE_BYTES;
 }
 
+static bool takes(enum pb_kind kind, unsigned type)
+{
+	return type == wire_type(kind) || (kind == PB_INT64S && type == WIRE_VARINT);
+}
+
 static int no_memory(struct err *err)
 {
 	return err_set(err, ENOMEM, "the message needs more memory than allowed");
@@ -175,6 +180,67 @@ static int add_message(const struct pb_field *f, char *struct_p, struct str byte
 	return pb_decode(f->message, bytes, a, item, err);
 }
 
+/* Makes room for one more: full whenever the count is a power of two. */
+static int grow_numbers(int64_t **items, size_t n, struct arena *a, struct err *err)
+{
+	int64_t *grown;
+
+	if ((n & (n - 1)) != 0)
+		return 0;
+	grown = arena_realloc(a, *items, n * sizeof(**items), (n ? 2 * n : 1) * sizeof(**items));
+	if (!grown)
+		return no_memory(err);
+	*items = grown;
+	return 0;
+}
+
+/* Packed, or one by one as older writers do. */
+static int add_numbers(const struct pb_field *f, const struct wire *w, char *struct_p,
+		       struct arena *a, struct err *err)
+{
+	int64_t **items = (int64_t **)(struct_p + f->offset);
+	size_t *n = (size_t *)(struct_p + f->second);
+	struct str rest = w->bytes;
+	uint64_t value = w->varint;
+	bool is_one = w->type == WIRE_VARINT;
+
+	while (is_one || rest.n > 0) {
+		int r = is_one ? 0 : read_varint(&rest, &value, err);
+
+		if (r == 0)
+			r = grow_numbers(items, *n, a, err);
+		if (r < 0)
+			return r;
+		(*items)[(*n)++] = (int64_t)value;
+		is_one = false;
+	}
+	return 0;
+}
+
+/* What nobody knows comes mostly in one piece, and is then not copied. */
+static int keep_rest(const struct pb_field *f, char *struct_p, struct str field, struct arena *a,
+		     struct err *err)
+{
+	struct str *rest = (struct str *)(struct_p + f->offset);
+	char *both;
+
+	if (rest->n > 0 && rest->p + rest->n == field.p) {
+		rest->n += field.n;
+		return 0;
+	}
+	if (rest->n == 0) {
+		*rest = field;
+		return 0;
+	}
+	both = arena_alloc(a, rest->n + field.n, 1);
+	if (!both)
+		return no_memory(err);
+	memcpy(both, rest->p, rest->n);
+	memcpy(both + rest->n, field.p, field.n);
+	*rest = (struct str){ both, rest->n + field.n };
+	return 0;
+}
+
 static int set_wrapped(const struct pb_field *f, char *struct_p, struct str bytes, struct arena *a,
 		       struct err *err)
 {
@@ -219,6 +285,10 @@ static int set_field(const struct pb_field *f, const struct wire *w, char *struc
 	case PB_OPT_INT64:
 	case PB_OPT_UINT64:
 		return set_wrapped(f, struct_p, w->bytes, a, err);
+	case PB_INT64S:
+		return add_numbers(f, w, struct_p, a, err);
+	case PB_REST: /* has no number of its own */
+		break;
 	}
 	abort(); /* a kind without a reader */
 }
@@ -226,7 +296,12 @@ static int set_field(const struct pb_field *f, const struct wire *w, char *struc
 int pb_decode(const struct pb_message *m, struct str bytes, struct arena *a, void *ret,
 	      struct err *err)
 {
+	const struct pb_field *others = m->n > 0 ? &m->fields[m->n - 1] : NULL;
+
+	if (others && others->kind != PB_REST)
+		others = NULL;
 	while (bytes.n > 0) {
+		const struct str from = bytes;
 		const struct pb_field *f;
 		struct wire w = { 0 };
 		int r;
@@ -235,9 +310,11 @@ int pb_decode(const struct pb_message *m, struct str bytes, struct arena *a, voi
 		if (r < 0)
 			return r;
 		f = field_find(m, w.number);
-		if (!f || wire_type(f->kind) != w.type)
-			continue;
-		r = set_field(f, &w, ret, a, err);
+		if (f && takes(f->kind, w.type))
+			r = set_field(f, &w, ret, a, err);
+		else if (!f && others)
+			r = keep_rest(others, ret, (struct str){ from.p, from.n - bytes.n }, a,
+				      err);
 		if (r < 0)
 			return r;
 	}
@@ -281,10 +358,11 @@ static uint64_t scalar_of(const struct pb_field *f, const char *struct_p)
 	}
 }
 
-/* The body of a length-delimited field: a text, or an encoded message. */
+/* The body of a length-delimited field: a text, an encoded message, packed numbers. */
 struct body {
 	struct str text;
 	const void *message;
+	const int64_t *numbers;
 	uint64_t wrapped;
 	size_t size;
 };
@@ -316,6 +394,10 @@ static size_t field_count(const struct pb_field *f, const char *struct_p)
 	case PB_OPT_INT64:
 	case PB_OPT_UINT64:
 		return *(const bool *)(struct_p + f->second);
+	case PB_INT64S:
+		return *(const size_t *)(struct_p + f->second) > 0;
+	case PB_REST:
+		return 0; /* written as it is, behind all others */
 	default:
 		return scalar_of(f, struct_p) != 0;
 	}
@@ -339,11 +421,23 @@ static struct body field_body(const struct pb_field *f, const char *struct_p, si
 		b.message = *(const char *const *)at + i * f->message->size;
 		b.size = pb_size(f->message, b.message);
 		return b;
+	case PB_INT64S:
+		b.numbers = *(const int64_t *const *)at;
+		for (size_t k = 0; k < *(const size_t *)(struct_p + f->second); k++)
+			b.size += varint_size((uint64_t)b.numbers[k]);
+		return b;
 	default:
 		b.wrapped = *(const uint64_t *)at;
 		b.size = wrapped_size(b.wrapped);
 		return b;
 	}
+}
+
+static struct str rest_of(const struct pb_message *m, const char *struct_p)
+{
+	if (m->n == 0 || m->fields[m->n - 1].kind != PB_REST)
+		return (struct str){ 0 };
+	return *(const struct str *)(struct_p + m->fields[m->n - 1].offset);
 }
 
 size_t pb_size(const struct pb_message *m, const void *value)
@@ -366,7 +460,15 @@ size_t pb_size(const struct pb_message *m, const void *value)
 			size += key + varint_size(body) + body;
 		}
 	}
-	return size;
+	return size + rest_of(m, value).n;
+}
+
+static void put_numbers(const int64_t *numbers, size_t size, struct strbuf *out)
+{
+	for (size_t i = 0; size > 0; i++) {
+		put_varint(out, (uint64_t)numbers[i]);
+		size -= varint_size((uint64_t)numbers[i]);
+	}
 }
 
 static void put_body(const struct pb_field *f, const struct body *b, struct strbuf *out)
@@ -374,6 +476,8 @@ static void put_body(const struct pb_field *f, const struct body *b, struct strb
 	put_varint(out, b->size);
 	if (b->message)
 		pb_encode(f->message, b->message, out);
+	else if (b->numbers)
+		put_numbers(b->numbers, b->size, out);
 	else if (b->text.n > 0)
 		strbuf_add(out, b->text);
 	else if (b->size > 0)
@@ -398,4 +502,5 @@ void pb_encode(const struct pb_message *m, const void *value, struct strbuf *out
 			put_body(f, &b, out);
 		}
 	}
+	strbuf_add(out, rest_of(m, value));
 }

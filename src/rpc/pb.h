@@ -1,13 +1,13 @@
 #pragma once
 
 /* Protocol buffers (proto3) by tables: a message is a C struct and a list of its fields, so a new
- * message is data, not code. Unknown fields are skipped, so a newer peer does not break us; nothing
- * is kept of them, so a large message costs only what we read of it.
+ * message is data, not code. Unknown fields are skipped, so a newer peer does not break us, and a
+ * large message costs only what we read of it; a message that is passed on keeps them (PB_REST).
  *
  * By hand instead of protobuf-c, because libnri's public structs then need no foreign header and no
  * generator, one arena holds a whole message, and 4 MiB of mounts and environment that nobody asked
- * about are passed over instead of being allocated field by field. Fixed-width numbers, groups and
- * packed lists are skipped where they occur: no message of ours has them. */
+ * about are passed over instead of being allocated field by field. Fixed-width numbers and groups
+ * are skipped where they occur: no message of ours has them. */
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -30,6 +30,8 @@ enum pb_kind {
 	PB_REPEATED,   /* pointer to the first struct; the number of them (size_t) at `second` */
 	PB_OPT_INT64,  /* wrapper message: int64_t, and at `second` a bool that says it was there */
 	PB_OPT_UINT64, /* wrapper message: uint64_t, likewise */
+	PB_INT64S,     /* pointer to the first int64_t, packed; the number of them at `second` */
+	PB_REST,       /* struct str: every field that the table does not name, as it came */
 };
 
 struct pb_field {
@@ -61,6 +63,14 @@ struct pb_message {
 #define PB_OPTIONAL(type, number, kind, member, has)                                               \
 	{                                                                                          \
 		(number), (kind), offsetof(type, member), offsetof(type, has), NULL                \
+	}
+#define PB_NUMBERS(type, number, member, count)                                                    \
+	{                                                                                          \
+		(number), PB_INT64S, offsetof(type, member), offsetof(type, count), NULL           \
+	}
+#define PB_OTHERS(type, member) /* the last row of a table */                                      \
+	{                                                                                          \
+		UINT32_MAX, PB_REST, offsetof(type, member), 0, NULL                               \
 	}
 #define PB_TABLE(type, fields)                                                                     \
 	{                                                                                          \

@@ -195,6 +195,11 @@ static int compare(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
+static double us(uint64_t ns)
+{
+	return (double)ns / 1e3;
+}
+
 static void measure(struct peer *p, unsigned first, unsigned n)
 {
 	uint64_t *times = calloc(n, sizeof(*times));
@@ -206,7 +211,7 @@ static void measure(struct peer *p, unsigned first, unsigned n)
 		struct nri_pod pod;
 		struct nri_container c;
 		struct nri_call create = { .pod = &pod, .container = &c };
-		struct box box;
+		struct box box = { 0 };
 		struct str answer;
 
 		arena_reset(&p->a);
@@ -222,8 +227,7 @@ static void measure(struct peer *p, unsigned first, unsigned n)
 	}
 	qsort(times, n, sizeof(*times), compare);
 	printf("create %u: p50 %.0f us, p99 %.0f us, max %.0f us, %zu answers with CPUs\n", n,
-	       (double)times[n / 2] / 1e3, (double)times[n * 99 / 100] / 1e3,
-	       (double)times[n - 1] / 1e3, answered);
+	       us(times[n / 2]), us(times[n * 99 / 100]), us(times[n - 1]), answered);
 	free(times);
 }
 

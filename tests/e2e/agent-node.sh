@@ -1,123 +1,203 @@
 #!/bin/bash
 #
 # The node agent beside a stock kubelet (systemd cgroup driver, cgroup v2) and a stock runtime in a
-# guest: pods of all three pools on their CPUs, through restarts of everybody, and fair among
-# management pods. RUNTIME: containerd (default), containerd-1.7 or crio.
+# guest: pods of all three pools on their CPUs as the guest's kernel tells, through restarts of
+# everybody, fair among management pods, and in every form of installation.
+#
+#	RUNTIME=containerd          or containerd-1.7, crio, crio-native (CRI-O's own drop-in, by render)
+#	SMOKE=1                     the first tests only, and no scheduler and controller manager
+#	TESTS="control places"      these only
+#	KEEP=DIR                    the node in DIR is used if it runs, and left running
 
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 # shellcheck source=tests/e2e/lib/node.sh
 . "$here/lib/node.sh"
+# shellcheck source=tests/e2e/lib/agent-pods.sh
+. "$here/lib/agent-pods.sh"
 
-runtime=${RUNTIME:-containerd}
-dir=$(mktemp -d /tmp/pinfold-node-XXXXXX)
-checks=0
-trap 'node_stop "$dir/node"; cp_stop "$dir/cp"' EXIT
+# With the smoke round comes a cold machine: containerd 1.7 is a package and need not be built.
+RUNTIME=${RUNTIME:-$([ -n "${SMOKE:-}" ] && echo containerd-1.7 || echo containerd)}
+all="control places restarts kill fairness watchdog storm plugin daemonset uninstall"
+tests=${TESTS:-$([ -n "${SMOKE:-}" ] && echo "control places" || echo "$all")}
+pinfold=$here/../../build/pinfold
+top=${KEEP:-$(mktemp -d /tmp/pinfold-node-XXXXXX)}
+unit=$([ "${RUNTIME#crio}" = "$RUNTIME" ] && echo containerd || echo crio)
 
-in_guest() { guest_run "$dir/node" "$@"; }
-kubectl() { cp_kubectl "$dir/cp" "$@"; }
-die() {
-	echo "FAIL: $*" >&2
-	in_guest journalctl -u pinfold-agent --no-pager -n 20 >&2 || :
-	exit 1
+start_node() {
+	cp_start "$top/cp"
+	if [ -z "${SMOKE:-}" ]; then
+		cp_start_scheduler "$top/cp"
+		cp_start_controller_manager "$top/cp"
+		NODE_PAYLOAD=("$top/pinfold.tar")
+		image_pinfold "$pinfold" "$top/pinfold.tar"
+	fi
+	NODE_PAYLOAD+=("$pinfold" "$here/../../deploy/agent/pinfold-agent.service")
+	# shellcheck disable=SC2034  # read by node.sh
+	[ -z "${SMOKE:-}" ] || NODE_TOOLS=
+	node_start "$top/node" "$top/cp" worker-0 "${RUNTIME%-native}"
+	node_wait_ready "$top/node"
+	cp_namespace "$top/cp" shop >/dev/null
+	install_agent
 }
-is() {
-	[ "$2" = "$3" ] || die "$1: got '$2', want '$3'"
+
+install_agent() {
+	in_guest 'mkdir -p /usr/local/bin && cp /payload/extra/pinfold /usr/local/bin/ &&
+		cp /payload/extra/pinfold-agent.service /etc/systemd/system/ &&
+		echo "{\"reserved\":\"0-1\",\"shared\":\"2-3\",\"guaranteed\":\"4-7\"}" >/etc/kubernetes/openshift-cpu-pools &&
+		echo "PINFOLD_AGENT_FLAGS=--reassert 2" >/etc/default/pinfold-agent &&
+		systemctl daemon-reload'
+}
+
+# The agent is not there: every assertion must fail. Then it comes, and all of them must hold.
+test_control() {
+	agent_stop
+	make_three early
+	all_differ early
+	agent_start
+	wait_hold 300 early 4-5
+	verify_holds
+	is "repaired what had started without it" "$(counter missed)" 3
+}
+
+test_places() {
+	make_three fresh
+	all_hold fresh 6-7
+	inside_hold fresh 6-7
+	verify_holds
+	is "nothing had to be repaired" "$(counter repaired)" 0
+}
+
+# Whoever is restarted, nobody loses a CPU; and who comes then is placed as before.
+test_restarts() {
+	local who
+	for who in kubelet pinfold-agent "$unit"; do
+		e2e_say "restart of $who"
+		in_guest systemctl restart "$who"
+		wait_for 600 agent_ready || die "after $who: not ready"
+		wait_hold 300 fresh 6-7
+		verify_holds
+	done
+	remove fresh
+	make_three again
+	all_hold again 6-7
+	remove again
+	is "capacity" "$(kubectl get node worker-0 -o 'jsonpath={.status.capacity.cpu}')" 8
+}
+
+test_kill() {
+	in_guest systemctl kill -s KILL pinfold-agent
+	wait_for 600 agent_ready || die "not back after SIGKILL"
+	wait_hold 300 early 4-5
+	verify_holds
+}
+
+# One process of each pod burns the same CPU, 100m against 400m.
+test_fairness() {
+	local ratio
+	agent_stop
+	make_burners
+	# The control: on the same CPU, but nobody gave them weights.
+	confine 1 small large
+	ratio=$(measure small large)
+	e2e_say "CPU time of 400m over 100m without the agent: $ratio/100"
+	[ "$ratio" -lt 200 ] || die "control: fair without the agent, $ratio/100"
+	agent_start
+	wait_for 60 has small cpuset.cpus.effective 1 || die "small is not on CPU 1"
+	wait_for 60 has large pod/cpu.weight 16 || die "large has no weight"
+	ratio=$(measure small large)
+	e2e_say "CPU time of 400m over 100m: $ratio/100"
+	if [ "$ratio" -lt 280 ] || [ "$ratio" -gt 560 ]; then die "not fair: $ratio/100, want about 400"; fi
+	checks=$((checks + 2))
+	kubectl delete pod small large --wait=false >/dev/null
+}
+
+# An agent that hangs is noticed by systemd. What the unit allows it is little.
+test_watchdog() {
+	local pid exposure
+	exposure=$(in_guest systemd-analyze security --no-pager pinfold-agent | sed -n 's/.*exposure level for .*: \([0-9]\).*/\1/p')
+	e2e_say "exposure by systemd-analyze: $exposure of 10"
+	[ "${exposure:-9}" -lt 3 ] || die "exposed: $exposure"
+	in_guest 'mkdir -p /run/systemd/system/pinfold-agent.service.d && systemctl stop pinfold-agent &&
+		printf "[Service]\nWatchdogSec=10s\n" >/run/systemd/system/pinfold-agent.service.d/test.conf &&
+		systemctl daemon-reload && systemctl start pinfold-agent'
+	wait_for 600 agent_ready || die "not ready"
+	pid=$(in_guest systemctl show -p MainPID --value pinfold-agent)
+	in_guest kill -STOP "$pid"
+	wait_for 300 other_pid "$pid" || die "nobody noticed that it hangs"
+	wait_for 600 agent_ready || die "not back after it hung"
+	is "why it was restarted" "$(in_guest "journalctl -u pinfold-agent -o cat --no-pager | grep -c 'Watchdog timeout'")" 1
+	in_guest 'rm -r /run/systemd/system/pinfold-agent.service.d && systemctl daemon-reload'
+	verify_holds
+}
+other_pid() {
+	local now
+	now=$(in_guest systemctl show -p MainPID --value pinfold-agent) && [ "$now" != 0 ] && [ "$now" != "$1" ]
+}
+
+# Many containers at once, and the agent dies among them.
+test_storm() {
+	local n=${STORM:-16} i before
+	before=$(counter missed)
+	for ((i = 0; i < n; i++)); do
+		echo "---"
+		pod_manifest "storm-$i" "$(management "{\"cpushares\":$((100 + i))}")" '' 'requests: {memory: 16Mi}'
+	done | kubectl apply -f - >/dev/null
+	wait_for 600 running_at_least storm $((n / 4)) || die "the storm does not begin"
+	in_guest systemctl kill -s KILL pinfold-agent
+	wait_for 1200 running_at_least storm "$n" || die "lost in the storm: $(kubectl get pods | grep storm)"
+	wait_for 600 agent_ready || die "not back after SIGKILL"
+	wait_for 60 verify_ok || die "after the storm: $(cat "$top/verify.out")"
+	is "on reserved CPUs" "$(in_guest pinfold status | awk '$1 == "reserved" { print $4 }')" $((n + 1))
+	e2e_say "storm: $n pods, $(($(counter missed) - before)) started without the agent"
+	kubectl delete pods -l set=storm --wait=false >/dev/null
+}
+
+# The runtime itself starts the program, without arguments.
+test_plugin() {
+	agent_stop
+	in_guest "mkdir -p /opt/nri/plugins && cp /usr/local/bin/pinfold /opt/nri/plugins/90-pinfold && systemctl restart $unit"
+	wait_for 600 agent_ready || die "the runtime did not start the plugin"
+	is "the runtime is its parent" "$(in_guest "ps -o comm= -p \$(ps -o ppid= -p \$(pgrep -f ^/opt/nri/plugins/90-pinfold))")" "$unit"
+	make_three plugin
+	all_hold plugin 6-7
+	verify_holds
+	remove plugin
+	in_guest "rm /opt/nri/plugins/90-pinfold && systemctl restart $unit"
+	wait_for 120 agent_gone || die "the plugin outlives its runtime"
 	checks=$((checks + 1))
 }
+agent_gone() { ! agent_ready; }
 
-agent_ready() { in_guest curl -sf --unix-socket /run/pinfold/agent.sock http://agent/readyz >/dev/null 2>&1 ||
-	in_guest /usr/local/bin/pinfold status >/dev/null 2>&1; }
-running() { [ "$(kubectl get pod "$1" -o 'jsonpath={.status.phase}' 2>/dev/null)" = Running ]; }
-verify_ok() { in_guest /usr/local/bin/pinfold verify >"$dir/verify.out" 2>&1; }
+test_daemonset() {
+	agent_stop
+	sed -e 's,image: pinfold:latest,image: localhost/pinfold:1,' "$here/../../deploy/agent/daemonset.yaml" | kubectl apply -f - >/dev/null
+	wait_for 600 daemon_ready || die "the DaemonSet is not ready: $(kubectl -n pinfold describe pods | tail -n 12)"
+	make_three daemon
+	all_hold daemon 6-7
+	verify_holds
+	remove daemon
+	kubectl delete namespace pinfold --wait=false >/dev/null
+	wait_for 300 agent_gone || die "the DaemonSet's agent stays"
+	agent_start
+	checks=$((checks + 1))
+}
+daemon_ready() { [ "$(kubectl -n pinfold get daemonset pinfold-agent -o 'jsonpath={.status.numberReady}')" = 1 ]; }
 
-# pod NAME ANNOTATIONS RESOURCES COMMAND
-pod() {
-	kubectl apply -f - >/dev/null <<-EOF
-	apiVersion: v1
-	kind: Pod
-	metadata: {name: $1, annotations: {$2}}
-	spec:
-	  terminationGracePeriodSeconds: 1
-	  containers:
-	  - name: c
-	    image: localhost/busybox:1
-	    imagePullPolicy: Never
-	    args: ["-c", "${4:-sleep 100000}"]
-	    resources: {$3}
-	EOF
-	wait_for 300 running "$1" || die "$1 does not run: $(kubectl describe pod "$1" | tail -n 8)"
+test_uninstall() {
+	agent_stop
+	in_guest pinfold agent --uninstall
+	is "widened" "$(value early-mgmt cpuset.cpus.effective)" 0-7
 }
 
-# A value of the cgroup that the status lists for a pod's container. FILE; "pod/" for the pod's own.
-value() {
-	in_guest "p=\$(/usr/local/bin/pinfold status -o json | tr -d ' \n' | sed 's/.*\"pod\":\"$1\",[^}]*\"container\"[^}]*\"cgroup\":\"\([^\"]*\)\".*/\1/');
-		[ '$2' = '${2#pod/}' ] || p=\$(dirname \"\$p\"); cat \"/sys/fs/cgroup/\$p/${2#pod/}\""
-}
-target='target.workload.openshift.io/management: "{\"effect\":\"PreferredDuringScheduling\"}"'
-burn='while :; do :; done & while :; do :; done'
-
-cp_start "$dir/cp"
-cp_start_scheduler "$dir/cp"
-cp_start_controller_manager "$dir/cp"
-# shellcheck disable=SC2034  # read by node.sh
-NODE_PAYLOAD=("$here/../../build/pinfold" "$here/../../deploy/agent/pinfold-agent.service")
-node_start "$dir/node" "$dir/cp" worker-0 "$runtime"
-node_wait_ready "$dir/node"
-
-# Control: the same pod before the agent is there.
-pod early "$target, resources.workload.openshift.io/c: '{\"cpushares\":51}'" 'requests: {memory: 64Mi}'
-
-in_guest 'mkdir -p /usr/local/bin && cp /payload/extra/pinfold /usr/local/bin/ &&
-	cp /payload/extra/pinfold-agent.service /etc/systemd/system/ &&
-	echo "PINFOLD_AGENT_FLAGS=--reserved 0-1 --shared 2-3 --guaranteed 4-7 --reassert 2" >/etc/default/pinfold-agent &&
-	systemctl daemon-reload'
-early=$(in_guest 'cat $(find /sys/fs/cgroup/kubepods.slice -name "*.scope" | head -n 1)/cpuset.cpus.effective')
-is "control: without the agent" "$early" 0-7
-in_guest systemctl start pinfold-agent
-wait_for 60 agent_ready || die "the agent is not ready"
-is "the early pod is repaired" "$(value early cpuset.cpus.effective)" 0-1
-
-pod mgmt "$target, resources.workload.openshift.io/c: '{\"cpushares\":400,\"cpulimit\":500}'" 'requests: {memory: 64Mi}'
-is "management, cpus" "$(value mgmt cpuset.cpus.effective)" 0-1
-is "management, quota" "$(value mgmt cpu.max)" "50000 100000"
-is "management pod, weight" "$(value mgmt pod/cpu.weight)" 16
-pod share '' 'requests: {cpu: 100m, memory: 64Mi}'
-is "shared, cpus" "$(value share cpuset.cpus.effective)" 2-3
-pod alone '' 'requests: {cpu: 2, memory: 64Mi}, limits: {cpu: 2, memory: 64Mi}'
-is "exclusive, cpus" "$(value alone cpuset.cpus.effective)" 4-5
-is "exclusive, quota" "$(value alone cpu.max)" "max 100000"
-is "exclusive pod, quota" "$(value alone pod/cpu.max)" "max 100000"
-verify_ok || die "verify: $(cat "$dir/verify.out")"
-
-for unit in kubelet pinfold-agent "$([ "$runtime" = crio ] && echo crio || echo containerd)"; do
-	e2e_say "restart of $unit"
-	in_guest systemctl restart "$unit"
-	wait_for 120 agent_ready || die "after $unit: not ready"
-	wait_for 60 verify_ok || die "after $unit: $(cat "$dir/verify.out")"
-	is "after $unit, management" "$(value mgmt cpuset.cpus.effective)" 0-1
-	is "after $unit, exclusive" "$(value alone cpuset.cpus.effective)" 4-5
+if [ -z "${KEEP:-}" ] || ! process_alive "$top/node" qemu; then
+	# Expanded now: at the end of a failed function "top" may be anything.
+	# shellcheck disable=SC2064
+	[ -n "${KEEP:-}" ] || trap "node_stop '$top/node'; cp_stop '$top/cp'; rm -rf '$top'" EXIT
+	start_node
+fi
+for t in $tests; do
+	e2e_say "$RUNTIME: $t ($SECONDS s)"
+	"test_$t"
 done
-in_guest systemctl kill -s KILL pinfold-agent
-wait_for 60 agent_ready || die "not back after SIGKILL"
-wait_for 60 verify_ok || die "after SIGKILL: $(cat "$dir/verify.out")"
-checks=$((checks + 1))
-
-# Fairness: 100m and 400m on the same two CPUs.
-usage() { value "$1" cpu.stat | awk '$1 == "usage_usec" { print $2 }'; }
-measure() { # prints the ratio times 100
-	local a b c d
-	a=$(usage small) b=$(usage large)
-	in_guest sleep 20
-	c=$(usage small) d=$(usage large)
-	echo $(((d - b) * 100 / (c - a)))
-}
-kubectl delete pod early mgmt --wait=false >/dev/null
-pod small "$target, resources.workload.openshift.io/c: '{\"cpushares\":102}'" 'requests: {memory: 64Mi}' "$burn"
-pod large "$target, resources.workload.openshift.io/c: '{\"cpushares\":409}'" 'requests: {memory: 64Mi}' "$burn"
-ratio=$(measure)
-e2e_say "CPU time of 400m over 100m: $ratio/100"
-if [ "$ratio" -lt 280 ] || [ "$ratio" -gt 560 ]; then die "not fair: $ratio/100, want about 400"; fi
-checks=$((checks + 1))
-is "capacity of the CPUs did not change" "$(kubectl get node worker-0 -o 'jsonpath={.status.capacity.cpu}')" 8
-echo "agent-node.sh: $runtime, $checks checks passed"
+echo "agent-node.sh: $RUNTIME, $checks checks passed in $SECONDS s"

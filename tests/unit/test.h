@@ -59,7 +59,7 @@ struct test_at {
 /* The call must return -code with exactly this sentence in `err`. */
 #define CHECK_ERR(call, code, sentence) test_check_err(TEST_AT(#call), (call), code, &err, sentence)
 
-#define CHECK(cond) test_check(TEST_AT(#cond), (cond))
+#define CHECK(cond) ((cond) ? (void)0 : test_not_so(TEST_AT(#cond)))
 #define CHECK_INT(got, want) test_check_int(TEST_AT(#got), (got), (want))
 #define CHECK_UINT(got, want) test_check_uint(TEST_AT(#got), (got), (want))
 
@@ -72,7 +72,7 @@ struct test_at {
 #define TEST_NOTE(...) test_note(__VA_ARGS__) /* a line in the log: row counts, seeds */
 #define TEST_SKIP(...) test_skip(TEST_AT(""), __VA_ARGS__) /* ends the test, with the reason */
 
-void test_check(struct test_at at, bool ok);
+_Noreturn void test_not_so(struct test_at at);
 void test_check_int(struct test_at at, intmax_t got, intmax_t want);
 void test_check_uint(struct test_at at, uintmax_t got, uintmax_t want);
 void test_check_str(struct test_at at, struct str got, struct str want);

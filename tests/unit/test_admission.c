@@ -39,6 +39,37 @@ static void cluster(struct state_manifests *m, struct arena *a)
 	state_manifests_seal(m);
 }
 
+TEST(of_two_objects_with_the_same_name_the_later_one_counts)
+{
+	static const char objects[] =
+		"[{\"kind\":\"Node\",\"metadata\":{\"name\":\"b\"},\"status\":{\"allocatable\":{"
+		"\"openshift.io/shared-cpus\":\"4k\"}}},"
+		"{\"kind\":\"Node\",\"metadata\":{\"name\":\"a\"}},"
+		"{\"kind\":\"Node\",\"metadata\":{\"name\":\"c\"},\"spec\":{\"unschedulable\":true}"
+		"},"
+		"{\"kind\":\"Node\",\"metadata\":{\"name\":\"b\"},\"status\":{\"capacity\":{}}},"
+		"{\"kind\":\"Namespace\",\"metadata\":{\"name\":\"m\",\"annotations\":{"
+		"\"workload.openshift.io/allowed\":\"management\"}}},"
+		"{\"kind\":\"Namespace\",\"metadata\":{\"name\":\"m\"}}]";
+	CLEANUP(arena_done) struct arena a;
+	struct namespace_facts facts;
+	struct state_manifests m;
+	struct err err = { 0 };
+	yyjson_val *object;
+
+	arena_init(&a, 0);
+	state_manifests_init(&m, &a);
+	DOC_EACH_ITEM (row_doc(str_from(objects), &a), object)
+		CHECK_OK(state_manifests_add(&m, object, &err));
+	state_manifests_seal(&m);
+	CHECK_UINT(m.state.nodes.n, 3);
+	CHECK_UINT(m.state.nodes.n_reporting, 1);
+	CHECK_UINT(m.state.nodes.n_schedulable, 2);
+	CHECK_UINT(m.state.nodes.n_schedulable_shared, 0);
+	CHECK_STR(m.state.nodes.missing_shared, "b"); /* in the place of the first */
+	CHECK(m.state.find_namespace(m.state.owner, STR("m"), &facts) && !facts.has_allowed);
+}
+
 static struct admission_result admitted(const struct admission_state *s, const char *pod,
 					struct arena *a, yyjson_val **ret)
 {

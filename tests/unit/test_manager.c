@@ -251,6 +251,45 @@ TEST(a_new_sandbox_of_the_same_pod_keeps_its_cpus)
 	CHECK_UINT(n.ledger.n, 0);
 }
 
+static void remove_cgroup(const struct node *n, const char *path)
+{
+	char command[256];
+
+	(void)snprintf(command, sizeof(command), "rm -r %s/%s", n->dir, path);
+	CHECK(system(command) == 0);
+}
+
+/* A containerd that was restarted has forgotten that it must tell. */
+TEST(a_pod_that_ends_without_a_word_gives_its_cpus_back)
+{
+	CLEANUP(node_done) struct node n;
+	struct box first, second, third;
+
+	node_init(&n, "0-1", "2-3", "4-7");
+	box_init(&first, "one", "", 2048, 200000);
+	box_init(&second, "two", "", 2048, 200000);
+	box_init(&third, "three", "", 2048, 200000);
+	CHECK_STR(create(&n, &first).cpus, "4-5");
+	CHECK_STR(create(&n, &second).cpus, "6-7");
+	make_cgroup(&n, first.cgroup + 1, "4-5");
+	manager_reassert(&n.manager, 2);
+	CHECK(!ask(&n, "PostStartContainer", &first, NULL).status);
+	CHECK(ask(&n, "CreateContainer", &third, NULL).status != NULL);
+	/* Whose cgroup was never seen is not over, and who has not started may be about to. */
+	remove_cgroup(&n, first.pod_cgroup);
+	CHECK_STR(create(&n, &third).cpus, "4-5");
+	CHECK_UINT(n.ledger.n, 2);
+	CHECK_UINT(n.manager.registry.n_pods, 2);
+
+	make_cgroup(&n, third.cgroup + 1, "4-5");
+	manager_reassert(&n.manager, 2);
+	CHECK(!ask(&n, "PostStartContainer", &third, NULL).status);
+	remove_cgroup(&n, third.pod_cgroup);
+	manager_reassert(&n.manager, 2);
+	manager_reassert(&n.manager, 2);
+	CHECK_UINT(n.ledger.n, 1);
+}
+
 TEST(the_status_tells_what_everybody_shall_have)
 {
 	CLEANUP(node_done) struct node n;

@@ -1,0 +1,608 @@
+#include "node_link.h"
+
+#include <errno.h>
+#include <malloc.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/err.h"
+#include "base/log.h"
+#include "base/macro.h"
+#include "cluster/object.h"
+#include "manager.h"
+#include "notify.h"
+#include "trim.h"
+
+#define COMPLAIN_MS 60000
+#define HEARTBEAT_MS (5 * 60000) /* as often as a kubelet whose node does not change */
+#define QUIET_MS 10000		 /* after that a write is not part of a quarrel */
+#define TROUBLE_MS 60000	 /* the condition remembers failed writes so long */
+#define REGISTER_WAIT_MS 20000	 /* the API server may run on this node, after the kubelet */
+#define LEAVE_MS 2000
+#define TRIM_TICKS 5
+#define EVENT_RETRY_MS 5000
+#define NAMESPACE_PAGE 50 /* each is about a kilobyte; all of a page are in memory at once */
+
+static const struct watch_config namespace_config = {
+	.path = "/api/v1/namespaces",
+	.only_metadata = true,
+	.page = NAMESPACE_PAGE,
+	.frees_memory = true,
+};
+
+static void turn(struct node_link *l);
+
+static uint64_t now_ms(const struct node_link *l)
+{
+	return loop_now_ms(l->loop);
+}
+
+/* Every try fails while the API server is away; one line in a while is enough. */
+static void complain(struct node_link *l, const char *what, const struct err *err)
+{
+	l->stats.failures++;
+	if (l->complaints++ && now_ms(l) - l->complained_ms < COMPLAIN_MS)
+		return;
+	l->complained_ms = now_ms(l);
+	log_warning("the cluster does not answer as it should, trying again; pinning goes on",
+		    LOG_STR("doing", str_from(what)), LOG_ERR(err));
+}
+
+/* What the Node shall say. */
+
+static void note_trouble(struct node_link *l)
+{
+	const struct manager *m = l->manager;
+
+	if (m->counters.write_failures != l->write_failures) {
+		l->write_failures = m->counters.write_failures;
+		l->writes_failed_ms = now_ms(l);
+	}
+	if (m->is_connected)
+		l->unready_ms = 0;
+	else if (!l->unready_ms)
+		l->unready_ms = now_ms(l);
+}
+
+static struct str message_of(const struct node_link *l, enum node_reason reason, struct arena *a)
+{
+	const struct manager *m = l->manager;
+	struct cpuset shared, guaranteed;
+
+	switch (reason) {
+	case NODE_RUNTIME_LOST:
+		return m->problem[0] ? str_printf(a, "no container runtime: %s", m->problem) :
+				       STR("no container runtime yet");
+	case NODE_POOLS_REFUSED:
+		return STR("the configured pools do not fit what runs; the old ones go on");
+	case NODE_CGROUPS_FAIL:
+		return STR("control files of cgroups could not be written; see the agent's log");
+	case NODE_AGENT_STOPPED:
+		return STR("the agent was stopped; containers keep their CPUs, new ones get none");
+	case NODE_PINNING:
+	case NODE_REASON__COUNT:
+		break;
+	}
+	if (m->ledger->now.config.is_classic || m->kubelet_manages)
+		return str_printf(a, "%s: reserved CPUs %s", m->runtime_name, m->reserved);
+	(void)ledger_cpus(m->ledger, POOL_SHARED, &shared);
+	(void)ledger_cpus(m->ledger, POOL_GUARANTEED, &guaranteed);
+	return str_printf(a, "%s: reserved CPUs %s, shared " PRI_STR ", guaranteed " PRI_STR,
+			  m->runtime_name, m->reserved, FMT_STR(cpuset_format(&shared, a)),
+			  FMT_STR(cpuset_format(&guaranteed, a)));
+}
+
+static void cut_message(struct node_intent *want)
+{
+	const size_t max = sizeof(((struct node_seen *)0)->message) - 1;
+
+	if (want->message.n > max)
+		want->message.n = max; /* so that what comes back compares equal */
+}
+
+static struct node_intent intent_of(const struct node_link *l, struct arena *a)
+{
+	const struct manager *m = l->manager;
+	const struct node_health health = {
+		.is_connected = m->is_connected,
+		.pools_are_refused = l->manager->resize.state > RESIZE_DONE,
+		.writes_fail = l->writes_failed_ms && now_ms(l) - l->writes_failed_ms < TROUBLE_MS,
+	};
+	const uint64_t unready_ms = l->unready_ms ? now_ms(l) - l->unready_ms : 0;
+	struct node_intent want = {
+		.reason = l->is_leaving ? NODE_AGENT_STOPPED : node_reason_choose(&health),
+		.taint = node_taint_choose(m->is_connected, unready_ms, l->config.taints_unready),
+		.is_heartbeat_due = !l->beaten_ms || now_ms(l) - l->beaten_ms >= HEARTBEAT_MS,
+		.now_s = (int64_t)time(NULL),
+	};
+
+	node_amounts_of(m->ledger, !m->kubelet_manages, &want.amounts);
+	want.message = message_of(l, want.reason, a);
+	cut_message(&want);
+	return want;
+}
+
+/* Writing. */
+
+static void again_later(struct node_link *l)
+{
+	timer_start(&l->timer, backoff_next(&l->backoff, backoff_random()), 0);
+}
+
+static void announce_now(struct node_link *l)
+{
+	if (!l->holds_ready)
+		return;
+	l->holds_ready = false;
+	notify_manager("READY=1");
+}
+
+static void take(struct node_link *l, yyjson_val *node)
+{
+	node_seen_of(node, &l->seen);
+	l->existed |= l->seen.exists;
+	if (l->seen.exists)
+		announce_now(l);
+}
+
+static void note_written(struct node_link *l)
+{
+	static const char *const did[] = { [NODE_CALL_STATUS] = "status",
+					   [NODE_CALL_TAINT] = "taint",
+					   [NODE_CALL_BIRTH] = "created" };
+
+	l->stats.status_patches += l->doing == NODE_CALL_STATUS;
+	l->stats.taint_patches += l->doing == NODE_CALL_TAINT;
+	l->stats.births += l->doing == NODE_CALL_BIRTH;
+	if (l->doing == NODE_CALL_TAINT || l->doing == NODE_CALL_BIRTH)
+		log_info("the Node was written", LOG_STR("node", l->name),
+			 LOG_STR("did", str_from(did[l->doing])));
+	/* Whoever undoes what we write is not fought at full speed. */
+	if (now_ms(l) - l->written_ms > QUIET_MS)
+		backoff_reset(&l->backoff);
+	l->written_ms = now_ms(l);
+}
+
+static void on_written(struct api_call *call, yyjson_val *object, const struct err *err)
+{
+	struct node_link *l = container_of(call, struct node_link, call);
+
+	l->is_busy = false;
+	if (l->is_leaving) {
+		l->has_left = true;
+		loop_stop(l->loop);
+		return;
+	}
+	/* Somebody was faster, or it is gone: the watch tells. */
+	if (err && err->code != EEXIST && err->code != ENOENT)
+		complain(l, "writing the Node", err);
+	if (!err) {
+		note_written(l);
+		if (l->doing != NODE_CALL_TAINT)
+			l->beaten_ms = now_ms(l);
+		take(l, object);
+	}
+	again_later(l);
+}
+
+static void write_node(struct node_link *l, const struct api_request *request)
+{
+	l->is_busy = true;
+	api_start(&l->api, &l->call, request, on_written);
+}
+
+/* Something took our amounts from a Node that had them. */
+static void tell_restored(struct node_link *l, const struct node_intent *want)
+{
+	struct notice_subject node = { 0 };
+
+	if (l->stats.status_patches + l->stats.births == 0 ||
+	    memcmp(l->seen.capacity, want->amounts.milli, sizeof(l->seen.capacity)) == 0)
+		return;
+	log_warning("our resources are not on the Node as they were, putting them back",
+		    LOG_STR("node", l->name));
+	notices_add(&l->notices, NOTICE_RESTORED, &node,
+		    STR("resources of CPU partitioning were missing or changed and are back"));
+}
+
+/* One step towards what the Node shall say; on_written leads to the next. */
+static int step(struct node_link *l, struct arena *a, struct err *err)
+{
+	const struct node_intent want = intent_of(l, a);
+	struct api_request request = { .method = "PATCH" };
+	int r;
+
+	if (!l->seen.exists) {
+		const struct node_birth birth = { l->name, l->config.labels, l->config.n_labels,
+						  l->config.taints, l->config.n_taints };
+
+		if (!l->config.registers || l->existed || l->is_leaving)
+			return 0;
+		l->doing = NODE_CALL_BIRTH;
+		request.method = "POST";
+		request.content_type = API_JSON;
+		request.path = node_path(STR(""), STR(""), a);
+		r = node_plan_birth(&birth, &want, a, &request.body, err);
+	} else {
+		l->doing = NODE_CALL_STATUS;
+		request.content_type = API_PATCH_STRATEGIC;
+		request.path = node_path(l->name, STR("status"), a);
+		r = node_plan_status(&l->seen, &want, a, &request.body, err);
+		if (r > 0)
+			tell_restored(l, &want);
+		if (r == 0 && !l->is_leaving) {
+			l->doing = NODE_CALL_TAINT;
+			request.content_type = API_PATCH_JSON;
+			request.path = node_path(l->name, STR(""), a);
+			r = node_plan_taint(&l->seen, want.taint, a, &request.body, err);
+		}
+	}
+	if (r > 0)
+		write_node(l, &request);
+	return r;
+}
+
+static void turn(struct node_link *l)
+{
+	CLEANUP(arena_done) struct arena a;
+	struct err err = { 0 };
+
+	arena_init(&a, 0);
+	if (!l->is_open || !l->node_watch.is_synced || l->is_busy || timer_is_active(&l->timer))
+		return;
+	note_trouble(l);
+	if (step(l, &a, &err) < 0)
+		complain(l, "describing the Node", &err);
+}
+
+/* Events. */
+
+static void on_told(struct api_call *call, yyjson_val *object, const struct err *err)
+{
+	struct node_link *l = container_of(call, struct node_link, event_call);
+
+	(void)object;
+	/* What the server will never take is not tried again: a namespace that is going, say. */
+	if (err && call->http.status != 403 && err->code != ENOENT && err->code != EINVAL &&
+	    err->code != EEXIST)
+		l->tell_after_ms = now_ms(l) + EVENT_RETRY_MS;
+	else
+		notices_sent(&l->notices, l->telling, l->telling_count, now_ms(l));
+	if (err)
+		complain(l, "writing an Event", err);
+	l->telling = NULL;
+}
+
+static void tell(struct node_link *l)
+{
+	CLEANUP(arena_done) struct arena a;
+	const struct notice *notice;
+	struct object_event event;
+	struct api_request request = { .method = "POST", .content_type = API_JSON };
+	struct err err = { 0 };
+
+	arena_init(&a, 0);
+	if (!l->is_open || l->telling || l->is_leaving || now_ms(l) < l->tell_after_ms)
+		return;
+	notice = notices_next(&l->notices, now_ms(l));
+	if (!notice)
+		return;
+	event = (struct object_event){
+		.api = STR("v1"),
+		.kind = *notice->pod ? STR("Pod") : STR("Node"),
+		.namespace = str_from(notice->namespace),
+		.name = *notice->pod ? str_from(notice->pod) : l->name,
+		/* As kubelets do it: `kubectl describe node` looks for the name. */
+		.uid = *notice->pod ? str_from(notice->uid) : l->name,
+		.reason = str_from(notice_reason(notice->kind)),
+		.message = str_from(notice->text),
+		.component = STR("pinfold-agent"),
+		.host = l->name,
+		.is_warning = notice_is_warning(notice->kind),
+		.count = notice->count,
+		.now_s = (int64_t)time(NULL),
+		.random = backoff_random(),
+	};
+	if (object_event_write(&event, &a, &request.path, &request.body, &err) < 0) {
+		complain(l, "describing an Event", &err);
+		return;
+	}
+	l->telling = notice;
+	l->telling_count = notice->count;
+	api_start(&l->api, &l->event_call, &request, on_told);
+}
+
+/* Watching. */
+
+static void on_node(struct watch *w, yyjson_val *node)
+{
+	struct node_link *l = container_of(w, struct node_link, node_watch);
+
+	take(l, node);
+	turn(l);
+}
+
+static void on_node_gone(struct watch *w, yyjson_val *node)
+{
+	struct node_link *l = container_of(w, struct node_link, node_watch);
+
+	(void)node;
+	log_warning("our Node was deleted", LOG_STR("node", l->name));
+	take(l, NULL);
+}
+
+static void on_node_list(struct watch *w)
+{
+	take(container_of(w, struct node_link, node_watch), NULL);
+}
+
+static void on_node_synced(struct watch *w)
+{
+	struct node_link *l = container_of(w, struct node_link, node_watch);
+
+	log_info("following our Node", LOG_STR("node", l->name),
+		 LOG_STR("exists", l->seen.exists ? STR("yes") : STR("no")));
+	turn(l);
+	(void)malloc_trim(0);
+}
+
+static void on_trouble(struct watch *w, const struct err *err)
+{
+	struct node_link *l = w->config == &namespace_config ?
+				      container_of(w, struct node_link, namespace_watch) :
+				      container_of(w, struct node_link, node_watch);
+
+	complain(l, w->config->path, err);
+}
+
+static const struct watch_events node_events = {
+	.on_object = on_node,
+	.on_deleted = on_node_gone,
+	.on_list = on_node_list,
+	.on_synced = on_node_synced,
+	.on_trouble = on_trouble,
+};
+
+static struct permits *permits_of(struct watch *w)
+{
+	return &container_of(w, struct node_link, namespace_watch)->permits;
+}
+
+static void on_namespace(struct watch *w, yyjson_val *namespace)
+{
+	permits_put(permits_of(w), namespace);
+}
+
+static void on_namespace_gone(struct watch *w, yyjson_val *namespace)
+{
+	permits_remove(permits_of(w), namespace);
+}
+
+static void on_namespace_list(struct watch *w)
+{
+	permits_begin_list(permits_of(w));
+}
+
+/* Before the namespaces were known pods were believed by their looks. */
+static bool has_impostor(const struct node_link *l)
+{
+	const struct registry *r = &l->manager->registry;
+
+	for (size_t i = 0; i < r->n_pods; i++)
+		if (r->pods[i]->is_management &&
+		    permits_ask(&l->permits, str_from(r->pods[i]->namespace)) == PERMISSION_DENIED)
+			return true;
+	return false;
+}
+
+static void on_namespaces_synced(struct watch *w)
+{
+	struct node_link *l = container_of(w, struct node_link, namespace_watch);
+	const bool was_known = l->permits.is_known;
+
+	permits_end_list(&l->permits);
+	(void)malloc_trim(0);
+	if (was_known)
+		return;
+	log_info("following the namespaces", LOG_INT("permitted", l->permits.n));
+	if (has_impostor(l) && l->on_distrust)
+		l->on_distrust(l);
+}
+
+static const struct watch_events namespace_events = {
+	.on_object = on_namespace,
+	.on_deleted = on_namespace_gone,
+	.on_list = on_namespace_list,
+	.on_synced = on_namespaces_synced,
+	.on_trouble = on_trouble,
+};
+
+/* Beginning. */
+
+static int find_access(const struct node_link_config *config, struct arena *a, struct access *ret,
+		       struct err *err)
+{
+	if (config->kubeconfig)
+		return access_read_kubeconfig(config->kubeconfig, config->context, a, ret, err);
+	return access_in_pod(getenv("KUBERNETES_SERVICE_HOST"), getenv("KUBERNETES_SERVICE_PORT"),
+			     ACCESS_POD_DIR, a, ret, err);
+}
+
+static int find_name(const struct node_link_config *config, struct arena *a, struct str *ret,
+		     struct err *err)
+{
+	const char *name = config->node_name ? config->node_name : getenv("NODE_NAME");
+	char host[256] = "";
+
+	if (!name || !*name) {
+		(void)gethostname(host, sizeof(host) - 1);
+		name = host;
+	}
+	return node_name_of(str_from(name), a, ret, err);
+}
+
+int node_link_find(const struct node_link_config *config, struct arena *a, struct access *ret,
+		   struct str *ret_name, struct err *err)
+{
+	int r = find_name(config, a, ret_name, err);
+
+	return r < 0 ? r : find_access(config, a, ret, err);
+}
+
+int node_link_init(struct node_link *l, const struct node_link_config *config, struct err *err)
+{
+	const struct node_birth birth = { STR(""), config->labels, config->n_labels, config->taints,
+					  config->n_taints };
+	int r;
+
+	*l = (struct node_link){ .config = *config };
+	arena_init(&l->arena, 0);
+	notices_init(&l->notices);
+	l->permits.is_legacy = config->is_legacy;
+	if (config->is_off)
+		return 0;
+	r = node_birth_check(&birth, err);
+	if (r < 0)
+		return r;
+	r = node_link_find(config, &l->arena, &l->access, &l->name, err);
+	/* A kubeconfig that is not there yet may come: the kubelet makes its own at first boot. */
+	if (r == -ENOENT && config->kubeconfig)
+		r = 0;
+	if (r == -ENOENT)
+		return 0;
+	l->is_on = r == 0;
+	return r;
+}
+
+static void open_link(struct node_link *l)
+{
+	struct err err = { 0 };
+
+	if (!l->access.host && find_access(&l->config, &l->arena, &l->access, &err) < 0) {
+		complain(l, "reading the kubeconfig", &err);
+		again_later(l);
+		return;
+	}
+	l->is_open = true;
+	if (api_init(&l->api, l->loop, &l->access, l->user_agent, &err) < 0)
+		complain(l, "reading the credentials", &err); /* read again with every try */
+	watch_init(&l->node_watch, &l->api, &l->node_config, &node_events);
+	watch_init(&l->namespace_watch, &l->api, &namespace_config, &namespace_events);
+	log_info("following the API server", LOG_STR("host", str_from(l->access.host)),
+		 LOG_INT("port", l->access.port), LOG_STR("node", l->name));
+}
+
+static void on_timer(struct timer *t)
+{
+	struct node_link *l = container_of(t, struct node_link, timer);
+
+	if (l->is_leaving)
+		loop_stop(l->loop);
+	else if (!l->is_open)
+		open_link(l);
+	else
+		turn(l);
+}
+
+void node_link_start(struct node_link *l, struct loop *loop, struct manager *m)
+{
+	l->loop = loop;
+	l->manager = m;
+	if (!l->is_on && !l->config.is_off)
+		log_info("not in a cluster and without --kubeconfig: working from annotations and "
+			 "the ledger alone");
+	if (!l->is_on)
+		return;
+	(void)snprintf(l->user_agent, sizeof(l->user_agent), "pinfold-agent/%s", l->config.version);
+	(void)snprintf(l->selector, sizeof(l->selector), "fieldSelector=metadata.name%%3D" PRI_STR,
+		       FMT_STR(l->name));
+	l->node_config = (struct watch_config){
+		.path = "/api/v1/nodes", .selector = l->selector, .page = 1, .frees_memory = true
+	};
+	m->notices = &l->notices;
+	timer_init(&l->timer, loop, on_timer);
+	timer_start(&l->timer, 0, 0);
+}
+
+/* A start, and every new connection, need much once. */
+static void trim(struct node_link *l)
+{
+	const uint64_t connections = l->is_open ? l->api.http.connections : 0;
+
+	if (l->n_ticks++ % TRIM_TICKS != 0 || l->n_ticks == 1)
+		return;
+	if (connections == l->settled && connections + 1 != l->trimmed) {
+		l->trimmed = connections + 1;
+		trim_memory();
+	}
+	l->settled = connections;
+}
+
+void node_link_tick(struct node_link *l)
+{
+	trim(l);
+	if (!l->is_on || l->is_leaving)
+		return;
+	turn(l);
+	tell(l);
+	if (l->holds_ready && now_ms(l) > REGISTER_WAIT_MS + l->announced_ms) {
+		log_warning("the Node could not be created in time; the kubelet may start");
+		announce_now(l);
+	}
+}
+
+void node_link_announce(struct node_link *l)
+{
+	l->holds_ready = true;
+	l->announced_ms = now_ms(l);
+	if (!l->is_on || !l->config.registers)
+		announce_now(l);
+}
+
+enum permission node_link_permission(const struct node_link *l, struct str namespace)
+{
+	return permits_ask(&l->permits, namespace);
+}
+
+/* End. */
+
+void node_link_leave(struct node_link *l)
+{
+	if (!l->is_open || l->is_busy || !l->node_watch.is_current || !l->seen.exists)
+		return;
+	l->is_leaving = true;
+	timer_stop(&l->timer);
+	turn(l);
+	if (!l->is_busy)
+		return;
+	timer_start(&l->timer, LEAVE_MS, 0);
+	loop_run(l->loop);
+}
+
+void node_link_close(struct node_link *l)
+{
+	if (l->manager)
+		l->manager->notices = NULL;
+	if (!l->is_open)
+		return;
+	watch_close(&l->node_watch);
+	watch_close(&l->namespace_watch);
+	api_cancel(&l->call);
+	api_cancel(&l->event_call);
+	api_close(&l->api);
+}
+
+void node_link_done(struct node_link *l)
+{
+	if (l->is_open) {
+		watch_done(&l->node_watch);
+		watch_done(&l->namespace_watch);
+		api_done(&l->api);
+	}
+	permits_done(&l->permits);
+	notices_done(&l->notices);
+	arena_done(&l->arena);
+}

@@ -1,0 +1,114 @@
+#pragma once
+
+/* The agent's link to its cluster: keeps what the Node object says about us (node_plan.h), watches
+ * which namespaces may use the reserved CPUs (permits.h), and sends Events (notices.h). All of it
+ * in the agent's one thread, none of it while the runtime waits for an answer, and nothing of
+ * pinning depends on it: while the API server is away everything goes on, and it is tried again. */
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/arena.h"
+#include "cluster/access.h"
+#include "cluster/api.h"
+#include "cluster/watch.h"
+#include "net/loop.h"
+#include "node_plan.h"
+#include "notices.h"
+#include "permits.h"
+
+struct err;
+struct manager;
+
+struct node_link_config {
+	bool is_off;		/* --no-cluster */
+	const char *kubeconfig; /* NULL: as a pod of the cluster, or without one */
+	const char *context;
+	const char *node_name; /* NULL: the environment's NODE_NAME, or the host's name */
+	const char *version;   /* of this program */
+	bool registers;	       /* creates the Node when there is none at the start */
+	bool taints_unready;
+	bool is_legacy;		   /* dialect of the namespaces */
+	const char *const *labels; /* of a Node that we create */
+	const char *const *taints; /* likewise */
+	size_t n_labels, n_taints;
+};
+
+struct node_link_stats {
+	uint64_t status_patches, taint_patches, births, failures;
+};
+
+struct node_link {
+	struct node_link_config config;
+	struct manager *manager;
+	struct loop *loop;
+	struct arena arena; /* of the access and the names */
+	struct access access;
+	struct str name;
+	char user_agent[64], selector[512];
+	struct watch_config node_config;
+	struct api api;
+	struct watch node_watch, namespace_watch;
+	bool is_on;	    /* there is a cluster to talk to, sooner or later */
+	bool is_open;	    /* the API client is there */
+	struct timer timer; /* tries again: to read the kubeconfig, or to write the Node */
+	struct backoff backoff;
+
+	struct node_seen seen;
+	bool existed; /* since we run: one that was deleted is not ours to bring back */
+	struct api_call call;
+	bool is_busy;
+	enum { NODE_CALL_STATUS, NODE_CALL_TAINT, NODE_CALL_BIRTH } doing;
+	uint64_t written_ms, beaten_ms; /* last write, last heartbeat */
+	uint64_t unready_ms;		/* since when; 0: ready */
+	uint64_t write_failures;	/* of cgroups, as last seen... */
+	uint64_t writes_failed_ms;	/* ...and when that last changed */
+
+	struct permits permits;
+	struct notices notices;
+	struct api_call event_call;
+	const struct notice *telling; /* NULL: no Event is under way */
+	uint32_t telling_count;
+	uint64_t tell_after_ms;
+
+	bool holds_ready;      /* the service manager waits for the Node... */
+	uint64_t announced_ms; /* ...since then */
+	bool is_leaving, has_left;
+	uint64_t complained_ms;
+	uint64_t complaints;
+	struct node_link_stats stats;
+	uint64_t n_ticks;
+	uint64_t trimmed, settled; /* connections after which memory was given back, or will be */
+
+	/* The namespaces are known for the first time, and some pod has more than they allow. */
+	void (*on_distrust)(struct node_link *l);
+};
+
+/* Where the API server is, and which Node is ours. -ENOENT where there is no cluster. */
+int node_link_find(const struct node_link_config *config, struct arena *a, struct access *ret,
+		   struct str *ret_name, struct err *err);
+
+/* Checks the configuration; -EINVAL for what can never work. Nothing is connected yet, and where
+ * there is no cluster nothing ever will be. */
+int node_link_init(struct node_link *l, const struct node_link_config *config, struct err *err);
+
+/* On the agent's loop. The manager tells us what happened from here on. */
+void node_link_start(struct node_link *l, struct loop *loop, struct manager *m);
+
+void node_link_tick(struct node_link *l); /* once a second */
+
+/* Tells the service manager that we are ready: at once, or with `registers` when the Node is there
+ * or it takes too long. */
+void node_link_announce(struct node_link *l);
+
+enum permission node_link_permission(const struct node_link *l, struct str namespace);
+
+/* Says on the Node that we stop; waits for that a moment. Runs the loop. */
+void node_link_leave(struct node_link *l);
+void node_link_close(struct node_link *l);
+void node_link_done(struct node_link *l); /* after the loop is done */
+
+/* node_uninstall.c: takes from the Node all that is ours. 0 also where there is no cluster or no
+ * such Node. */
+int node_link_uninstall(const struct node_link_config *config, struct err *err);

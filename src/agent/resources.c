@@ -1,0 +1,88 @@
+#include "resources.h"
+
+#include <string.h>
+
+#include "base/arena.h"
+#include "manager.h"
+
+/* Arrays that are large enough for everything there is. */
+struct lists {
+	struct arena *a;
+	struct podres_pod *pods;
+	size_t n_pods;
+};
+
+static struct podres_pod *put_pod(struct lists *l, const char *namespace, const char *name)
+{
+	struct podres_pod *p;
+
+	for (size_t i = l->n_pods; i-- > 0;)
+		if (strcmp(l->pods[i].name, name) == 0 &&
+		    strcmp(l->pods[i].namespace, namespace) == 0)
+			return &l->pods[i];
+	p = &l->pods[l->n_pods++];
+	p->namespace = namespace;
+	p->name = name;
+	return p;
+}
+
+/* Grows by doubling: full whenever the count is a power of two. */
+static void put_container(struct lists *l, struct podres_pod *p, const char *name,
+			  const struct cpuset *cpus)
+{
+	const size_t n = p->n_containers, size = sizeof(*p->containers);
+
+	for (size_t i = 0; i < n; i++)
+		if (strcmp(p->containers[i].name, name) == 0)
+			return;
+	if ((n & (n - 1)) == 0)
+		p->containers =
+			arena_realloc(l->a, p->containers, n * size, (n ? 2 * n : 1) * size);
+	p->containers[p->n_containers++] = (struct podres_container){ name, cpus };
+}
+
+static void add_containers(struct lists *l, const struct manager *m)
+{
+	for (size_t i = 0; i < m->registry.n_containers; i++) {
+		const struct container_entry *c = m->registry.containers[i];
+		const struct assignment *own =
+			ledger_find(m->ledger, str_from(c->pod->uid), str_from(c->name));
+
+		if (own && own->kind == CONTAINER_INIT)
+			continue;
+		put_container(l, put_pod(l, c->pod->namespace, c->pod->name), c->name,
+			      own ? &own->cpus : NULL);
+	}
+}
+
+/* A container that is about to be made, or made anew, has no entry but owns its CPUs. */
+static void add_assignments(struct lists *l, const struct manager *m)
+{
+	const struct assignment *own;
+
+	LEDGER_EACH(m->ledger, i, own)
+	{
+		struct podres_pod *p;
+
+		if (own->kind == CONTAINER_INIT || own->pod_name.n == 0)
+			continue;
+		p = put_pod(l, str_cstr(l->a, own->pod_namespace), str_cstr(l->a, own->pod_name));
+		put_container(l, p, str_cstr(l->a, own->container), &own->cpus);
+	}
+}
+
+void resources_snapshot(void *manager, struct arena *a, struct podres_snapshot *ret)
+{
+	const struct manager *m = manager;
+	struct lists l = { .a = a };
+
+	l.pods = arena_array(a, struct podres_pod, m->registry.n_pods + m->ledger->n);
+	for (size_t i = 0; i < m->registry.n_pods; i++)
+		(void)put_pod(&l, m->registry.pods[i]->namespace, m->registry.pods[i]->name);
+	add_containers(&l, m);
+	add_assignments(&l, m);
+	*ret = (struct podres_snapshot){ .pods = l.pods,
+					 .n_pods = l.n_pods,
+					 .kubelet_manages = m->kubelet_manages };
+	(void)ledger_cpus(m->ledger, POOL_GUARANTEED, &ret->allocatable);
+}

@@ -1,0 +1,211 @@
+#include <errno.h>
+#include <stdlib.h>
+
+#include "agent/ask.h"
+#include "agent/report.h"
+#include "base/arena.h"
+#include "base/err.h"
+#include "base/macro.h"
+#include "base/quote.h"
+#include "command.h"
+#include "cpu/topology_read.h"
+#include "map_draw.h"
+#include "output.h"
+
+struct map_options {
+	const char *run_dir, *topology, *output;
+	bool watch;
+};
+
+#define AT(field) offsetof(struct map_options, field)
+
+static const struct option_desc options[] = {
+	{ OPT_STR, 0, "run-dir", "DIR", "the agent's directory (default: " REPORT_RUN_DIR ")", NULL,
+	  AT(run_dir) },
+	{ OPT_STR, 0, "topology", "FROM", "host (default), a file or a synthetic description", NULL,
+	  AT(topology) },
+	MAP_WATCH_OPTION(struct map_options),
+	OUTPUT_OPTION(struct map_options, output),
+	{ 0 },
+};
+
+static const struct map_options defaults = { .run_dir = REPORT_RUN_DIR, .topology = "host" };
+
+static const struct command_example examples[] = {
+	{ "pinfold map", "which pod is on which CPU of this node" },
+	{ "pinfold map --watch", "the same, as it changes" },
+	{ "pinfold map -o json | jq '.cpus[] | select(.owner)'", "CPUs that somebody owns" },
+	{ "pinfold map --run-dir saved --topology node.json", "another node, from its files" },
+	{ 0 },
+};
+
+static bool pool_from_name(struct str name, enum pool *ret)
+{
+	for (enum pool p = 0; p < POOL__COUNT; p++)
+		if (str_eq(name, str_from(pool_name(p)))) {
+			*ret = p;
+			return true;
+		}
+	return false;
+}
+
+static int read_cpus(const struct doc *doc, yyjson_val *v, struct cpuset *ret, struct err *err)
+{
+	struct err why = { 0 };
+
+	if (cpuset_parse(doc_str(v), ret, &why) < 0)
+		return doc_err(err, doc, v, "%s", why.msg);
+	return 0;
+}
+
+static int read_tenant(const struct doc *doc, yyjson_val *v, struct map_tenant *ret,
+		       struct err *err)
+{
+	yyjson_val *pool = doc_get(v, STR("pool"));
+
+	ret->namespace = doc_str(doc_get(v, STR("namespace")));
+	ret->pod = doc_str(doc_get(v, STR("pod")));
+	ret->container = doc_str(doc_get(v, STR("container")));
+	ret->is_exclusive = doc_bool(doc_get(v, STR("exclusive")), false);
+	if (!pool_from_name(doc_str(pool), &ret->pool))
+		return doc_err(err, doc, v, "unknown pool %s", quote(doc_str(pool)).text);
+	return read_cpus(doc, doc_get(v, STR("cpus")), &ret->cpus, err);
+}
+
+static int compare_tenants(const void *x, const void *y)
+{
+	const struct map_tenant *a = x, *b = y;
+	int r = str_cmp(a->namespace, b->namespace);
+
+	if (r == 0)
+		r = str_cmp(a->pod, b->pod);
+	return r ? r : str_cmp(a->container, b->container);
+}
+
+/* The agent's document (agent/report.h) as a map. */
+static int read_map(const struct doc *doc, struct arena *a, struct map *ret, struct err *err)
+{
+	yyjson_val *list = doc_get(doc->root, STR("containers")), *v;
+	struct map_tenant *tenants = arena_array(a, struct map_tenant, yyjson_arr_size(list));
+	size_t n = 0;
+	int r = 0;
+
+	for (enum pool p = 0; r == 0 && p < POOL__COUNT; p++) {
+		v = doc_get(doc_get(doc->root, STR("pools")), str_from(pool_name(p)));
+		r = read_cpus(doc, doc_get(v, STR("cpus")), &ret->pools[p], err);
+	}
+	DOC_EACH_ITEM (list, v) {
+		if (r == 0)
+			r = read_tenant(doc, v, &tenants[n++], err);
+	}
+	if (r < 0)
+		return r;
+	if (n)
+		qsort(tenants, n, sizeof(*tenants), compare_tenants);
+	ret->tenants = tenants;
+	ret->n = n;
+	return 0;
+}
+
+/* CPUs that the topology lacks are in no picture: then it is of another machine. */
+static int check_machine(const struct map *map, const char *topology, struct err *err)
+{
+	struct cpuset unknown = { 0 };
+
+	for (enum pool p = 0; p < POOL__COUNT; p++)
+		cpuset_union(&unknown, &map->pools[p]);
+	cpuset_minus(&unknown, &map->topology->online);
+	cpuset_minus(&unknown, &map->topology->offline);
+	if (cpuset_is_empty(&unknown))
+		return 0;
+	return err_set(err, EINVAL,
+		       "the agent has a CPU %u, which this machine has not (see --topology): %s",
+		       cpuset_first(&unknown), topology);
+}
+
+static struct str title(const struct ask *ask, struct arena *a)
+{
+	yyjson_val *root = ask->doc.root;
+	struct str node = doc_str(doc_get(root, STR("node")));
+	struct strbuf b;
+
+	strbuf_init(&b, a);
+	if (!ask->is_live)
+		strbuf_printf(&b, "no agent runs; this is what it left in %s\n", ask->from);
+	if (node.n)
+		strbuf_printf(&b, "node " PRI_STR ", ", FMT_STR(node));
+	strbuf_printf(&b, "mode " PRI_STR "\n", FMT_STR(doc_str(doc_get(root, STR("mode")))));
+	return strbuf_str(&b);
+}
+
+static int print_doc(const struct ask *ask, const struct map *map, enum output_format format,
+		     struct arena *a, struct err *err)
+{
+	static const char *const kept[] = { "node", "mode", "pools", "containers" };
+	yyjson_mut_doc *m = doc_build(a);
+	yyjson_mut_val *root = yyjson_mut_obj(m);
+
+	for (size_t i = 0; i < ARRAY_LEN(kept); i++) {
+		yyjson_val *v = doc_get(ask->doc.root, str_from(kept[i]));
+
+		if (v)
+			doc_put(m, root, str_from(kept[i]), yyjson_val_mut_copy(m, v));
+	}
+	doc_put(m, root, STR("cpus"), map_cpus_to_doc(map, m));
+	return output_doc(root, format, a, err);
+}
+
+static int print_map(void *data, struct arena *a, struct err *err)
+{
+	const struct map_options *o = data;
+	const enum output_format format = output_format_of(o->output);
+	struct topology topology;
+	struct map map = { .topology = &topology, .colour = output_wants_colour() };
+	struct ask ask;
+	struct str text;
+	int r;
+
+	r = ask_status(o->run_dir, a, &ask, err);
+	if (r == 0)
+		r = topology_read(o->topology, a, &topology, err);
+	if (r == 0)
+		r = read_map(&ask.doc, a, &map, err);
+	if (r == 0)
+		r = check_machine(&map, o->topology, err);
+	if (r < 0)
+		return r;
+	if (format != OUTPUT_TABLE)
+		return print_doc(&ask, &map, format, a, err);
+	text = str_printf(a, PRI_STR PRI_STR, FMT_STR(title(&ask, a)), FMT_STR(map_draw(&map, a)));
+	return output_text(o->watch ? map_over_the_last(text, a) : text, err);
+}
+
+static int run(struct invocation *inv, struct err *err)
+{
+	struct map_options *o = inv->options;
+
+	if (inv->args.n > 0)
+		return err_set(err, EINVAL, "map takes no operands, only options");
+	return map_show(print_map, o, o->watch, inv->arena, err);
+}
+
+const struct command cmd_map = {
+	.name = "map",
+	.group = COMMAND_TOOL,
+	.summary = "draw which pod is on which CPU of this node",
+	.operands = "",
+	.about = "Draws the NUMA nodes, caches, cores and threads of the node with its pools, and "
+		 "says\n"
+		 "who runs on which CPUs: from the running agent, or while none runs from what it "
+		 "wrote\n"
+		 "last. CPUs are coloured by pool; without colours a letter stands behind each: m "
+		 "for\n"
+		 "management, s for shared, G for guaranteed ones that a container owns, g for "
+		 "those\n"
+		 "that are free.",
+	.options = options,
+	.options_size = sizeof(struct map_options),
+	.defaults = &defaults,
+	.examples = examples,
+	.run = run,
+};

@@ -1,0 +1,275 @@
+#include "map_draw.h"
+
+#include <time.h>
+
+#include "base/arena.h"
+#include "base/macro.h"
+#include "codec/doc.h"
+#include "cpu/topology.h"
+#include "output.h"
+#include "topology_draw.h"
+
+#define WIDTH 80
+#define MAX_NUMBERED 128 /* CPUs; beyond, a letter each keeps the picture on a page */
+#define MAX_LABEL 30	 /* a longer name has a line of its own */
+
+/* In the order in which a CPU is looked for: one that is in use is no longer shared or free. */
+enum { IN_USE, MANAGEMENT, SHARED, FREE, N_SETS };
+
+static void fill_sets(const struct map *map, struct topology_pool sets[N_SETS])
+{
+	sets[IN_USE] = (struct topology_pool){ .name = "guaranteed, in use",
+					       .letter = 'G',
+					       .colour = "1;36" };
+	for (size_t i = 0; i < map->n; i++)
+		if (map->tenants[i].is_exclusive)
+			cpuset_union(&sets[IN_USE].cpus, &map->tenants[i].cpus);
+	sets[MANAGEMENT] =
+		(struct topology_pool){ "management", 'm', "33", map->pools[POOL_RESERVED] };
+	sets[SHARED] = (struct topology_pool){ "shared", 's', "32", map->pools[POOL_SHARED] };
+	sets[FREE] = (struct topology_pool){ "guaranteed, free", 'g', "36",
+					     map->pools[POOL_GUARANTEED] };
+	for (size_t i = 1; i < N_SETS; i++)
+		for (size_t k = 0; k < i; k++)
+			cpuset_minus(&sets[i].cpus, &sets[k].cpus);
+}
+
+static bool same_pod(const struct map_tenant *a, const struct map_tenant *b)
+{
+	return str_eq(a->namespace, b->namespace) && str_eq(a->pod, b->pod);
+}
+
+/* Those who own CPUs count apart from their pod's other containers. */
+static bool is_first_of_pod(const struct map *map, size_t i)
+{
+	const struct map_tenant *c = &map->tenants[i];
+
+	for (size_t k = i; k-- > 0 && same_pod(&map->tenants[k], c);)
+		if (map->tenants[k].is_exclusive == c->is_exclusive &&
+		    map->tenants[k].pool == c->pool)
+			return false;
+	return true;
+}
+
+/* Lines of a label and words behind it, folded at the width of a terminal. */
+struct notes {
+	struct strbuf out;
+	size_t label_width;
+	size_t column;
+};
+
+static void begin_note(struct notes *n, struct str label)
+{
+	strbuf_add(&n->out, label);
+	n->column = label.n;
+	if (label.n > n->label_width) {
+		strbuf_addc(&n->out, '\n');
+		n->column = 0;
+	}
+}
+
+static void add_word(struct notes *n, struct str word, bool is_last)
+{
+	const size_t indent = n->label_width + 2;
+
+	if (n->column > indent && n->column + 1 + word.n + !is_last > WIDTH) {
+		strbuf_addc(&n->out, '\n');
+		n->column = 0;
+	}
+	if (n->column > indent) {
+		strbuf_addc(&n->out, ' ');
+		n->column++;
+	} else {
+		strbuf_printf(&n->out, "%*s", (int)(indent - n->column), "");
+		n->column = indent;
+	}
+	strbuf_add(&n->out, word);
+	strbuf_add(&n->out, is_last ? STR("\n") : STR(","));
+	n->column += word.n + !is_last;
+}
+
+static const char *label_of(enum pool pool)
+{
+	return pool == POOL_RESERVED ? "management" : pool_name(pool);
+}
+
+static struct str pod_label(const struct map_tenant *c, struct arena *a)
+{
+	return str_printf(a, PRI_STR "%s" PRI_STR, FMT_STR(c->namespace), c->namespace.n ? "/" : "",
+			  FMT_STR(c->pod));
+}
+
+/* "management  6 containers of 2 pods: dns ntp", cut where the line ends. */
+static void add_pool(struct notes *notes, const struct map *map, enum pool pool, struct arena *a)
+{
+	size_t n = 0, pods = 0, room;
+	struct strbuf names;
+	struct str counts;
+
+	for (size_t i = 0; i < map->n; i++) {
+		if (map->tenants[i].is_exclusive || map->tenants[i].pool != pool)
+			continue;
+		n++;
+		pods += is_first_of_pod(map, i);
+	}
+	if (n == 0)
+		return;
+	counts = str_printf(a, "%zu container%s of %zu pod%s:", n, n == 1 ? "" : "s", pods,
+			    pods == 1 ? "" : "s");
+	room = WIDTH - notes->label_width - 2 - counts.n - sizeof(" ...");
+	strbuf_init(&names, a);
+	for (size_t i = 0; i < map->n; i++) {
+		const struct map_tenant *c = &map->tenants[i];
+
+		if (c->is_exclusive || c->pool != pool || !is_first_of_pod(map, i))
+			continue;
+		if (names.n + 1 + c->pod.n > room) {
+			strbuf_add(&names, STR(" ..."));
+			break;
+		}
+		strbuf_printf(&names, " " PRI_STR, FMT_STR(c->pod));
+	}
+	begin_note(notes, str_from(label_of(pool)));
+	add_word(notes,
+		 str_printf(a, PRI_STR PRI_STR, FMT_STR(counts), FMT_STR(strbuf_str(&names))),
+		 true);
+}
+
+/* "ran/vdu-0  l1 on 10-17, l2 on 18-21": a pod whose containers own CPUs. */
+static void add_owner(struct notes *notes, const struct map *map, size_t first, struct arena *a)
+{
+	struct str last = { 0 };
+
+	begin_note(notes, pod_label(&map->tenants[first], a));
+	for (size_t i = first; i < map->n; i++) {
+		const struct map_tenant *c = &map->tenants[i];
+
+		if (!same_pod(c, &map->tenants[first]))
+			break;
+		if (!c->is_exclusive)
+			continue;
+		if (last.n)
+			add_word(notes, last, false);
+		last = str_printf(a, PRI_STR " on " PRI_STR, FMT_STR(c->container),
+				  FMT_STR(cpuset_format(&c->cpus, a)));
+	}
+	add_word(notes, last, true);
+}
+
+static size_t label_width(const struct map *map, struct arena *a)
+{
+	size_t width = sizeof("management") - 1;
+
+	for (size_t i = 0; i < map->n; i++) {
+		const size_t n = pod_label(&map->tenants[i], a).n;
+
+		if (map->tenants[i].is_exclusive && n <= MAX_LABEL && n > width)
+			width = n;
+	}
+	return width;
+}
+
+static struct str draw_tenants(const struct map *map, struct arena *a)
+{
+	struct notes notes = { .label_width = label_width(map, a) };
+
+	strbuf_init(&notes.out, a);
+	add_pool(&notes, map, POOL_RESERVED, a);
+	add_pool(&notes, map, POOL_SHARED, a);
+	for (size_t i = 0; i < map->n; i++)
+		if (map->tenants[i].is_exclusive && is_first_of_pod(map, i))
+			add_owner(&notes, map, i, a);
+	return strbuf_str(&notes.out);
+}
+
+struct str map_draw(const struct map *map, struct arena *a)
+{
+	struct topology_pool sets[N_SETS], pools[N_SETS];
+	const struct topology_drawing how = { pools, N_SETS, map->colour,
+					      map->topology->n_cpus > MAX_NUMBERED };
+	struct str tenants = draw_tenants(map, a);
+
+	fill_sets(map, sets);
+	/* The legend has them from the platform's to the free ones. */
+	pools[0] = sets[MANAGEMENT];
+	pools[1] = sets[SHARED];
+	pools[2] = sets[IN_USE];
+	pools[3] = sets[FREE];
+	return str_printf(a, PRI_STR "%s" PRI_STR, FMT_STR(topology_draw(map->topology, &how, a)),
+			  tenants.n ? "\n" : "", FMT_STR(tenants));
+}
+
+static const struct map_tenant *owner_of(const struct map *map, unsigned cpu)
+{
+	for (size_t i = 0; i < map->n; i++)
+		if (map->tenants[i].is_exclusive && cpuset_has(&map->tenants[i].cpus, cpu))
+			return &map->tenants[i];
+	return NULL;
+}
+
+yyjson_mut_val *map_cpus_to_doc(const struct map *map, yyjson_mut_doc *m)
+{
+	static const enum pool pool_of[N_SETS] = { POOL_GUARANTEED, POOL_RESERVED, POOL_SHARED,
+						   POOL_GUARANTEED };
+	yyjson_mut_val *list = yyjson_mut_arr(m);
+	struct topology_pool sets[N_SETS];
+
+	fill_sets(map, sets);
+	for (unsigned i = 0; i < map->topology->n_cpus; i++) {
+		const struct topology_cpu *c = &map->topology->cpus[i];
+		const struct map_tenant *owner = owner_of(map, c->cpu);
+		yyjson_mut_val *o = yyjson_mut_arr_add_obj(m, list);
+
+		doc_put_int(m, o, STR("cpu"), c->cpu);
+		doc_put_int(m, o, STR("core"), c->id[TOPOLOGY_CORE]);
+		doc_put_int(m, o, STR("uncore"), c->id[TOPOLOGY_UNCORE]);
+		doc_put_int(m, o, STR("numa"), c->id[TOPOLOGY_NUMA]);
+		doc_put_int(m, o, STR("socket"), c->id[TOPOLOGY_SOCKET]);
+		for (size_t k = 0; k < N_SETS; k++)
+			if (cpuset_has(&sets[k].cpus, c->cpu)) {
+				doc_put_str(m, o, STR("pool"), str_from(pool_name(pool_of[k])));
+				break;
+			}
+		if (!owner)
+			continue;
+		o = doc_put_obj(m, o, STR("owner"));
+		doc_put_str(m, o, STR("namespace"), owner->namespace);
+		doc_put_str(m, o, STR("pod"), owner->pod);
+		doc_put_str(m, o, STR("container"), owner->container);
+	}
+	return list;
+}
+
+/* From the top, each line cleared to its end: nothing flickers. */
+struct str map_over_the_last(struct str text, struct arena *a)
+{
+	struct str_split split = str_split(text);
+	struct str line;
+	struct strbuf b;
+
+	strbuf_init(&b, a);
+	strbuf_add(&b, STR("\033[H"));
+	while (str_next(&split, '\n', &line) && !split.ended)
+		strbuf_printf(&b, PRI_STR "\033[K\n", FMT_STR(line));
+	strbuf_add(&b, STR("\033[J"));
+	return strbuf_str(&b);
+}
+
+int map_show(map_print_fn print, void *data, bool watch, struct arena *a, struct err *err)
+{
+	const struct timespec second = { .tv_sec = 1 };
+	int r;
+
+	if (!watch)
+		return print(data, a, err);
+	do {
+		struct arena each;
+
+		arena_init(&each, 0);
+		r = print(data, &each, err);
+		arena_done(&each);
+		if (r >= 0)
+			(void)nanosleep(&second, NULL);
+	} while (r >= 0);
+	return r;
+}

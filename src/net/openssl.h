@@ -1,0 +1,43 @@
+#pragma once
+
+/* What every user of OpenSSL repeats: objects that free themselves with CLEANUP(), PEM text as its
+ * input, its last complaint as our error. */
+
+#include <errno.h>
+#include <limits.h>
+
+#include <openssl/err.h>
+#include <openssl/pem.h>
+#include <openssl/x509.h>
+
+#include "base/err.h"
+#include "base/str.h"
+
+static inline void free_bio(BIO **bio)
+{
+	BIO_free(*bio);
+}
+
+static inline void free_x509(X509 **x)
+{
+	X509_free(*x);
+}
+
+static inline void free_key(EVP_PKEY **key)
+{
+	EVP_PKEY_free(*key);
+}
+
+static inline BIO *bio_over(struct str pem)
+{
+	return BIO_new_mem_buf(pem.n ? pem.p : "", pem.n > INT_MAX ? INT_MAX : (int)pem.n);
+}
+
+/* "<what>: <OpenSSL's reason>" */
+static inline int openssl_fail(struct err *err, const char *what)
+{
+	const char *reason = ERR_reason_error_string(ERR_peek_last_error());
+
+	ERR_clear_error();
+	return err_set(err, EINVAL, "%s: %s", what, reason ? reason : "not usable");
+}

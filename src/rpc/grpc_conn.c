@@ -1,0 +1,398 @@
+/* A gRPC connection: HTTP/2 streams by nghttp2, each one call. */
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/queue.h>
+
+#include <nghttp2/nghttp2.h>
+
+#include "base/err.h"
+#include "base/macro.h"
+#include "grpc.h"
+#include "net/buffer.h"
+
+#define TEXT_MAX 512
+#define PATH_MAX_BYTES 256
+#define MAX_RESETS 1000 /* calls begun and given up cost only us */
+#define WINDOW_BYTES (1 << 20)
+
+struct grpc_stream {
+	TAILQ_ENTRY(grpc_stream) link;
+	int32_t id;
+	char path[PATH_MAX_BYTES];
+	bool is_grpc;	/* by its content-type */
+	bool is_broken; /* too large, or a field too long */
+	bool has_code;
+	unsigned http_status;
+	enum grpc_code code; /* client: from the trailers */
+	char text[TEXT_MAX];
+	struct buffer in, out;
+};
+
+struct grpc {
+	nghttp2_session *session;
+	bool is_server;
+	unsigned resets;
+	grpc_call_fn on_call;
+	grpc_answer_fn on_answer;
+	void *user;
+	TAILQ_HEAD(grpc_streams, grpc_stream) streams;
+};
+
+static struct grpc_stream *stream_new(struct grpc *g, int32_t id)
+{
+	struct grpc_stream *s = calloc(1, sizeof(*s));
+
+	if (!s)
+		abort();
+	s->id = id;
+	TAILQ_INSERT_TAIL(&g->streams, s, link);
+	return s;
+}
+
+static void stream_free(struct grpc *g, struct grpc_stream *s)
+{
+	TAILQ_REMOVE(&g->streams, s, link);
+	buffer_done(&s->in);
+	buffer_done(&s->out);
+	free(s);
+}
+
+static nghttp2_nv field(const char *name, const char *value)
+{
+	return (nghttp2_nv){ (uint8_t *)name, (uint8_t *)value, strlen(name), strlen(value), 0 };
+}
+
+/* Messages out. */
+
+static void queue_message(struct grpc_stream *s, struct str message)
+{
+	unsigned char prefix[GRPC_PREFIX_SIZE];
+
+	grpc_put_prefix(prefix, (uint32_t)message.n);
+	buffer_add(&s->out, (struct str){ (const char *)prefix, sizeof(prefix) });
+	if (message.n > 0)
+		buffer_add(&s->out, message);
+}
+
+static ssize_t read_out(nghttp2_session *session, int32_t id, uint8_t *buf, size_t cap,
+			uint32_t *flags, nghttp2_data_source *source, void *user)
+{
+	const struct grpc *g = user;
+	struct grpc_stream *s = source->ptr;
+	const struct str rest = buffer_str(&s->out);
+	const size_t n = rest.n < cap ? rest.n : cap;
+	const nghttp2_nv trailer = field("grpc-status", "0");
+
+	memcpy(buf, rest.p, n);
+	buffer_consume(&s->out, n);
+	if (n < rest.n)
+		return (ssize_t)n;
+	*flags |= NGHTTP2_DATA_FLAG_EOF;
+	if (g->is_server) { /* the status comes last */
+		*flags |= NGHTTP2_DATA_FLAG_NO_END_STREAM;
+		(void)nghttp2_submit_trailer(session, id, &trailer, 1);
+	}
+	return (ssize_t)n;
+}
+
+static struct grpc_stream *find(const struct grpc *g, int32_t id)
+{
+	struct grpc_stream *s;
+
+	for (s = TAILQ_FIRST(&g->streams); s; s = TAILQ_NEXT(s, link))
+		if (s->id == id)
+			return s;
+	return NULL;
+}
+
+void grpc_answer(struct grpc *g, int32_t call, const struct grpc_answer *answer)
+{
+	struct grpc_stream *s = find(g, call);
+	nghttp2_data_provider provider = { .source.ptr = s, .read_callback = read_out };
+	char code[16], text[TEXT_MAX];
+	nghttp2_nv fields[4] = {
+		field(":status", "200"),
+		field("content-type", "application/grpc"),
+	};
+
+	if (!s)
+		return;
+	if (answer->code == GRPC_OK) {
+		queue_message(s, answer->message);
+		(void)nghttp2_submit_response(g->session, call, fields, 2, &provider);
+		return;
+	}
+	(void)snprintf(code, sizeof(code), "%d", (int)answer->code);
+	grpc_escape(answer->text, text, sizeof(text));
+	fields[2] = field("grpc-status", code);
+	fields[3] = field("grpc-message", text);
+	(void)nghttp2_submit_response(g->session, call, fields, 4, NULL);
+}
+
+int32_t grpc_call(struct grpc *g, const char *path, struct str message)
+{
+	const nghttp2_nv fields[] = {
+		field(":method", "POST"),
+		field(":scheme", "http"),
+		field(":authority", "localhost"),
+		field(":path", path),
+		field("content-type", "application/grpc"),
+		field("user-agent", "pinfold"),
+		field("te", "trailers"),
+	};
+	struct grpc_stream *s = stream_new(g, 0);
+	nghttp2_data_provider provider = { .source.ptr = s, .read_callback = read_out };
+	int32_t id;
+
+	queue_message(s, message);
+	id = nghttp2_submit_request(g->session, NULL, fields, ARRAY_LEN(fields), &provider, s);
+	if (id < 0) {
+		stream_free(g, s);
+		return -ECONNRESET;
+	}
+	s->id = id;
+	return id;
+}
+
+/* Frames in. */
+
+static int on_begin(nghttp2_session *session, const nghttp2_frame *frame, void *user)
+{
+	struct grpc *g = user;
+
+	if (frame->hd.type == NGHTTP2_HEADERS && frame->headers.cat == NGHTTP2_HCAT_REQUEST)
+		(void)nghttp2_session_set_stream_user_data(session, frame->hd.stream_id,
+							   stream_new(g, frame->hd.stream_id));
+	return 0;
+}
+
+static void take_status(struct grpc_stream *s, struct str value)
+{
+	uint64_t code;
+
+	s->has_code = true;
+	s->code = str_to_u64(value, GRPC__CODES - 1, &code) ? (enum grpc_code)code : GRPC_UNKNOWN;
+}
+
+static int on_field(nghttp2_session *session, const nghttp2_frame *frame, const uint8_t *name,
+		    size_t name_n, const uint8_t *value, size_t value_n, uint8_t flags, void *user)
+{
+	struct grpc_stream *s = nghttp2_session_get_stream_user_data(session, frame->hd.stream_id);
+	const struct str key = { (const char *)name, name_n };
+	const struct str text = { (const char *)value, value_n };
+	uint64_t status;
+
+	(void)flags;
+	(void)user;
+	if (!s)
+		return 0;
+	if (str_eq(key, STR(":path")) && text.n < sizeof(s->path))
+		memcpy(s->path, text.p, text.n); /* the rest is zero; nghttp2 allows one path */
+	else if (str_eq(key, STR("content-type")))
+		s->is_grpc = str_eq(text, STR("application/grpc")) ||
+			     str_starts(text, STR("application/grpc+proto")) ||
+			     str_starts(text, STR("application/grpc;"));
+	else if (str_eq(key, STR(":status")) && str_to_u64(text, 999, &status))
+		s->http_status = (unsigned)status;
+	else if (str_eq(key, STR("grpc-status")))
+		take_status(s, text);
+	else if (str_eq(key, STR("grpc-message")))
+		grpc_unescape(text, s->text, sizeof(s->text));
+	return 0;
+}
+
+static int on_body(nghttp2_session *session, uint8_t flags, int32_t id, const uint8_t *data,
+		   size_t n, void *user)
+{
+	struct grpc_stream *s = nghttp2_session_get_stream_user_data(session, id);
+	const struct grpc *g = user;
+	const size_t max = GRPC_PREFIX_SIZE + (g->is_server ? GRPC_MAX_REQUEST : GRPC_MAX_ANSWER);
+
+	(void)flags;
+	if (!s || s->is_broken)
+		return 0;
+	s->is_broken = buffer_len(&s->in) + n > max;
+	if (!s->is_broken)
+		buffer_add(&s->in, (struct str){ (const char *)data, n });
+	return 0;
+}
+
+static void refuse(struct grpc *g, int32_t id, enum grpc_code code, struct str text)
+{
+	grpc_answer(g, id, &(struct grpc_answer){ .code = code, .text = text });
+}
+
+/* The request is whole. */
+static void serve(struct grpc *g, struct grpc_stream *s)
+{
+	const nghttp2_nv no_grpc = field(":status", "415");
+	struct err err = { 0 };
+	struct str message;
+	int r;
+
+	if (!s->is_grpc) {
+		(void)nghttp2_submit_response(g->session, s->id, &no_grpc, 1, NULL);
+		return;
+	}
+	if (s->is_broken) {
+		refuse(g, s->id, GRPC_RESOURCE_EXHAUSTED, STR("the request is too large"));
+		return;
+	}
+	r = grpc_message_of(buffer_str(&s->in), &message, &err);
+	if (r < 0) {
+		refuse(g, s->id, r == -ENOTSUP ? GRPC_UNIMPLEMENTED : GRPC_INTERNAL,
+		       str_from(err.msg));
+		return;
+	}
+	g->on_call(g->user, s->id, str_from(s->path), message);
+}
+
+static int on_frame(nghttp2_session *session, const nghttp2_frame *frame, void *user)
+{
+	struct grpc *g = user;
+	struct grpc_stream *s;
+
+	if (frame->hd.type == NGHTTP2_RST_STREAM && ++g->resets > MAX_RESETS)
+		return NGHTTP2_ERR_CALLBACK_FAILURE;
+	if (!g->is_server || !(frame->hd.flags & NGHTTP2_FLAG_END_STREAM) ||
+	    (frame->hd.type != NGHTTP2_HEADERS && frame->hd.type != NGHTTP2_DATA))
+		return 0;
+	s = nghttp2_session_get_stream_user_data(session, frame->hd.stream_id);
+	if (s)
+		serve(g, s);
+	return 0;
+}
+
+/* Client: the stream is through, well or badly. */
+static struct grpc_answer answer_of(struct grpc_stream *s, uint32_t error, struct err *err)
+{
+	struct grpc_answer answer = { .code = GRPC_OK };
+	int r = 0;
+
+	if (s->has_code && s->code != GRPC_OK)
+		return (struct grpc_answer){ .code = s->code, .text = str_from(s->text) };
+	if (error != NGHTTP2_NO_ERROR)
+		r = err_set(err, ECONNRESET, "the server ended the call: %s",
+			    nghttp2_http2_strerror(error));
+	else if (!s->has_code || !s->is_grpc)
+		r = err_set(err, EPROTO, "the server does not speak gRPC (HTTP status %u)",
+			    s->http_status);
+	else if (s->is_broken)
+		r = err_set(err, EMSGSIZE, "the answer is larger than %zu bytes", GRPC_MAX_ANSWER);
+	else
+		r = grpc_message_of(buffer_str(&s->in), &answer.message, err);
+	if (r == -EMSGSIZE)
+		answer.code = GRPC_RESOURCE_EXHAUSTED;
+	else if (r < 0)
+		answer.code = r == -ECONNRESET ? GRPC_UNAVAILABLE : GRPC_INTERNAL;
+	if (r < 0)
+		answer.text = str_from(err->msg);
+	return answer;
+}
+
+static int on_stream_close(nghttp2_session *session, int32_t id, uint32_t error, void *user)
+{
+	struct grpc_stream *s = nghttp2_session_get_stream_user_data(session, id);
+	struct grpc *g = user;
+	struct grpc_answer answer;
+	struct err err = { 0 };
+
+	if (!s)
+		return 0;
+	(void)nghttp2_session_set_stream_user_data(session, id, NULL);
+	if (!g->is_server) {
+		answer = answer_of(s, error, &err);
+		g->on_answer(g->user, id, &answer);
+	}
+	stream_free(g, s);
+	return 0;
+}
+
+/* The connection. */
+
+static struct grpc *grpc_new(bool is_server, void *user)
+{
+	static const nghttp2_settings_entry settings[] = {
+		{ NGHTTP2_SETTINGS_MAX_CONCURRENT_STREAMS, GRPC_MAX_STREAMS },
+		{ NGHTTP2_SETTINGS_INITIAL_WINDOW_SIZE, WINDOW_BYTES },
+		{ NGHTTP2_SETTINGS_ENABLE_PUSH, 0 },
+	};
+	struct grpc *g = calloc(1, sizeof(*g));
+	nghttp2_session_callbacks *callbacks;
+
+	if (!g || nghttp2_session_callbacks_new(&callbacks) != 0)
+		abort();
+	g->is_server = is_server;
+	g->user = user;
+	TAILQ_INIT(&g->streams);
+	nghttp2_session_callbacks_set_on_begin_headers_callback(callbacks, on_begin);
+	nghttp2_session_callbacks_set_on_header_callback(callbacks, on_field);
+	nghttp2_session_callbacks_set_on_data_chunk_recv_callback(callbacks, on_body);
+	nghttp2_session_callbacks_set_on_frame_recv_callback(callbacks, on_frame);
+	nghttp2_session_callbacks_set_on_stream_close_callback(callbacks, on_stream_close);
+	if ((is_server ? nghttp2_session_server_new :
+			 nghttp2_session_client_new)(&g->session, callbacks, g) != 0)
+		abort();
+	nghttp2_session_callbacks_del(callbacks);
+	(void)nghttp2_submit_settings(g->session, NGHTTP2_FLAG_NONE, settings, ARRAY_LEN(settings));
+	(void)nghttp2_session_set_local_window_size(g->session, NGHTTP2_FLAG_NONE, 0, WINDOW_BYTES);
+	return g;
+}
+
+struct grpc *grpc_server_new(grpc_call_fn on_call, void *user)
+{
+	struct grpc *g = grpc_new(true, user);
+
+	g->on_call = on_call;
+	return g;
+}
+
+struct grpc *grpc_client_new(grpc_answer_fn on_answer, void *user)
+{
+	struct grpc *g = grpc_new(false, user);
+
+	g->on_answer = on_answer;
+	return g;
+}
+
+void grpc_free(struct grpc *g)
+{
+	struct grpc_stream *s, *next;
+
+	if (!g)
+		return;
+	nghttp2_session_del(g->session);
+	for (s = TAILQ_FIRST(&g->streams); s; s = next) {
+		next = TAILQ_NEXT(s, link);
+		stream_free(g, s);
+	}
+	free(g);
+}
+
+int grpc_receive(struct grpc *g, struct str bytes, struct err *err)
+{
+	const ssize_t n = nghttp2_session_mem_recv(g->session, (const uint8_t *)bytes.p, bytes.n);
+
+	if (n < 0)
+		return err_set(err, EPROTO, "broken HTTP/2: %s", nghttp2_strerror((int)n));
+	return 0;
+}
+
+bool grpc_send(struct grpc *g, struct str *ret)
+{
+	const uint8_t *bytes;
+	const ssize_t n = nghttp2_session_mem_send(g->session, &bytes);
+
+	if (n <= 0)
+		return false;
+	*ret = (struct str){ (const char *)bytes, (size_t)n };
+	return true;
+}
+
+bool grpc_is_over(const struct grpc *g)
+{
+	return !nghttp2_session_want_read(g->session) && !nghttp2_session_want_write(g->session);
+}

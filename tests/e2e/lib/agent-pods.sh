@@ -1,0 +1,208 @@
+# shellcheck shell=bash disable=SC2154  # "top" is the caller's
+#
+# Pods of all pools on the node of node.sh, and what the guest's kernel says about them. Who sources it
+# has a control plane in $top/cp, a node worker-0 in $top/node and there the namespace shop. The pools are 0-1
+# reserved, 2-3 shared, 4-7 guaranteed.
+#
+#	make_three SET                    runs SET-mgmt, SET-share and SET-alone
+#	all_hold SET CPUS                 all are as they must be, SET-alone on CPUS; ends the test if not
+#	all_differ SET                    none is: the control
+#	wait_hold SECONDS SET CPUS        all_hold, with time to get there
+#	inside_hold SET CPUS              what the containers saw when they started
+#	value POD FILE                    of its container's cgroup; pod/FILE of the pod's, pause/FILE of the sandbox's
+#
+# Nothing here asks the agent where a container is: ids come from the API server, cgroups are found by them.
+
+checks=0
+
+in_guest() { guest_run "$top/node" "$@"; }
+kubectl() { cp_kubectl "$top/cp" -n shop "$@"; }
+
+die() {
+	echo "FAIL: $*" >&2
+	in_guest 'journalctl -u pinfold-agent --no-pager -o cat -n 25; journalctl -t pinfold -t pinfold-agent --no-pager -o cat -n 5' >&2 || :
+	exit 1
+}
+
+is() {
+	[ "$2" = "$3" ] || die "$1: got '$2', want '$3'"
+	checks=$((checks + 1))
+}
+
+agent_ready() {
+	in_guest "printf 'GET /readyz HTTP/1.0\r\n\r\n' | socat -t 20 - UNIX-CONNECT:/run/pinfold/agent.sock 2>/dev/null | head -n 1 | grep -q ' 200 '"
+}
+agent_start() {
+	in_guest systemctl start pinfold-agent
+	wait_for 600 agent_ready || die "the agent is not ready"
+}
+agent_stop() { in_guest systemctl stop pinfold-agent; }
+verify_ok() { in_guest /usr/local/bin/pinfold verify >"$top/verify.out" 2>&1; }
+verify_holds() {
+	verify_ok || die "verify: $(cat "$top/verify.out")"
+	checks=$((checks + 1))
+}
+counter() { in_guest pinfold status -o json | tr -d ' \n' | sed "s/.*\"counters\":{[^}]*\"$1\":\([0-9]*\).*/\1/"; }
+
+management() {
+	echo "target.workload.openshift.io/management: '{\"effect\":\"PreferredDuringScheduling\"}',
+	    resources.workload.openshift.io/c: '$1'"
+}
+
+# pod_manifest NAME ANNOTATIONS COMMAND REQUESTS-AND-LIMITS. The node's name stands in it, so that no scheduler is
+# needed, and no token is mounted, so that no controller manager is.
+pod_manifest() {
+	cat <<-EOF
+	apiVersion: v1
+	kind: Pod
+	metadata:
+	  name: $1
+	  labels: {set: ${1%%-*}}
+	  annotations: {$2}
+	spec:
+	  nodeName: worker-0
+	  automountServiceAccountToken: false
+	  terminationGracePeriodSeconds: 1
+	  containers:
+	  - name: c
+	    image: localhost/busybox:1
+	    imagePullPolicy: Never
+	    args: ["-c", "grep Cpus_allowed_list /proc/self/status; ${3:-sleep 1000000}"]
+	    resources: {$4}
+	EOF
+}
+
+all_running() {
+	kubectl get pods "$@" --no-headers 2>/dev/null | awk -v n=$# '$3 == "Running" { n-- } END { exit n != 0 }'
+}
+
+running_at_least() { [ "$(kubectl get pods -l "set=$1" --no-headers | grep -c ' Running ')" -ge "$2" ]; }
+
+wait_running() {
+	wait_for 900 all_running "$@" ||
+		die "not running: $(kubectl get pods; kubectl describe pod "$@" | grep -A 12 ^Events)"
+}
+
+# A Guaranteed pod's memory limit covers runc's start, too, which takes more than the program.
+make_three() {
+	{
+		pod_manifest "$1-mgmt" "$(management '{"cpushares":400,"cpulimit":500}')" '' 'requests: {memory: 64Mi}'
+		echo ---
+		pod_manifest "$1-share" '' '' 'requests: {cpu: 100m, memory: 64Mi}'
+		echo ---
+		pod_manifest "$1-alone" '' '' 'requests: {cpu: 2, memory: 256Mi}, limits: {cpu: 2, memory: 256Mi}'
+	} | kubectl apply -f - >/dev/null
+	wait_running "$1-mgmt" "$1-share" "$1-alone"
+}
+
+gone() { [ -z "$(kubectl get pods "$@" --ignore-not-found -o name)" ]; }
+remove() {
+	kubectl delete pods -l "set=$1" --wait=false >/dev/null
+	wait_for 600 gone -l "set=$1" || die "$1 does not end"
+}
+
+id_of() { kubectl get pod "$1" -o 'jsonpath={.status.containerStatuses[0].containerID}' | sed 's,.*//,,'; }
+
+# Reads lines "ID FILE" and prints a value for each. One connection for all of them: each costs a second.
+values() {
+	in_guest "$(cat <<-'EOF'
+	while read -r id file; do
+		scope=$(find /sys/fs/cgroup/kubepods.slice -name "*$id.scope" ! -name '*conmon*')
+		case $file in
+		pod/*) at=$(dirname "$scope") ;;
+		pause/*)
+			at=
+			for other in "$(dirname "$scope")"/*.scope; do
+				case $other in "$scope" | *conmon*) ;; *) at=$other ;; esac
+			done ;;
+		*) at=$scope ;;
+		esac
+		cat "$at/${file#*/}" 2>/dev/null || echo missing
+	done
+	EOF
+	)"
+}
+value() { echo "$(id_of "$1") $2" | values; }
+has() { [ "$(value "$1" "$2")" = "$3" ]; }
+
+# What must be true of a set: POD FILE WANT.
+expectations() {
+	cat <<-EOF
+	$1-mgmt cpuset.cpus.effective 0-1
+	$1-mgmt cpu.max 50000 100000
+	$1-mgmt cpu.weight 16
+	$1-mgmt pod/cpu.weight 16
+	$1-mgmt pause/cpuset.cpus.effective 0-1
+	$1-share cpuset.cpus.effective 2-3
+	$1-share pause/cpuset.cpus.effective 0-1
+	$1-alone cpuset.cpus.effective $2
+	$1-alone cpu.max max 100000
+	$1-alone pod/cpu.max max 100000
+	$1-alone pause/cpuset.cpus.effective 0-1
+	EOF
+}
+
+# Prints "holds" or "differs" for every expectation of a set.
+compare_set() {
+	local pod file want got
+	declare -A id=(["$1-mgmt"]=$(id_of "$1-mgmt") ["$1-share"]=$(id_of "$1-share") ["$1-alone"]=$(id_of "$1-alone"))
+	expectations "$@" | while read -r pod file want; do echo "${id[$pod]} $file"; done | values >"$top/values"
+	while read -r pod file want && read -r got <&3; do
+		if [ "$got" = "$want" ]; then echo "holds $pod $file"; else echo "differs $pod $file: got '$got', want '$want'"; fi
+	done < <(expectations "$@") 3<"$top/values"
+}
+
+holds() {
+	compare_set "$@" >"$top/compared"
+	[ -s "$top/compared" ] && ! grep -q ^differs "$top/compared"
+}
+all_hold() {
+	holds "$@" || die "$(grep ^differs "$top/compared")"
+	checks=$((checks + $(wc -l <"$top/compared")))
+}
+wait_hold() {
+	wait_for "$1" holds "${@:2}" || :
+	all_hold "${@:2}"
+}
+all_differ() {
+	compare_set "$1" none >"$top/compared"
+	if grep ^holds "$top/compared"; then die "control: these hold without the agent"; fi
+	checks=$((checks + $(wc -l <"$top/compared")))
+}
+
+inside_hold() {
+	local pod cpus
+	while read -r pod cpus; do
+		is "from inside $pod" "$(in_guest "cat /var/log/pods/shop_$pod""_*/c/0.log | sed -n 's/.*allowed_list:[[:space:]]*//p'" </dev/null)" "$cpus"
+	done <<-EOF
+	$1-mgmt 0-1
+	$1-share 2-3
+	$1-alone $2
+	EOF
+}
+
+make_burners() {
+	{
+		pod_manifest small "$(management '{"cpushares":102,"cpuset":"1"}')" 'while :; do :; done' 'requests: {memory: 64Mi}'
+		echo ---
+		pod_manifest large "$(management '{"cpushares":409,"cpuset":"1"}')" 'while :; do :; done' 'requests: {memory: 64Mi}'
+	} | kubectl apply -f - >/dev/null
+	wait_running small large
+}
+
+# confine CPUS POD...: by hand, as an administrator would.
+confine() {
+	local pod cpus=$1
+	shift
+	for pod in "$@"; do
+		in_guest "echo $cpus >\$(find /sys/fs/cgroup/kubepods.slice -name '*$(id_of "$pod").scope')/cpuset.cpus"
+	done
+}
+
+# CPU time of the second pod over the first's in the same span, times 100, by cpu.stat. One shell in the guest reads
+# both, so that the way there and back takes no part.
+measure() {
+	in_guest "used() { awk '\$1 == \"usage_usec\" { print \$2 }' \$(find /sys/fs/cgroup/kubepods.slice -name \"*\$1.scope\")/cpu.stat; }
+		a=\$(used $(id_of "$1")) b=\$(used $(id_of "$2")); sleep 30
+		c=\$(used $(id_of "$1")) d=\$(used $(id_of "$2")); echo \$(((d - b) * 100 / (c - a + 1)))"
+}

@@ -1,0 +1,325 @@
+/* What the agent writes to its Node, for every state it may find there. */
+
+#include <errno.h>
+#include <string.h>
+
+#include "agent/node_plan.h"
+#include "base/arena.h"
+#include "base/macro.h"
+#include "codec/doc.h"
+#include "cpu/topology_read.h"
+#include "kube/patch.h"
+#include "pool/ledger.h"
+#include "test.h"
+
+static yyjson_val *parse(const char *json, struct arena *a)
+{
+	struct err err = { 0 };
+	struct doc doc;
+
+	CHECK_OK(doc_parse(str_from(json), STR("test"), NULL, a, &doc, &err));
+	return doc.root;
+}
+
+static struct node_seen see(const char *json, struct arena *a)
+{
+	struct node_seen seen;
+
+	node_seen_of(json ? parse(json, a) : NULL, &seen);
+	return seen;
+}
+
+/* 8 CPUs without pools, all well, at 2026-11-15T00:00:00Z. */
+static struct node_intent eight(void)
+{
+	return (struct node_intent){ .amounts = { { 8000, NODE_ABSENT, NODE_ABSENT } },
+				     .reason = NODE_PINNING,
+				     .message = STR("fine"),
+				     .now_s = 1794700800 };
+}
+
+#define CORES "management.workload.openshift.io/cores"
+#define FINE                                                                                       \
+	"{\"type\":\"PartitioningReady\",\"status\":\"True\",\"reason\":\"Pinning\","              \
+	"\"message\":\"fine\",\"lastHeartbeatTime\":\"2026-11-14T00:00:00Z\","                     \
+	"\"lastTransitionTime\":\"2026-11-01T00:00:00Z\"}"
+#define NEW_FINE(since)                                                                            \
+	"{\"type\":\"PartitioningReady\",\"status\":\"True\",\"reason\":\"Pinning\","              \
+	"\"message\":\"fine\",\"lastHeartbeatTime\":\"2026-11-15T00:00:00Z\","                     \
+	"\"lastTransitionTime\":\"" since "\"}"
+#define STATUS(capacity, allocatable, conditions)                                                  \
+	"{\"status\":{\"capacity\":{" capacity "},\"allocatable\":{" allocatable                   \
+	"},\"conditions\":[" conditions "]}}"
+
+TEST(the_status_is_patched_only_where_it_differs)
+{
+	static const struct {
+		const char *what, *node, *want;
+		bool heartbeat;
+	} rows[] = {
+		{ "a Node that says it all",
+		  STATUS("\"cpu\":\"8\",\"" CORES "\":\"8k\"", "\"" CORES "\":\"8000\"", FINE),
+		  NULL, false },
+		{ "a heartbeat keeps the time of the last change",
+		  STATUS("\"" CORES "\":\"8k\"", "\"" CORES "\":\"8k\"", FINE),
+		  "{\"status\":{\"conditions\":[" NEW_FINE("2026-11-01T00:00:00Z") "]}}", true },
+		{ "zeroed by the kubelet",
+		  STATUS("\"" CORES "\":\"0\"", "\"" CORES "\":\"0\"", FINE),
+		  "{\"status\":{\"capacity\":{\"" CORES "\":\"8k\"},\"allocatable\":{\"" CORES
+		  "\":\"8k\"}}}",
+		  false },
+		{ "allocatable lags behind", STATUS("\"" CORES "\":\"8k\"", "\"cpu\":\"8\"", FINE),
+		  "{\"status\":{\"allocatable\":{\"" CORES "\":\"8k\"}}}", false },
+		{ "an amount nobody can read",
+		  STATUS("\"" CORES "\":\"many\"", "\"" CORES "\":\"8k\"", FINE),
+		  "{\"status\":{\"capacity\":{\"" CORES "\":\"8k\"}}}", false },
+		{ "a fresh Node", "{\"metadata\":{\"name\":\"n\"}}",
+		  "{\"status\":{\"capacity\":{\"" CORES "\":\"8k\"},\"allocatable\":{\"" CORES
+		  "\":\"8k\"},\"conditions\":[" NEW_FINE("2026-11-15T00:00:00Z") "]}}",
+		  false },
+		{ "pools that are no longer configured",
+		  STATUS("\"openshift.io/shared-cpus\":\"2k\",\"" CORES "\":\"8k\"",
+			 "\"openshift.io/guaranteed-cpus\":\"0\",\"" CORES "\":\"8k\"", FINE),
+		  "{\"status\":{\"capacity\":{\"openshift.io/shared-cpus\":null},"
+		  "\"allocatable\":{\"openshift.io/guaranteed-cpus\":null}}}",
+		  false },
+	};
+	CLEANUP(arena_done) struct arena a;
+
+	arena_init(&a, 0);
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+		struct node_seen seen = see(rows[i].node, &a);
+		struct node_intent want = eight();
+		struct err err = { 0 };
+		struct str body = STR("");
+		int r;
+
+		TEST_ROW("%s", rows[i].what);
+		want.is_heartbeat_due = rows[i].heartbeat;
+		r = node_plan_status(&seen, &want, &a, &body, &err);
+		CHECK_INT(r, rows[i].want != NULL);
+		CHECK_STR(body, rows[i].want ? rows[i].want : "");
+	}
+}
+
+TEST(a_change_of_the_condition_has_its_own_time)
+{
+	CLEANUP(arena_done) struct arena a;
+	struct node_intent want = eight();
+	struct node_seen seen;
+	struct err err = { 0 };
+	struct str body;
+
+	arena_init(&a, 0);
+	seen = see(STATUS("\"" CORES "\":\"8k\"", "\"" CORES "\":\"8k\"", FINE), &a);
+	want.reason = NODE_RUNTIME_LOST;
+	want.message = STR("gone");
+	CHECK_INT(node_plan_status(&seen, &want, &a, &body, &err), 1);
+	CHECK_STR(body, "{\"status\":{\"conditions\":[{\"type\":\"PartitioningReady\","
+			"\"status\":\"False\",\"reason\":\"RuntimeDisconnected\","
+			"\"message\":\"gone\",\"lastHeartbeatTime\":\"2026-11-15T00:00:00Z\","
+			"\"lastTransitionTime\":\"2026-11-15T00:00:00Z\"}]}}");
+}
+
+TEST(the_reason_is_the_worst_there_is)
+{
+	static const struct {
+		struct node_health health;
+		enum node_reason want;
+	} rows[] = {
+		{ { true, false, false }, NODE_PINNING },
+		{ { true, true, false }, NODE_POOLS_REFUSED },
+		{ { true, true, true }, NODE_CGROUPS_FAIL },
+		{ { false, true, true }, NODE_RUNTIME_LOST },
+	};
+
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++)
+		CHECK_INT(node_reason_choose(&rows[i].health), rows[i].want);
+	CHECK_STR(node_reason_status(NODE_AGENT_STOPPED), "Unknown");
+}
+
+TEST(the_taint_comes_back_only_when_asked_for_and_after_a_while)
+{
+	static const struct {
+		bool is_ready;
+		uint64_t unready_ms;
+		bool taints_unready;
+		enum node_taint want;
+	} rows[] = {
+		{ true, 0, false, NODE_TAINT_REMOVE },
+		{ true, 0, true, NODE_TAINT_REMOVE },
+		{ false, NODE_UNREADY_MS, false, NODE_TAINT_LEAVE },
+		{ false, NODE_UNREADY_MS - 1, true, NODE_TAINT_LEAVE },
+		{ false, NODE_UNREADY_MS, true, NODE_TAINT_PUT },
+	};
+
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+		TEST_ROW("row %zu", i);
+		CHECK_INT(node_taint_choose(rows[i].is_ready, rows[i].unready_ms,
+					    rows[i].taints_unready),
+			  rows[i].want);
+	}
+}
+
+#define OTHER "{\"key\":\"other\",\"effect\":\"NoExecute\"}"
+#define OURS "{\"key\":\"pinfold.io/unpartitioned\",\"effect\":\"NoSchedule\"}"
+
+TEST(a_taint_is_touched_without_the_others)
+{
+	static const struct {
+		const char *node;
+		enum node_taint taint;
+		const char *want;
+	} rows[] = {
+		{ "{\"spec\":{\"taints\":[" OTHER "," OURS "]}}", NODE_TAINT_REMOVE,
+		  "[{\"op\":\"test\",\"path\":\"/spec/taints/1/key\","
+		  "\"value\":\"pinfold.io/unpartitioned\"},"
+		  "{\"op\":\"remove\",\"path\":\"/spec/taints/1\"}]" },
+		{ "{\"spec\":{\"taints\":[" OTHER "]}}", NODE_TAINT_REMOVE, NULL },
+		{ "{\"spec\":{\"taints\":[" OURS "]}}", NODE_TAINT_PUT, NULL },
+		{ "{\"spec\":{\"taints\":[" OURS "]}}", NODE_TAINT_LEAVE, NULL },
+		{ "{\"spec\":{\"taints\":[" OTHER "]}}", NODE_TAINT_PUT,
+		  "[{\"op\":\"add\",\"path\":\"/spec/taints/-\",\"value\":" OURS "}]" },
+		{ "{\"metadata\":{\"resourceVersion\":\"12\"},\"spec\":{}}", NODE_TAINT_PUT,
+		  "[{\"op\":\"test\",\"path\":\"/metadata/resourceVersion\",\"value\":\"12\"},"
+		  "{\"op\":\"add\",\"path\":\"/spec/taints\",\"value\":[" OURS "]}]" },
+		{ "{\"spec\":{\"taints\":[{\"key\":\"pinfold.io/unpartitioned\","
+		  "\"effect\":\"NoExecute\"}]}}",
+		  NODE_TAINT_REMOVE, NULL },
+	};
+	CLEANUP(arena_done) struct arena a;
+
+	arena_init(&a, 0);
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+		struct node_seen seen = see(rows[i].node, &a);
+		struct err err = { 0 };
+		struct str body = STR("");
+		int r;
+
+		TEST_ROW("%s", rows[i].node);
+		r = node_plan_taint(&seen, rows[i].taint, &a, &body, &err);
+		CHECK_INT(r, rows[i].want != NULL);
+		CHECK_STR(body, rows[i].want ? rows[i].want : "");
+	}
+}
+
+TEST(uninstalling_names_only_what_is_ours_and_there)
+{
+	CLEANUP(arena_done) struct arena a;
+	struct node_seen seen;
+	struct err err = { 0 };
+	struct str body;
+
+	arena_init(&a, 0);
+	seen = see(STATUS("\"cpu\":\"8\",\"" CORES "\":\"8k\"", "\"cpu\":\"8\"", FINE), &a);
+	CHECK_INT(node_plan_removal(&seen, &a, &body, &err), 1);
+	CHECK_STR(body, "{\"status\":{\"capacity\":{\"" CORES "\":null},\"conditions\":["
+			"{\"$patch\":\"delete\",\"type\":\"PartitioningReady\"}]}}");
+	seen = see(STATUS("\"cpu\":\"8\"", "\"cpu\":\"8\"", ""), &a);
+	CHECK_INT(node_plan_removal(&seen, &a, &body, &err), 0);
+}
+
+TEST(a_node_is_born_with_its_resources)
+{
+	static const char *const labels[] = { "rack=r1", "example.com/empty=" };
+	static const char *const taints[] = { "dedicated=ran:NoSchedule", "slow:NoExecute" };
+	const struct node_birth birth = { STR("n1"), labels, 2, taints, 2 };
+	CLEANUP(arena_done) struct arena a;
+	struct node_intent want = eight();
+	struct err err = { 0 };
+	struct str body;
+
+	arena_init(&a, 0);
+	want.amounts.milli[NODE_SHARED] = 2000;
+	want.amounts.milli[NODE_GUARANTEED] = 0;
+	want.taint = NODE_TAINT_PUT;
+	CHECK_OK(node_birth_check(&birth, &err));
+	CHECK_INT(node_plan_birth(&birth, &want, &a, &body, &err), 1);
+	CHECK_STR(body, "{\"apiVersion\":\"v1\",\"kind\":\"Node\",\"metadata\":{\"name\":\"n1\","
+			"\"labels\":{\"kubernetes.io/hostname\":\"n1\",\"rack\":\"r1\","
+			"\"example.com/empty\":\"\"}},\"spec\":{\"taints\":["
+			"{\"key\":\"dedicated\",\"value\":\"ran\",\"effect\":\"NoSchedule\"},"
+			"{\"key\":\"slow\",\"effect\":\"NoExecute\"}," OURS "]},\"status\":{"
+			"\"capacity\":{\"" CORES "\":\"8k\",\"openshift.io/shared-cpus\":\"2k\","
+			"\"openshift.io/guaranteed-cpus\":\"0\"},"
+			"\"allocatable\":{\"" CORES "\":\"8k\",\"openshift.io/shared-cpus\":\"2k\","
+			"\"openshift.io/guaranteed-cpus\":\"0\"},"
+			"\"conditions\":[" NEW_FINE("2026-11-15T00:00:00Z") "]}}");
+}
+
+TEST(what_cannot_be_a_label_or_a_taint_is_said_at_once)
+{
+	static const struct {
+		const char *label, *taint, *want;
+	} rows[] = {
+		{ "rack", NULL, "\"rack\" is not a label like key=value" },
+		{ "=x", NULL, "\"=x\" is not a label like key=value" },
+		{ "a=b c", NULL, "\"a=b c\" is not a label like key=value" },
+		{ NULL, "a", "\"a\" is not a taint like key=value:NoSchedule" },
+		{ NULL, "a=b:Never", "\"a=b:Never\" is not a taint like key=value:NoSchedule" },
+		{ NULL, ":NoSchedule", "\":NoSchedule\" is not a taint like key=value:NoSchedule" },
+	};
+
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+		const struct node_birth birth = { STR("n"), &rows[i].label, rows[i].label != NULL,
+						  &rows[i].taint, rows[i].taint != NULL };
+		struct err err = { 0 };
+
+		TEST_ROW("%s", rows[i].want);
+		CHECK_ERR(node_birth_check(&birth, &err), EINVAL, rows[i].want);
+	}
+}
+
+TEST(a_node_is_called_as_its_host_in_small_letters)
+{
+	CLEANUP(arena_done) struct arena a;
+	struct err err = { 0 };
+	struct str name;
+
+	arena_init(&a, 0);
+	CHECK_OK(node_name_of(STR("Worker-0.Example.COM\n"), &a, &name, &err));
+	CHECK_STR(name, "worker-0.example.com");
+	CHECK_ERR(node_name_of(STR("a/b"), &a, &name, &err), EINVAL,
+		  "\"a/b\" is not a name for a Node");
+	CHECK_ERR(node_name_of(STR(""), &a, &name, &err), EINVAL, "\"\" is not a name for a Node");
+}
+
+TEST(amounts_follow_the_pools)
+{
+	static const struct {
+		const char *shared, *guaranteed;
+		bool full_cores, pools;
+		int64_t want[NODE_RESOURCE__COUNT];
+	} rows[] = {
+		{ NULL, "", false, true, { 8000, NODE_ABSENT, NODE_ABSENT } },
+		{ "2-3", "4-7", false, true, { 8000, 2000, 4000 } },
+		{ "2-3", "4-7", false, false, { 8000, NODE_ABSENT, NODE_ABSENT } },
+		/* CPU 3 shares its core with 2: whole cores only are 4-7 */
+		{ "2", "3-7", true, true, { 8000, 1000, 4000 } },
+		{ "2-7", "", false, true, { 8000, 6000, 0 } },
+	};
+
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+		CLEANUP(arena_done) struct arena a;
+		struct topology topology;
+		struct pool_config pools;
+		struct ledger ledger;
+		struct node_amounts amounts;
+		struct err err = { 0 };
+
+		TEST_ROW("row %zu", i);
+		arena_init(&a, 0);
+		CHECK_OK(topology_parse_synthetic(STR("pack:1 core:4 pu:2"), &a, &topology, &err));
+		pool_config_init(&pools);
+		pools.is_classic = !rows[i].shared;
+		pools.options.full_pcpus_only = rows[i].full_cores;
+		CHECK_OK(cpuset_parse(STR("0-1"), &pools.reserved, &err));
+		CHECK_OK(cpuset_parse(str_from(rows[i].shared), &pools.shared, &err));
+		CHECK_OK(cpuset_parse(str_from(rows[i].guaranteed), &pools.guaranteed, &err));
+		CHECK_OK(ledger_init(&ledger, &topology, &pools, &err));
+		node_amounts_of(&ledger, rows[i].pools, &amounts);
+		for (size_t r = 0; r < NODE_RESOURCE__COUNT; r++)
+			CHECK_INT(amounts.milli[r], rows[i].want[r]);
+		ledger_done(&ledger);
+	}
+}
