@@ -20,6 +20,7 @@
 #include "codec/doc.h"
 #include "cpu/topology_read.h"
 #include "desk.h"
+#include "isolate.h"
 #include "kube/names.h"
 #include "live.h"
 #include "manager.h"
@@ -405,6 +406,19 @@ static int start_loop(struct agent *agent, struct err *err)
 	return 0;
 }
 
+/* An agent before us may have isolated CPUs; nobody wants that any more. */
+static void undo_isolation(const struct agent *agent)
+{
+	CLEANUP(arena_done) struct arena a;
+	struct doc doc;
+	struct str text;
+
+	arena_init(&a, 0);
+	if (file_read_at(agent->run_fd, REPORT_STATUS_FILE, DOC_MAX_SIZE, &a, &text, NULL) == 0 &&
+	    doc_parse(text, STR(REPORT_STATUS_FILE), NULL, &a, &doc, NULL) == 0)
+		(void)isolate_undo(&agent->cgroups, doc_get(doc.root, STR("containers")), &a);
+}
+
 static int agent_open(struct agent *agent, struct err *err)
 {
 	int r;
@@ -419,6 +433,9 @@ static int agent_open(struct agent *agent, struct err *err)
 	manager_init(&agent->manager, &agent->ledger, &agent->cgroups);
 	agent->manager.rules.permission = permitted;
 	agent->manager.rules.permission_data = agent;
+	agent->manager.isolates = agent->config->isolated_partitions;
+	if (!agent->manager.isolates)
+		undo_isolation(agent);
 	live_init(&agent->live,
 		  &(struct live_config){ &agent->config->pools, agent->config->static_pods,
 					 strcmp(agent->config->topology, "host") == 0 },
@@ -552,7 +569,8 @@ int agent_uninstall(const struct agent_config *config, struct err *err)
 		r = cgroup_open(&fs, config->cgroup_root, err);
 	if (r < 0)
 		return r;
-	failed = widen_all(&fs, doc_get(doc.root, STR("containers")), STR("cgroup"), &a) +
+	failed = isolate_undo(&fs, doc_get(doc.root, STR("containers")), &a) +
+		 widen_all(&fs, doc_get(doc.root, STR("containers")), STR("cgroup"), &a) +
 		 widen_all(&fs, doc_get(doc.root, STR("pods")), STR("pauseCgroup"), &a);
 	for (size_t i = 0; i < ARRAY_LEN(files); i++)
 		if (unlinkat(dir, files[i], 0) < 0 && errno != ENOENT)
