@@ -298,6 +298,26 @@ test_pools() {
 	agent_down
 }
 
+# What the webhook's --require-agent puts on a pod, and a runtime that heeds it.
+test_required() {
+	local words required='"required-plugins.noderesource.dev":"[\"pinfold\"]"'
+	[ "${RUNTIME:-containerd}" = containerd ] || return 0 # 1.7 has no validator
+	agent_down
+	agent_up --reserved 0 --no-cluster
+	native_pod "$dir" asks burstable/ "$target,$required" >/dev/null
+	is "with the agent" "$(cpus_of "$(native_cgroup "$dir" "$(native_container "$dir" asks '"cpu_shares":2,"cpu_period":100000')")")" 0
+	agent_down
+	native_pod "$dir" asks-again burstable/ "$target,$required" >/dev/null
+	words=$(native_container "$dir" asks-again '"cpu_shares":2,"cpu_period":100000' 2>&1) && die "started without the agent"
+	case $words in
+	*'required plugin \"pinfold\" not present'* | *'required plugin "pinfold" not present'*) checks=$((checks + 1)) ;;
+	*) die "refused otherwise: $words" ;;
+	esac
+	native_pod "$dir" tolerates burstable/ "$target,$required,\"tolerate-missing-nri-plugins.noderesource.dev\":\"true\"" >/dev/null
+	native_container "$dir" tolerates '"cpu_shares":2,"cpu_period":100000' >/dev/null || die "a pod that tolerates it did not start"
+	checks=$((checks + 1))
+}
+
 test_uninstall() {
 	local path
 	agent_down
@@ -362,13 +382,18 @@ name=worker-0
 echo '{"reserved":"0-1","shared":"2-3","guaranteed":"4-7"}' >"$dir/pools"
 trap 'process_stop "$dir" agent; native_stop "$dir"; cp_stop "$dir"; [ -n "${KEEP:-}" ] || rm -rf "$dir"' EXIT
 cp_start "$dir"
+if [ "${RUNTIME:-containerd}" = containerd ]; then
+	NATIVE_CONFIG='[plugins."io.containerd.nri.v1.nri".default_validator]
+	  enable = true
+	  tolerate_missing_plugins_annotation = "tolerate-missing-nri-plugins.noderesource.dev"'
+fi
 native_start "$dir" "${RUNTIME:-containerd}"
 k apply -f "$deploy/namespace.yaml" -f "$deploy/rbac.yaml" -f "$deploy/policy.yaml" >/dev/null
 cp_namespace "$dir" good >/dev/null
 k annotate namespace good workload.openshift.io/allowed=management >/dev/null
 cp_namespace "$dir" bad >/dev/null
 k apply -k "$deploy" --dry-run=server >/dev/null # the DaemonSet as well is what the server takes
-for t in ${TESTS:-capacity comes_back namespaces refused drift runtime_lost api_lost taint policy pools uninstall register late_kubeconfig}; do
+for t in ${TESTS:-capacity comes_back namespaces refused drift runtime_lost api_lost taint policy pools required uninstall register late_kubeconfig}; do
 	echo "$t" >&2
 	"test_$t"
 done
