@@ -55,8 +55,9 @@ struct agent {
 	struct service service;
 	struct podres_server podres; /* when there is a socket for it */
 	struct live live;
-	struct node_link link;
 	struct desk desk; /* for containers from outside NRI */
+	struct node_link link;
+	struct topology_link topology_link;
 	uint64_t n_ticks;
 	int failure;
 };
@@ -326,6 +327,10 @@ static void on_tick(struct timer *t)
 		desk_sweep(&agent->desk);
 	}
 	node_link_tick(&agent->link);
+	if (agent->link.is_open && agent->link.seen.exists)
+		topology_link_tick(&agent->topology_link,
+				   &(struct topology_node){ &agent->link.api, agent->link.name,
+							    str_from(agent->link.seen.uid) });
 	notify_manager("WATCHDOG=1");
 }
 
@@ -418,6 +423,8 @@ static int agent_open(struct agent *agent, struct err *err)
 		  &(struct live_config){ &agent->config->pools, agent->config->static_pods,
 					 strcmp(agent->config->topology, "host") == 0 },
 		  &agent->manager);
+	agent->manager.node = agent->link.name;
+	topology_link_init(&agent->topology_link, &agent->config->topology_object, &agent->manager);
 	agent->manager.crio_dir = agent->config->crio_dir;
 	agent->desk = (struct desk){ &agent->manager, agent->run_fd };
 	agent->manager.desk = &agent->desk;
@@ -455,6 +462,7 @@ int agent_run(const struct agent_config *config, struct err *err)
 	if (config->podres)
 		podres_server_done(&agent.podres);
 	nri_plugin_free(agent.plugin);
+	topology_link_close(&agent.topology_link);
 	node_link_close(&agent.link);
 	loop_done(&agent.loop);
 	node_link_done(&agent.link);

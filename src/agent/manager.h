@@ -70,6 +70,7 @@ struct manager {
 	const struct node_link *link; /* for the status; NULL: no cluster */
 
 	/* For the status only. */
+	struct str node;	     /* our Node; "" without a cluster */
 	struct resize_report resize; /* the last one asked for */
 	struct reboot_notes reboot;
 	const struct static_pods *static_pods; /* NULL: not ours to look after */

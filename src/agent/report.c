@@ -118,6 +118,8 @@ yyjson_mut_val *report_status(const struct manager *m, yyjson_mut_doc *doc, stru
 	yyjson_mut_val *root = yyjson_mut_obj(doc);
 	yyjson_mut_val *runtime = doc_put_obj(doc, root, STR("runtime")), *list;
 
+	if (m->node.n)
+		doc_put_str(doc, root, STR("node"), m->node);
 	doc_put_bool(doc, runtime, STR("connected"), m->is_connected);
 	doc_put_str(doc, runtime, STR("name"), str_from(m->runtime_name));
 	doc_put_str(doc, runtime, STR("version"), str_from(m->runtime_version));
