@@ -233,6 +233,8 @@ status_as_agent() {
 		"https://127.0.0.1:$(cat "$dir/port")/api/v1/nodes/$1/status"
 }
 
+topology() { echo "{\"apiVersion\":\"topology.node.k8s.io/v1alpha2\",\"kind\":\"NodeResourceTopology\",\"metadata\":{\"name\":\"$1\"},\"topologyPolicies\":[],\"zones\":[]}"; }
+
 # Its rights end at its own Node, and there at what is ours.
 test_policy() {
 	local as=(--kubeconfig "$dir/agent.kubeconfig") kubectl
@@ -250,8 +252,12 @@ test_policy() {
 		grep -q "$1" "$dir/refused.out" || die "refused otherwise: $(cat "$dir/refused.out")"
 		checks=$((checks + 1))
 	}
-	refused "may not write another Node" status_as_agent other merge "{\"status\":{\"capacity\":{\"$cores\":\"1k\"}}}"
-	refused "may not write another Node" "$kubectl" "${as[@]}" taint node other pinfold.io/unpartitioned:NoSchedule
+	refused "may not write what is another node" status_as_agent other merge "{\"status\":{\"capacity\":{\"$cores\":\"1k\"}}}"
+	refused "may not write what is another node" "$kubectl" "${as[@]}" taint node other pinfold.io/unpartitioned:NoSchedule
+	refused "name its own node" "$kubectl" "${as[@]}" create -f - <<-EOF
+	{"apiVersion":"v1","kind":"Event","metadata":{"name":"forged","namespace":"default"},"source":{"host":"other"},
+	 "involvedObject":{"kind":"Node","name":"other"},"reason":"Forged","message":"forged","type":"Normal"}
+	EOF
 	refused "may not change labels" "$kubectl" "${as[@]}" label node "$name" a=b
 	refused "only change the taint" "$kubectl" "${as[@]}" taint node "$name" mine:NoSchedule
 	refused "only change the taint" "$kubectl" "${as[@]}" patch node "$name" --type=merge -p '{"spec":{"unschedulable":true}}'
@@ -261,6 +267,11 @@ test_policy() {
 		'{"status":{"allocatable":{"memory":null}}}'
 	refused "only change the condition" status_as_agent "$name" strategic-merge \
 		'{"status":{"conditions":[{"type":"Ready","status":"False"}]}}'
+	# What deploy/topology lets it write is its own node's as well.
+	k apply -k "$deploy/../topology" >/dev/null
+	k wait --for=condition=Established crd/noderesourcetopologies.topology.node.k8s.io >/dev/null
+	refused "may not write what is another node" "$kubectl" "${as[@]}" create -f - <<<"$(topology other)"
+	"$kubectl" "${as[@]}" create -f - <<<"$(topology "$name")" >/dev/null || die "its own topology object is refused"
 	refused "cannot delete" "$kubectl" "${as[@]}" delete node other
 	refused "cannot create" "$kubectl" "${as[@]}" create -f - <<<'{"apiVersion":"v1","kind":"Node","metadata":{"name":"third"}}'
 	refused "cannot list resource \"pods\"" "$kubectl" "${as[@]}" get pods -A
@@ -353,6 +364,7 @@ test_register() {
 	is "taint" "$(node '{.spec.taints[?(@.key=="dedicated")].value}')" ran
 	soon "condition" True condition status
 	status_patch "{\"status\":{\"capacity\":{\"cpu\":\"2\",\"$cores\":\"0\"},\"allocatable\":{\"cpu\":\"2\",\"$cores\":\"0\"}}}"
+	is "who may not read namespaces goes by looks" "$(cpus_of "$(NATIVE_NAMESPACE=bad management_pod unread)")" 0
 	soon "after the kubelet's registration" "$want_cores" amount allocatable $cores
 	k delete node fresh >/dev/null
 	sleep 3
