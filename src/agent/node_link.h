@@ -62,6 +62,7 @@ struct node_link {
 	enum { NODE_CALL_STATUS, NODE_CALL_TAINT, NODE_CALL_BIRTH } doing;
 	struct node_amounts written;	/* what the Node last got from us */
 	uint64_t written_ms, beaten_ms; /* last write, last heartbeat */
+	uint64_t taint_after_ms;	/* until then we may not touch it */
 	uint64_t unready_ms;		/* since when; 0: ready */
 	uint64_t write_failures;	/* of cgroups, as last seen... */
 	uint64_t writes_failed_ms;	/* ...and when that last changed */
@@ -75,7 +76,7 @@ struct node_link {
 
 	bool holds_ready;      /* the service manager waits for the Node... */
 	uint64_t announced_ms; /* ...since then */
-	bool is_leaving, has_left;
+	bool is_leaving;
 	uint64_t complained_ms;
 	uint64_t complaints;
 	struct node_link_stats stats;
