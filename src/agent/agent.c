@@ -540,6 +540,11 @@ int agent_uninstall(const struct agent_config *config, struct err *err)
 	int r;
 
 	arena_init(&a, 0);
+	/* Manifests outlive a boot, what the agent keeps of its own does not. */
+	if (dir < 0 && errno == ENOENT && config->static_pods) {
+		r = restore_static_pods(config->static_pods, err);
+		return r < 0 ? r : node_link_uninstall(&config->cluster, err);
+	}
 	if (dir < 0)
 		return err_set(err, errno, "open %s: %s", config->run_dir, strerror(errno));
 	r = refuse_running(dir, err);
