@@ -19,6 +19,7 @@
 #include "cgroup/cgroup.h"
 #include "codec/doc.h"
 #include "cpu/topology_read.h"
+#include "desk.h"
 #include "isolate.h"
 #include "kube/names.h"
 #include "live.h"
@@ -32,7 +33,6 @@
 #include "resources.h"
 #include "service.h"
 
-#define LEDGER_FILE "ledger.json"
 #define LOCK_FILE "agent.lock"
 #define TICK_MS 1000
 #define MAX_CHECKPOINT ((size_t)4 << 20)
@@ -56,7 +56,9 @@ struct agent {
 	struct service service;
 	struct podres_server podres; /* when there is a socket for it */
 	struct live live;
+	struct desk desk; /* for containers from outside NRI */
 	struct node_link link;
+	struct topology_link topology_link;
 	uint64_t n_ticks;
 	int failure;
 };
@@ -164,7 +166,7 @@ static int open_ledger(struct agent *agent, struct err *err)
 	if (r < 0)
 		return r;
 	r = store_open(&agent->store, &agent->ledger,
-		       &(struct store_settings){ agent->run_fd, LEDGER_FILE, boot_id,
+		       &(struct store_settings){ agent->run_fd, REPORT_LEDGER_FILE, boot_id,
 						 &agent->topology, &pools },
 		       &report, err);
 	if (r < 0)
@@ -321,9 +323,15 @@ static void on_tick(struct timer *t)
 	live_tick(&agent->live);
 	if (agent->manager.is_changed)
 		write_status(agent);
-	if (++agent->n_ticks % 10 == 0)
+	if (++agent->n_ticks % 10 == 0) {
 		check_hotplug(agent);
+		desk_sweep(&agent->desk);
+	}
 	node_link_tick(&agent->link);
+	if (agent->link.is_open && agent->link.seen.exists)
+		topology_link_tick(&agent->topology_link,
+				   &(struct topology_node){ &agent->link.api, agent->link.name,
+							    str_from(agent->link.seen.uid) });
 	notify_manager("WATCHDOG=1");
 }
 
@@ -378,6 +386,7 @@ static int start_loop(struct agent *agent, struct err *err)
 	if (r == 0)
 		r = service_init(&agent->service, &agent->loop, &agent->manager, path,
 				 agent->config->listen, err);
+	agent->service.desk = &agent->desk;
 	if (r == 0)
 		r = start_podres(agent, err);
 	if (r < 0)
@@ -431,10 +440,16 @@ static int agent_open(struct agent *agent, struct err *err)
 		  &(struct live_config){ &agent->config->pools, agent->config->static_pods,
 					 strcmp(agent->config->topology, "host") == 0 },
 		  &agent->manager);
+	agent->manager.node = agent->link.name;
+	topology_link_init(&agent->topology_link, &agent->config->topology_object, &agent->manager);
 	agent->manager.crio_dir = agent->config->crio_dir;
+	agent->desk = (struct desk){ &agent->manager, agent->run_fd };
+	agent->manager.desk = &agent->desk;
 	r = choose_manager(agent, err);
 	if (r == 0)
 		r = open_plugin(agent, err);
+	if (r == 0)
+		desk_open(&agent->desk, STR(""));
 	return r < 0 ? r : start_loop(agent, err);
 }
 
@@ -464,6 +479,7 @@ int agent_run(const struct agent_config *config, struct err *err)
 	if (config->podres)
 		podres_server_done(&agent.podres);
 	nri_plugin_free(agent.plugin);
+	topology_link_close(&agent.topology_link);
 	node_link_close(&agent.link);
 	loop_done(&agent.loop);
 	node_link_done(&agent.link);
@@ -530,7 +546,7 @@ static int refuse_running(int dir, struct err *err)
 
 int agent_uninstall(const struct agent_config *config, struct err *err)
 {
-	static const char *const files[] = { LEDGER_FILE, REPORT_STATUS_FILE };
+	static const char *const files[] = { REPORT_LEDGER_FILE, REPORT_STATUS_FILE };
 	CLEANUP(arena_done) struct arena a;
 	CLEANUP(cgroup_done) struct cgroup_fs fs = { .cpu_fd = -1, .cpuset_fd = -1 };
 	AUTO_CLOSE int dir = open(config->run_dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);

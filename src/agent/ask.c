@@ -57,19 +57,38 @@ static int connect_to(const char *path)
 	return fd;
 }
 
-static int ask_socket(const char *path, struct arena *a, struct str *ret, struct err *err)
+static int ask_socket(const char *path, struct str request, struct arena *a, struct str *ret,
+		      struct err *err)
 {
-	static const char request[] = "GET /status HTTP/1.1\r\nHost: agent\r\n\r\n";
 	AUTO_CLOSE int fd = connect_to(path);
-	struct str response;
-	int r;
 
 	if (fd < 0)
 		return err_set(err, -fd, "%s: %s", path, strerror(-fd));
-	if (send(fd, request, sizeof(request) - 1, MSG_NOSIGNAL) != (ssize_t)sizeof(request) - 1)
+	if (send(fd, request.p, request.n, MSG_NOSIGNAL) != (ssize_t)request.n)
 		return err_set(err, errno, "%s: %s", path, strerror(errno));
-	r = file_read_fd(fd, path, DOC_MAX_SIZE, a, &response, err);
-	return r < 0 ? r : ask_body(response, ret, err);
+	return file_read_fd(fd, path, DOC_MAX_SIZE, a, ret, err);
+}
+
+int ask_agent(const char *run_dir, const char *method, struct str target, struct arena *a,
+	      struct str *ret, struct err *err)
+{
+	const char *path = str_cstr(a, str_printf(a, "%s/" REPORT_SOCKET, run_dir));
+	const struct str refusal = STR("HTTP/1.1 409 ");
+	struct str response, request;
+	const char *body;
+	int r;
+
+	request = str_printf(a, "%s " PRI_STR " HTTP/1.1\r\nHost: agent\r\n\r\n", method,
+			     FMT_STR(target));
+	r = ask_socket(path, request, a, &response, err);
+	if (r < 0)
+		return r;
+	body = str_starts(response, refusal) ? memmem(response.p, response.n, "\r\n\r\n", 4) : NULL;
+	if (body) {
+		response = str_trim(str_skip(response, (size_t)(body - response.p)));
+		return err_set(err, ENOSPC, PRI_STR, FMT_STR(response));
+	}
+	return ask_body(response, ret, err);
 }
 
 int ask_status(const char *run_dir, struct arena *a, struct ask *ret, struct err *err)
@@ -80,7 +99,7 @@ int ask_status(const char *run_dir, struct arena *a, struct ask *ret, struct err
 	struct str text;
 	int r;
 
-	r = ask_socket(socket_path, a, &text, err);
+	r = ask_agent(run_dir, "GET", STR("/status"), a, &text, err);
 	if (r == -ENOENT || r == -ECONNREFUSED) {
 		answer.is_live = false;
 		answer.from = file;

@@ -19,5 +19,10 @@ struct ask {
 /* `run_dir` is the agent's. */
 int ask_status(const char *run_dir, struct arena *a, struct ask *ret, struct err *err);
 
+/* Any other question: "GET", "POST" or "DELETE" of a target. -ENOENT or -ECONNREFUSED when no agent
+ * runs; a refusal is the agent's sentence with -ENOSPC. */
+int ask_agent(const char *run_dir, const char *method, struct str target, struct arena *a,
+	      struct str *ret, struct err *err);
+
 /* The body of an HTTP response; -EBADMSG when it is none or not a success. Pure. */
 int ask_body(struct str response, struct str *ret, struct err *err);

@@ -18,6 +18,8 @@
 #include "resize.h"
 
 struct cgroup_fs;
+struct desk;
+struct node_link;
 struct notices;
 struct placement;
 struct static_pods;
@@ -46,6 +48,7 @@ struct manager_latency {
 struct manager {
 	struct ledger *ledger;
 	const struct cgroup_fs *cgroups; /* NULL: nothing is read or written there */
+	const struct desk *desk;	 /* containers from outside NRI; NULL: there are none */
 	struct claim_rules rules;
 	bool kubelet_manages; /* its static policy hands out CPUs; ours are only the reserved ones
 			       */
@@ -65,10 +68,12 @@ struct manager {
 	bool wants_trim;		 /* a synchronisation has needed much memory */
 	size_t next_container, next_pod; /* to be looked at again */
 	struct arena scratch;
-	char reserved[256];	 /* text of the reserved CPUs that are online */
-	struct notices *notices; /* for Events; NULL: nobody sends any */
+	char reserved[256];	      /* text of the reserved CPUs that are online */
+	struct notices *notices;      /* for Events; NULL: nobody sends any */
+	const struct node_link *link; /* for the status; NULL: no cluster */
 
 	/* For the status only. */
+	struct str node;	     /* our Node; "" without a cluster */
 	struct resize_report resize; /* the last one asked for */
 	struct reboot_notes reboot;
 	const struct static_pods *static_pods; /* NULL: not ours to look after */

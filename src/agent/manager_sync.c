@@ -10,9 +10,11 @@
 #include "base/macro.h"
 #include "cgroup/cgroup.h"
 #include "cgroup_path.h"
+#include "desk.h"
 #include "enforce.h"
 #include "isolate.h"
 #include "manager_internal.h"
+#include "outside.h"
 
 #define SYNC_MAX_UPDATES 64 /* told to the runtime as well; each costs it a process */
 
@@ -173,7 +175,8 @@ static void take_in(struct sync *s, const struct sync_item *item, const struct p
 	if (manager_enforce(s->m, entry, false) > 0)
 		s->m->counters.missed++;
 	isolate_container(s->m, entry);
-	if (place_difference(&p->intent, nri_container_cpu(item->container), &cpu) &&
+	if (!outside_is_pod(item->pod->id) && /* of those it has no record */
+	    place_difference(&p->intent, nri_container_cpu(item->container), &cpu) &&
 	    s->n_updates++ < SYNC_MAX_UPDATES)
 		nri_update_cpu(s->reply, item->container->id, &cpu, true);
 }
@@ -183,9 +186,14 @@ int manager_on_synchronize(void *user, const struct nri_inventory *all, struct n
 	struct manager *m = user;
 	struct sync s = { .m = m, .reply = reply };
 	const struct ledger_live *live = NULL;
+	struct nri_inventory joined;
 
 	m->counters.syncs++;
 	registry_clear(&m->registry);
+	if (m->desk) {
+		joined = desk_join(m->desk, all, &m->scratch);
+		all = &joined;
+	}
 	collect(&s, all);
 	if (!m->kubelet_manages)
 		live = ask_ledger(&s);

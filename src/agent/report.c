@@ -8,6 +8,7 @@
 #include "isolate.h"
 #include "manager.h"
 #include "net/prometheus.h"
+#include "node_link.h"
 #include "static_pods.h"
 
 static const struct {
@@ -124,6 +125,8 @@ yyjson_mut_val *report_status(const struct manager *m, yyjson_mut_doc *doc, stru
 	yyjson_mut_val *root = yyjson_mut_obj(doc);
 	yyjson_mut_val *runtime = doc_put_obj(doc, root, STR("runtime")), *list;
 
+	if (m->node.n)
+		doc_put_str(doc, root, STR("node"), m->node);
 	doc_put_bool(doc, runtime, STR("connected"), m->is_connected);
 	doc_put_str(doc, runtime, STR("name"), str_from(m->runtime_name));
 	doc_put_str(doc, runtime, STR("version"), str_from(m->runtime_version));
@@ -151,6 +154,8 @@ yyjson_mut_val *report_status(const struct manager *m, yyjson_mut_doc *doc, stru
 	reboot_describe(&m->reboot, a, doc, root);
 	if (m->static_pods)
 		static_pods_describe(m->static_pods, doc, root);
+	if (m->link)
+		node_link_describe(m->link, doc, root);
 	list = doc_put_obj(doc, root, STR("counters"));
 	for (size_t i = 0; i < ARRAY_LEN(counter_rows); i++)
 		doc_put_int(doc, list, str_from(counter_rows[i].name), (int64_t)counter(m, i));
@@ -204,5 +209,7 @@ void report_metrics(const struct manager *m, struct strbuf *b)
 	prometheus_family(b, "pinfold_nri_call_seconds", "histogram",
 			  "How long the runtime waited for our answers.");
 	prometheus_histogram(b, "pinfold_nri_call_seconds", NULL, &latency);
+	if (m->link)
+		node_link_metrics(m->link, b);
 	prometheus_process(b);
 }

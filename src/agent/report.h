@@ -11,6 +11,7 @@ struct arena;
 struct manager;
 
 #define REPORT_STATUS_FILE "status.json"
+#define REPORT_LEDGER_FILE "ledger.json"
 #define REPORT_SOCKET "agent.sock"
 #define REPORT_RUN_DIR "/run/pinfold"
 

@@ -9,9 +9,11 @@
 #include "base/err.h"
 #include "base/macro.h"
 #include "codec/doc.h"
+#include "desk.h"
 #include "manager.h"
 #include "net/http1.h"
 #include "net/prometheus.h"
+#include "outside.h"
 #include "report.h"
 
 #define MAX_REQUEST 8192
@@ -25,6 +27,7 @@ struct connection {
 	char bytes[MAX_REQUEST];
 	size_t n;
 	bool is_answered;
+	bool is_local;	 /* by the Unix socket, so by root */
 	unsigned n_open; /* handles that are not closed yet */
 };
 
@@ -79,6 +82,27 @@ static void answer_status(struct connection *c, struct arena *a)
 	send_answer(c, "200 OK", "application/json", text);
 }
 
+/* A hook waits with a container that is about to start. */
+static void answer_hook(struct connection *c, struct str method, struct str id, struct arena *a)
+{
+	struct desk *desk = c->service->desk;
+	struct err err = { 0 };
+	struct str text = STR("{}");
+
+	if (!desk || !outside_id_is_valid(id)) {
+		send_answer(c, "404 Not Found", "text/plain", STR("no such container\n"));
+	} else if (str_eq(method, STR("DELETE"))) {
+		desk_leave(desk, id);
+		send_answer(c, "200 OK", "application/json", text);
+	} else if (!str_eq(method, STR("POST"))) {
+		send_answer(c, "405 Method Not Allowed", "text/plain", STR("POST or DELETE\n"));
+	} else if (desk_arrive(desk, id, a, &text, &err) < 0) {
+		send_answer(c, "409 Conflict", "text/plain", str_from(err.msg));
+	} else {
+		send_answer(c, "200 OK", "application/json", text);
+	}
+}
+
 static void answer(struct connection *c, const struct http1_request *request)
 {
 	CLEANUP(arena_done) struct arena a;
@@ -87,7 +111,9 @@ static void answer(struct connection *c, const struct http1_request *request)
 
 	arena_init(&a, 0);
 	strbuf_init(&b, &a);
-	if (!str_eq(request->method, STR("GET"))) {
+	if (c->is_local && str_starts(request->target, STR("/oci/"))) {
+		answer_hook(c, request->method, str_skip(request->target, 5), &a);
+	} else if (!str_eq(request->method, STR("GET"))) {
 		send_answer(c, "405 Method Not Allowed", "text/plain", STR("GET only\n"));
 	} else if (str_eq(request->target, STR("/status"))) {
 		answer_status(c, &a);
@@ -154,7 +180,7 @@ static const struct stream_events events = {
 	.on_drained = on_drained,
 };
 
-static void serve(struct service *s, int fd)
+static void serve(struct service *s, int fd, bool is_local)
 {
 	struct connection *c;
 	struct err err = { 0 };
@@ -167,6 +193,7 @@ static void serve(struct service *s, int fd)
 	if (!c)
 		abort();
 	c->service = s;
+	c->is_local = is_local;
 	c->n_open = 2;
 	s->n_connections++;
 	timer_init(&c->deadline, s->loop, on_deadline);
@@ -177,12 +204,12 @@ static void serve(struct service *s, int fd)
 
 static void on_accept_unix(struct listener *l, int fd)
 {
-	serve(container_of(l, struct service, listeners[0]), fd);
+	serve(container_of(l, struct service, listeners[0]), fd, true);
 }
 
 static void on_accept_tcp(struct listener *l, int fd)
 {
-	serve(container_of(l, struct service, listeners[1]), fd);
+	serve(container_of(l, struct service, listeners[1]), fd, false);
 }
 
 static void on_accept_error(struct listener *l, int error)

@@ -1,11 +1,13 @@
 #pragma once
 
 /* The agent's answers to people and Prometheus: GET /status, /metrics, /healthz, /readyz over a
- * Unix socket and, when asked for, TCP on a chosen address. One request per connection, a handful
- * of connections at once. */
+ * Unix socket and, when asked for, TCP on a chosen address. Over the Unix socket alone, OCI hooks
+ * bring containers (POST /oci/ID) and take them away (DELETE). One request per connection, a
+ * handful of connections at once. */
 
 #include "net/loop.h"
 
+struct desk;
 struct err;
 struct manager;
 
@@ -18,6 +20,7 @@ struct service {
 	unsigned n_listeners;
 	unsigned n_connections;
 	char *path;
+	struct desk *desk; /* for containers from outside; NULL: none are taken */
 };
 
 /* `path` is replaced when it is there; `address` may be NULL. */

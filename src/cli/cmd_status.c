@@ -98,6 +98,26 @@ static void add_warnings(struct strbuf *b, yyjson_val *root)
 	}
 }
 
+/* Nothing where the agent has no cluster. */
+static void add_cluster(struct strbuf *b, yyjson_val *root)
+{
+	yyjson_val *cluster = doc_get(root, STR("cluster"));
+	const struct str node = doc_str(doc_get(cluster, STR("node")));
+
+	if (!cluster)
+		return;
+	if (!doc_bool(doc_get(cluster, STR("connected")), false))
+		strbuf_printf(b,
+			      "Node " PRI_STR ": the API server is not reached, pinning goes on\n",
+			      FMT_STR(node));
+	else if (!doc_bool(doc_get(cluster, STR("registered")), false))
+		strbuf_printf(b, "Node " PRI_STR ": not registered\n", FMT_STR(node));
+	else
+		strbuf_printf(b, "Node " PRI_STR ", " PRI_STR " namespaces may use reserved CPUs\n",
+			      FMT_STR(node),
+			      FMT_STR(doc_text(doc_get(cluster, STR("permittedNamespaces")))));
+}
+
 /* What was asked for and is not so, in one line each. */
 static void add_notes(struct strbuf *b, yyjson_val *root)
 {
@@ -152,6 +172,8 @@ static struct str table_text(const struct ask *ask, bool with_containers, struct
 	else
 		strbuf_printf(&b, "not connected to the runtime: " PRI_STR "\n",
 			      FMT_STR(doc_str(doc_get(runtime, STR("problem")))));
+	if (ask->is_live)
+		add_cluster(&b, root);
 	add_pools(&b, root);
 	if (with_containers)
 		add_containers(&b, root);

@@ -20,6 +20,7 @@ extern const struct command cmd_local_verify;
 extern const struct command cmd_man;
 extern const struct command cmd_map;
 extern const struct command cmd_migrate;
+extern const struct command cmd_oci_hook;
 extern const struct command cmd_plan;
 extern const struct command cmd_profile_check;
 extern const struct command cmd_profile_suggest;
@@ -49,6 +50,7 @@ const struct command *const commands[] = {
 	&cmd_map,
 	&cmd_status,
 	&cmd_verify,
+	&cmd_oci_hook,
 	&cmd_topology,
 	&cmd_allocate,
 	&cmd_cpuset,

@@ -109,6 +109,8 @@ test_capacity() {
 	is "reason" "$(condition reason)" Pinning
 	is "the kubelet's condition stays" "$(node '{.status.conditions[?(@.type=="Ready")].status}')" True
 	since=$(condition lastTransitionTime)
+	is "status says so" "$("$pinfold" status --run-dir "$dir/run" | sed -n 2p)" "Node $name, 2 namespaces may use reserved CPUs"
+	is "metrics, too" "$(curl -sf --unix-socket "$dir/run/agent.sock" http://agent/metrics | grep '^pinfold_cluster_connected')" "pinfold_cluster_connected 1"
 }
 
 # What a kubelet does to extended resources when it takes itself for new, and worse.
@@ -132,10 +134,6 @@ test_comes_back() {
 
 test_namespaces() {
 	local path
-	cp_namespace "$dir" good >/dev/null
-	k annotate namespace good workload.openshift.io/allowed=management >/dev/null
-	cp_namespace "$dir" bad >/dev/null
-	sleep 1
 	path=$(NATIVE_NAMESPACE=good management_pod welcome)
 	is "namespace that permits" "$(cpus_of "$path")" 0
 	path=$(NATIVE_NAMESPACE=bad management_pod impostor)
@@ -256,7 +254,7 @@ test_policy() {
 	refused "may not write another Node" "$kubectl" "${as[@]}" taint node other pinfold.io/unpartitioned:NoSchedule
 	refused "may not change labels" "$kubectl" "${as[@]}" label node "$name" a=b
 	refused "only change the taint" "$kubectl" "${as[@]}" taint node "$name" mine:NoSchedule
-	refused "only change the taint" "$kubectl" "${as[@]}" cordon "$name"
+	refused "only change the taint" "$kubectl" "${as[@]}" patch node "$name" --type=merge -p '{"spec":{"unschedulable":true}}'
 	refused "only change the resources" status_as_agent "$name" merge \
 		'{"status":{"capacity":{"cpu":"64"}}}'
 	refused "only change the resources" status_as_agent "$name" merge \
@@ -278,6 +276,9 @@ test_policy() {
 # Three pools, and pools that change while all runs. This machine has CPUs enough for that only in
 # a description.
 test_pools() {
+	local pod
+	agent_down
+	for pod in $(native_crictl "$dir" pods -q); do native_crictl "$dir" rmp -f "$pod" >/dev/null; done
 	agent_up --topology 'pack:1 core:4 pu:2' --pools-file "$dir/pools" --kubeconfig "$dir/agent.kubeconfig"
 	soon "management" 8k amount capacity $cores
 	soon "shared" 2k amount allocatable openshift.io/shared-cpus
@@ -299,6 +300,7 @@ test_pools() {
 
 test_uninstall() {
 	local path
+	agent_down
 	agent_up --reserved 0 --kubeconfig "$dir/agent.kubeconfig"
 	soon "capacity" "$want_cores" amount capacity $cores
 	path=$(NATIVE_NAMESPACE=good management_pod leaving)
@@ -307,7 +309,7 @@ test_uninstall() {
 		2>"$dir/uninstall.out" && die "uninstalled under a running agent"
 	grep -q "an agent runs" "$dir/uninstall.out" || die "$(cat "$dir/uninstall.out")"
 	agent_down
-	k taint node "$name" pinfold.io/unpartitioned:NoSchedule >/dev/null
+	k taint node "$name" pinfold.io/unpartitioned:NoSchedule other=1:NoSchedule --overwrite >/dev/null
 	"$pinfold" agent --uninstall --run-dir "$dir/run" --node-name "$name" --kubeconfig "$dir/agent.kubeconfig" || die "uninstall"
 	is "widened" "$(cpus_of "$path")" 0-1
 	is "capacity is gone" "$(amount capacity $cores)" ""
@@ -320,6 +322,7 @@ test_uninstall() {
 
 # With the kubelet's own identity, before there is a Node; then a kubelet that finds it.
 test_register() {
+	agent_down
 	name=fresh
 	cp_node_kubeconfig "$dir" fresh 127.0.0.1
 	agent_up --reserved 0 --kubeconfig "$dir/fresh.kubeconfig" --register --register-label rack=r1 \
@@ -342,6 +345,7 @@ test_register() {
 
 # A kubeconfig that comes later, as at the first boot of a node.
 test_late_kubeconfig() {
+	agent_down
 	name=late
 	cp_node_kubeconfig "$dir" late 127.0.0.1
 	mv "$dir/late.kubeconfig" "$dir/aside"
@@ -360,6 +364,9 @@ trap 'process_stop "$dir" agent; native_stop "$dir"; cp_stop "$dir"; [ -n "${KEE
 cp_start "$dir"
 native_start "$dir" "${RUNTIME:-containerd}"
 k apply -f "$deploy/namespace.yaml" -f "$deploy/rbac.yaml" -f "$deploy/policy.yaml" >/dev/null
+cp_namespace "$dir" good >/dev/null
+k annotate namespace good workload.openshift.io/allowed=management >/dev/null
+cp_namespace "$dir" bad >/dev/null
 k apply -k "$deploy" --dry-run=server >/dev/null # the DaemonSet as well is what the server takes
 for t in ${TESTS:-capacity comes_back namespaces refused drift runtime_lost api_lost taint policy pools uninstall register late_kubeconfig}; do
 	echo "$t" >&2

@@ -1,8 +1,8 @@
-# shellcheck shell=bash disable=SC2154  # "top" is the caller's
+# shellcheck shell=bash disable=SC2154  # "top" and "unit" are the caller's
 #
 # Pods of all pools on the node of node.sh, and what the guest's kernel says about them. Who sources it
-# has a control plane in $top/cp, a node worker-0 in $top/node and there the namespace shop. The pools are 0-1
-# reserved, 2-3 shared, 4-7 guaranteed.
+# has a control plane in $top/cp with the namespace shop, its node worker-0 in $top/node, and the runtime's unit in
+# $unit. The pools are 0-1 reserved, 2-3 shared, 4-7 guaranteed.
 #
 #	make_three SET                    runs SET-mgmt, SET-share and SET-alone
 #	all_hold SET CPUS                 all are as they must be, SET-alone on CPUS; ends the test if not
@@ -110,6 +110,10 @@ values() {
 		scope=$(find /sys/fs/cgroup/kubepods.slice -name "*$id.scope" ! -name '*conmon*')
 		case $file in
 		pod/*) at=$(dirname "$scope") ;;
+		monitor)
+			pid=$(pgrep -f "conmon .*-c $id ")
+			sed -n 's/Cpus_allowed_list:\t//p' "/proc/$pid/status" 2>/dev/null || echo missing
+			continue ;;
 		pause/*)
 			at=
 			for other in "$(dirname "$scope")"/*.scope; do
@@ -140,6 +144,7 @@ expectations() {
 	$1-alone pod/cpu.max max 100000
 	$1-alone pause/cpuset.cpus.effective 0-1
 	EOF
+	[ "$unit" != crio ] || printf '%s monitor 0-1\n' "$1-mgmt" "$1-share" "$1-alone"
 }
 
 # Prints "holds" or "differs" for every expectation of a set.

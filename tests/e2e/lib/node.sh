@@ -9,7 +9,7 @@
 #
 # guest_run DIR works on it. Files in the array NODE_PAYLOAD appear below /payload/extra, and image archives
 # among them (*.tar) are loaded. NODE_KUBELET_CONFIG is YAML to be added to the kubelet's configuration, for
-# example "cpuManagerPolicy: static". Pods use localhost/busybox:1 with imagePullPolicy: Never. NODE_TOOLS names
+# example "cpuManagerPolicy: static". A directory crio.conf.d in NODE_PAYLOAD goes to /etc/crio. Pods use localhost/busybox:1 with imagePullPolicy: Never. NODE_TOOLS names
 # components to be had in the guest besides (default: crictl); none spares a cold machine the building.
 
 # shellcheck source=tests/e2e/lib/control-plane.sh
@@ -79,6 +79,8 @@ node_crio_config() {
 	default_runtime = "runc"
 	apparmor_profile = "unconfined"
 	disable_hostport_mapping = true
+	# By default most pods have no pause process; with one there is more to be seen.
+	drop_infra_ctr = false
 	[crio.runtime.runtimes.runc]
 	runtime_path = "/usr/sbin/runc"
 	[crio.nri]
@@ -106,7 +108,9 @@ node_up_script() {
 	#!/bin/bash
 	set -euo pipefail
 	runtime=$1
-	mkdir -p /etc/cni/net.d /etc/kubernetes/manifests /etc/containers /etc/crio
+	mkdir -p /etc/cni/net.d /etc/kubernetes/manifests /etc/containers /etc/crio/crio.conf.d
+	cp /payload/crio.conf /etc/crio/
+	[ ! -d /payload/extra/crio.conf.d ] || cp /payload/extra/crio.conf.d/* /etc/crio/crio.conf.d/
 	cp /payload/cni.conflist /etc/cni/net.d/10-pods.conflist
 	cp /payload/units/* /etc/systemd/system/
 	hostname "$(cat /payload/node)"
@@ -155,7 +159,7 @@ node_payload() {
 	node_crio_config >"$payload/crio.conf"
 	node_cni_config >"$payload/cni.conflist"
 	node_unit "/payload/bin/containerd -c /payload/containerd.toml" Type=notify >"$payload/units/containerd.service"
-	node_unit "/payload/bin/crio -c /payload/crio.conf -d ''" Type=notify >"$payload/units/crio.service"
+	node_unit "/payload/bin/crio" Type=notify >"$payload/units/crio.service"
 	node_unit "/payload/bin/kubelet --config /payload/kubelet.yaml --kubeconfig /payload/kubeconfig \
 --hostname-override $node --node-ip 10.0.2.15" >"$payload/units/kubelet.service"
 	node_up_script >"$payload/up"

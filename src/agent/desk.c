@@ -1,0 +1,200 @@
+#include "desk.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "base/arena.h"
+#include "base/err.h"
+#include "base/macro.h"
+#include "cgroup/cgroup.h"
+#include "cgroup_path.h"
+#include "codec/doc.h"
+#include "enforce.h"
+#include "manager_internal.h"
+#include "outside.h"
+
+static bool is_classic(const struct manager *m)
+{
+	return m->ledger->now.config.is_classic;
+}
+
+/* Also what only the ledger knows. */
+static void drop(struct desk *d, const char *pod_id, struct str uid, struct str container)
+{
+	struct manager *m = d->manager;
+	struct err err = { 0 };
+
+	registry_remove_pod(&m->registry, pod_id);
+	m->is_changed = true;
+	if (ledger_release_container(m->ledger, uid, container, &err) < 0)
+		log_error("cannot release CPUs", LOG_STR("container", container), LOG_ERR(&err));
+	else if (is_classic(m))
+		(void)manager_spread_shared(m);
+}
+
+static void drop_outside(struct desk *d, const struct outside *o)
+{
+	drop(d, o->pod.id, str_from(o->pod.uid), str_from(o->container.name));
+}
+
+/* Written, and read again: what the kernel kept is what counts. */
+static int enforce(const struct manager *m, const struct container_entry *c, struct err *err)
+{
+	int r;
+
+	if (!m->cgroups)
+		return 0;
+	r = enforce_container(m->cgroups, c->cgroup, &c->intent, err);
+	if (r > 0)
+		r = enforce_container(m->cgroups, c->cgroup, &c->intent, err);
+	if (r > 0)
+		return err_set(err, EIO, "cgroup %s did not keep its CPUs", c->cgroup);
+	return r;
+}
+
+static int take_in(struct desk *d, const struct outside *o, struct container_entry **ret,
+		   struct err *err)
+{
+	struct manager *m = d->manager;
+	struct container_entry *entry;
+	struct placement p = { 0 };
+	struct claim claim;
+	int r;
+
+	r = claim_read(&m->rules, &o->pod, &o->container, &m->scratch, &claim, err);
+	if (r < 0)
+		return r;
+	manager_note_doubt(m, &o->pod, &o->container, claim.doubt);
+	r = manager_place(m, &o->pod, &o->container, &claim, &p, err);
+	if (r < 0)
+		return r;
+	/* Those who share are off its CPUs before it starts. */
+	if (p.is_exclusive && is_classic(m) && manager_spread_shared(m) < 0)
+		r = err_set(err, EBUSY, "cannot clear its CPUs of other containers");
+	entry = manager_note(m, &o->pod, &o->container, &p);
+	entry->is_started = true;
+	if (r == 0)
+		r = enforce(m, entry, err);
+	if (r < 0) {
+		drop_outside(d, o);
+		return r;
+	}
+	m->counters.placed[p.pool]++;
+	*ret = entry;
+	return 0;
+}
+
+static struct str describe(const struct container_entry *c, struct arena *a)
+{
+	yyjson_mut_doc *m = doc_build(a);
+	yyjson_mut_val *root = yyjson_mut_obj(m);
+	struct str text = STR("{}");
+
+	doc_put_str(m, root, STR("pool"), str_from(pool_name(c->pool)));
+	doc_put_bool(m, root, STR("exclusive"), c->is_exclusive);
+	doc_put_str(m, root, STR("cpus"), str_from(c->intent.cpus));
+	(void)doc_write(root, false, a, &text, NULL);
+	return text;
+}
+
+int desk_arrive(struct desk *d, struct str id, struct arena *a, struct str *ret_text,
+		struct err *err)
+{
+	struct container_entry *entry;
+	struct outside o;
+	int r;
+
+	r = outside_load(d->run_fd, id, a, &o, err);
+	if (r < 0)
+		return r;
+	r = take_in(d, &o, &entry, err);
+	manager_settle(d->manager);
+	if (r == 0)
+		*ret_text = describe(entry, a);
+	else
+		d->manager->counters.refused++;
+	arena_reset(&d->manager->scratch);
+	return r;
+}
+
+void desk_leave(struct desk *d, struct str id)
+{
+	CLEANUP(arena_done) struct arena a;
+	const struct container_entry *c;
+	struct outside o;
+
+	arena_init(&a, 0);
+	c = registry_find(&d->manager->registry, str_cstr(&a, id));
+	if (c)
+		drop(d, str_cstr(&a, str_from(c->pod->id)), str_dup(&a, str_from(c->pod->uid)),
+		     str_dup(&a, str_from(c->name)));
+	else if (outside_load(d->run_fd, id, &a, &o, NULL) == 0)
+		drop_outside(d, &o);
+	outside_forget(d->run_fd, id);
+	arena_reset(&d->manager->scratch);
+}
+
+void desk_open(struct desk *d, struct str except)
+{
+	CLEANUP(arena_done) struct arena a;
+	struct outside_list list = { 0 };
+	struct container_entry *entry;
+	struct err err = { 0 };
+
+	arena_init(&a, 0);
+	if (outside_load_all(d->run_fd, d->manager->cgroups, &a, &list, &err) < 0)
+		log_warning("cannot read the records of OCI hooks", LOG_ERR(&err));
+	for (size_t i = 0; i < list.n_gone; i++)
+		drop_outside(d, list.gone[i]);
+	for (size_t i = 0; i < list.n; i++)
+		if (!str_eq(str_from(list.items[i]->container.id), except) &&
+		    take_in(d, list.items[i], &entry, &err) < 0)
+			log_error("a running container has no place",
+				  LOG_STR("container", str_from(list.items[i]->container.id)),
+				  LOG_ERR(&err));
+	manager_settle(d->manager);
+	arena_reset(&d->manager->scratch);
+}
+
+static bool has_vanished(const struct manager *m, const struct container_entry *c)
+{
+	return outside_is_pod(c->pod->id) && !cgroup_exists(m->cgroups, c->cgroup);
+}
+
+void desk_sweep(struct desk *d)
+{
+	const struct registry *r = &d->manager->registry;
+
+	for (size_t i = r->n_containers; i-- > 0;)
+		if (i < r->n_containers && has_vanished(d->manager, r->containers[i])) {
+			CLEANUP(arena_done) struct arena a;
+
+			arena_init(&a, 0);
+			desk_leave(d, str_dup(&a, str_from(r->containers[i]->id)));
+		}
+}
+
+struct nri_inventory desk_join(const struct desk *d, const struct nri_inventory *all,
+			       struct arena *a)
+{
+	struct nri_inventory both = *all;
+	struct outside_list list = { 0 };
+	struct nri_pod *pods;
+	struct nri_container *containers;
+
+	if (outside_load_all(d->run_fd, d->manager->cgroups, a, &list, NULL) < 0 || list.n == 0)
+		return both;
+	pods = arena_array(a, struct nri_pod, all->n_pods + list.n);
+	containers = arena_array(a, struct nri_container, all->n_containers + list.n);
+	if (all->n_pods)
+		memcpy(pods, all->pods, all->n_pods * sizeof(*pods));
+	if (all->n_containers)
+		memcpy(containers, all->containers, all->n_containers * sizeof(*containers));
+	for (size_t i = 0; i < list.n; i++) {
+		pods[both.n_pods++] = list.items[i]->pod;
+		containers[both.n_containers++] = list.items[i]->container;
+	}
+	both.pods = pods;
+	both.containers = containers;
+	return both;
+}

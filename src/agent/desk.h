@@ -1,0 +1,39 @@
+#pragma once
+
+/* Where containers from outside NRI (outside.h) come in and leave: the same rules, ledger, registry
+ * and cgroups as for all others. Used by the agent for hooks that ask it, and by a hook itself
+ * while no agent runs. */
+
+#include <stdbool.h>
+
+#include "base/str.h"
+#include "nri/nri.h"
+
+struct arena;
+struct err;
+struct manager;
+
+struct desk {
+	struct manager *manager;
+	int run_fd; /* the agent's directory: records are below it */
+};
+
+/* Takes in everything that has a record, for a manager that starts empty; but not `except`, who is
+ * only about to arrive ("": nobody is). Who has no place is logged. */
+void desk_open(struct desk *d, struct str except);
+
+/* A container has its record and its cgroup, and waits to start: decides, writes its control files
+ * and reads them back. -ENOSPC and other refusals leave no trace but the record, which is the
+ * caller's. *ret_text says what it got: {"pool":"shared","cpus":"2-5"}. */
+int desk_arrive(struct desk *d, struct str id, struct arena *a, struct str *ret_text,
+		struct err *err);
+
+/* It is gone. Not having known it is fine. */
+void desk_leave(struct desk *d, struct str id);
+
+/* Those whose cgroup has vanished without a word. */
+void desk_sweep(struct desk *d);
+
+/* Everything there is: what the runtime lists, and those from outside. In `a`. */
+struct nri_inventory desk_join(const struct desk *d, const struct nri_inventory *all,
+			       struct arena *a);

@@ -1,0 +1,67 @@
+#pragma once
+
+/* Containers that no NRI runtime tells us about: podman's, or runc's driven by hand. An OCI hook
+ * describes each in a record, a small file below the agent's directory; from it come the very
+ * structs that NRI would have sent, so that everything else in here treats them alike. The records
+ * outlive hook and agent; one whose cgroup is gone is forgotten. Parsing is pure. */
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "base/arena.h"
+#include "codec/doc.h"
+#include "nri/nri.h"
+
+struct cgroup_fs;
+struct err;
+
+#define OUTSIDE_DIR "oci"
+#define OUTSIDE_MAX_RECORD ((size_t)1 << 20)
+#define OUTSIDE_MAX_ID 128
+
+struct outside {
+	struct nri_pod pod;
+	struct nri_container container;
+
+	/* What the two above point to. */
+	struct nri_pod_linux pod_linux;
+	struct nri_container_linux on_linux;
+	struct nri_resources resources;
+	struct nri_cpu cpu;
+};
+
+/* Whether a pod is one of these, by its id: runtimes' ids are hexadecimal. */
+#define OUTSIDE_POD_PREFIX "oci-"
+bool outside_is_pod(const char *pod_id);
+
+/* Letters, digits, and _ . + - after the first: what runtimes allow, and safe as a file's name. */
+bool outside_id_is_valid(struct str id);
+
+/* {"id":"...","cgroup":"/machine.slice/...","annotations":{...},"shares":N,"quotaUs":N,
+ * "periodUs":N,"memoryBytes":N}; numbers may be missing. */
+int outside_parse(const struct doc *record, struct arena *a, struct outside *ret, struct err *err);
+
+/* The record of a container from the state and the configuration that a runtime hands to hooks.
+ * -EUCLEAN for a pod's pause container, which is nobody's workload. */
+int outside_describe(const struct doc *state, const struct doc *config, const char *cgroup,
+		     struct arena *a, struct str *ret, struct err *err);
+
+/* The cgroup of a process, as /proc/PID/cgroup names it: of the cpuset controller, or of v2. ""
+ * when there is none. */
+struct str outside_cgroup(struct str text);
+
+/* Records below the agent's directory. */
+int outside_save(int run_fd, struct str id, struct str record, struct err *err);
+void outside_forget(int run_fd, struct str id);
+int outside_load(int run_fd, struct str id, struct arena *a, struct outside *ret, struct err *err);
+
+struct outside_list {
+	struct outside **items; /* sorted by id; in the arena of the call */
+	size_t n;
+	struct outside **gone; /* their cgroup is: their CPUs are to be released */
+	size_t n_gone;
+};
+
+/* Forgets what is gone, and what cannot be read. */
+int outside_load_all(int run_fd, const struct cgroup_fs *cgroups, struct arena *a,
+		     struct outside_list *ret, struct err *err);

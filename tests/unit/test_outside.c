@@ -1,0 +1,289 @@
+/* Containers from outside NRI: what an OCI hook says about them, and what becomes of them. */
+
+#include "agent/claim.h"
+#include "agent/desk.h"
+#include "agent/outside.h"
+#include "agent_node.h"
+
+TEST(a_process_names_its_cgroup)
+{
+	static const struct {
+		const char *text, *want;
+	} rows[] = {
+		{ "0::/machine.slice/libpod-1.scope\n", "/machine.slice/libpod-1.scope" },
+		{ "12:cpu,cpuacct:/a\n5:cpuset:/b\n0::/c\n", "/b" },
+		{ "4:pids,cpuset:/x:y\n", "/x:y" },
+		{ "1:name=systemd:/only\n", "" },
+		{ "cpuset\n1:cpuset\n", "" },
+		{ "", "" },
+	};
+
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+		TEST_ROW("%s", rows[i].text);
+		CHECK_STR(outside_cgroup(str_from(rows[i].text)), rows[i].want);
+	}
+}
+
+TEST(an_id_is_safe_as_a_file_name)
+{
+	static const struct {
+		const char *id;
+		bool is_valid;
+	} rows[] = {
+		{ "0123abc", true }, { "web_1.2+3-x", true }, { "", false },	{ "../x", false },
+		{ ".x", false },     { "a/b", false },	      { "a b", false }, { "-x", false },
+	};
+	char longest[OUTSIDE_MAX_ID + 2];
+
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+		TEST_ROW("%s", rows[i].id);
+		CHECK_INT(outside_id_is_valid(str_from(rows[i].id)), rows[i].is_valid);
+	}
+	memset(longest, 'a', sizeof(longest));
+	CHECK(outside_id_is_valid((struct str){ longest, OUTSIDE_MAX_ID }));
+	CHECK(!outside_id_is_valid((struct str){ longest, OUTSIDE_MAX_ID + 1 }));
+}
+
+static struct doc parse(const char *text, struct arena *a)
+{
+	struct err err = { 0 };
+	struct doc doc;
+
+	CHECK_OK(doc_parse(str_from(text), STR("in"), NULL, a, &doc, &err));
+	return doc;
+}
+
+#define KUBE_NAMES                                                                                 \
+	"\"io.kubernetes.cri.container-name\":\"c\",\"io.kubernetes.cri.sandbox-name\":\"p\","     \
+	"\"io.kubernetes.cri.sandbox-namespace\":\"n\",\"io.kubernetes.cri.sandbox-uid\":\"u\""
+
+TEST(a_record_says_what_nri_would)
+{
+	static const struct {
+		const char *record, *names;
+		bool is_guaranteed;
+		int64_t milli;
+	} rows[] = {
+		/* podman run --cpus 2 --memory 1g: limits are requests, so class Guaranteed */
+		{ "{\"id\":\"0123456789abcdef\",\"cgroup\":\"/machine.slice/x.scope\",\"quotaUs\":"
+		  "200000,\"periodUs\":100000,\"memoryBytes\":1073741824}",
+		  "oci/0123456789ab/0123456789ab oci-0123456789abcdef", true, 2000 },
+		/* without memory it is not, with other shares neither */
+		{ "{\"id\":\"a\",\"cgroup\":\"/x\",\"quotaUs\":200000,\"periodUs\":100000}",
+		  "oci/a/a oci-a", false, 0 },
+		{ "{\"id\":\"a\",\"cgroup\":\"/"
+		  "x\",\"quotaUs\":200000,\"periodUs\":100000,\"shares\":"
+		  "512,\"memoryBytes\":1}",
+		  "oci/a/a oci-a", false, 500 },
+		{ "{\"id\":\"a\",\"cgroup\":\"/x\"}", "oci/a/a oci-a", false, 0 },
+		/* a kubelet's containers by their cgroup */
+		{ "{\"id\":\"a\",\"cgroup\":\"/kubepods/podu/a\",\"quotaUs\":100000,\"periodUs\":"
+		  "100000,\"shares\":1024,\"annotations\":{" KUBE_NAMES "}}",
+		  "n/p/c u", true, 1000 },
+		{ "{\"id\":\"a\",\"cgroup\":\"/kubepods/burstable/podu/a\",\"shares\":1024,"
+		  "\"annotations\":{" KUBE_NAMES "}}",
+		  "n/p/c u", false, 1000 },
+		/* its settings tell what it is called */
+		{ "{\"id\":\"a\",\"cgroup\":\"/x\",\"annotations\":{"
+		  "\"resources.workload.openshift.io/web\":\"{}\"}}",
+		  "oci/a/web oci-a", false, 0 },
+	};
+	CLEANUP(arena_done) struct arena a;
+
+	arena_init(&a, 0);
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+		struct doc doc = parse(rows[i].record, &a);
+		const struct claim_rules rules = { .management = workload_management(STR("0")) };
+		struct claim claim;
+		struct err err = { 0 };
+		struct outside o;
+
+		TEST_ROW("%s", rows[i].record);
+		CHECK_OK(outside_parse(&doc, &a, &o, &err));
+		CHECK_STR(str_printf(&a, "%s/%s/%s %s", o.pod.pod_namespace, o.pod.name,
+				     o.container.name, o.pod.uid),
+			  rows[i].names);
+		CHECK_INT(claim_is_guaranteed(&o.pod), rows[i].is_guaranteed);
+		CHECK_OK(claim_read(&rules, &o.pod, &o.container, &a, &claim, &err));
+		CHECK_INT(claim.demand.cpu_milli, rows[i].milli);
+	}
+}
+
+TEST(a_bad_record_is_refused)
+{
+	static const struct {
+		const char *record, *sentence;
+	} rows[] = {
+		{ "{}", "in:1:1: no container has the id \"\"" },
+		{ "[]", "in:1:1: no container has the id \"\"" },
+		{ "{\"id\":\"a/b\"}", "in:1:1: no container has the id \"a/b\"" },
+		{ "{\"id\":\"a\",\"shares\":\"2\"}",
+		  "in:1:20: shares: want a whole number, not a string" },
+		{ "{\"id\":\"a\",\"periodUs\":-1}", "in:1:1: shares and periodUs are not below 0" },
+		{ "{\"id\":\"a\",\"annotations\":{\"x\":1}}",
+		  "in:1:30: annotation \"x\": want a string, not a number" },
+	};
+	CLEANUP(arena_done) struct arena a;
+
+	arena_init(&a, 0);
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+		struct doc doc = parse(rows[i].record, &a);
+		struct err err = { 0 };
+		struct outside o;
+
+		TEST_ROW("%s", rows[i].record);
+		CHECK_ERR(outside_parse(&doc, &a, &o, &err), EINVAL, rows[i].sentence);
+	}
+}
+
+TEST(a_record_keeps_what_matters_of_a_runtimes_words)
+{
+	CLEANUP(arena_done) struct arena a;
+	struct doc hook, config;
+	struct err err = { 0 };
+	struct str text;
+
+	arena_init(&a, 0);
+	hook = parse("{\"ociVersion\":\"1.0.2\",\"id\":\"web\",\"status\":\"creating\",\"pid\":7}",
+		     &a);
+	config = parse(
+		"{\"annotations\":{\"org.example/note\":\"x\","
+		"\"target.workload.openshift.io/management\":\"{}\"},\"linux\":{\"resources\":"
+		"{\"cpu\":{\"shares\":2,\"quota\":-1,\"period\":100000,\"cpus\":\"0-3\"},"
+		"\"memory\":{\"limit\":4096}}}}",
+		&a);
+	CHECK_OK(outside_describe(&hook, &config, "/x/web", &a, &text, &err));
+	CHECK_STR(text, "{\n  \"id\": \"web\",\n  \"cgroup\": \"/x/web\",\n  \"annotations\": {\n"
+			"    \"target.workload.openshift.io/management\": \"{}\"\n  },\n"
+			"  \"shares\": 2,\n  \"quotaUs\": -1,\n  \"periodUs\": 100000,\n"
+			"  \"memoryBytes\": 4096\n}");
+	config = parse("{\"annotations\":{\"io.kubernetes.cri.container-type\":\"sandbox\"}}", &a);
+	CHECK_ERR(outside_describe(&hook, &config, "/x", &a, &text, &err), EUCLEAN,
+		  "a pause container");
+}
+
+/* A desk beside the Manager of a node, with its records in the node's directory. */
+static struct desk desk_of(struct node *n)
+{
+	return (struct desk){ &n->manager, open(n->dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC) };
+}
+
+static void record(struct node *n, const struct desk *d, const char *id, const char *cpus,
+		   const char *more)
+{
+	struct err err = { 0 };
+	struct str path = str_printf(&n->a, "oci/%s.cg", id);
+
+	make_cgroup(n, str_cstr(&n->a, path), cpus);
+	CHECK_OK(outside_save(d->run_fd, str_from(id),
+			      str_printf(&n->a, "{\"id\":\"%s\",\"cgroup\":\"/" PRI_STR "\"%s}", id,
+					 FMT_STR(path), more),
+			      &err));
+}
+
+#define TWO ",\"quotaUs\":200000,\"periodUs\":100000,\"memoryBytes\":1"
+#define MANAGED                                                                                    \
+	",\"annotations\":{\"target.workload.openshift.io/management\":\"{}\","                    \
+	"\"resources.workload.openshift.io/x\":\"{\\\"cpushares\\\":200}\"}"
+
+TEST(a_container_from_outside_has_its_place_until_it_leaves)
+{
+	struct err err = { 0 };
+	struct cpuset free_cpus;
+	struct desk d;
+	struct node n;
+	struct str text;
+
+	node_init(&n, "0-1", "2-3", "4-7");
+	d = desk_of(&n);
+	record(&n, &d, "own", "4-5", TWO);
+	record(&n, &d, "plain", "2-3", "");
+	record(&n, &d, "mgmt", "0-1", MANAGED);
+	record(&n, &d, "more", "6-7", TWO);
+	record(&n, &d, "late", "0-7", TWO);
+	CHECK_OK(desk_arrive(&d, STR("own"), &n.a, &text, &err));
+	CHECK_STR(text, "{\"pool\":\"guaranteed\",\"exclusive\":true,\"cpus\":\"4-5\"}");
+	CHECK_OK(desk_arrive(&d, STR("plain"), &n.a, &text, &err));
+	CHECK_STR(text, "{\"pool\":\"shared\",\"exclusive\":false,\"cpus\":\"2-3\"}");
+	CHECK_OK(desk_arrive(&d, STR("mgmt"), &n.a, &text, &err));
+	CHECK_STR(text, "{\"pool\":\"reserved\",\"exclusive\":false,\"cpus\":\"0-1\"}");
+	CHECK_OK(desk_arrive(&d, STR("more"), &n.a, &text, &err));
+	CHECK_STR(text, "{\"pool\":\"guaranteed\",\"exclusive\":true,\"cpus\":\"6-7\"}");
+	CHECK_ERR(desk_arrive(&d, STR("late"), &n.a, &text, &err), ENOSPC,
+		  "not enough cpus available to satisfy request: requested=2, available=0");
+	CHECK_UINT(n.ledger.n, 2);
+	CHECK_OK(desk_arrive(&d, STR("own"), &n.a, &text, &err)); /* asked again: the same */
+	CHECK_UINT(n.ledger.n, 2);
+	CHECK_UINT(n.manager.registry.n_containers, 4);
+	CHECK_STR(read_at(&n, "oci/own.cg", "cpuset.cpus"), "4-5");
+
+	desk_leave(&d, STR("own"));
+	desk_leave(&d, STR("own"));
+	CHECK_UINT(n.ledger.n, 1);
+	ledger_free(&n.ledger, &free_cpus);
+	CHECK_STR(cpuset_format(&free_cpus, &n.a), "4-5");
+	(void)close(d.run_fd);
+	node_done(&n);
+}
+
+TEST(the_runtime_listing_its_own_does_not_forget_those_from_outside)
+{
+	const struct nri_inventory nothing = { 0 };
+	struct err err = { 0 };
+	struct desk d;
+	struct node n;
+	struct str text;
+
+	node_init(&n, "0-1", "2-3", "4-7");
+	d = desk_of(&n);
+	n.manager.desk = &d;
+	record(&n, &d, "own", "4-5", TWO);
+	record(&n, &d, "gone", "6-7", TWO);
+	CHECK_OK(desk_arrive(&d, STR("own"), &n.a, &text, &err));
+	CHECK_OK(desk_arrive(&d, STR("gone"), &n.a, &text, &err));
+	CHECK_INT(system(str_cstr(&n.a, str_printf(&n.a, "rm -r %s/oci/gone.cg", n.dir))), 0);
+	desk_sweep(&d);
+	CHECK_UINT(n.ledger.n, 1);
+	CHECK_INT(manager_handlers.synchronize(&n.manager, &nothing, NULL), 0);
+	CHECK_UINT(n.ledger.n, 1);
+	CHECK_UINT(n.manager.registry.n_containers, 1);
+	CHECK_STR((const char *)n.manager.registry.containers[0]->intent.cpus, "4-5");
+
+	/* A new agent takes them in before any runtime is there... */
+	registry_clear(&n.manager.registry);
+	desk_open(&d, STR(""));
+	CHECK_UINT(n.manager.registry.n_containers, 1);
+	CHECK_UINT(n.ledger.n, 1);
+	/* ...and releases what ended meanwhile, even if only the ledger remembers it. */
+	registry_clear(&n.manager.registry);
+	CHECK_INT(system(str_cstr(&n.a, str_printf(&n.a, "rm -r %s/oci/own.cg", n.dir))), 0);
+	desk_open(&d, STR(""));
+	CHECK_UINT(n.ledger.n, 0);
+	record(&n, &d, "own", "4-5", TWO);
+	CHECK_OK(desk_arrive(&d, STR("own"), &n.a, &text, &err));
+	registry_clear(&n.manager.registry);
+	desk_leave(&d, STR("own"));
+	CHECK_UINT(n.ledger.n, 0);
+	(void)close(d.run_fd);
+	node_done(&n);
+}
+
+TEST(those_who_share_make_room_in_classic_mode)
+{
+	struct err err = { 0 };
+	struct desk d;
+	struct node n;
+	struct str text;
+
+	node_init(&n, "0-1", NULL, "");
+	d = desk_of(&n);
+	record(&n, &d, "plain", "2-7", "");
+	record(&n, &d, "own", "2-3", TWO);
+	CHECK_OK(desk_arrive(&d, STR("plain"), &n.a, &text, &err));
+	CHECK_OK(desk_arrive(&d, STR("own"), &n.a, &text, &err));
+	CHECK_STR(read_at(&n, "oci/plain.cg", "cpuset.cpus"), "4-7");
+	desk_leave(&d, STR("own"));
+	CHECK_STR(read_at(&n, "oci/plain.cg", "cpuset.cpus"), "2-7");
+	(void)close(d.run_fd);
+	node_done(&n);
+}
