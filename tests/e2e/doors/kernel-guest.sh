@@ -63,7 +63,7 @@ runtime_up() {
 }
 agent_up() {
 	pinfold agent --nri-socket /run/nri.sock --run-dir /run/pinfold --pools-file /etc-pools --marker-file /none \
-		--kubelet-state /none --reassert 1 "$@" >>/tmp/agent.log 2>&1 &
+		--kubelet-state /none --no-cluster --reassert 1 "$@" >>/tmp/agent.log 2>&1 &
 	agent=$!
 }
 status() { pinfold status --run-dir /run/pinfold "$@"; }
@@ -208,7 +208,7 @@ finished() {
 test_uninstall() {
 	kill -TERM $agent
 	wait $agent
-	pinfold agent --uninstall --run-dir /run/pinfold || die "uninstall"
+	pinfold agent --uninstall --no-cluster --run-dir /run/pinfold || die "uninstall"
 	is "an ordinary cgroup again" "$(partition_of 0)" member
 	is "all CPUs are everybody's" "$(cat $top/cpuset.cpus.effective)" 0-7
 	if [ -e $top/cpuset.cpus.isolated ]; then
