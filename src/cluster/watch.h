@@ -33,7 +33,7 @@ struct watch_config {
 	const char *selector;  /* "fieldSelector=...", or NULL */
 	bool only_metadata;    /* ask for metadata alone: less to send and to read */
 	bool may_be_absent;    /* 404 means that there are none: a CRD that is not installed */
-	bool may_be_forbidden; /* 403 is no trouble: asked again in a while, and not before */
+	bool may_be_forbidden; /* 403 is no trouble: after some tries asked rarely */
 	unsigned page;	       /* objects in one answer */
 	bool frees_memory;     /* of every event, at once: where it is dear and events are few */
 };
