@@ -4,7 +4,7 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
-pinfold=$PWD/build/pinfold
+pinfold=${PINFOLD:-$PWD/build/pinfold}
 work=$(mktemp -d)
 name=demo-$$
 checks=0 failed=0
@@ -57,23 +57,49 @@ kind: PerformanceProfile
 metadata: {name: demo}
 spec:
   cpu:
-    reserved: "$2"${3:+
-    shared: "$3"}
+    reserved: "$2"
     isolated: "$4"
   nodeSelector: {node-role.kubernetes.io/worker: ""}
 END
+    [ -z "$3" ] || sed -i "s/^    isolated:/    shared: \"$3\"\n&/" "$1/profile.yaml"
 }
 
-list() { local IFS=,; echo "$*"; }
+list() { local IFS=,; "$pinfold" cpuset "$*"; }
+
+# core_of CPU: it and its hyperthreads, as far as we may use them.
+core_of() {
+    local threads
+    threads=$(cat "/sys/devices/system/cpu/cpu$1/topology/thread_siblings_list" 2>/dev/null) || threads=$1
+    "$pinfold" cpuset "$threads & $(list "${cpus[@]}")"
+}
+
+# Three pools of whole cores, and the last core to give away; fails when there are too few cores.
+whole_cores() {
+    local all rest last
+    all=$(list "${cpus[@]}")
+    reserved=$(core_of "${cpus[0]}")
+    rest=$("$pinfold" cpuset "$all - $reserved")
+    [ -n "$rest" ] || return 1
+    shared=$(core_of "${rest%%[-,]*}")
+    last=$(core_of "${cpus[${#cpus[@]} - 1]}")
+    isolated=$("$pinfold" cpuset "$rest - $shared")
+    [ -n "$isolated" ] || return 1
+    isolated_after=$("$pinfold" cpuset "$isolated - $last")
+    shared_after=$("$pinfold" cpuset "$shared + $last")
+    [ -n "$isolated_after" ] && [ "$isolated" != "$isolated_after" ]
+}
 
 # Profiles before and after the resize: what this many CPUs allow.
 prepare() {
-    local n=${#cpus[@]}
+    local n=${#cpus[@]} reserved shared isolated shared_after isolated_after
     mkdir "$work/before" "$work/after"
     cp examples/local/{cluster,namespaces,pods}.yaml "$work/before"
     [ "$n" -lt 3 ] || cp examples/du.yaml "$work/before"
     cp "$work/before"/*.yaml "$work/after"
-    if [ "$n" -ge 4 ]; then
+    if whole_cores; then
+        profile "$work/before" "$reserved" "$shared" "$isolated"
+        profile "$work/after" "$reserved" "$shared_after" "$isolated_after"
+    elif [ "$n" -ge 4 ]; then
         profile "$work/before" "${cpus[0]}" "${cpus[1]}" "$(list "${cpus[@]:2}")"
         profile "$work/after" "${cpus[0]}" "${cpus[1]},${cpus[n - 1]}" "$(list "${cpus[@]:2:n-3}")"
     elif [ "$n" = 3 ]; then
@@ -99,13 +125,13 @@ show_processes() {
         dir=/sys/fs/cgroup/cpuset/pinfold-$name
         [ -d "$dir" ] || dir=/sys/fs/cgroup/pinfold-$name
         dir=$dir/${id%%/*}_${id#*/}
-        printf '  %-12s /proc/%s/status Cpus_allowed_list: %-5s' "${id#*/}" "$pid" "$(allowed "$pid")"
-        [ ! -e "$dir/cpuset.cpus" ] || printf ' cgroup cpuset.cpus: %s' "$(cat "$dir/cpuset.cpus")"
+        printf '  %-12s pid %-8s Cpus_allowed_list: %-5s' "${id#*/}" "$pid" "$(allowed "$pid")"
+        [ ! -e "$dir/cpuset.cpus" ] || printf ' cpuset.cpus: %s' "$(cat "$dir/cpuset.cpus")"
         echo
     done < <(processes)
 }
 
-# What `status` says against what the kernel says, without our own eyes.
+# What `status` says against what the kernel says, first without our own eyes.
 kernel_agrees() {
     local pid id
     [ "$(processes | wc -l)" = "$1" ] || return 1
@@ -113,6 +139,7 @@ kernel_agrees() {
         machine status | awk -v pod="${id%/*}" -v c="${id##*/}" -v cpus="$(allowed "$pid")" \
             '$1 == pod && $2 == c && $4 == cpus { found = 1 } END { exit !found }' || return 1
     done < <(processes)
+    machine verify
 }
 
 is_separate() { # nobody of the platform shares a CPU with anybody else
@@ -128,30 +155,46 @@ is_separate() { # nobody of the platform shares a CPU with anybody else
 
 stayed() { [ "$(processes)" = "$1" ]; }
 
-is_gone() {
-    [ -z "$(processes)" ] && [ ! -e "$work/run" ] && ! compgen -G "/sys/fs/cgroup/*/pinfold-$name" >/dev/null &&
+is_gone_after_down() {
+    machine down && [ -z "$(processes)" ] && [ ! -e "$work/run" ] && ! compgen -G "/sys/fs/cgroup/*/pinfold-$name" >/dev/null &&
         [ ! -e "/sys/fs/cgroup/pinfold-$name" ]
 }
 
 show_admission() {
     step "Admission: a pod of the platform opts in to the reserved CPUs"
     "$pinfold" admit --state "$work/before/cluster.yaml" --state "$work/before/namespaces.yaml" -f examples/local/pods.yaml -o diff 2>/dev/null >"$work/diff" || true
-    grep '^[-+]' "$work/diff" | grep -v '^---\|^+++' | head -12 | sed -E 's/^([-+]) +/  \1 /; s/[\]"/"/g; s/^(.{77}).{4,}/\1.../'
+    # The limits change like the requests.
+    awk '/^(---|[+][+][+])/ { next } /^ +limits:$/ { exit } /^[-+]/ || /^ +requests:$/ { print "  " substr($0, 1, 1) " " substr($0, 6) }' \
+        "$work/diff" | head -12 | sed -E 's/[\]"/"/g; s/^(.{77}).{4,}/\1.../'
     check "its CPU request became management cores and a weight" \
         grep -q '^+.*management.workload.openshift.io/cores' "$work/diff"
+}
+
+# "CONTAINER CPUS" of every process, as the kernel has it.
+places() {
+    local pid id
+    while read -r pid id; do
+        echo "$id $(allowed "$pid")"
+    done < <(processes)
+}
+
+changed_lines() { # MARK-OF-DIFF MARK
+    { diff "$work/before/profile.yaml" "$work/after/profile.yaml" || true; } | sed -n "s/^$1 *//p" | paste -sd '|' |
+        sed "s/|/, /g; s/^/  $2 /"
 }
 
 show_resize() {
     local before count
     before=$(processes)
     count=$(echo "$before" | wc -l)
+    places >"$work/places"
     step "Live resize: other CPUs, the same processes"
-    diff "$work/before/profile.yaml" "$work/after/profile.yaml" | grep '^[<>]' | sed 's/^</  -/; s/^>/  +/' || true
+    changed_lines '<' -
+    changed_lines '>' +
     check "the new profile was applied" machine apply "$work/after"
-    show_processes
+    join "$work/places" <(places) | awk '$2 != $3 { sub("^[^/]*/", ""); printf "  %-12s Cpus_allowed_list: %s, was %s\n", $1, $3, $2 }'
     check "every process is the one it was" stayed "$before"
-    check "the kernel has every process on its new CPUs" kernel_agrees "$count"
-    check "pinfold local verify: no finding" machine verify
+    check "the kernel has each on its new CPUs, and pinfold local verify agrees" kernel_agrees "$count"
 }
 
 this_machine() {
@@ -163,23 +206,20 @@ this_machine() {
     fi
     prepare
     show_admission
-    step "Up: every container's command, on the CPUs of its pool"
     machine up -d "$work/before" >"$work/up" 2>"$work/notes" || { cat "$work/notes"; failed=$((failed + 1)); return; }
+    step "Up: $(head -1 "$work/up"), each command on the CPUs of its pool"
     grep -v ': warning: ' "$work/notes" || true
-    head -1 "$work/up" | sed 's/^/  /'
     grep '^notice' "$work/up" | fold -s -w 76 | sed 's/^/  /' || true
     machine map
     count=$(processes | wc -l)
     step "Proof from the kernel"
     show_processes
-    check "the kernel agrees for all $count processes" kernel_agrees "$count"
+    check "the kernel has all $count on their CPUs, and pinfold local verify agrees" kernel_agrees "$count"
     check "the platform's CPUs and everybody else's are apart" is_separate
-    check "pinfold local verify: no finding" machine verify
     show_resize
     [ -z "${SERVE-}" ] || serve
     step "Down"
-    check "pinfold local down" machine down
-    check "no process, no cgroup and no file is left" is_gone
+    check "no process, no cgroup and no file is left" is_gone_after_down
 }
 
 # Between the two profiles every few seconds, under a map that follows.
@@ -203,10 +243,9 @@ ran_node() {
     part "A RAN node: the same and 75 pods more, on 64 simulated CPUs"
     mkdir "$work/ran"
     cp examples/ran/*.yaml examples/local/{namespaces,pods}.yaml examples/du.yaml "$work/ran"
-    check "every pod gets its place" "$pinfold" local plan --topology "$topology" "$work/ran"
-    "$pinfold" local plan --topology "$topology" "$work/ran" 2>/dev/null || true
+    "$pinfold" local plan --topology "$topology" "$work/ran" 2>/dev/null || failed=$((failed + 1))
     "$pinfold" local plan --topology "$topology" -o json "$work/ran" >"$work/plan.json" 2>/dev/null || true
-    check "78 pods, 304 containers; no owned CPU is given twice" python3 - "$work/plan.json" <<'END'
+    check "all 78 pods, 304 containers, have their place; no owned CPU is given twice" python3 - "$work/plan.json" <<'END'
 import json, sys
 
 def cpus(text):

@@ -30,6 +30,7 @@ lint  shellcheck          cmd  shellcheck
 lint  libjansson-dev      pc   jansson
 bench libjansson-dev      pc   jansson
 bench valgrind            cmd  valgrind
+bench time                file /usr/bin/time
 bench wrk                 cmd  wrk"
 
 # yyjson is not in Debian 12. There, two packages of the next release, which need only libc, are

@@ -136,6 +136,8 @@ static void pod_mutate(struct admission *ad)
 	if (ad->result->allowed && !ad->is_managed)
 		pools_admit(ad);
 	if (ad->result->allowed)
+		plugin_require(ad);
+	if (ad->result->allowed)
 		annotations_flush(&ad->annotations, ad->pod.meta, &ad->result->patch);
 }
 

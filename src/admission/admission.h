@@ -24,6 +24,7 @@ struct admission {
 	struct pod_facts facts;
 	bool has_facts;
 	bool is_managed; /* converted: the target annotation survives */
+	bool is_counted; /* in a pool */
 };
 
 /* The mutating hook, whatever the object. -ENOMEM when the arena is exhausted. */
@@ -63,6 +64,7 @@ bool type_is_allowed(struct str allowed, struct str type);
 /* Steps, one file each. */
 void management_admit(struct admission *ad);
 void pools_admit(struct admission *ad);
+void plugin_require(struct admission *ad);
 void node_mutate(const struct admission_state *state, const struct admission_request *rq,
 		 struct admission_result *r);
 void node_validate(const struct admission_state *state, const struct admission_request *rq,

@@ -135,8 +135,8 @@ void annotations_flush(struct annotations *ann, yyjson_val *meta, struct patch *
 			own->is_settled = true;
 		if (own && str_eq(own->value, set->value))
 			continue;
-		patch_put(p, patch_path(p->arena, base, set->key), own != NULL,
-			  doc_new_str(p->doc, set->value));
+		patch_put(p, patch_path(p->arena, base, set->key),
+			  doc_get(ann->map, set->key) != NULL, doc_new_str(p->doc, set->value));
 	}
 	for (size_t i = 0; i < ann->n_own; i++)
 		if (!ann->own[i].is_settled && ann->own[i].kind != OWN_WARNING)

@@ -124,6 +124,7 @@ void pools_admit(struct admission *ad)
 		count_container(ad, &ad->facts.items[i], &stamps[i]);
 	annotations_set(&ad->annotations, STR(NAME_STAMP),
 			stamps_format(stamps, ad->facts.n, ad->a));
+	ad->is_counted = true;
 	/* A pod that was skipped as a workload is still told so: that rule decided. */
 	result_step(ad->result, RULE_POOLS, VERDICT_CHANGE, STR(NAME_STAMP));
 	if (ad->result->rule == RULE_TARGET)

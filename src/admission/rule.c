@@ -51,6 +51,7 @@ static const struct {
 			      "give every node a profile with shared CPUs, or cordon the others" },
 	[RULE_POOLS] = { "pools", "CPU is counted against the shared or the guaranteed pool",
 			 NULL },
+	[RULE_AGENT] = { "agent", "its containers wait for the agent of their node", NULL },
 	[RULE_RESOURCES_ANNOTATION] = { "resources-annotation",
 					"are the resource annotations well-formed?",
 					"remove " NAME_RESOURCES_PREFIX

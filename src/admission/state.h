@@ -43,6 +43,7 @@ enum node_mode { NODE_MODE_REFUSE, NODE_MODE_TAINT };
 struct admission_settings {
 	bool pools;	      /* feature gate GuaranteedCPUPool */
 	bool legacy;	      /* the legacy-2021 dialect is understood */
+	bool requires_agent;  /* partitioned pods say that they need it on their node */
 	enum node_mode nodes; /* what happens to a node that joins without the resource */
 };
 

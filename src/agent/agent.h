@@ -8,6 +8,7 @@
 
 #include "node_link.h"
 #include "settings.h"
+#include "topology_link.h"
 
 struct err;
 
@@ -22,18 +23,20 @@ struct agent_config {
 	enum agent_cpu_manager cpu_manager;
 	const char *kubelet_state; /* cpu_manager_state */
 	const char *nri_socket, *nri_index;
-	const char *static_pods;       /* the kubelet's manifests; NULL: not ours to convert */
-	const char *run_dir;	       /* ledger, status, socket */
-	const char *crio_dir;	       /* "/etc/crio": looked at when the runtime is CRI-O */
-	const char *cgroup_root;       /* "/sys/fs/cgroup" */
-	const char *topology;	       /* "host" */
-	const char *listen;	       /* metrics over TCP; NULL: only the Unix socket */
-	const char *podres;	       /* our PodResources socket; NULL: none */
-	const char *kubelet_podres;    /* the kubelet's, asked for devices; "": never */
+	const char *static_pods;    /* the kubelet's manifests; NULL: not ours to convert */
+	const char *run_dir;	    /* ledger, status, socket */
+	const char *crio_dir;	    /* "/etc/crio": looked at when the runtime is CRI-O */
+	const char *cgroup_root;    /* "/sys/fs/cgroup" */
+	const char *topology;	    /* "host" */
+	const char *listen;	    /* metrics over TCP; NULL: only the Unix socket */
+	const char *podres;	    /* our PodResources socket; NULL: none */
+	const char *kubelet_podres; /* the kubelet's, asked for devices; "": never */
+	struct topology_config topology_object;
 	const char *const *namespaces; /* that may use the reserved CPUs; none: unknown */
 	size_t n_namespaces;
 	struct node_link_config cluster;
-	unsigned reassert_s; /* every cgroup is looked at once in this time */
+	bool isolated_partitions; /* exclusive CPUs as partitions of the kernel's */
+	unsigned reassert_s;	  /* every cgroup is looked at once in this time */
 };
 
 /* Runs until SIGTERM or SIGINT. Changed pools are noticed; SIGHUP reads them at once. */

@@ -19,6 +19,7 @@
 
 struct cgroup_fs;
 struct desk;
+struct node_link;
 struct notices;
 struct placement;
 struct static_pods;
@@ -26,6 +27,7 @@ struct static_pods;
 struct manager_counters {
 	uint64_t placed[POOL__COUNT]; /* containers created */
 	uint64_t refused;	      /* containers that had no place */
+	uint64_t resizes_refused;     /* of running containers */
 	uint64_t reasserted;	      /* updates by others that we answered with our own values */
 	uint64_t missed;	      /* containers that had started without us */
 	uint64_t repaired;	      /* cgroups that somebody else had changed */
@@ -51,6 +53,8 @@ struct manager {
 	bool kubelet_manages; /* its static policy hands out CPUs; ours are only the reserved ones
 			       */
 
+	bool isolates; /* exclusive CPUs become partitions of the kernel's */
+
 	struct registry registry;
 	struct manager_counters counters;
 	struct manager_latency latency;
@@ -64,10 +68,12 @@ struct manager {
 	bool wants_trim;		 /* a synchronisation has needed much memory */
 	size_t next_container, next_pod; /* to be looked at again */
 	struct arena scratch;
-	char reserved[256];	 /* text of the reserved CPUs that are online */
-	struct notices *notices; /* for Events; NULL: nobody sends any */
+	char reserved[256];	      /* text of the reserved CPUs that are online */
+	struct notices *notices;      /* for Events; NULL: nobody sends any */
+	const struct node_link *link; /* for the status; NULL: no cluster */
 
 	/* For the status only. */
+	struct str node;	     /* our Node; "" without a cluster */
 	struct resize_report resize; /* the last one asked for */
 	struct reboot_notes reboot;
 	const struct static_pods *static_pods; /* NULL: not ours to look after */

@@ -17,18 +17,18 @@
 #include "trim.h"
 
 #define COMPLAIN_MS 60000
-#define HEARTBEAT_MS (5 * 60000) /* as often as a kubelet whose node does not change */
-#define QUIET_MS 10000		 /* after that a write is not part of a quarrel */
-#define TROUBLE_MS 60000	 /* the condition remembers failed writes so long */
-#define REGISTER_WAIT_MS 20000	 /* the API server may run on this node, after the kubelet */
+#define QUIET_MS 10000	       /* after that a write is not part of a quarrel */
+#define REGISTER_WAIT_MS 20000 /* the API server may run on this node, after the kubelet */
 #define LEAVE_MS 2000
-#define TRIM_TICKS 5
+#define TRIM_TICKS 2
+#define FORBIDDEN_MS 300000 /* between tries of what needs other rights */
 #define EVENT_RETRY_MS 5000
 #define NAMESPACE_PAGE 50 /* each is about a kilobyte; all of a page are in memory at once */
 
 static const struct watch_config namespace_config = {
 	.path = "/api/v1/namespaces",
 	.only_metadata = true,
+	.may_be_forbidden = true, /* a kubelet's identity may not list them */
 	.page = NAMESPACE_PAGE,
 	.frees_memory = true,
 };
@@ -49,80 +49,6 @@ static void complain(struct node_link *l, const char *what, const struct err *er
 	l->complained_ms = now_ms(l);
 	log_warning("the cluster does not answer as it should, trying again; pinning goes on",
 		    LOG_STR("doing", str_from(what)), LOG_ERR(err));
-}
-
-/* What the Node shall say. */
-
-static void note_trouble(struct node_link *l)
-{
-	const struct manager *m = l->manager;
-
-	if (m->counters.write_failures != l->write_failures) {
-		l->write_failures = m->counters.write_failures;
-		l->writes_failed_ms = now_ms(l);
-	}
-	if (m->is_connected)
-		l->unready_ms = 0;
-	else if (!l->unready_ms)
-		l->unready_ms = now_ms(l);
-}
-
-static struct str message_of(const struct node_link *l, enum node_reason reason, struct arena *a)
-{
-	const struct manager *m = l->manager;
-	struct cpuset shared, guaranteed;
-
-	switch (reason) {
-	case NODE_RUNTIME_LOST:
-		return m->problem[0] ? str_printf(a, "no container runtime: %s", m->problem) :
-				       STR("no container runtime yet");
-	case NODE_POOLS_REFUSED:
-		return STR("the configured pools do not fit what runs; the old ones go on");
-	case NODE_CGROUPS_FAIL:
-		return STR("control files of cgroups could not be written; see the agent's log");
-	case NODE_AGENT_STOPPED:
-		return STR("the agent was stopped; containers keep their CPUs, new ones get none");
-	case NODE_PINNING:
-	case NODE_REASON__COUNT:
-		break;
-	}
-	if (m->ledger->now.config.is_classic || m->kubelet_manages)
-		return str_printf(a, "%s: reserved CPUs %s", m->runtime_name, m->reserved);
-	(void)ledger_cpus(m->ledger, POOL_SHARED, &shared);
-	(void)ledger_cpus(m->ledger, POOL_GUARANTEED, &guaranteed);
-	return str_printf(a, "%s: reserved CPUs %s, shared " PRI_STR ", guaranteed " PRI_STR,
-			  m->runtime_name, m->reserved, FMT_STR(cpuset_format(&shared, a)),
-			  FMT_STR(cpuset_format(&guaranteed, a)));
-}
-
-static void cut_message(struct node_intent *want)
-{
-	const size_t max = sizeof(((struct node_seen *)0)->message) - 1;
-
-	if (want->message.n > max)
-		want->message.n = max; /* so that what comes back compares equal */
-}
-
-static struct node_intent intent_of(const struct node_link *l, struct arena *a)
-{
-	const struct manager *m = l->manager;
-	const struct node_health health = {
-		.is_connected = m->is_connected,
-		.pools_are_refused = l->manager->resize.state > RESIZE_DONE,
-		.writes_fail = l->writes_failed_ms && now_ms(l) - l->writes_failed_ms < TROUBLE_MS,
-	};
-	const uint64_t unready_ms = l->unready_ms ? now_ms(l) - l->unready_ms : 0;
-	struct node_intent want = {
-		.reason = l->is_leaving ? NODE_AGENT_STOPPED : node_reason_choose(&health),
-		.taint = node_taint_choose(m->is_connected, unready_ms, l->config.taints_unready),
-		.is_heartbeat_due = !l->beaten_ms || now_ms(l) - l->beaten_ms >= HEARTBEAT_MS,
-		.now_s = (int64_t)time(NULL),
-	};
-
-	node_amounts_of(m->ledger, !m->kubelet_manages, &want.amounts);
-	want.message = message_of(l, want.reason, a);
-	cut_message(&want);
-	return want;
 }
 
 /* Writing. */
@@ -172,13 +98,14 @@ static void on_written(struct api_call *call, yyjson_val *object, const struct e
 
 	l->is_busy = false;
 	if (l->is_leaving) {
-		l->has_left = true;
 		loop_stop(l->loop);
 		return;
 	}
 	/* Somebody was faster, or it is gone: the watch tells. */
 	if (err && err->code != EEXIST && err->code != ENOENT)
 		complain(l, "writing the Node", err);
+	if (call->http.status == 403 && l->doing == NODE_CALL_TAINT)
+		l->taint_after_ms = now_ms(l) + FORBIDDEN_MS;
 	if (!err) {
 		note_written(l);
 		if (l->doing != NODE_CALL_TAINT)
@@ -194,12 +121,14 @@ static void write_node(struct node_link *l, const struct api_request *request)
 	api_start(&l->api, &l->call, request, on_written);
 }
 
-/* Something took our amounts from a Node that had them. */
+/* Somebody took from the Node, or changed, what we had written there. */
 static void tell_restored(struct node_link *l, const struct node_intent *want)
 {
-	struct notice_subject node = { 0 };
+	const bool was_written = memcmp(&l->written, &want->amounts, sizeof(l->written)) == 0;
+	const struct notice_subject node = { 0 };
 
-	if (l->stats.status_patches + l->stats.births == 0 ||
+	l->written = want->amounts;
+	if (!was_written ||
 	    memcmp(l->seen.capacity, want->amounts.milli, sizeof(l->seen.capacity)) == 0)
 		return;
 	log_warning("our resources are not on the Node as they were, putting them back",
@@ -211,7 +140,7 @@ static void tell_restored(struct node_link *l, const struct node_intent *want)
 /* One step towards what the Node shall say; on_written leads to the next. */
 static int step(struct node_link *l, struct arena *a, struct err *err)
 {
-	const struct node_intent want = intent_of(l, a);
+	const struct node_intent want = node_link_intent(l, a);
 	struct api_request request = { .method = "PATCH" };
 	int r;
 
@@ -233,7 +162,7 @@ static int step(struct node_link *l, struct arena *a, struct err *err)
 		r = node_plan_status(&l->seen, &want, a, &request.body, err);
 		if (r > 0)
 			tell_restored(l, &want);
-		if (r == 0 && !l->is_leaving) {
+		if (r == 0 && !l->is_leaving && now_ms(l) >= l->taint_after_ms) {
 			l->doing = NODE_CALL_TAINT;
 			request.content_type = API_PATCH_JSON;
 			request.path = node_path(l->name, STR(""), a);
@@ -253,7 +182,6 @@ static void turn(struct node_link *l)
 	arena_init(&a, 0);
 	if (!l->is_open || !l->node_watch.is_synced || l->is_busy || timer_is_active(&l->timer))
 		return;
-	note_trouble(l);
 	if (step(l, &a, &err) < 0)
 		complain(l, "describing the Node", &err);
 }
@@ -355,7 +283,11 @@ static void on_trouble(struct watch *w, const struct err *err)
 				      container_of(w, struct node_link, namespace_watch) :
 				      container_of(w, struct node_link, node_watch);
 
-	complain(l, w->config->path, err);
+	if (w->config == &namespace_config && (w->list.http.status == 403 || w->http.status == 403))
+		log_warning("may not read namespaces: pods are believed when they look converted",
+			    LOG_ERR(err));
+	else
+		complain(l, w->config->path, err);
 }
 
 static const struct watch_events node_events = {
@@ -390,10 +322,12 @@ static void on_namespace_list(struct watch *w)
 static bool has_impostor(const struct node_link *l)
 {
 	const struct registry *r = &l->manager->registry;
+	const struct claim_rules *rules = &l->manager->rules;
 
 	for (size_t i = 0; i < r->n_pods; i++)
 		if (r->pods[i]->is_management &&
-		    permits_ask(&l->permits, str_from(r->pods[i]->namespace)) == PERMISSION_DENIED)
+		    rules->permission(rules->permission_data, str_from(r->pods[i]->namespace)) ==
+			    PERMISSION_DENIED)
 			return true;
 	return false;
 }
@@ -523,6 +457,7 @@ void node_link_start(struct node_link *l, struct loop *loop, struct manager *m)
 		.path = "/api/v1/nodes", .selector = l->selector, .page = 1, .frees_memory = true
 	};
 	m->notices = &l->notices;
+	m->link = l;
 	timer_init(&l->timer, loop, on_timer);
 	timer_start(&l->timer, 0, 0);
 }
@@ -584,8 +519,10 @@ void node_link_leave(struct node_link *l)
 
 void node_link_close(struct node_link *l)
 {
-	if (l->manager)
+	if (l->manager) {
 		l->manager->notices = NULL;
+		l->manager->link = NULL;
+	}
 	if (!l->is_open)
 		return;
 	watch_close(&l->node_watch);

@@ -60,7 +60,9 @@ struct node_link {
 	struct api_call call;
 	bool is_busy;
 	enum { NODE_CALL_STATUS, NODE_CALL_TAINT, NODE_CALL_BIRTH } doing;
+	struct node_amounts written;	/* what the Node last got from us */
 	uint64_t written_ms, beaten_ms; /* last write, last heartbeat */
+	uint64_t taint_after_ms;	/* until then we may not touch it */
 	uint64_t unready_ms;		/* since when; 0: ready */
 	uint64_t write_failures;	/* of cgroups, as last seen... */
 	uint64_t writes_failed_ms;	/* ...and when that last changed */
@@ -74,7 +76,7 @@ struct node_link {
 
 	bool holds_ready;      /* the service manager waits for the Node... */
 	uint64_t announced_ms; /* ...since then */
-	bool is_leaving, has_left;
+	bool is_leaving;
 	uint64_t complained_ms;
 	uint64_t complaints;
 	struct node_link_stats stats;
@@ -103,6 +105,13 @@ void node_link_tick(struct node_link *l); /* once a second */
 void node_link_announce(struct node_link *l);
 
 enum permission node_link_permission(const struct node_link *l, struct str namespace);
+
+/* For `status` and metrics: {"cluster":{"node":"worker-0","connected":true,...}}. */
+void node_link_describe(const struct node_link *l, yyjson_mut_doc *doc, yyjson_mut_val *root);
+void node_link_metrics(const struct node_link *l, struct strbuf *b);
+
+/* node_intent.c: what the Node shall say now. The message lives in the arena. */
+struct node_intent node_link_intent(struct node_link *l, struct arena *a);
 
 /* Says on the Node that we stop; waits for that a moment. Runs the loop. */
 void node_link_leave(struct node_link *l);

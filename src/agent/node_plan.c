@@ -133,6 +133,7 @@ void node_seen_of(yyjson_val *node, struct node_seen *ret)
 	see_taints(doc_find(node, "/spec/taints"), ret);
 	keep(ret->version, sizeof(ret->version),
 	     doc_str(doc_find(node, "/metadata/resourceVersion")));
+	keep(ret->uid, sizeof(ret->uid), doc_str(doc_find(node, "/metadata/uid")));
 }
 
 /* Writing. */

@@ -86,7 +86,7 @@ struct node_seen {
 	char since[40];				  /* its last transition, as written */
 	int taint;				  /* index of ours; -1 */
 	bool has_taints;
-	char version[64];
+	char version[64], uid[64];
 };
 
 void node_seen_of(yyjson_val *node, struct node_seen *ret); /* NULL: it does not exist */

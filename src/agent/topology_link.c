@@ -76,8 +76,8 @@ static void on_done(struct api_call *call, yyjson_val *object, const struct err 
 	t->is_failing = true;
 }
 
-static void send(struct topology_link *t, const struct topology_node *node, struct str text,
-		 struct arena *a)
+static void send_object(struct topology_link *t, const struct topology_node *node, struct str text,
+			struct arena *a)
 {
 	const struct object_ref ref = { .api = STR(NRT_API),
 					.resource = STR(NRT_RESOURCE),
@@ -109,7 +109,7 @@ void topology_link_tick(struct topology_link *t, const struct topology_node *nod
 	if (write_object(t, node, &a, &text, &err) < 0)
 		return; /* only names that are not UTF-8 */
 	if (now >= t->refresh_ms || xxh64(text, 0) != t->written)
-		send(t, node, text, &a);
+		send_object(t, node, text, &a);
 }
 
 void topology_link_close(struct topology_link *t)

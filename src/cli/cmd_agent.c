@@ -12,7 +12,7 @@ struct agent_options {
 	struct agent_config config;
 	const char *cpu_manager;
 	struct option_list policy_options, namespaces, labels, taints;
-	const char *dialect;
+	const char *dialect, *topology_cpu;
 	const char *log_level, *log_format;
 	bool uninstall;
 };
@@ -75,6 +75,9 @@ static const struct option_desc options[] = {
 	  "auto|own|kubelet", AT(cpu_manager) },
 	{ OPT_STR, 0, "kubelet-state", "FILE", "the kubelet's CPU manager state", NULL,
 	  AT(config.kubelet_state) },
+	{ OPT_FLAG, 0, "isolated-partitions", NULL,
+	  "take exclusive CPUs from everybody else in the kernel, too (cgroup v2, Linux 6.7)", NULL,
+	  AT(config.isolated_partitions) },
 	{ OPT_GROUP, 0, NULL, NULL, "Cluster", NULL, 0 },
 	{ OPT_STR, 0, "kubeconfig", "FILE",
 	  "keep our Node at this API server (default: the one of the pod we are in, or none)", NULL,
@@ -94,6 +97,18 @@ static const struct option_desc options[] = {
 	{ OPT_FLAG, 0, "taint-unready", NULL,
 	  "keep new pods away by a taint while no runtime is connected", NULL,
 	  AT(config.cluster.taints_unready) },
+	{ OPT_FLAG, 0, "publish-topology", NULL,
+	  "keep a NodeResourceTopology object: what each NUMA node can hand out", NULL,
+	  AT(config.topology_object.is_on) },
+	{ OPT_ENUM, 0, "topology-policy", "POLICY",
+	  "what it says of the node's policy (default: none; single-numa-node makes schedulers "
+	  "filter)",
+	  "none|best-effort|restricted|single-numa-node", AT(config.topology_object.policy) },
+	{ OPT_ENUM, 0, "topology-scope", "SCOPE", "and of its scope (default: container)",
+	  "container|pod", AT(config.topology_object.scope) },
+	{ OPT_ENUM, 0, "topology-cpu", "WHICH",
+	  "what it counts as cpu: guaranteed CPUs (default), or all but the reserved ones",
+	  "guaranteed|all", AT(topology_cpu) },
 	{ OPT_FLAG, 0, "no-cluster", NULL, "work from annotations and the ledger alone", NULL,
 	  AT(config.cluster.is_off) },
 	{ OPT_GROUP, 0, NULL, NULL, "Trust", NULL, 0 },
@@ -149,11 +164,13 @@ static void set_up_log(const struct agent_options *o)
 static int check_cluster(const struct agent_options *o, struct err *err)
 {
 	const struct node_link_config *c = &o->config.cluster;
+	const bool publishes = o->config.topology_object.is_on;
 
-	if (c->is_off && (c->kubeconfig || c->registers || c->taints_unready))
+	if (c->is_off && (c->kubeconfig || c->registers || c->taints_unready || publishes))
 		return err_set(err, EINVAL, "--no-cluster excludes %s",
 			       c->kubeconfig ? "--kubeconfig" :
 			       c->registers  ? "--register" :
+			       publishes     ? "--publish-topology" :
 					       "--taint-unready");
 	if (c->context && !c->kubeconfig)
 		return err_set(err, EINVAL, "--context needs --kubeconfig");
@@ -181,6 +198,8 @@ static int run(struct invocation *inv, struct err *err)
 	c->cluster.n_labels = o->labels.n;
 	c->cluster.taints = o->taints.items;
 	c->cluster.n_taints = o->taints.n;
+	c->topology_object.cpu_is_every_cpu = o->topology_cpu &&
+					      strcmp(o->topology_cpu, "all") == 0;
 	c->cluster.is_legacy = o->dialect && strcmp(o->dialect, "legacy-2021") == 0;
 	if (o->cpu_manager)
 		c->cpu_manager = strcmp(o->cpu_manager, "own") == 0 ? AGENT_CPU_MANAGER_OWN :

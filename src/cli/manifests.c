@@ -122,6 +122,7 @@ static int add_objects(struct state_manifests *m, const struct manifest_list *li
 static int add_settings(const struct cluster_options *o, struct admission_settings *s,
 			struct err *err)
 {
+	s->requires_agent = o->requires_agent;
 	s->legacy = o->dialect && strcmp(o->dialect, "legacy-2021") == 0;
 	if (o->node_mode && strcmp(o->node_mode, "taint") == 0)
 		s->nodes = NODE_MODE_TAINT;

@@ -43,6 +43,7 @@ struct cluster_options {
 	const char *feature_gates;
 	const char *dialect;
 	const char *node_mode;
+	bool requires_agent;
 };
 
 #define CLUSTER_OPTIONS(type, field)                                                               \
@@ -68,6 +69,14 @@ struct cluster_options {
 		  "legacy-2021 also understands the labels and resources of the first design",     \
 		  "current|legacy-2021",                                                           \
 		  offsetof(type, field.dialect) },                                                 \
+		{ OPT_FLAG,                                                                        \
+		  0,                                                                               \
+		  "require-agent",                                                                 \
+		  NULL,                                                                            \
+		  "partitioned pods start only where the agent is connected (the runtime's NRI "   \
+		  "default validator must be on)",                                                 \
+		  NULL,                                                                            \
+		  offsetof(type, field.requires_agent) },                                          \
 	{                                                                                          \
 		OPT_ENUM, 0, "admission-mode", "MODE",                                             \
 			"nodes that join without the resource: refuse them (default) or let them " \

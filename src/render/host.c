@@ -2,6 +2,7 @@
 
 #include "base/arena.h"
 #include "base/err.h"
+#include "base/macro.h"
 #include "bundle.h"
 #include "codec/problems.h"
 #include "codec/toml.h"
@@ -204,13 +205,25 @@ static int render_default(struct host_rendering *h, struct str pool, struct err 
 int host_render(const struct layout *layout, const struct host_options *options,
 		struct file_set *files, struct problem_list *p, struct err *err)
 {
-	struct host_rendering h = { layout, options, files, p };
+	CLEANUP(arena_done) struct arena scratch; /* of one pool: a cluster may have many */
+	struct file_set pool;
+	struct host_rendering h = { layout, options, &pool, p };
 	int r = 0;
 
-	for (size_t i = 0; i < layout->n_partitions && r == 0; i++)
+	arena_init(&scratch, 0);
+	for (size_t i = 0; i < layout->n_partitions && r == 0; i++) {
+		arena_reset(&scratch);
+		file_set_init(&pool, &scratch);
 		r = render_pool(&h, &layout->partitions[i], err);
-	for (size_t i = 0; i < layout->n_bootstrap && r == 0; i++)
-		if (!layout_find(layout, layout->bootstrap[i]))
-			r = render_default(&h, layout->bootstrap[i], err);
+		file_set_copy(files, &pool);
+	}
+	for (size_t i = 0; i < layout->n_bootstrap && r == 0; i++) {
+		if (layout_find(layout, layout->bootstrap[i]))
+			continue;
+		arena_reset(&scratch);
+		file_set_init(&pool, &scratch);
+		r = render_default(&h, layout->bootstrap[i], err);
+		file_set_copy(files, &pool);
+	}
 	return r;
 }

@@ -2,6 +2,7 @@
 
 #include "base/arena.h"
 #include "base/err.h"
+#include "base/macro.h"
 #include "codec/problems.h"
 #include "file_set.h"
 #include "kernel_args.h"
@@ -15,7 +16,7 @@
 struct rendering {
 	const struct layout *layout;
 	const struct openshift_options *options;
-	struct file_set *files;
+	struct file_set *files; /* of one pool, like the rest */
 	struct arena *a;
 	yyjson_mut_doc *m;
 	struct problem_list *p;
@@ -187,18 +188,37 @@ static int render_profile(struct rendering *r, const struct partition *part, str
 	return ret;
 }
 
+/* What is made for one pool stays no longer than that: a cluster may have many. */
+static void begin_pool(struct rendering *r)
+{
+	arena_reset(r->a);
+	file_set_init(r->files, r->a);
+	r->m = doc_build(r->a);
+}
+
 int openshift_render(const struct layout *layout, const struct openshift_options *options,
 		     struct file_set *files, struct problem_list *p, struct err *err)
 {
-	struct rendering r = { layout, options, files, files->a, doc_build(files->a), p };
-	int ret = render_infrastructure(&r, err);
+	CLEANUP(arena_done) struct arena scratch;
+	struct file_set pool;
+	struct rendering r = { layout, options, &pool, &scratch, NULL, p };
+	int ret;
 
+	arena_init(&scratch, 0);
+	begin_pool(&r);
+	ret = render_infrastructure(&r, err);
+	file_set_copy(files, &pool);
 	for (size_t i = 0; i < layout->n_bootstrap && ret == 0; i++) {
+		begin_pool(&r);
 		ret = render_bootstrap(&r, layout->bootstrap[i], err);
 		if (ret == 0)
 			ret = render_settings(&r, layout->bootstrap[i], err);
+		file_set_copy(files, &pool);
 	}
-	for (size_t i = 0; i < layout->n_partitions && ret == 0; i++)
+	for (size_t i = 0; i < layout->n_partitions && ret == 0; i++) {
+		begin_pool(&r);
 		ret = render_profile(&r, &layout->partitions[i], err);
+		file_set_copy(files, &pool);
+	}
 	return ret;
 }

@@ -8,6 +8,7 @@ cd "$(dirname "$0")/../.."
 . tests/e2e/lib-webhook.sh
 
 pods=${CERT_PODS:-600}
+export WH_TIMEOUT_SECONDS=10
 [ -z "${SMOKE:-}" ] || pods=100
 root=$(mktemp -d)
 cp=$root/cp
@@ -22,8 +23,8 @@ start_replica() { # a or b
         --kubeconfig "$cp/pinfold.kubeconfig" --shutdown-delay 1
 }
 
-print_config() { # with time enough for a busy machine; without the CA: the webhook adds it
-    "$pinfold" webhook --print-config --failure-policy Fail --url "$service" | sed 's/timeoutSeconds: 1$/timeoutSeconds: 10/'
+print_config() { # without the CA: the webhook adds it
+    "$pinfold" webhook --print-config --failure-policy Fail --url "$service" | wh_timeout
 }
 
 secret() { kubectl -n pinfold get secret pinfold-webhook-tls -o "jsonpath={.data.$1}" | base64 -d; }

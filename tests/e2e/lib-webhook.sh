@@ -65,12 +65,16 @@ wh_start() {
     wait_ready "$dir" webhook 60 wh_is_ready "$dir" "$cp"
 }
 
-# This machine may be so busy that a second is short; how long an answer takes is not the point.
+# What is printed for a user says 1 s, and one request at a time is tested with that. Where a whole API
+# server is kept busy beside us on the same few CPUs, a second may pass before anybody is even
+# scheduled, and how long an answer takes is not the point: WH_TIMEOUT_SECONDS sets another time there.
+wh_timeout() { sed "s/timeoutSeconds: 1\$/timeoutSeconds: ${WH_TIMEOUT_SECONDS:-1}/"; }
+
 wh_configure() {
     local dir=$1 cp=$2
     shift 2
-    "$pinfold" webhook --print-config --url "$(wh_url "$dir")" --ca "$cp/pki/ca.crt" "$@" |
-        sed 's/timeoutSeconds: 1$/timeoutSeconds: 10/' | cp_kubectl "$cp" apply -f - >/dev/null
+    "$pinfold" webhook --print-config --url "$(wh_url "$dir")" --ca "$cp/pki/ca.crt" "$@" | wh_timeout |
+        cp_kubectl "$cp" apply -f - >/dev/null
 }
 
 wh_metric() { # DIR CPDIR NAME: the sum over all of its labels

@@ -1,8 +1,7 @@
 #!/usr/bin/env bash
 # Two replicas behind a balancer, failurePolicy Fail: both are restarted one after the other and the
 # certificate changes while pods are created. None may fail, none may slip through. Then the API server
-# itself is restarted under load. At least ROLLING_PODS
-# (2000) pods in each part.
+# itself is restarted under load. At least ROLLING_PODS (2000) pods in each part.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 # shellcheck source=tests/e2e/lib-webhook.sh
@@ -10,6 +9,7 @@ cd "$(dirname "$0")/../.."
 
 pods=${ROLLING_PODS:-2000}
 [ -z "${SMOKE:-}" ] || pods=200
+export WH_TIMEOUT_SECONDS=10
 dir=$(mktemp -d)
 cp=$dir/cp
 trap 'process_stop "$dir" balancer; wh_stop "$dir/a"; wh_stop "$dir/b"; cp_stop "$cp"; rm -rf "$dir"' EXIT

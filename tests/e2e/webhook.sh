@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # The documents' flows on a real API server: what `kubectl` does, what is stored, what is said. The
 # webhook watches the cluster, with no more rights than deploy/ gives it; with WEBHOOK_E2E_MODE=state
-# it serves from manifests. WEBHOOK_E2E_VERSIONS names the Kubernetes versions; SMOKE=1 takes one.
+# it serves from manifests. WEBHOOK_E2E_VERSIONS names the Kubernetes versions; SMOKE=1 takes one. The
+# time-out is that of deploy/: a second.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 # shellcheck source=tests/e2e/lib-webhook.sh

@@ -344,6 +344,76 @@ TEST(each_container_is_counted_in_the_pool_it_will_run_in)
 	}
 }
 
+#define PLUGINS(value) ",\"required-plugins.noderesource.dev\":\"" value "\""
+#define BURST CONTAINER("\"cpu\":\"1\",\"memory\":\"1\"", "")
+
+TEST(partitioned_pods_ask_for_the_agent_where_that_is_wanted)
+{
+	static const struct {
+		const char *what, *pod;
+		bool requires_agent, pools;
+		const char *want;
+		size_t warnings;
+	} rows[] = {
+		{ "not asked for", POD(TARGET, BURST), false, false, "", 0 },
+		{ "converted", POD(TARGET, BURST), true, false, "[\"pinfold\"]", 0 },
+		{ "left alone", POD("", BURST), true, false, "", 0 },
+		{ "counted in a pool", POD("", BURST), true, true, "[\"pinfold\"]", 0 },
+		{ "with others", POD(TARGET PLUGINS("[ first, 'second' ]"), BURST), true, false,
+		  "[\"first\",\"second\",\"pinfold\"]", 0 },
+		{ "again", POD(TARGET PLUGINS("[pinfold, other]"), BURST), true, false,
+		  "[pinfold, other]", 0 },
+		{ "not a list", POD(TARGET PLUGINS("first"), BURST), true, false, "first", 1 },
+		{ "the agent itself",
+		  POD(TARGET ",\"tolerate-missing-nri-plugins.noderesource.dev\":\"true\"", BURST),
+		  true, false, "", 0 },
+		{ "who does not tolerate",
+		  POD(TARGET ",\"tolerate-missing-nri-plugins.noderesource.dev\":\"false\"", BURST),
+		  true, false, "[\"pinfold\"]", 0 },
+		{ "for the whole pod already",
+		  POD(TARGET ",\"required-plugins.noderesource.dev/pod\":\"[pinfold]\"", BURST),
+		  true, false, "", 0 },
+	};
+	CLEANUP(arena_done) struct arena a;
+	struct state_manifests m;
+
+	arena_init(&a, 0);
+	cluster(&m, &a);
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+		struct admission_result r;
+		yyjson_val *after;
+
+		TEST_ROW("%s", rows[i].what);
+		m.state.settings.requires_agent = rows[i].requires_agent;
+		m.state.settings.pools = rows[i].pools;
+		r = admitted(&m.state, rows[i].pod, &a, &after);
+		CHECK_STR(doc_str(doc_get(object_annotations(after), STR(NAME_REQUIRED_PLUGINS))),
+			  rows[i].want);
+		CHECK_UINT(r.n_warnings, rows[i].warnings);
+	}
+}
+
+/* The validator asks the most specific annotation alone: one for a container must not go past us.
+ */
+TEST(an_annotation_for_one_container_asks_for_the_agent_as_well)
+{
+	static const char pod[] =
+		POD(TARGET ",\"required-plugins.noderesource.dev/container.c\":\"[]\"", BURST);
+	CLEANUP(arena_done) struct arena a;
+	struct state_manifests m;
+	yyjson_val *after;
+
+	arena_init(&a, 0);
+	cluster(&m, &a);
+	m.state.settings.requires_agent = true;
+	(void)admitted(&m.state, pod, &a, &after);
+	CHECK_STR(doc_str(doc_get(object_annotations(after),
+				  STR(NAME_REQUIRED_PLUGINS "/container.c"))),
+		  "[\"pinfold\"]");
+	CHECK_STR(doc_str(doc_get(object_annotations(after), STR(NAME_REQUIRED_PLUGINS))),
+		  "[\"pinfold\"]");
+}
+
 TEST(the_first_designs_labels_count_only_in_their_dialect)
 {
 	static const char pod[] =

@@ -11,8 +11,9 @@
 #	guest_reboot DIR                  same disk, so what was written stays
 #	guest_stop DIR                    powers off
 #
-# DIR keeps logs/qemu.log and console.log. The disk's changes are lost when the guest ends. The variable
-# GUEST_APPEND adds to the kernel's command line (isolcpus=...), GUEST_MEMORY_MB is 4096 by default.
+# DIR keeps logs/qemu.log and console.log. The disk's changes are lost when the guest ends, unless
+# GUEST_DISK names a file to keep the disk in, for the next guest. GUEST_APPEND adds to the kernel's
+# command line (isolcpus=...), GUEST_MEMORY_MB is 4096 by default.
 
 # shellcheck source=tests/e2e/lib/process.sh
 . "$(dirname "${BASH_SOURCE[0]}")/process.sh"
@@ -67,6 +68,10 @@ guest_start() {
 	mkdir -p "$dir/logs"
 	cp "$image/id" "$dir/id"
 	disks=(-drive "if=virtio,format=raw,snapshot=on,file=$image/disk.img")
+	if [ -n "${GUEST_DISK:-}" ]; then
+		[ -e "$GUEST_DISK" ] || cp --sparse=always "$image/disk.img" "$GUEST_DISK" || return
+		disks=(-drive "if=virtio,format=raw,file=$GUEST_DISK")
+	fi
 	if [ -n "$payload" ]; then
 		guest_payload "$payload" "$dir/payload.img" || return
 		disks+=(-drive "if=virtio,format=raw,readonly=on,file=$dir/payload.img")

@@ -1,0 +1,85 @@
+/* Fail-closed on the node (spec/landscape.md, 446): a runtime whose NRI default validator is on
+ * creates no container of a pod that says so while our agent is not connected. Only where asked
+ * for: without the agent such pods wait. */
+
+#include "admission.h"
+#include "base/arena.h"
+#include "codec/yaml.h"
+#include "kube/names.h"
+
+#define POD_SUFFIX "/pod"
+#define ONLY_OURS "[\"" NAME_AGENT_PLUGIN "\"]"
+
+/* As the validator reads booleans. */
+static bool is_true(struct str value)
+{
+	static const struct str words[] = { STR_INIT("1"),    STR_INIT("t"),	STR_INIT("T"),
+					    STR_INIT("true"), STR_INIT("True"), STR_INIT("TRUE") };
+
+	for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++)
+		if (str_eq(value, words[i]))
+			return true;
+	return false;
+}
+
+/* The agent's own pod, and others that somebody lets start without it. */
+static bool tolerates(yyjson_val *annotations)
+{
+	return is_true(doc_str(doc_get(annotations, STR(NAME_TOLERATE_PLUGINS)))) ||
+	       is_true(doc_str(doc_get(annotations, STR(NAME_TOLERATE_PLUGINS POD_SUFFIX))));
+}
+
+/* The list with our name behind the others: "" when it is there already. False when it is no list
+ * of names. */
+static bool add_name(struct str list, struct arena *a, struct str *ret)
+{
+	const struct doc_limits limits = { .size_bytes = 4096, .documents = 1 };
+	yyjson_mut_doc *m = doc_build(a);
+	yyjson_mut_val *names = m ? yyjson_mut_arr(m) : NULL;
+	struct doc_list docs;
+	yyjson_val *name;
+
+	*ret = STR("");
+	if (yaml_parse(list, STR(""), &limits, a, &docs, NULL) < 0 || !docs.n ||
+	    !yyjson_is_arr(docs.items[0].root))
+		return false;
+	DOC_EACH_ITEM (docs.items[0].root, name) {
+		if (!yyjson_is_str(name))
+			return false;
+		if (str_eq(doc_str(name), STR(NAME_AGENT_PLUGIN)))
+			return true;
+		yyjson_mut_arr_append(names, doc_new_str(m, doc_str(name)));
+	}
+	yyjson_mut_arr_append(names, doc_new_str(m, STR(NAME_AGENT_PLUGIN)));
+	return doc_write(names, false, a, ret, NULL) >= 0;
+}
+
+void plugin_require(struct admission *ad)
+{
+	const struct str base = STR(NAME_REQUIRED_PLUGINS), prefix = STR(NAME_REQUIRED_PLUGINS "/");
+	yyjson_val *map = pod_annotations(&ad->pod), *key, *value;
+	bool is_covered = false;
+	struct str list;
+
+	if (!ad->state->settings.requires_agent || !(ad->is_managed || ad->is_counted) ||
+	    tolerates(map))
+		return;
+	/* The validator takes the most specific of them, so each must name us. */
+	DOC_EACH_PAIR (map, key, value) {
+		if (!str_eq(doc_str(key), base) && !str_starts(doc_str(key), prefix))
+			continue;
+		is_covered |= str_eq(doc_str(key), base) ||
+			      str_eq(doc_str(key), STR(NAME_REQUIRED_PLUGINS POD_SUFFIX));
+		if (!add_name(doc_str(value), ad->a, &list))
+			result_warn(ad->result,
+				    str_printf(ad->a,
+					       "annotation " PRI_STR
+					       " is not a list of plugins and was left as it is",
+					       FMT_STR(doc_str(key))));
+		else if (list.n)
+			annotations_set(&ad->annotations, doc_str(key), list);
+	}
+	if (!is_covered)
+		annotations_set(&ad->annotations, base, STR(ONLY_OURS));
+	result_step(ad->result, RULE_AGENT, VERDICT_CHANGE, base);
+}
