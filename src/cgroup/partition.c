@@ -207,7 +207,7 @@ static void fresh_cpus(const struct cgroup_fs *fs, const char *path, const struc
 /* Asks, and reads the answer: the write itself succeeds either way. */
 static int ask(const struct cgroup_fs *fs, const char *path, struct err *err)
 {
-	struct partition_status s;
+	struct partition_status s = { 0 };
 	int r;
 
 	r = write_text(fs, path, PARTITION, STR("isolated"), err);
@@ -222,7 +222,7 @@ static int ask(const struct cgroup_fs *fs, const char *path, struct err *err)
 int partition_enter(const struct cgroup_fs *fs, const char *path, const struct cpuset *cpus,
 		    struct err *err)
 {
-	struct partition_status before;
+	struct partition_status before = { 0 };
 	struct cpuset exclusive, fresh;
 	struct err why = { 0 };
 	int r;
@@ -256,7 +256,7 @@ int partition_enter(const struct cgroup_fs *fs, const char *path, const struct c
 int partition_leave(const struct cgroup_fs *fs, const char *path, const struct cpuset *cpus,
 		    struct err *err)
 {
-	struct partition_status s;
+	struct partition_status s = { 0 };
 	int r = 0;
 
 	if (fs->version != CGROUP_V2)

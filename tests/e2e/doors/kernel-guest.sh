@@ -105,10 +105,11 @@ test_isolated() {
 	[ "$(domains_of 3)" -gt 0 ] || die "control: CPU 3 has no domain either"
 	eventually 20 isolation_is 6-7 || die "status: $(status -o json)"
 	status | grep -q 'not isolated' && die "the status warns: $(status)"
+	pinfold verify --run-dir /run/pinfold >/tmp/verify.out || die "verify: $(cat /tmp/verify.out)"
 	# Somebody takes it away: noticed, and put right.
 	echo member >"$top/$(path_of 0)/cpuset.cpus.partition"
 	eventually 20 partition_is 0 isolated || die "not repaired"
-	checks=$((checks + 2))
+	checks=$((checks + 3))
 }
 isolation_is() { status -o json | grep -A1 '"isolation"' | grep -q "\"cpus\": *\"$1\""; }
 
