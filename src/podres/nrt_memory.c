@@ -92,7 +92,7 @@ static int add_node(struct reading *reading, const char *dir, uint32_t node, str
 	const char *path = str_cstr(reading->a, str_printf(reading->a, "%s/meminfo", dir));
 	const size_t first = reading->list.n;
 	struct str text;
-	uint64_t left;
+	uint64_t left = 0;
 	int r;
 
 	r = file_read_at(reading->root_fd, path, MAX_FILE, reading->a, &text, err);
