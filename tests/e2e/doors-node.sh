@@ -44,7 +44,8 @@ start_node() {
 
 static_manifest() {
 	pod_manifest static "target.workload.openshift.io/management: '{\"effect\":\"PreferredDuringScheduling\"}'" '' \
-		'requests: {cpu: 300m, memory: 64Mi}, limits: {cpu: 400m}' | sed '/nodeName:/d'
+		'requests: {cpu: 300m, memory: 64Mi}, limits: {cpu: 400m}' |
+		sed '/nodeName:/d; s/^  name: static$/&\n  namespace: shop/'
 }
 cores_of() {
 	kubectl get pod static-worker-0 -o 'jsonpath={.spec.containers[0].resources.requests.management\.workload\.openshift\.io/cores}'
