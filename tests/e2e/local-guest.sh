@@ -31,9 +31,9 @@ python() {
     local program=$1/python library
     mkdir -p "$program/lib"
     cp "$(readlink -f /usr/bin/python3)" "$program/python3"
-    library=$(python3 -c 'import os; print(os.path.dirname(os.__file__))')
+    library=$(/usr/bin/python3 -c 'import os; print(os.path.dirname(os.__file__))')
     cp -r "$library" "$program/lib/"
-    find "$program" -name __pycache__ -prune -exec rm -rf {} +
+    find "$program" \( -name __pycache__ -o -name 'config-*' -o -name test \) -prune -exec rm -rf {} +
 }
 
 payload() {

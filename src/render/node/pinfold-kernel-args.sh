@@ -9,6 +9,26 @@ cmdline=$root/etc/kernel/cmdline
 
 have() { command -v "$1" >/dev/null 2>&1; }
 
+# Writes the loader's entries anew, which take the line from /etc/kernel/cmdline. Not by "kernel-install
+# add-all": systemd before 256 lacks it, and it does not see kernels in /boot, where Debian has them.
+write_entries() {
+	found=''
+	for modules in /usr/lib/modules/*; do
+		version=${modules##*/}
+		image=$modules/vmlinuz
+		[ -e "$image" ] || image=/boot/vmlinuz-$version
+		[ -e "$image" ] || continue
+		found=yes
+		set -- "$version" "$image"
+		[ ! -e "/boot/initrd.img-$version" ] || set -- "$@" "/boot/initrd.img-$version"
+		kernel-install add "$@"
+	done
+	[ -n "$found" ] || {
+		echo "found no kernel: make the boot loader's entries anew by hand, from $cmdline" >&2
+		exit 1
+	}
+}
+
 case ${1:-} in
 add | remove) ;;
 *)
@@ -44,7 +64,7 @@ elif [ -e "$cmdline" ]; then
 	cp -p "$cmdline" "$cmdline.pinfold-new" # for its mode
 	printf '%s\n' "$line" >"$cmdline.pinfold-new"
 	mv "$cmdline.pinfold-new" "$cmdline"
-	[ -n "$root" ] || ! have kernel-install || kernel-install add-all
+	[ -n "$root" ] || ! have kernel-install || write_entries
 else
 	echo "no boot loader we know; these belong on the kernel's command line: $args" >&2
 	exit 1
