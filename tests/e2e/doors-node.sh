@@ -44,7 +44,8 @@ start_node() {
 
 static_manifest() {
 	pod_manifest static "target.workload.openshift.io/management: '{\"effect\":\"PreferredDuringScheduling\"}'" '' \
-		'requests: {cpu: 300m, memory: 64Mi}, limits: {cpu: 400m}' | sed '/nodeName:/d'
+		'requests: {cpu: 300m, memory: 64Mi}, limits: {cpu: 400m}' |
+		sed '/nodeName:/d; s/^  name: static$/&\n  namespace: shop/'
 }
 cores_of() {
 	kubectl get pod static-worker-0 -o 'jsonpath={.spec.containers[0].resources.requests.management\.workload\.openshift\.io/cores}'
@@ -64,10 +65,10 @@ pinned() { has static-worker-0 cpuset.cpus.effective 0-1; }
 static_holds() {
 	wait_for 900 is_converted || die "not converted: $(in_guest "cat $manifest; ls -la $(dirname $manifest)"; kubectl get pods)"
 	wait_for 120 pinned || die "not pinned: $(value static-worker-0 cpuset.cpus.effective)"
-	is "weight of 307 shares" "$(value static-worker-0 cpu.weight)" 41
+	is "weight of 307 shares" "$(value static-worker-0 cpu.weight)" 12
 	is "limit of 400m" "$(value static-worker-0 cpu.max)" "40000 100000"
 	is "no CPU request is left" "$(kubectl get pod static-worker-0 -o 'jsonpath={.spec.containers[0].resources.requests.cpu}')" ''
-	is "capacity in cores" "$(kubectl get node worker-0 -o 'jsonpath={.status.capacity.management\.workload\.openshift\.io/cores}')" 8000
+	is "capacity in cores" "$(kubectl get node worker-0 -o 'jsonpath={.status.capacity.management\.workload\.openshift\.io/cores}')" 8k
 	verify_holds
 }
 
