@@ -8,7 +8,6 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/epoll.h>
-#include <sys/file.h>
 #include <unistd.h>
 
 #include "base/arena.h"
@@ -20,6 +19,7 @@
 #include "codec/doc.h"
 #include "cpu/topology_read.h"
 #include "desk.h"
+#include "isolate.h"
 #include "kube/names.h"
 #include "live.h"
 #include "manager.h"
@@ -32,7 +32,6 @@
 #include "resources.h"
 #include "service.h"
 
-#define LOCK_FILE "agent.lock"
 #define TICK_MS 1000
 #define MAX_CHECKPOINT ((size_t)4 << 20)
 
@@ -176,8 +175,9 @@ static int open_ledger(struct agent *agent, struct err *err)
 
 static int open_plugin(struct agent *agent, struct err *err)
 {
-	const char *lock = str_cstr(&agent->settings, str_printf(&agent->settings, "%s/" LOCK_FILE,
-								 agent->config->run_dir));
+	const char *lock =
+		str_cstr(&agent->settings, str_printf(&agent->settings, "%s/" REPORT_LOCK_FILE,
+						      agent->config->run_dir));
 
 	agent->plugin = nri_plugin_new(&(struct nri_options){
 		.name = NAME_AGENT_PLUGIN,
@@ -405,6 +405,19 @@ static int start_loop(struct agent *agent, struct err *err)
 	return 0;
 }
 
+/* An agent before us may have isolated CPUs; nobody wants that any more. */
+static void undo_isolation(const struct agent *agent)
+{
+	CLEANUP(arena_done) struct arena a;
+	struct doc doc;
+	struct str text;
+
+	arena_init(&a, 0);
+	if (file_read_at(agent->run_fd, REPORT_STATUS_FILE, DOC_MAX_SIZE, &a, &text, NULL) == 0 &&
+	    doc_parse(text, STR(REPORT_STATUS_FILE), NULL, &a, &doc, NULL) == 0)
+		(void)isolate_undo(&agent->cgroups, doc_get(doc.root, STR("containers")), &a);
+}
+
 static int agent_open(struct agent *agent, struct err *err)
 {
 	int r;
@@ -419,6 +432,9 @@ static int agent_open(struct agent *agent, struct err *err)
 	manager_init(&agent->manager, &agent->ledger, &agent->cgroups);
 	agent->manager.rules.permission = permitted;
 	agent->manager.rules.permission_data = agent;
+	agent->manager.isolates = agent->config->isolated_partitions;
+	if (!agent->manager.isolates)
+		undo_isolation(agent);
 	live_init(&agent->live,
 		  &(struct live_config){ &agent->config->pools, agent->config->static_pods,
 					 strcmp(agent->config->topology, "host") == 0 },
@@ -474,91 +490,4 @@ int agent_run(const struct agent_config *config, struct err *err)
 	(void)close(agent.run_fd);
 	arena_done(&agent.settings);
 	return agent.failure;
-}
-
-/* Away for good. */
-
-static size_t widen_all(const struct cgroup_fs *fs, yyjson_val *list, struct str key,
-			struct arena *a)
-{
-	yyjson_val *item;
-	size_t failed = 0;
-
-	DOC_EACH_ITEM (list, item) {
-		const char *path = str_cstr(a, doc_str(doc_get(item, key)));
-		const char *slash = strrchr(path, '/');
-		struct cgroup_cpu parent;
-		struct err err = { 0 };
-
-		if (!slash || !cgroup_exists(fs, path))
-			continue;
-		if (cgroup_read(fs, str_cstr(a, (struct str){ path, (size_t)(slash - path) }), a,
-				&parent, &err) < 0 ||
-		    cgroup_set_cpus(fs, path, &parent.effective, &err) < 0) {
-			log_warning("cannot widen a cgroup", LOG_STR("cgroup", str_from(path)),
-				    LOG_ERR(&err));
-			failed++;
-		}
-	}
-	return failed;
-}
-
-static int restore_static_pods(const char *path, struct err *err)
-{
-	CLEANUP(static_pods_done) struct static_pods s;
-	int r;
-
-	r = static_pods_open(&s, path, err);
-	if (r == 0)
-		r = static_pods_restore(&s, err);
-	if (r < 0)
-		return err_wrap(err, "static pods of %s", path);
-	log_info("static pods are as they were", LOG_INT("restored", r));
-	return 0;
-}
-
-/* One that runs would put everything back. */
-static int refuse_running(int dir, struct err *err)
-{
-	AUTO_CLOSE int fd = openat(dir, LOCK_FILE, O_RDONLY | O_CLOEXEC);
-
-	if (fd >= 0 && flock(fd, LOCK_EX | LOCK_NB) < 0 && errno == EWOULDBLOCK)
-		return err_set(err, EBUSY, "an agent runs; stop it first");
-	return 0;
-}
-
-int agent_uninstall(const struct agent_config *config, struct err *err)
-{
-	static const char *const files[] = { REPORT_LEDGER_FILE, REPORT_STATUS_FILE };
-	CLEANUP(arena_done) struct arena a;
-	CLEANUP(cgroup_done) struct cgroup_fs fs = { .cpu_fd = -1, .cpuset_fd = -1 };
-	AUTO_CLOSE int dir = open(config->run_dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	struct str text;
-	struct doc doc = { 0 };
-	size_t failed;
-	int r;
-
-	arena_init(&a, 0);
-	if (dir < 0)
-		return err_set(err, errno, "open %s: %s", config->run_dir, strerror(errno));
-	r = refuse_running(dir, err);
-	if (r == 0 && config->static_pods)
-		r = restore_static_pods(config->static_pods, err);
-	if (r == 0)
-		r = file_read_at(dir, REPORT_STATUS_FILE, DOC_MAX_SIZE, &a, &text, err);
-	if (r == 0)
-		r = doc_parse(text, STR(REPORT_STATUS_FILE), NULL, &a, &doc, err);
-	if (r == 0)
-		r = cgroup_open(&fs, config->cgroup_root, err);
-	if (r < 0)
-		return r;
-	failed = widen_all(&fs, doc_get(doc.root, STR("containers")), STR("cgroup"), &a) +
-		 widen_all(&fs, doc_get(doc.root, STR("pods")), STR("pauseCgroup"), &a);
-	for (size_t i = 0; i < ARRAY_LEN(files); i++)
-		if (unlinkat(dir, files[i], 0) < 0 && errno != ENOENT)
-			return err_set(err, errno, "remove %s: %s", files[i], strerror(errno));
-	r = node_link_uninstall(&config->cluster, err);
-	if (failed > 0)
-		return err_set(err, EIO, "%zu cgroups could not be widened", failed);
-	return r;
 }

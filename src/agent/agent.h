@@ -35,7 +35,8 @@ struct agent_config {
 	const char *const *namespaces; /* that may use the reserved CPUs; none: unknown */
 	size_t n_namespaces;
 	struct node_link_config cluster;
-	unsigned reassert_s; /* every cgroup is looked at once in this time */
+	bool isolated_partitions; /* exclusive CPUs as partitions of the kernel's */
+	unsigned reassert_s;	  /* every cgroup is looked at once in this time */
 };
 
 /* Runs until SIGTERM or SIGINT. Changed pools are noticed; SIGHUP reads them at once. */

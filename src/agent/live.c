@@ -14,7 +14,7 @@
 #include "reboot.h"
 #include "resize.h"
 
-#define SETTLE_MS 200 /* editors write in several steps */
+#define SETTLE_MS UINT64_C(200) /* editors write in several steps */
 
 /* Pools. */
 

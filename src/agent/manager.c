@@ -8,6 +8,7 @@
 #include "base/log.h"
 #include "cgroup/cgroup.h"
 #include "enforce.h"
+#include "isolate.h"
 #include "manager_internal.h"
 #include "place.h"
 
@@ -274,6 +275,19 @@ static struct container_entry *catch_up(struct manager *m, const struct nri_pod 
 	return manager_note(m, pod, c, &p);
 }
 
+/* Nothing has changed: the runtime keeps what the container has, and so do we. */
+static int refuse_resize(struct manager *m, const struct nri_pod *pod,
+			 const struct nri_container *c, const struct err *err,
+			 struct nri_reply *reply)
+{
+	m->counters.resizes_refused++;
+	m->is_changed = true;
+	log_warning("resize refused", LOG_POD(pod), LOG_STR("container", str_from(c->name)),
+		    LOG_ERR(err));
+	return nri_refuse(reply, "pinfold: %s/%s, container %s: %s", pod->pod_namespace, pod->name,
+			  c->name, err->msg);
+}
+
 static int on_update(void *user, const struct nri_pod *pod, const struct nri_container *c,
 		     const struct nri_cpu *requested, struct nri_reply *reply)
 {
@@ -288,8 +302,9 @@ static int on_update(void *user, const struct nri_pod *pod, const struct nri_con
 		arena_reset(&m->scratch);
 		return 0;
 	}
+	entry->pod->is_dirty = true; /* a kubelet resizes the pod's own cgroup before it asks */
 	if (check_resize(m, pod, c, requested, &err) < 0) {
-		const int r = refuse(m, pod, c, &err, reply);
+		const int r = refuse_resize(m, pod, c, &err, reply);
 
 		arena_reset(&m->scratch);
 		return r;
@@ -318,6 +333,7 @@ void manager_forget_pod(struct manager *m, struct pod_entry *entry)
 	const struct str uid = str_dup(&m->scratch, str_from(entry->uid));
 	struct err err = { 0 };
 
+	isolate_release_pod(m, entry);
 	registry_remove_pod(&m->registry, entry->id);
 	m->is_changed = true;
 	if (has_sibling)
@@ -356,6 +372,7 @@ static void on_started(struct manager *m, const struct nri_pod *pod, const struc
 	if (entry) {
 		entry->is_started = true;
 		(void)manager_enforce(m, entry, false);
+		isolate_container(m, entry);
 	}
 	manager_pin_monitor(m, c->pid);
 }
@@ -378,6 +395,7 @@ static int on_event(void *user, enum nri_event event, const struct nri_pod *pod,
 		on_started(m, pod, c);
 		break;
 	case NRI_REMOVE_CONTAINER:
+		isolate_release(m, registry_find(&m->registry, c->id));
 		registry_remove(&m->registry, c->id);
 		m->is_changed = true;
 		break;

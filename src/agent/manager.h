@@ -27,6 +27,7 @@ struct static_pods;
 struct manager_counters {
 	uint64_t placed[POOL__COUNT]; /* containers created */
 	uint64_t refused;	      /* containers that had no place */
+	uint64_t resizes_refused;     /* of running containers */
 	uint64_t reasserted;	      /* updates by others that we answered with our own values */
 	uint64_t missed;	      /* containers that had started without us */
 	uint64_t repaired;	      /* cgroups that somebody else had changed */
@@ -51,6 +52,8 @@ struct manager {
 	struct claim_rules rules;
 	bool kubelet_manages; /* its static policy hands out CPUs; ours are only the reserved ones
 			       */
+
+	bool isolates; /* exclusive CPUs become partitions of the kernel's */
 
 	struct registry registry;
 	struct manager_counters counters;

@@ -12,6 +12,7 @@
 #include "cgroup_path.h"
 #include "desk.h"
 #include "enforce.h"
+#include "isolate.h"
 #include "manager_internal.h"
 #include "outside.h"
 
@@ -118,6 +119,11 @@ static struct ledger_live *ask_ledger(struct sync *s)
 		return NULL;
 	}
 	for (size_t i = 0; i < s->n; i++)
+		if (live[i].grant.size_differs)
+			log_warning("a container was resized while we were away; it keeps its CPUs",
+				    LOG_POD(s->items[i].pod),
+				    LOG_STR("container", str_from(s->items[i].container->name)));
+	for (size_t i = 0; i < s->n; i++)
 		if (live[i].refused.code)
 			log_error("a running container gets no CPUs of its own",
 				  LOG_POD(s->items[i].pod),
@@ -168,6 +174,7 @@ static void take_in(struct sync *s, const struct sync_item *item, const struct p
 	/* The cgroup first: it is quick. Then the runtime's own record, up to a bound. */
 	if (manager_enforce(s->m, entry, false) > 0)
 		s->m->counters.missed++;
+	isolate_container(s->m, entry);
 	if (!outside_is_pod(item->pod->id) && /* of those it has no record */
 	    place_difference(&p->intent, nri_container_cpu(item->container), &cpu) &&
 	    s->n_updates++ < SYNC_MAX_UPDATES)
@@ -213,6 +220,7 @@ int manager_on_synchronize(void *user, const struct nri_inventory *all, struct n
 			else if (p.is_exclusive == (pass == 2))
 				take_in(&s, &s.items[i], &p);
 		}
+	isolate_sweep(m);
 	arena_done(&m->scratch); /* it may have been large */
 	m->wants_trim = true;
 	return 0;
@@ -303,8 +311,10 @@ void manager_reassert(struct manager *m, size_t n)
 	for (size_t i = 0; i < n && i < m->registry.n_containers; i++) {
 		if (m->next_container >= m->registry.n_containers)
 			m->next_container = 0;
-		if (m->registry.containers[m->next_container]->is_started)
+		if (m->registry.containers[m->next_container]->is_started) {
 			(void)manager_enforce(m, m->registry.containers[m->next_container], true);
+			isolate_container(m, m->registry.containers[m->next_container]);
+		}
 		m->next_container++;
 	}
 	for (size_t i = 0; i < n && i < m->registry.n_pods; i++) {

@@ -5,8 +5,8 @@
 #include "manager.h"
 #include "node_link.h"
 
-#define HEARTBEAT_MS (5 * 60000) /* as often as a kubelet whose node does not change */
-#define TROUBLE_MS 60000	 /* the condition remembers failed writes so long */
+#define HEARTBEAT_MS 300000 /* as often as a kubelet whose node does not change */
+#define TROUBLE_MS 60000    /* the condition remembers failed writes so long */
 
 static void note_trouble(struct node_link *l)
 {

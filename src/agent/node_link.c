@@ -21,12 +21,15 @@
 #define REGISTER_WAIT_MS 20000 /* the API server may run on this node, after the kubelet */
 #define LEAVE_MS 2000
 #define TRIM_TICKS 2
+#define FORBIDDEN_MS 120000 /* between tries of what needs other rights... */
+#define SURE_FAILURES 8	    /* ...after that many: a fresh API server does not know them yet */
 #define EVENT_RETRY_MS 5000
 #define NAMESPACE_PAGE 50 /* each is about a kilobyte; all of a page are in memory at once */
 
 static const struct watch_config namespace_config = {
 	.path = "/api/v1/namespaces",
 	.only_metadata = true,
+	.may_be_forbidden = true, /* a kubelet's identity may not list them */
 	.page = NAMESPACE_PAGE,
 	.frees_memory = true,
 };
@@ -96,13 +99,15 @@ static void on_written(struct api_call *call, yyjson_val *object, const struct e
 
 	l->is_busy = false;
 	if (l->is_leaving) {
-		l->has_left = true;
 		loop_stop(l->loop);
 		return;
 	}
 	/* Somebody was faster, or it is gone: the watch tells. */
 	if (err && err->code != EEXIST && err->code != ENOENT)
 		complain(l, "writing the Node", err);
+	if (call->http.status == 403 && l->doing == NODE_CALL_TAINT &&
+	    l->backoff.n >= SURE_FAILURES)
+		l->taint_after_ms = now_ms(l) + FORBIDDEN_MS;
 	if (!err) {
 		note_written(l);
 		if (l->doing != NODE_CALL_TAINT)
@@ -159,7 +164,7 @@ static int step(struct node_link *l, struct arena *a, struct err *err)
 		r = node_plan_status(&l->seen, &want, a, &request.body, err);
 		if (r > 0)
 			tell_restored(l, &want);
-		if (r == 0 && !l->is_leaving) {
+		if (r == 0 && !l->is_leaving && now_ms(l) >= l->taint_after_ms) {
 			l->doing = NODE_CALL_TAINT;
 			request.content_type = API_PATCH_JSON;
 			request.path = node_path(l->name, STR(""), a);
@@ -280,7 +285,12 @@ static void on_trouble(struct watch *w, const struct err *err)
 				      container_of(w, struct node_link, namespace_watch) :
 				      container_of(w, struct node_link, node_watch);
 
-	complain(l, w->config->path, err);
+	if (w->config == &namespace_config && w->backoff.n >= SURE_FAILURES &&
+	    (w->list.http.status == 403 || w->http.status == 403))
+		log_warning("may not read namespaces: pods are believed when they look converted",
+			    LOG_ERR(err));
+	else
+		complain(l, w->config->path, err);
 }
 
 static const struct watch_events node_events = {

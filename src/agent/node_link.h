@@ -50,18 +50,13 @@ struct node_link {
 	struct watch_config node_config;
 	struct api api;
 	struct watch node_watch, namespace_watch;
-	bool is_on;	    /* there is a cluster to talk to, sooner or later */
-	bool is_open;	    /* the API client is there */
 	struct timer timer; /* tries again: to read the kubeconfig, or to write the Node */
-	struct backoff backoff;
 
 	struct node_seen seen;
-	bool existed; /* since we run: one that was deleted is not ours to bring back */
+	struct node_amounts written; /* what the Node last got from us */
 	struct api_call call;
-	bool is_busy;
-	enum { NODE_CALL_STATUS, NODE_CALL_TAINT, NODE_CALL_BIRTH } doing;
-	struct node_amounts written;	/* what the Node last got from us */
 	uint64_t written_ms, beaten_ms; /* last write, last heartbeat */
+	uint64_t taint_after_ms;	/* until then we may not touch it */
 	uint64_t unready_ms;		/* since when; 0: ready */
 	uint64_t write_failures;	/* of cgroups, as last seen... */
 	uint64_t writes_failed_ms;	/* ...and when that last changed */
@@ -70,20 +65,26 @@ struct node_link {
 	struct notices notices;
 	struct api_call event_call;
 	const struct notice *telling; /* NULL: no Event is under way */
-	uint32_t telling_count;
 	uint64_t tell_after_ms;
 
-	bool holds_ready;      /* the service manager waits for the Node... */
-	uint64_t announced_ms; /* ...since then */
-	bool is_leaving, has_left;
-	uint64_t complained_ms;
-	uint64_t complaints;
+	uint64_t announced_ms; /* since when holds_ready */
+	uint64_t complained_ms, complaints;
 	struct node_link_stats stats;
 	uint64_t n_ticks;
 	uint64_t trimmed, settled; /* connections after which memory was given back, or will be */
 
 	/* The namespaces are known for the first time, and some pod has more than they allow. */
 	void (*on_distrust)(struct node_link *l);
+
+	enum { NODE_CALL_STATUS, NODE_CALL_TAINT, NODE_CALL_BIRTH } doing;
+	uint32_t telling_count;
+	struct backoff backoff;
+	bool is_on;	  /* there is a cluster to talk to, sooner or later */
+	bool is_open;	  /* the API client is there */
+	bool existed;	  /* since we run: a Node that was deleted is not ours to bring back */
+	bool is_busy;	  /* writing the Node */
+	bool holds_ready; /* the service manager waits for the Node */
+	bool is_leaving;
 };
 
 /* Where the API server is, and which Node is ours. -ENOENT where there is no cluster. */

@@ -149,19 +149,19 @@ static struct str amount_text(int64_t milli, struct arena *a)
 static void put_amounts(yyjson_mut_doc *m, yyjson_mut_val *status, struct str list,
 			const int64_t *seen, const int64_t *want, struct arena *a)
 {
-	yyjson_mut_val *object = yyjson_mut_obj(m);
+	yyjson_mut_val *amounts = yyjson_mut_obj(m);
 
 	for (enum node_resource r = 0; r < NODE_RESOURCE__COUNT; r++) {
 		if (seen[r] == want[r])
 			continue;
 		if (want[r] == NODE_ABSENT)
-			doc_put(m, object, str_from(resource_names[r]), yyjson_mut_null(m));
+			doc_put(m, amounts, str_from(resource_names[r]), yyjson_mut_null(m));
 		else
-			doc_put_str(m, object, str_from(resource_names[r]),
+			doc_put_str(m, amounts, str_from(resource_names[r]),
 				    amount_text(want[r], a));
 	}
-	if (yyjson_mut_obj_size(object))
-		doc_put(m, status, list, object);
+	if (yyjson_mut_obj_size(amounts))
+		doc_put(m, status, list, amounts);
 }
 
 static yyjson_mut_val *condition_of(const struct node_seen *seen, const struct node_intent *want,

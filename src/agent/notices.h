@@ -23,10 +23,10 @@ enum notice_kind {
 const char *notice_reason(enum notice_kind kind); /* "ContainerRefused" */
 bool notice_is_warning(enum notice_kind kind);
 
-#define NOTICES_MAX 32		      /* different ones that are remembered */
-#define NOTICES_BURST 10	      /* sent at once... */
-#define NOTICES_EVERY_MS 6000	      /* ...and then one in this time */
-#define NOTICES_REPEAT_MS (5 * 60000) /* the same again */
+#define NOTICES_MAX 32		 /* different ones that are remembered */
+#define NOTICES_BURST 10	 /* sent at once... */
+#define NOTICES_EVERY_MS 6000	 /* ...and then one in this time */
+#define NOTICES_REPEAT_MS 300000 /* the same again */
 
 struct notice {
 	enum notice_kind kind;

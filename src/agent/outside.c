@@ -26,6 +26,11 @@ bool outside_is_pod(const char *pod_id)
 	return str_starts(str_from(pod_id), STR(OUTSIDE_POD_PREFIX));
 }
 
+bool outside_is_alone(struct str pod_uid)
+{
+	return str_starts(pod_uid, STR(OUTSIDE_POD_PREFIX));
+}
+
 bool outside_id_is_valid(struct str id)
 {
 	static const char more[] = "_.+-";

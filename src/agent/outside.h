@@ -34,6 +34,9 @@ struct outside {
 #define OUTSIDE_POD_PREFIX "oci-"
 bool outside_is_pod(const char *pod_id);
 
+/* Whether it is in no pod at all, by the UID that it has instead: no cluster knows of it. */
+bool outside_is_alone(struct str pod_uid);
+
 /* Letters, digits, and _ . + - after the first: what runtimes allow, and safe as a file's name. */
 bool outside_id_is_valid(struct str id);
 

@@ -41,6 +41,7 @@ static void free_container(struct container_entry *c)
 	free(c->name);
 	free(c->cgroup);
 	free(c->intent.cpus);
+	free(c->isolation_fails);
 	free(c);
 }
 

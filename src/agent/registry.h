@@ -43,6 +43,8 @@ struct container_entry {
 	bool is_apart;	 /* a resize of its pool leaves it where it is */
 	bool is_started; /* before that its cgroup is the runtime's to fill */
 	struct intent intent;
+	bool is_isolated;      /* its CPUs are a partition of the kernel's */
+	char *isolation_fails; /* why they are not, though they should be; else NULL */
 	uint32_t n_repairs;
 };
 

@@ -5,6 +5,7 @@
 #include "base/arena.h"
 #include "base/macro.h"
 #include "codec/doc.h"
+#include "isolate.h"
 #include "manager.h"
 #include "net/prometheus.h"
 #include "node_link.h"
@@ -16,6 +17,8 @@ static const struct {
 } counter_rows[] = {
 	{ "refused", "Containers that had no place and were not created.",
 	  offsetof(struct manager_counters, refused) },
+	{ "resizes_refused", "Resizes of running containers that would have changed their CPUs.",
+	  offsetof(struct manager_counters, resizes_refused) },
 	{ "reasserted", "Updates by others that were answered with our own values.",
 	  offsetof(struct manager_counters, reasserted) },
 	{ "missed", "Containers that were found running without their settings.",
@@ -84,6 +87,10 @@ static void add_container(const struct container_entry *c, yyjson_mut_doc *doc,
 	if (c->is_exclusive)
 		doc_put_bool(doc, v, STR("exclusive"), true);
 	doc_put_str(doc, v, STR("cpus"), str_from(c->intent.cpus));
+	if (c->is_isolated)
+		doc_put_bool(doc, v, STR("isolated"), true);
+	if (c->isolation_fails)
+		doc_put_str(doc, v, STR("isolationFails"), str_from(c->isolation_fails));
 	if (c->intent.shares)
 		doc_put_int(doc, v, STR("shares"), (int64_t)c->intent.shares);
 	if (c->intent.has_quota)
@@ -142,6 +149,7 @@ yyjson_mut_val *report_status(const struct manager *m, yyjson_mut_doc *doc, stru
 	list = doc_put_arr(doc, root, STR("pods"));
 	for (size_t i = 0; i < m->registry.n_pods; i++)
 		add_pod(m->registry.pods[i], doc, list);
+	isolate_describe(m, doc, root, a);
 	resize_describe(&m->resize, doc, root);
 	reboot_describe(&m->reboot, a, doc, root);
 	if (m->static_pods)

@@ -12,6 +12,7 @@ struct manager;
 
 #define REPORT_STATUS_FILE "status.json"
 #define REPORT_LEDGER_FILE "ledger.json"
+#define REPORT_LOCK_FILE "agent.lock"
 #define REPORT_SOCKET "agent.sock"
 #define REPORT_RUN_DIR "/run/pinfold"
 

@@ -146,6 +146,7 @@ struct work {
 	struct arena *a;
 	const char *text; /* of the step at hand */
 	const struct cpuset *cpus;
+	bool is_back; /* what cannot be written does not stop the rest */
 };
 
 /* One cgroup of the runtime's. One that is gone, or not there yet, has no task to be moved. */
@@ -162,7 +163,7 @@ static int write_cpus(struct work *w, const char *path)
 	if (r < 0) {
 		w->m->counters.write_failures++;
 		w->report->why = err;
-		return r;
+		return w->is_back ? 0 : r;
 	}
 	w->report->n_writes++;
 	return 0;
@@ -223,6 +224,7 @@ static void take_back(struct work *w, const struct resize_steps *steps, size_t n
 {
 	const struct err why = w->report->why;
 
+	w->is_back = true;
 	while (n_taken-- > 0)
 		(void)move_pool(w, steps->items[n_taken].pool, &steps->items[n_taken].before);
 	w->report->why = why;

@@ -4,6 +4,7 @@
 
 #include "base/arena.h"
 #include "manager.h"
+#include "outside.h"
 
 /* Arrays that are large enough for everything there is. */
 struct lists {
@@ -48,7 +49,7 @@ static void add_containers(struct lists *l, const struct manager *m)
 		const struct assignment *own =
 			ledger_find(m->ledger, str_from(c->pod->uid), str_from(c->name));
 
-		if (own && own->kind == CONTAINER_INIT)
+		if (outside_is_alone(str_from(c->pod->uid)) || (own && own->kind == CONTAINER_INIT))
 			continue;
 		put_container(l, put_pod(l, c->pod->namespace, c->pod->name), c->name,
 			      own ? &own->cpus : NULL);
@@ -64,11 +65,24 @@ static void add_assignments(struct lists *l, const struct manager *m)
 	{
 		struct podres_pod *p;
 
-		if (own->kind == CONTAINER_INIT || own->pod_name.n == 0)
+		if (own->kind == CONTAINER_INIT || own->pod_name.n == 0 ||
+		    outside_is_alone(own->pod_uid))
 			continue;
 		p = put_pod(l, str_cstr(l->a, own->pod_namespace), str_cstr(l->a, own->pod_name));
 		put_container(l, p, str_cstr(l->a, own->container), &own->cpus);
 	}
+}
+
+/* CPUs of containers that no cluster knows of are none of its business: neither to hand out nor
+ * handed out. Their pods in a list would make schedulers doubt it (fingerprint.h). */
+static void read_allocatable(const struct manager *m, struct cpuset *ret)
+{
+	const struct assignment *own;
+
+	(void)ledger_cpus(m->ledger, POOL_GUARANTEED, ret);
+	LEDGER_EACH(m->ledger, i, own)
+	if (outside_is_alone(own->pod_uid))
+		cpuset_minus(ret, &own->cpus);
 }
 
 void resources_snapshot(void *manager, struct arena *a, struct podres_snapshot *ret)
@@ -78,11 +92,13 @@ void resources_snapshot(void *manager, struct arena *a, struct podres_snapshot *
 
 	l.pods = arena_array(a, struct podres_pod, m->registry.n_pods + m->ledger->n);
 	for (size_t i = 0; i < m->registry.n_pods; i++)
-		(void)put_pod(&l, m->registry.pods[i]->namespace, m->registry.pods[i]->name);
+		if (!outside_is_alone(str_from(m->registry.pods[i]->uid)))
+			(void)put_pod(&l, m->registry.pods[i]->namespace,
+				      m->registry.pods[i]->name);
 	add_containers(&l, m);
 	add_assignments(&l, m);
 	*ret = (struct podres_snapshot){ .pods = l.pods,
 					 .n_pods = l.n_pods,
 					 .kubelet_manages = m->kubelet_manages };
-	(void)ledger_cpus(m->ledger, POOL_GUARANTEED, &ret->allocatable);
+	read_allocatable(m, &ret->allocatable);
 }

@@ -31,6 +31,7 @@ struct reading {
 	yyjson_val *pod;
 	bool is_json;
 	bool is_managed;
+	bool is_again; /* only whether it changes is of interest */
 	bool changes;
 	struct str converted; /* where it changes */
 	struct err broken, refused;
@@ -70,6 +71,18 @@ static int parse(struct str text, struct str name, struct arena *a, struct readi
 	return pod_default_resources(docs.items[0].root, a, &ret->pod, &ret->broken);
 }
 
+static int convert(struct reading *ret, struct arena *a);
+
+/* What we write is read back before anybody sees it. A manifest that no kubelet would take, with
+ * two containers of one name for instance, must not become one that cannot even be read. */
+static bool comes_to_rest(struct str converted, struct arena *a)
+{
+	struct reading again = { .is_again = true };
+
+	return parse(converted, STR("converted"), a, &again) == 0 && convert(&again, a) == 0 &&
+	       !again.changes && !again.refused.code;
+}
+
 static int convert(struct reading *ret, struct arena *a)
 {
 	const struct static_options options = { .every_container = true };
@@ -88,8 +101,17 @@ static int convert(struct reading *ret, struct arena *a)
 	if (patch_is_empty(&result.patch))
 		return 0;
 	ret->changes = true;
+	if (ret->is_again)
+		return 0;
 	r = patch_apply(&result.patch, ret->pod, a, &after, &ret->broken);
-	return r < 0 ? r : write_like(ret, after, a, &ret->converted, &ret->broken);
+	if (r == 0)
+		r = write_like(ret, after, a, &ret->converted, &ret->broken);
+	if (r < 0 || comes_to_rest(ret->converted, a))
+		return r;
+	ret->changes = false;
+	ret->converted = (struct str){ 0 };
+	(void)err_set(&ret->refused, EINVAL, "cannot be converted without breaking it");
+	return 0;
 }
 
 /* 0, also for what is broken or refused; -ENOMEM otherwise. */

@@ -121,7 +121,7 @@ static bool is_being_written(int fd)
 static int read_file(int dir, const char *name, struct arena *a, struct file *ret, struct err *err)
 {
 	AUTO_CLOSE int fd = openat(dir, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
-	struct file f;
+	struct file f = { 0 };
 	int r;
 
 	if (fd < 0)
@@ -186,7 +186,7 @@ static int drop(int dir, const char *name, struct err *err)
 
 static bool holds(int dir, const char *name, struct str text, struct arena *a)
 {
-	struct file f;
+	struct file f = { 0 };
 
 	return read_file(dir, name, a, &f, NULL) == 0 && str_eq(f.text, text);
 }
@@ -227,7 +227,7 @@ static int replace(int dir, const char *name, const struct file *was, struct str
 /* Reads the original beside a manifest; false when there is none. */
 static bool read_original(int dir, const char *name, struct arena *a, struct str *ret)
 {
-	struct file f;
+	struct file f = { 0 };
 
 	if (read_file(dir, beside(name, ORIGINAL_SUFFIX, a), a, &f, NULL) < 0)
 		return false;
@@ -238,7 +238,7 @@ static bool read_original(int dir, const char *name, struct arena *a, struct str
 static int decide(int dir, const char *name, const struct file *f, struct arena *a,
 		  struct static_decision *ret, struct err *err)
 {
-	struct str original;
+	struct str original = { 0 };
 	const bool has_original = read_original(dir, name, a, &original);
 
 	if (static_manifest_decide(f->text, has_original ? &original : NULL, str_from(name), a,
@@ -267,7 +267,7 @@ int static_pods_visit(struct static_pods *s, const char *name, struct err *err)
 	CLEANUP(arena_done) struct arena a;
 	struct static_decision d = { 0 };
 	struct err why = { 0 };
-	struct file f;
+	struct file f = { 0 };
 	int r;
 
 	arena_init(&a, 0);
@@ -309,8 +309,8 @@ static int finish(struct static_pods *s, const char *name, struct arena *a, stru
 {
 	const char *temporary = beside(name, NEW_SUFFIX, a);
 	struct static_decision d = { 0 };
-	struct str original;
-	struct file now, left;
+	struct str original = { 0 };
+	struct file now = { 0 }, left = { 0 };
 
 	if (!read_original(s->dir_fd, name, a, &original) ||
 	    read_file(s->dir_fd, name, a, &now, NULL) < 0 ||
@@ -329,8 +329,8 @@ static int finish(struct static_pods *s, const char *name, struct arena *a, stru
 static int finish_all(struct static_pods *s, struct err *err)
 {
 	CLEANUP(arena_done) struct arena a;
-	struct str *names;
-	size_t n;
+	struct str *names = NULL;
+	size_t n = 0;
 	int r;
 
 	arena_init(&a, 0);
@@ -349,8 +349,8 @@ static int finish_all(struct static_pods *s, struct err *err)
 int static_pods_scan(struct static_pods *s, struct err *err)
 {
 	CLEANUP(arena_done) struct arena a;
-	struct str *names;
-	size_t n;
+	struct str *names = NULL;
+	size_t n = 0;
 	int r, worst = 0;
 
 	arena_init(&a, 0);
@@ -379,7 +379,7 @@ static int restore(struct static_pods *s, const char *name, struct arena *a, str
 {
 	const char *original = beside(name, ORIGINAL_SUFFIX, a);
 	struct static_decision d = { 0 };
-	struct file f;
+	struct file f = { 0 };
 	int r;
 
 	r = read_file(s->dir_fd, name, a, &f, err);
@@ -403,8 +403,8 @@ static int restore(struct static_pods *s, const char *name, struct arena *a, str
 int static_pods_restore(struct static_pods *s, struct err *err)
 {
 	CLEANUP(arena_done) struct arena a;
-	struct str *names;
-	size_t n;
+	struct str *names = NULL;
+	size_t n = 0;
 	int r, restored = 0;
 
 	arena_init(&a, 0);

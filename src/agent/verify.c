@@ -10,6 +10,7 @@
 #include "base/file.h"
 #include "base/macro.h"
 #include "cgroup/cgroup.h"
+#include "cgroup/partition.h"
 #include "cpu/cpuset.h"
 #include "enforce.h"
 
@@ -229,6 +230,20 @@ static void note_owner(struct check *c, const struct cpuset *cpus, pid_t *pids, 
 						   *cpus, pids, n };
 }
 
+/* What the agent says is isolated, the kernel must say, too. */
+static void check_partition(struct check *c, const char *path)
+{
+	struct partition_status s;
+
+	if (!doc_bool(doc_get(c->item, STR("isolated")), false) ||
+	    partition_read(c->source->cgroups, path, &s, NULL) < 0 || s.state == PARTITION_ISOLATED)
+		return;
+	found(c, "partition", STR("isolated"),
+	      s.state == PARTITION_MEMBER ? STR("member") :
+	      *s.reason			  ? str_dup(c->a, str_from(s.reason)) :
+					    STR("invalid"));
+}
+
 static int check_container(struct check *c, struct str reserved, struct err *err)
 {
 	const struct cgroup_fs *fs = c->source->cgroups;
@@ -251,6 +266,7 @@ static int check_container(struct check *c, struct str reserved, struct err *err
 	if (r < 0)
 		return r;
 	compare(c, &now, &intent);
+	check_partition(c, path);
 	check_monitor(c, pids, n, reserved);
 	if (!*intent.cpus || cpuset_parse(str_from(intent.cpus), &want, NULL) < 0)
 		return 0;

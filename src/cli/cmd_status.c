@@ -118,6 +118,44 @@ static void add_cluster(struct strbuf *b, yyjson_val *root)
 			      FMT_STR(doc_text(doc_get(cluster, STR("permittedNamespaces")))));
 }
 
+/* What was asked for and is not so, in one line each. */
+static void add_notes(struct strbuf *b, yyjson_val *root)
+{
+	yyjson_val *resize = doc_get(root, STR("resize")), *item;
+	yyjson_val *isolation = doc_get(root, STR("isolation"));
+	const struct str why = doc_str(doc_get(resize, STR("why")));
+
+	if (why.n > 0)
+		strbuf_printf(b, "warning: new pools are " PRI_STR ": " PRI_STR "\n",
+			      FMT_STR(doc_str(doc_get(resize, STR("state")))), FMT_STR(why));
+	DOC_EACH_ITEM (doc_get(resize, STR("containers")), item)
+		strbuf_printf(b, "  " PRI_STR " is on CPUs " PRI_STR "\n",
+			      FMT_STR(doc_str(doc_get(item, STR("name")))),
+			      FMT_STR(doc_str(doc_get(item, STR("cpus")))));
+	DOC_EACH_ITEM (doc_get(root, STR("reboot")), item)
+		strbuf_printf(b,
+			      "warning: a reboot is needed: " PRI_STR " has CPUs " PRI_STR
+			      ", wants " PRI_STR "; " PRI_STR "\n",
+			      FMT_STR(doc_str(doc_get(item, STR("what")))),
+			      FMT_STR(doc_str(doc_get(item, STR("have")))),
+			      FMT_STR(doc_str(doc_get(item, STR("want")))),
+			      FMT_STR(doc_str(doc_get(item, STR("why")))));
+	if (doc_get(isolation, STR("why")))
+		strbuf_printf(b,
+			      "warning: CPUs of " PRI_STR " containers are not isolated: " PRI_STR
+			      "\n",
+			      FMT_STR(doc_text(doc_get(isolation, STR("refused")))),
+			      FMT_STR(doc_str(doc_get(isolation, STR("why")))));
+	DOC_EACH_ITEM (doc_get(root, STR("staticPods")), item)
+		if (doc_get(item, STR("why")))
+			strbuf_printf(b,
+				      "warning: static pod of " PRI_STR " is " PRI_STR ": " PRI_STR
+				      "\n",
+				      FMT_STR(doc_str(doc_get(item, STR("file")))),
+				      FMT_STR(doc_str(doc_get(item, STR("state")))),
+				      FMT_STR(doc_str(doc_get(item, STR("why")))));
+}
+
 static struct str table_text(const struct ask *ask, bool with_containers, struct arena *a)
 {
 	yyjson_val *root = ask->doc.root, *runtime = doc_get(root, STR("runtime"));
@@ -140,6 +178,7 @@ static struct str table_text(const struct ask *ask, bool with_containers, struct
 	if (with_containers)
 		add_containers(&b, root);
 	add_warnings(&b, root);
+	add_notes(&b, root);
 	return strbuf_str(&b);
 }
 

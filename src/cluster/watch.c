@@ -8,10 +8,12 @@
 #include "base/macro.h"
 #include "net/loop.h"
 
-#define WATCH_S 300	 /* the server ends a watch after that, and we begin another */
-#define BRIEF_MS 1000	 /* a watch that ends before that is a failure */
-#define ABSENT_MS 10000	 /* between looks for a collection that does not exist */
-#define TRUST_FAILURES 5 /* after that many errors in a row the version itself is suspect */
+#define WATCH_S 300	    /* the server ends a watch after that, and we begin another */
+#define BRIEF_MS 1000	    /* a watch that ends before that is a failure */
+#define ABSENT_MS 10000	    /* between looks for a collection that does not exist */
+#define FORBIDDEN_MS 120000 /* or that we may not see: somebody has to change our rights */
+#define SURE_FAILURES 8	    /* a server that has just started refuses before it knows the rights */
+#define TRUST_FAILURES 5    /* after that many errors in a row the version itself is suspect */
 #define ARENA_KEEP ((size_t)256 << 10)
 
 #define ACCEPT_META "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1"
@@ -28,6 +30,8 @@ struct watch_plan watch_decide(const struct watch_outcome *o)
 
 	if (o->was_list && absent)
 		return (struct watch_plan){ true, WATCH_ABSENT };
+	if (o->may_be_forbidden && o->status == 403 && o->failures >= SURE_FAILURES)
+		return (struct watch_plan){ true, WATCH_FORBIDDEN };
 	if (is_too_old(o) || o->status == 404)
 		return (struct watch_plan){ true, o->failures ? WATCH_BACK_OFF : WATCH_AT_ONCE };
 	if (o->was_list)
@@ -75,6 +79,10 @@ static void follow(struct watch *w, const struct watch_outcome *o, const struct 
 			w->events->on_trouble(w, err);
 	} else if (plan.delay == WATCH_ABSENT) {
 		delay_ms = backoff_jitter(ABSENT_MS, backoff_random());
+	} else if (plan.delay == WATCH_FORBIDDEN) {
+		delay_ms = backoff_jitter(FORBIDDEN_MS, backoff_random());
+		if (err && w->events->on_trouble)
+			w->events->on_trouble(w, err);
 	}
 	if (plan.delay != WATCH_AT_ONCE || plan.relist)
 		lose(w);
@@ -105,6 +113,7 @@ static void end_list(struct watch *w, yyjson_val *list, const struct err *err)
 				   .failed = err != NULL,
 				   .status = w->list.http.status,
 				   .may_be_absent = w->config->may_be_absent,
+				   .may_be_forbidden = w->config->may_be_forbidden,
 				   .failures = w->backoff.n };
 	struct err broken;
 
@@ -245,6 +254,7 @@ static void on_watch_end(struct http_call *http, const struct err *lost)
 		.was_brief = w->events_seen == w->events_before &&
 			     loop_now_ms(w->loop) - w->started_ms < BRIEF_MS,
 		.may_be_absent = w->config->may_be_absent,
+		.may_be_forbidden = w->config->may_be_forbidden,
 		.failures = w->backoff.n,
 	};
 	struct err err = { 0 };

@@ -29,12 +29,13 @@ struct watch_events {
 };
 
 struct watch_config {
-	const char *path;     /* "/api/v1/nodes" */
-	const char *selector; /* "fieldSelector=...", or NULL */
-	bool only_metadata;   /* ask for metadata alone: less to send and to read */
-	bool may_be_absent;   /* 404 means that there are none: a CRD that is not installed */
-	unsigned page;	      /* objects in one answer */
-	bool frees_memory;    /* of every event, at once: where it is dear and events are few */
+	const char *path;      /* "/api/v1/nodes" */
+	const char *selector;  /* "fieldSelector=...", or NULL */
+	bool only_metadata;    /* ask for metadata alone: less to send and to read */
+	bool may_be_absent;    /* 404 means that there are none: a CRD that is not installed */
+	bool may_be_forbidden; /* 403 is no trouble: after some tries asked rarely */
+	unsigned page;	       /* objects in one answer */
+	bool frees_memory;     /* of every event, at once: where it is dear and events are few */
 };
 
 enum watch_phase { WATCH_WAITING, WATCH_LISTING, WATCH_WATCHING };
@@ -86,11 +87,11 @@ struct watch_outcome {
 	unsigned status;     /* 0: none came */
 	unsigned event_code; /* of an ERROR event; 0: none came */
 	bool was_brief;	     /* a watch that ended almost at once, without an event */
-	bool may_be_absent;
+	bool may_be_absent, may_be_forbidden;
 	unsigned failures; /* in a row, before this one */
 };
 
-enum watch_delay { WATCH_AT_ONCE, WATCH_BACK_OFF, WATCH_ABSENT };
+enum watch_delay { WATCH_AT_ONCE, WATCH_BACK_OFF, WATCH_ABSENT, WATCH_FORBIDDEN };
 
 struct watch_plan {
 	bool relist;

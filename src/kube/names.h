@@ -92,6 +92,7 @@
 #define NAME_WORKLOAD_INFRASTRUCTURE "Infrastructure"	       /* the one value of `workloads` */
 #define NAME_PROFILE_ANNOTATION "performance.openshift.io/"    /* + what it switches */
 #define NAME_KUBELET_EXPERIMENTAL "kubeletconfig.experimental" /* JSON, on the profile */
+#define NAME_RESIZE "pinfold.io/resize" /* on the profile (ours): "refuse" or "defer" */
 #define NAME_WEAK_OWNER "performance.openshift.io/weak-owner-reference-name"
 
 /* Machine Config Operator. */

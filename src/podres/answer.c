@@ -151,7 +151,7 @@ int podres_list(const struct podres_snapshot *s, const struct str *kubelet, stru
 int podres_get(const struct podres_snapshot *s, struct str request, const struct str *kubelet,
 	       struct arena *a, struct str *ret, struct err *err)
 {
-	struct podres_list_response list;
+	struct podres_list_response list = { 0 };
 	struct podres_get_request want;
 	int r;
 

@@ -46,17 +46,24 @@ static void put_resource(struct build *b, yyjson_mut_val *list, struct str name,
 	doc_put_str(b->m, o, STR("available"), str_printf(b->a, "%" PRIu64, x->available));
 }
 
-/* All CPUs but the reserved ones, as a kubelet's own static policy would count them. */
-static struct amounts every_cpu(const struct ledger *l, uint32_t node)
+/* Online; a node may have none. */
+static struct cpuset cpus_of(const struct ledger *l, uint32_t node)
 {
 	const struct topology *t = l->now.topology;
 	struct cpuset cpus = { 0 };
-	struct amounts x = { 0 };
 	unsigned element;
 
 	if (topology_find(t, TOPOLOGY_NUMA, node, &element))
 		topology_add_element(t, TOPOLOGY_NUMA, element, &cpus);
-	x.capacity = cpuset_count(&cpus);
+	return cpus;
+}
+
+/* All CPUs but the reserved ones, as a kubelet's own static policy would count them. */
+static struct amounts every_cpu(const struct ledger *l, uint32_t node)
+{
+	struct cpuset cpus = cpus_of(l, node);
+	struct amounts x = { .capacity = cpuset_count(&cpus) };
+
 	cpuset_minus(&cpus, &l->now.config.reserved);
 	x.allocatable = cpuset_count(&cpus);
 	cpuset_minus(&cpus, &l->now.sets.held);
@@ -64,17 +71,18 @@ static struct amounts every_cpu(const struct ledger *l, uint32_t node)
 	return x;
 }
 
-/* A node without CPUs is in no ledger: nothing of it can be handed out. */
-static struct amounts guaranteed_cpus(const struct ledger *l, uint32_t node)
+/* What the snapshot calls allocatable: the pool, without what is not the cluster's. */
+static struct amounts guaranteed_cpus(const struct nrt_input *in, uint32_t node)
 {
-	for (size_t i = 0; i < ledger_numa_count(l); i++) {
-		struct ledger_numa numa;
+	struct cpuset cpus = cpus_of(in->ledger, node), free_cpus;
+	struct amounts x = { .capacity = cpuset_count(&cpus) };
 
-		ledger_numa(l, i, &numa);
-		if (numa.id == node)
-			return (struct amounts){ numa.n_cpus, numa.n_allocatable, numa.n_free };
-	}
-	return (struct amounts){ 0 };
+	ledger_free(in->ledger, &free_cpus);
+	cpuset_intersect(&cpus, &in->pods->allocatable);
+	x.allocatable = cpuset_count(&cpus);
+	cpuset_intersect(&cpus, &free_cpus);
+	x.available = cpuset_count(&cpus);
+	return x;
 }
 
 /* `cpu` stands in every zone, also as 0: without it the scheduler passes no pod at all. Memory
@@ -82,7 +90,7 @@ static struct amounts guaranteed_cpus(const struct ledger *l, uint32_t node)
 static void put_resources(struct build *b, yyjson_mut_val *zone, uint32_t node)
 {
 	const struct nrt_memories *memories = b->in->memories;
-	const struct amounts own = guaranteed_cpus(b->in->ledger, node);
+	const struct amounts own = guaranteed_cpus(b->in, node);
 	const struct amounts all = every_cpu(b->in->ledger, node);
 	yyjson_mut_val *list = doc_put_arr(b->m, zone, STR("resources"));
 

@@ -49,7 +49,7 @@ struct nrt_settings {
 struct nrt_input {
 	const struct nrt_settings *settings;
 	const struct ledger *ledger;
-	const struct podres_snapshot *pods; /* of the fingerprint: all that run here */
+	const struct podres_snapshot *pods; /* of the fingerprint, and what is allocatable */
 	const struct nrt_memories *memories;
 };
 

@@ -65,15 +65,27 @@ struct str pinning_runtimes(const struct partition *part, struct arena *a)
 	return strbuf_str(&b);
 }
 
+/* What the agent does when somebody runs on CPUs that are about to leave. */
+static const char *resize_member(const struct profile *profile)
+{
+	yyjson_val *annotations = doc_find(profile->at.object, "/metadata/annotations");
+
+	return str_eq(doc_str(doc_get(annotations, STR(NAME_RESIZE))),
+		      STR(NAME_POOLS_RESIZE_DEFER)) ?
+		       ",\"" NAME_POOLS_RESIZE_KEY "\":\"" NAME_POOLS_RESIZE_DEFER "\"" :
+		       "";
+}
+
 struct str pinning_pools(const struct partition *part, struct arena *a)
 {
 	return str_printf(a,
 			  "{\"" NAME_POOLS_RESERVED_KEY "\":\"" PRI_STR
 			  "\",\"" NAME_POOLS_SHARED_KEY "\":\"" PRI_STR
-			  "\",\"" NAME_POOLS_GUARANTEED_KEY "\":\"" PRI_STR "\"}\n",
+			  "\",\"" NAME_POOLS_GUARANTEED_KEY "\":\"" PRI_STR "\"%s}\n",
 			  FMT_STR(cpuset_format(&part->cpus[PROFILE_RESERVED], a)),
 			  FMT_STR(cpuset_format(&part->cpus[PROFILE_SHARED], a)),
-			  FMT_STR(cpuset_format(&part->cpus[PROFILE_ISOLATED], a)));
+			  FMT_STR(cpuset_format(&part->cpus[PROFILE_ISOLATED], a)),
+			  resize_member(part->profile));
 }
 
 /* 256 containers is upstream's constant; the file ends without a newline there, too. */

@@ -2,7 +2,9 @@
  *containers, then creates containers one after the other and measures each answer. Not a benchmark
  *by itself: nri.sh runs it against our agent and a Go plugin in turn.
  *
- *	nri_runtime SOCKET CONTAINERS CALLS
+ *	nri_runtime SOCKET CONTAINERS CALLS [ALONE]
+ *
+ * Half of the containers are of management pods, half share. The first ALONE of them own two CPUs.
  */
 
 #include <errno.h>
@@ -130,12 +132,17 @@ struct box {
 	struct nri_container_linux on_linux;
 };
 
+static unsigned n_alone;
+
 static void box_fill(struct box *b, unsigned n, struct nri_pod *pod, struct nri_container *c)
 {
+	const bool alone = n < n_alone, managed = !alone && n % 2;
+
 	(void)snprintf(b->id, sizeof(b->id), "%064x", n);
 	(void)snprintf(b->uid, sizeof(b->uid), "%08x-0000-4000-8000-%012x", n, n);
 	(void)snprintf(b->name, sizeof(b->name), "pod-%u", n);
-	(void)snprintf(b->parent, sizeof(b->parent), "/kubepods/burstable/pod%s", b->uid);
+	(void)snprintf(b->parent, sizeof(b->parent), "/kubepods/%spod%s", alone ? "" : "burstable/",
+		       b->uid);
 	(void)snprintf(b->path, sizeof(b->path), "%s/%s", b->parent, b->id);
 	b->pod_linux = (struct nri_pod_linux){ .cgroup_parent = b->parent, .cgroups_path = "" };
 	b->annotations[0] = (struct nri_pair){ "target.workload.openshift.io/management",
@@ -143,7 +150,11 @@ static void box_fill(struct box *b, unsigned n, struct nri_pod *pod, struct nri_
 	b->annotations[1] = (struct nri_pair){ "resources.workload.openshift.io/c",
 					       "{\"cpushares\":20,\"cpulimit\":30}" };
 	b->cpu = (struct nri_cpu){ .has_shares = true,
-				   .shares = n % 2 ? 2 : 102,
+				   .shares = alone   ? 2048 :
+					     managed ? 2 :
+						       102,
+				   .has_quota = alone,
+				   .quota_us = alone ? 200000 : 0,
 				   .has_period = true,
 				   .period_us = 100000 };
 	b->resources.cpu = &b->cpu;
@@ -153,7 +164,7 @@ static void box_fill(struct box *b, unsigned n, struct nri_pod *pod, struct nri_
 				 .uid = b->uid,
 				 .pod_namespace = "default",
 				 .annotations = b->annotations,
-				 .n_annotations = n % 2 ? 2 : 0,
+				 .n_annotations = managed ? 2 : 0,
 				 .on_linux = &b->pod_linux };
 	*c = (struct nri_container){ .id = b->id,
 				     .pod_id = b->id,
@@ -227,8 +238,10 @@ int main(int argc, char **argv)
 	struct strbuf b;
 	int listener;
 
-	if (argc != 4 || strlen(argv[1]) >= sizeof(address.sun_path))
+	if (argc < 4 || strlen(argv[1]) >= sizeof(address.sun_path))
 		return 2;
+	if (argc > 4)
+		n_alone = (unsigned)strtoul(argv[4], NULL, 10);
 	arena_init(&p.a, 0);
 	memcpy(address.sun_path, argv[1], strlen(argv[1]) + 1);
 	(void)unlink(argv[1]);
@@ -250,7 +263,9 @@ int main(int argc, char **argv)
 			  &p.a),
 		   NULL);
 	synchronize(&p, (unsigned)strtoul(argv[2], NULL, 10));
-	measure(&p, (unsigned)strtoul(argv[2], NULL, 10), (unsigned)strtoul(argv[3], NULL, 10));
+	if (strcmp(argv[3], "0") != 0)
+		measure(&p, (unsigned)strtoul(argv[2], NULL, 10),
+			(unsigned)strtoul(argv[3], NULL, 10));
 	(void)fflush(stdout);
 	(void)pause(); /* the script looks at the plugin, then ends us */
 	return 0;

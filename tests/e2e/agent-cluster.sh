@@ -233,6 +233,8 @@ status_as_agent() {
 		"https://127.0.0.1:$(cat "$dir/port")/api/v1/nodes/$1/status"
 }
 
+topology() { echo "{\"apiVersion\":\"topology.node.k8s.io/v1alpha2\",\"kind\":\"NodeResourceTopology\",\"metadata\":{\"name\":\"$1\"},\"topologyPolicies\":[],\"zones\":[]}"; }
+
 # Its rights end at its own Node, and there at what is ours.
 test_policy() {
 	local as=(--kubeconfig "$dir/agent.kubeconfig") kubectl
@@ -250,8 +252,12 @@ test_policy() {
 		grep -q "$1" "$dir/refused.out" || die "refused otherwise: $(cat "$dir/refused.out")"
 		checks=$((checks + 1))
 	}
-	refused "may not write another Node" status_as_agent other merge "{\"status\":{\"capacity\":{\"$cores\":\"1k\"}}}"
-	refused "may not write another Node" "$kubectl" "${as[@]}" taint node other pinfold.io/unpartitioned:NoSchedule
+	refused "may not write what is another node" status_as_agent other merge "{\"status\":{\"capacity\":{\"$cores\":\"1k\"}}}"
+	refused "may not write what is another node" "$kubectl" "${as[@]}" taint node other pinfold.io/unpartitioned:NoSchedule
+	refused "name its own node" "$kubectl" "${as[@]}" create -f - <<-EOF
+	{"apiVersion":"v1","kind":"Event","metadata":{"name":"forged","namespace":"default"},"source":{"host":"other"},
+	 "involvedObject":{"kind":"Node","name":"other"},"reason":"Forged","message":"forged","type":"Normal"}
+	EOF
 	refused "may not change labels" "$kubectl" "${as[@]}" label node "$name" a=b
 	refused "only change the taint" "$kubectl" "${as[@]}" taint node "$name" mine:NoSchedule
 	refused "only change the taint" "$kubectl" "${as[@]}" patch node "$name" --type=merge -p '{"spec":{"unschedulable":true}}'
@@ -261,6 +267,11 @@ test_policy() {
 		'{"status":{"allocatable":{"memory":null}}}'
 	refused "only change the condition" status_as_agent "$name" strategic-merge \
 		'{"status":{"conditions":[{"type":"Ready","status":"False"}]}}'
+	# What deploy/topology lets it write is its own node's as well.
+	k apply -k "$deploy/../topology" >/dev/null
+	k wait --for=condition=Established crd/noderesourcetopologies.topology.node.k8s.io >/dev/null
+	refused "may not write what is another node" "$kubectl" "${as[@]}" create -f - <<<"$(topology other)"
+	"$kubectl" "${as[@]}" create -f - <<<"$(topology "$name")" >/dev/null || die "its own topology object is refused"
 	refused "cannot delete" "$kubectl" "${as[@]}" delete node other
 	refused "cannot create" "$kubectl" "${as[@]}" create -f - <<<'{"apiVersion":"v1","kind":"Node","metadata":{"name":"third"}}'
 	refused "cannot list resource \"pods\"" "$kubectl" "${as[@]}" get pods -A
@@ -298,6 +309,26 @@ test_pools() {
 	agent_down
 }
 
+# What the webhook's --require-agent puts on a pod, and a runtime that heeds it.
+test_required() {
+	local words required='"required-plugins.noderesource.dev":"[\"pinfold\"]"'
+	[ "${RUNTIME:-containerd}" = containerd ] || return 0 # 1.7 has no validator
+	agent_down
+	agent_up --reserved 0 --no-cluster
+	native_pod "$dir" asks burstable/ "$target,$required" >/dev/null
+	is "with the agent" "$(cpus_of "$(native_cgroup "$dir" "$(native_container "$dir" asks '"cpu_shares":2,"cpu_period":100000')")")" 0
+	agent_down
+	native_pod "$dir" asks-again burstable/ "$target,$required" >/dev/null
+	words=$(native_container "$dir" asks-again '"cpu_shares":2,"cpu_period":100000' 2>&1) && die "started without the agent"
+	case $words in
+	*'required plugin \"pinfold\" not present'* | *'required plugin "pinfold" not present'*) checks=$((checks + 1)) ;;
+	*) die "refused otherwise: $words" ;;
+	esac
+	native_pod "$dir" tolerates burstable/ "$target,$required,\"tolerate-missing-nri-plugins.noderesource.dev\":\"true\"" >/dev/null
+	native_container "$dir" tolerates '"cpu_shares":2,"cpu_period":100000' >/dev/null || die "a pod that tolerates it did not start"
+	checks=$((checks + 1))
+}
+
 test_uninstall() {
 	local path
 	agent_down
@@ -333,6 +364,7 @@ test_register() {
 	is "taint" "$(node '{.spec.taints[?(@.key=="dedicated")].value}')" ran
 	soon "condition" True condition status
 	status_patch "{\"status\":{\"capacity\":{\"cpu\":\"2\",\"$cores\":\"0\"},\"allocatable\":{\"cpu\":\"2\",\"$cores\":\"0\"}}}"
+	is "who may not read namespaces goes by looks" "$(cpus_of "$(NATIVE_NAMESPACE=bad management_pod unread)")" 0
 	soon "after the kubelet's registration" "$want_cores" amount allocatable $cores
 	k delete node fresh >/dev/null
 	sleep 3
@@ -362,13 +394,18 @@ name=worker-0
 echo '{"reserved":"0-1","shared":"2-3","guaranteed":"4-7"}' >"$dir/pools"
 trap 'process_stop "$dir" agent; native_stop "$dir"; cp_stop "$dir"; [ -n "${KEEP:-}" ] || rm -rf "$dir"' EXIT
 cp_start "$dir"
+if [ "${RUNTIME:-containerd}" = containerd ]; then
+	NATIVE_CONFIG='[plugins."io.containerd.nri.v1.nri".default_validator]
+	  enable = true
+	  tolerate_missing_plugins_annotation = "tolerate-missing-nri-plugins.noderesource.dev"'
+fi
 native_start "$dir" "${RUNTIME:-containerd}"
 k apply -f "$deploy/namespace.yaml" -f "$deploy/rbac.yaml" -f "$deploy/policy.yaml" >/dev/null
 cp_namespace "$dir" good >/dev/null
 k annotate namespace good workload.openshift.io/allowed=management >/dev/null
 cp_namespace "$dir" bad >/dev/null
 k apply -k "$deploy" --dry-run=server >/dev/null # the DaemonSet as well is what the server takes
-for t in ${TESTS:-capacity comes_back namespaces refused drift runtime_lost api_lost taint policy pools uninstall register late_kubeconfig}; do
+for t in ${TESTS:-capacity comes_back namespaces refused drift runtime_lost api_lost taint policy pools required uninstall register late_kubeconfig}; do
 	echo "$t" >&2
 	"test_$t"
 done

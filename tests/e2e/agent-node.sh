@@ -195,20 +195,25 @@ test_plugin() {
 }
 agent_gone() { ! agent_ready; }
 
+# Its API server has no address in there (no kube-proxy): pinning must go on without.
 test_daemonset() {
+	local part
 	agent_stop
-	sed -e 's,image: pinfold:latest,image: localhost/pinfold:1,' "$here/../../deploy/agent/daemonset.yaml" | kubectl apply -f - >/dev/null
-	wait_for 600 daemon_ready || die "the DaemonSet is not ready: $(kubectl -n pinfold describe pods | tail -n 12)"
+	for part in namespace rbac daemonset; do
+		sed 's,image: pinfold:latest,image: localhost/pinfold:1\n        imagePullPolicy: Never,' "$here/../../deploy/agent/$part.yaml"
+		echo ---
+	done | cp_kubectl "$top/cp" apply -f - >/dev/null
+	wait_for 900 daemon_ready || die "the DaemonSet is not ready: $(cp_kubectl "$top/cp" -n pinfold-agent describe pods | tail -n 12)"
 	make_three daemon
 	all_hold daemon 6-7
 	verify_holds
 	remove daemon
-	kubectl delete namespace pinfold --wait=false >/dev/null
-	wait_for 300 agent_gone || die "the DaemonSet's agent stays"
+	cp_kubectl "$top/cp" -n pinfold-agent delete daemonset pinfold-agent --wait=false >/dev/null
+	wait_for 600 agent_gone || die "the DaemonSet's agent stays"
 	agent_start
 	checks=$((checks + 1))
 }
-daemon_ready() { [ "$(kubectl -n pinfold get daemonset pinfold-agent -o 'jsonpath={.status.numberReady}')" = 1 ]; }
+daemon_ready() { [ "$(cp_kubectl "$top/cp" -n pinfold-agent get daemonset pinfold-agent -o 'jsonpath={.status.numberReady}')" = 1 ]; }
 
 test_uninstall() {
 	agent_stop

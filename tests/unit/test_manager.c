@@ -1,5 +1,6 @@
 /* The Manager between a runtime and a cgroup tree, both ours: whole stories, no socket. */
 
+#include "agent/notices.h"
 #include "agent_node.h"
 
 TEST(each_container_goes_to_its_pool)
@@ -63,6 +64,56 @@ TEST(what_has_no_place_is_refused_and_says_so)
 	/* The pod goes, its CPUs come back. */
 	CHECK(!ask(&n, "RemovePodSandbox", &a, NULL).status);
 	CHECK_STR(create(&n, &b).cpus, "4-5");
+}
+
+/* What people hear of: each kind once, about whom it concerns, and nothing else. */
+TEST(whom_it_concerns_is_told_what_happened)
+{
+	static const struct {
+		enum notice_kind kind;
+		const char *pod, *text;
+	} rows[] = {
+		{ NOTICE_DOUBTED, "liar",
+		  "container c: its annotations are not believed: it still requests CPU, so "
+		  "admission has not converted it" },
+		{ NOTICE_REFUSED, "big",
+		  "container c: not enough cpus available to satisfy request: requested=8, "
+		  "available=4" },
+		{ NOTICE_REPAIRED, "plain",
+		  "container c: somebody changed its CPU settings; it is back on CPUs 2-3" },
+		{ NOTICE_LOST, "", "lost the container runtime: gone" },
+	};
+	CLEANUP(node_done) struct node n;
+	struct box plain, liar, big;
+	struct notices notices;
+
+	node_init(&n, "0-1", "2-3", "4-7");
+	notices_init(&notices);
+	n.manager.notices = &notices;
+	box_init(&plain, "plain", "burstable/", 512, 0);
+	(void)create(&n, &plain);
+	CHECK_UINT(notices.n, 0);
+	box_init(&liar, "liar", "burstable/", 512, 0);
+	box_manage(&liar, "{\"cpushares\":400}");
+	CHECK_STR(create(&n, &liar).cpus, "2-3");
+	box_init(&big, "big", "", 8192, 800000);
+	CHECK(ask(&n, "CreateContainer", &big, NULL).status != NULL);
+	make_cgroup(&n, plain.cgroup + 1, "2-3");
+	CHECK(!ask(&n, "PostStartContainer", &plain, NULL).status);
+	write_at(&n, plain.cgroup + 1, "cpuset.cpus", "0-7");
+	manager_reassert(&n.manager, 2);
+	n.manager.is_connected = true;
+	manager_handlers.disconnected(&n.manager, "gone");
+	manager_handlers.disconnected(&n.manager, "still gone");
+	CHECK_UINT(notices.n, ARRAY_LEN(rows));
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+		TEST_ROW("%s", notice_reason(rows[i].kind));
+		CHECK_INT(notices.items[i].kind, rows[i].kind);
+		CHECK_STR(notices.items[i].pod, rows[i].pod);
+		CHECK_STR(notices.items[i].text, rows[i].text);
+		CHECK_UINT(notices.items[i].count, 1);
+	}
+	notices_done(&notices);
 }
 
 TEST(a_kubelet_cannot_undo_a_pin)

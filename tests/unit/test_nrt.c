@@ -29,6 +29,10 @@ static struct arena arena;
 static struct topology topology;
 static struct ledger ledger;
 
+static const struct podres_pod pods[] = { { "ran", "du", NULL, 0 },
+					  { "kube-system", "dns", NULL, 0 } };
+static struct podres_snapshot two_pods = { .pods = pods, .n_pods = 2 };
+
 /* 2 NUMA nodes of 4 CPUs each; one pod owns two CPUs. */
 static void set_up(const char *machine)
 {
@@ -51,6 +55,7 @@ static void set_up(const char *machine)
 	c.guaranteed = cpus("2-3,5-7");
 	CHECK_OK(ledger_init(&ledger, &topology, &c, &err));
 	CHECK_OK(ledger_allocate(&ledger, &r, &grant, &err));
+	two_pods.allocatable = c.guaranteed;
 }
 
 static void tear_down(void)
@@ -58,10 +63,6 @@ static void tear_down(void)
 	ledger_done(&ledger);
 	arena_done(&arena);
 }
-
-static const struct podres_pod pods[] = { { "ran", "du", NULL, 0 },
-					  { "kube-system", "dns", NULL, 0 } };
-static const struct podres_snapshot two_pods = { .pods = pods, .n_pods = 2 };
 
 static struct doc write_object(const struct nrt_settings *s, const struct nrt_memories *m)
 {
@@ -115,6 +116,9 @@ TEST(zones_count_what_can_be_handed_out)
 	CHECK_STR(amounts(&doc, 0, 3), "memory 1073741824 1073741824 1073741824");
 	CHECK_STR(amounts(&doc, 1, 0), "cpu 4 3 3");
 	CHECK_STR(amounts(&doc, 1, 2), "memory 1048576 1048576 1048576");
+	cpuset_del(&two_pods.allocatable, 7); /* somebody has it whom no cluster knows */
+	doc = write_object(&s, &memories);
+	CHECK_STR(amounts(&doc, 1, 0), "cpu 4 2 2");
 	s.cpu_is_every_cpu = true; /* fractional pods of class Guaranteed are not held back */
 	s.node_uid = STR("");
 	doc = write_object(&s, &memories);

@@ -3,6 +3,7 @@
 #include "agent/claim.h"
 #include "agent/desk.h"
 #include "agent/outside.h"
+#include "agent/resources.h"
 #include "agent_node.h"
 
 TEST(a_process_names_its_cgroup)
@@ -264,6 +265,34 @@ TEST(the_runtime_listing_its_own_does_not_forget_those_from_outside)
 	registry_clear(&n.manager.registry);
 	desk_leave(&d, STR("own"));
 	CHECK_UINT(n.ledger.n, 0);
+	(void)close(d.run_fd);
+	node_done(&n);
+}
+
+TEST(a_cluster_counts_its_own_pods_alone)
+{
+	struct podres_snapshot s;
+	struct err err = { 0 };
+	struct desk d;
+	struct node n;
+	struct str text;
+
+	node_init(&n, "0-1", "2-3", "4-7");
+	d = desk_of(&n);
+	record(&n, &d, "own", "4-5", TWO);
+	record(&n, &d, "plain", "2-3", "");
+	record(&n, &d, "kube", "6",
+	       ",\"shares\":1024,\"quotaUs\":100000,\"periodUs\":100000,\"memoryBytes\":1,"
+	       "\"annotations\":{" KUBE_NAMES "}");
+	CHECK_OK(desk_arrive(&d, STR("own"), &n.a, &text, &err));
+	CHECK_OK(desk_arrive(&d, STR("plain"), &n.a, &text, &err));
+	CHECK_OK(desk_arrive(&d, STR("kube"), &n.a, &text, &err));
+	resources_snapshot(&n.manager, &n.a, &s);
+	CHECK_STR(cpuset_format(&s.allocatable, &n.a), "6-7");
+	CHECK_UINT(s.n_pods, 1);
+	CHECK_STR(s.pods[0].name, "p");
+	CHECK_UINT(s.pods[0].n_containers, 1);
+	CHECK_STR(cpuset_format(s.pods[0].containers[0].cpus, &n.a), "6");
 	(void)close(d.run_fd);
 	node_done(&n);
 }

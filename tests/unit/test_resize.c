@@ -236,6 +236,7 @@ TEST(a_step_that_fails_takes_all_of_them_back)
 	struct pool_config wide = pools("0-3", "4-5", "6-7");
 	struct resize_report report;
 	struct street s;
+	struct box more;
 	char path[512];
 
 	node_init(&n, "0-1", "2-5", "6-7");
@@ -247,16 +248,21 @@ TEST(a_step_that_fails_takes_all_of_them_back)
 	check_street(&n, &s, "0-1", "2-5");
 	n.ledger.persist = NULL;
 
-	/* During the growth: what is written there is never what is read back. */
+	/* During the growth: what is written there is never what is read back. Another container of
+	 * the pool comes before it, and has to come back all the same. */
+	box_init(&more, "a-more", "burstable/", 2, 0);
+	box_manage(&more, "{\"cpushares\":400}");
+	run_box(&n, &more);
 	(void)snprintf(path, sizeof(path), "%s%s/cpuset.cpus", n.dir, s.mgmt.cgroup);
 	CHECK(unlink(path) == 0 && symlink("/dev/null", path) == 0);
 	CHECK(resize_apply(&n.manager, &wide, &report) < 0);
 	CHECK_INT(report.state, RESIZE_FAILED);
 	CHECK_STR(cpus_of(&n, &s.share), "2-5");
+	CHECK_STR(cpus_of(&n, &more), "0-1");
 	CHECK_STR(read_at(&n, s.share.pause + 1, "cpuset.cpus"), "0-1");
 	CHECK_STR(n.manager.reserved, "0-1");
 	CHECK_STR(cpuset_format(&n.ledger.now.config.reserved, &n.a), "0-1");
-	CHECK_STR(n.manager.registry.containers[1]->intent.cpus, "0-1");
+	CHECK_STR(registry_find(&n.manager.registry, "mgmt")->intent.cpus, "0-1");
 }
 
 /* Crashes. */

@@ -114,6 +114,13 @@ TEST(every_other_manifest_has_its_verdict)
 		  "spec: {containers: [{name: c, resources: {requests: {cpu: 1}}}]}\n",
 		  NULL, STATIC_REFUSED, STATIC_ORIGINAL_STAYS,
 		  "managed container c does not have memory requests" },
+		{ "two of one name",
+		  "kind: Pod\nmetadata: {name: p, annotations: {" TARGET ": '{}'}}\n"
+		  "spec: {initContainers: [{name: c, resources: {requests: {cpu: 1, memory: "
+		  "1}}}],\n"
+		  "  containers: [{name: c}]}\n",
+		  NULL, STATIC_REFUSED, STATIC_ORIGINAL_STAYS,
+		  "cannot be converted without breaking it" },
 		{ "a bad amount",
 		  "kind: Pod\nmetadata: {name: p, annotations: {" TARGET ": '{}'}}\n"
 		  "spec: {containers: [{name: c, resources: {requests: {cpu: x}}}]}\n",

@@ -10,6 +10,7 @@
 #	native_container DIR NAME RESOURCES [ARGS]   creates and starts a container in that pod, prints its id
 #	native_cgroup DIR CONTAINER-OR-POD-ID        its cgroup path, with a slash in front
 #
+# NATIVE_CONFIG is TOML for the end of its configuration.
 # Needs root. NRI listens on DIR/nri.sock. ANNOTATIONS and RESOURCES are the insides of JSON objects.
 
 # shellcheck source=tests/e2e/lib/process.sh
@@ -44,6 +45,7 @@ native_config() {
 	  socket_path = "$1/nri.sock"
 	  plugin_path = "$1/nri-plugins"
 	  plugin_config_path = "$1/nri-conf"
+	${NATIVE_CONFIG:-}
 	EOF
 }
 

@@ -1,0 +1,128 @@
+/* Away for good. */
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/file.h>
+#include <unistd.h>
+
+#include "agent.h"
+#include "base/arena.h"
+#include "base/err.h"
+#include "base/file.h"
+#include "base/log.h"
+#include "base/macro.h"
+#include "cgroup/cgroup.h"
+#include "codec/doc.h"
+#include "isolate.h"
+#include "node_link.h"
+#include "report.h"
+#include "static_pods.h"
+
+static size_t widen_all(const struct cgroup_fs *fs, yyjson_val *list, struct str key,
+			struct arena *a)
+{
+	yyjson_val *item;
+	size_t failed = 0;
+
+	DOC_EACH_ITEM (list, item) {
+		const char *path = str_cstr(a, doc_str(doc_get(item, key)));
+		const char *slash = strrchr(path, '/');
+		struct cgroup_cpu parent;
+		struct err err = { 0 };
+
+		if (!slash || !cgroup_exists(fs, path))
+			continue;
+		if (cgroup_read(fs, str_cstr(a, (struct str){ path, (size_t)(slash - path) }), a,
+				&parent, &err) < 0 ||
+		    cgroup_set_cpus(fs, path, &parent.effective, &err) < 0) {
+			log_warning("cannot widen a cgroup", LOG_STR("cgroup", str_from(path)),
+				    LOG_ERR(&err));
+			failed++;
+		}
+	}
+	return failed;
+}
+
+static int restore_static_pods(const char *path, struct err *err)
+{
+	CLEANUP(static_pods_done) struct static_pods s;
+	int r;
+
+	r = static_pods_open(&s, path, err);
+	if (r == 0)
+		r = static_pods_restore(&s, err);
+	if (r < 0)
+		return err_wrap(err, "static pods of %s", path);
+	log_info("static pods are as they were", LOG_INT("restored", r));
+	return 0;
+}
+
+/* One that runs would put everything back. */
+static int refuse_running(int dir, struct err *err)
+{
+	AUTO_CLOSE int fd = openat(dir, REPORT_LOCK_FILE, O_RDONLY | O_CLOEXEC);
+
+	if (fd >= 0 && flock(fd, LOCK_EX | LOCK_NB) < 0 && errno == EWOULDBLOCK)
+		return err_set(err, EBUSY, "an agent runs; stop it first");
+	return 0;
+}
+
+/* What the status file lists. Without one nothing was pinned, or it was let go before. */
+static int let_go(const struct agent_config *config, int dir, size_t *ret_failed, struct err *err)
+{
+	CLEANUP(arena_done) struct arena a;
+	CLEANUP(cgroup_done) struct cgroup_fs fs = { .cpu_fd = -1, .cpuset_fd = -1 };
+	struct doc doc = { 0 };
+	struct str text;
+	int r;
+
+	arena_init(&a, 0);
+	*ret_failed = 0;
+	if (faccessat(dir, REPORT_STATUS_FILE, F_OK, 0) < 0 && errno == ENOENT)
+		return 0;
+	r = file_read_at(dir, REPORT_STATUS_FILE, DOC_MAX_SIZE, &a, &text, err);
+	if (r == 0)
+		r = doc_parse(text, STR(REPORT_STATUS_FILE), NULL, &a, &doc, err);
+	if (r == 0)
+		r = cgroup_open(&fs, config->cgroup_root, err);
+	if (r < 0)
+		return r;
+	*ret_failed = isolate_undo(&fs, doc_get(doc.root, STR("containers")), &a) +
+		      widen_all(&fs, doc_get(doc.root, STR("containers")), STR("cgroup"), &a) +
+		      widen_all(&fs, doc_get(doc.root, STR("pods")), STR("pauseCgroup"), &a);
+	return 0;
+}
+
+static int forget(int dir, struct err *err)
+{
+	static const char *const files[] = { REPORT_LEDGER_FILE, REPORT_STATUS_FILE };
+
+	for (size_t i = 0; i < ARRAY_LEN(files); i++)
+		if (unlinkat(dir, files[i], 0) < 0 && errno != ENOENT)
+			return err_set(err, errno, "remove %s: %s", files[i], strerror(errno));
+	return 0;
+}
+
+int agent_uninstall(const struct agent_config *config, struct err *err)
+{
+	AUTO_CLOSE int dir = open(config->run_dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	size_t failed = 0;
+	int r = 0;
+
+	if (dir < 0 && errno != ENOENT)
+		return err_set(err, errno, "open %s: %s", config->run_dir, strerror(errno));
+	if (dir >= 0)
+		r = refuse_running(dir, err);
+	if (r == 0 && config->static_pods)
+		r = restore_static_pods(config->static_pods, err);
+	if (r == 0 && dir >= 0)
+		r = let_go(config, dir, &failed, err);
+	if (r == 0 && dir >= 0)
+		r = forget(dir, err);
+	if (r == 0)
+		r = node_link_uninstall(&config->cluster, err);
+	if (r == 0 && failed > 0)
+		return err_set(err, EIO, "%zu cgroups could not be widened", failed);
+	return r;
+}

@@ -1,0 +1,268 @@
+#include "partition.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/arena.h"
+#include "base/file.h"
+#include "base/macro.h"
+#include "cgroup.h"
+
+#define EXCLUSIVE "cpuset.cpus.exclusive"
+#define PARTITION "cpuset.cpus.partition"
+#define VALUE_MAX 65536
+
+void partition_parse(struct str text, struct partition_status *ret)
+{
+	const struct str invalid = STR("isolated invalid");
+	struct partition_status s = { .state = PARTITION_OTHER };
+
+	text = str_trim(text);
+	if (str_eq(text, STR("member"))) {
+		s.state = PARTITION_MEMBER;
+	} else if (str_eq(text, STR("isolated"))) {
+		s.state = PARTITION_ISOLATED;
+	} else if (str_starts(text, invalid)) {
+		struct str why = str_trim(str_skip(text, invalid.n));
+
+		if (str_starts(why, STR("(")) && str_ends(why, STR(")")))
+			why = (struct str){ why.p + 1, why.n - 2 };
+		s.state = PARTITION_INVALID;
+		(void)snprintf(s.reason, sizeof(s.reason), PRI_STR, FMT_STR(why));
+	}
+	*ret = s;
+}
+
+static int file_of(const char *path, const char *file, char ret[static PATH_MAX], struct err *err)
+{
+	const int n = snprintf(ret, PATH_MAX, "%s/%s", path, file);
+
+	return n < 0 || n >= PATH_MAX ?
+		       err_set(err, ENAMETOOLONG, "cgroup %s: name too long", path) :
+		       0;
+}
+
+static int read_text(const struct cgroup_fs *fs, const char *path, const char *file,
+		     struct arena *a, struct str *ret, struct err *err)
+{
+	char full[PATH_MAX];
+	int r = file_of(path, file, full, err);
+
+	return r < 0 ? r : file_read_at(fs->cpuset_fd, full, VALUE_MAX, a, ret, err);
+}
+
+static int write_text(const struct cgroup_fs *fs, const char *path, const char *file,
+		      struct str text, struct err *err)
+{
+	char full[PATH_MAX];
+	int r = file_of(path, file, full, err);
+
+	return r < 0 ? r : file_poke_at(fs->cpuset_fd, full, text, err);
+}
+
+int partition_read(const struct cgroup_fs *fs, const char *path, struct partition_status *ret,
+		   struct err *err)
+{
+	CLEANUP(arena_done) struct arena a;
+	struct str text;
+	int r;
+
+	arena_init(&a, 0);
+	if (fs->version != CGROUP_V2)
+		return err_set(err, ENOTSUP, "cgroup v1 has no isolated partitions");
+	r = read_text(fs, path, PARTITION, &a, &text, err);
+	if (r == 0)
+		partition_parse(text, ret);
+	return r;
+}
+
+static int read_exclusive(const struct cgroup_fs *fs, const char *path, struct cpuset *ret,
+			  struct err *err)
+{
+	CLEANUP(arena_done) struct arena a;
+	struct str text;
+	int r;
+
+	arena_init(&a, 0);
+	r = read_text(fs, path, EXCLUSIVE, &a, &text, err);
+	return r < 0 ? r : cpuset_parse_kernel(text, ret, err);
+}
+
+static int set_exclusive(const struct cgroup_fs *fs, const char *path, const struct cpuset *cpus,
+			 struct err *err)
+{
+	CLEANUP(arena_done) struct arena a;
+	struct cpuset kept;
+	struct str text;
+	int r;
+
+	arena_init(&a, 0);
+	/* A write of nothing would not reach the kernel. */
+	text = cpuset_is_empty(cpus) ? STR("\n") : cpuset_format(cpus, &a);
+	r = write_text(fs, path, EXCLUSIVE, text, err);
+	if (r == 0)
+		r = read_exclusive(fs, path, &kept, err);
+	if (r == 0 && !cpuset_eq(&kept, cpus))
+		r = err_set(err, EIO, "%s: wrote exclusive CPUs " PRI_STR ", kernel kept " PRI_STR,
+			    path, FMT_STR(str_trim(text)), FMT_STR(cpuset_format(&kept, &a)));
+	return r;
+}
+
+/* The cgroups above, from the top (`down`) or to it. */
+struct ancestors {
+	char path[PATH_MAX];
+	const char *leaf;
+	bool down;
+	size_t n; /* bytes of the last one */
+};
+
+static void ancestors_init(struct ancestors *it, const char *leaf, bool down)
+{
+	while (*leaf == '/')
+		leaf++;
+	it->leaf = leaf;
+	it->down = down;
+	it->n = down ? 0 : strlen(leaf);
+}
+
+static bool ancestors_next(struct ancestors *it)
+{
+	const char *slash = NULL;
+
+	if (it->down) {
+		slash = strchr(it->leaf + (it->n ? it->n + 1 : 0), '/');
+	} else {
+		for (size_t i = it->n; i > 0 && !slash; i--)
+			if (it->leaf[i - 1] == '/')
+				slash = it->leaf + i - 1;
+	}
+	if (!slash || (size_t)(slash - it->leaf) >= sizeof(it->path))
+		return false;
+	it->n = (size_t)(slash - it->leaf);
+	memcpy(it->path, it->leaf, it->n);
+	it->path[it->n] = 0;
+	return true;
+}
+
+static int announce(const struct cgroup_fs *fs, const char *leaf, const struct cpuset *cpus,
+		    struct err *err)
+{
+	struct ancestors it;
+
+	ancestors_init(&it, leaf, true);
+	while (ancestors_next(&it)) {
+		struct cpuset now;
+		int r = read_exclusive(fs, it.path, &now, err);
+
+		if (r == 0 && !cpuset_is_subset(cpus, &now)) {
+			cpuset_union(&now, cpus);
+			r = set_exclusive(fs, it.path, &now, err);
+		}
+		if (r < 0)
+			return r;
+	}
+	return set_exclusive(fs, leaf, cpus, err);
+}
+
+static int withdraw(const struct cgroup_fs *fs, const char *leaf, const struct cpuset *cpus,
+		    struct err *err)
+{
+	const struct cpuset none = { 0 };
+	struct ancestors it;
+	struct cpuset now;
+	int worst = 0;
+
+	if (read_exclusive(fs, leaf, &now, NULL) == 0 && !cpuset_is_empty(&now))
+		worst = set_exclusive(fs, leaf, &none, err);
+	ancestors_init(&it, leaf, false);
+	while (ancestors_next(&it)) {
+		int r;
+
+		if (read_exclusive(fs, it.path, &now, NULL) < 0 || !cpuset_intersects(&now, cpus))
+			continue; /* gone, or a kernel that never had it */
+		cpuset_minus(&now, cpus);
+		r = set_exclusive(fs, it.path, &now, err);
+		if (r < 0)
+			worst = r;
+	}
+	return worst;
+}
+
+/* Those of `cpus` that nobody else below the same parent has announced. */
+static void fresh_cpus(const struct cgroup_fs *fs, const char *path, const struct cpuset *cpus,
+		       struct cpuset *ret)
+{
+	struct ancestors it;
+	struct cpuset known;
+
+	*ret = *cpus;
+	ancestors_init(&it, path, false);
+	if (ancestors_next(&it) && read_exclusive(fs, it.path, &known, NULL) == 0)
+		cpuset_minus(ret, &known);
+}
+
+/* Asks, and reads the answer: the write itself succeeds either way. */
+static int ask(const struct cgroup_fs *fs, const char *path, struct err *err)
+{
+	struct partition_status s = { 0 };
+	int r;
+
+	r = write_text(fs, path, PARTITION, STR("isolated"), err);
+	if (r == 0)
+		r = partition_read(fs, path, &s, err);
+	if (r < 0 || s.state == PARTITION_ISOLATED)
+		return r;
+	return err_set(err, EPERM, "the kernel refuses: %s",
+		       *s.reason ? s.reason : "it gives no reason");
+}
+
+int partition_enter(const struct cgroup_fs *fs, const char *path, const struct cpuset *cpus,
+		    struct err *err)
+{
+	struct partition_status before = { 0 };
+	struct cpuset exclusive, fresh;
+	struct err why = { 0 };
+	int r;
+
+	r = partition_read(fs, path, &before, err);
+	if (r < 0)
+		return r;
+	if (before.state == PARTITION_OTHER)
+		return err_set(err, EPERM, "it is a partition of another kind");
+	if (before.state == PARTITION_ISOLATED && read_exclusive(fs, path, &exclusive, NULL) == 0 &&
+	    cpuset_eq(&exclusive, cpus))
+		return 0;
+	if (before.state != PARTITION_MEMBER) {
+		r = partition_leave(fs, path, cpus, err);
+		if (r < 0)
+			return r;
+	}
+	fresh_cpus(fs, path, cpus, &fresh);
+	r = announce(fs, path, cpus, &why);
+	/* Without the file the kernel is older than 6.7, and its own words say more. */
+	if (r == 0 || r == -ENOENT)
+		r = ask(fs, path, &why);
+	if (r == 0)
+		return 1;
+	(void)partition_leave(fs, path, &fresh, NULL);
+	if (err)
+		*err = why;
+	return r;
+}
+
+int partition_leave(const struct cgroup_fs *fs, const char *path, const struct cpuset *cpus,
+		    struct err *err)
+{
+	struct partition_status s = { 0 };
+	int r = 0;
+
+	if (fs->version != CGROUP_V2)
+		return 0;
+	if (partition_read(fs, path, &s, NULL) == 0 &&
+	    (s.state == PARTITION_ISOLATED || s.state == PARTITION_INVALID))
+		r = write_text(fs, path, PARTITION, STR("member"), err);
+	return r < 0 ? r : withdraw(fs, path, cpus, err);
+}

@@ -1,0 +1,23 @@
+#!/bin/bash
+#
+# Isolated partitions and pools that change their size, with the kernels of Debian 13 (6.12, has remote
+# partitions) and Debian 12 (6.1, has not): real cgroup v2 of 8 CPUs, 400 containers. SMOKE=1: 40 of them.
+
+set -euo pipefail
+here=$(cd "$(dirname "$0")" && pwd)
+# shellcheck source=tests/e2e/lib/kernel.sh
+. "$here/lib/kernel.sh"
+
+build=${BUILD:-$here/../../build}
+dir=$(mktemp -d /tmp/pinfold-doors-XXXXXX)
+trap 'rm -rf "$dir"' EXIT
+ninja -C "$build" pinfold tests/bench/nri_runtime tests/bench/cpuset_sampler >/dev/null
+{
+	echo "N=$([ -n "${SMOKE:-}" ] && echo 40 || echo "${CONTAINERS:-400}")"
+	cat "$here/doors/kernel-guest.sh"
+} >"$dir/script"
+for suite in ${SUITES:-trixie bookworm}; do
+	echo "doors-kernel.sh: kernel of $suite" >&2
+	kernel_run "$dir" "$suite" "$dir/script" "$build/pinfold" "$build/tests/bench/nri_runtime" \
+		"$build/tests/bench/cpuset_sampler" || { echo "FAIL: $suite"; tail -n 30 "$dir/console.log"; exit 1; }
+done

@@ -1,0 +1,232 @@
+# Runs as the only program of a machine (lib/kernel.sh): the agent with a runtime that only tells of
+# containers, and real cgroups of a real kernel. What counts is read from the kernel.
+# shellcheck shell=dash disable=SC3043  # busybox sh
+
+top=/sys/fs/cgroup
+n=${N:-400}
+checks=0
+die() {
+	echo "FAIL: $*"
+	tail -n 20 /tmp/agent.log
+	exit 1
+}
+is() { # WHAT GOT WANT
+	[ "$2" = "$3" ] || die "$1: got '$2', want '$3'"
+	checks=$((checks + 1))
+}
+eventually() { # SECONDS COMMAND...
+	local left=$(($1 * 5))
+	shift
+	until "$@"; do
+		left=$((left - 1))
+		[ "$left" -gt 0 ] || return 1
+		sleep 0.2
+	done
+}
+
+# Pod 0 owns two CPUs; of the others, odd ones manage and even ones share.
+parent_of() {
+	local class=burstable/
+	[ "$1" -ge 1 ] || class=
+	printf 'kubepods/%spod%08x-0000-4000-8000-%012x' "$class" "$1" "$1"
+}
+path_of() { printf '%s/%064x' "$(parent_of "$1")" "$1"; }
+
+make_cgroups() {
+	local i path
+	echo '+cpu +cpuset' >$top/cgroup.subtree_control
+	mkdir -p $top/kubepods/burstable
+	echo '+cpu +cpuset' >$top/kubepods/cgroup.subtree_control
+	echo '+cpu +cpuset' >$top/kubepods/burstable/cgroup.subtree_control
+	i=0
+	while [ $i -lt "$n" ]; do
+		path=$top/$(path_of $i)
+		mkdir -p "$(dirname "$path")"
+		echo '+cpu +cpuset' >"$(dirname "$path")/cgroup.subtree_control"
+		mkdir "$path"
+		i=$((i + 1))
+	done
+	for i in 0 1 2; do
+		sleep 100000 &
+		echo $! >"$top/$(path_of $i)/cgroup.procs"
+	done
+}
+
+pools() {
+	echo "$1" >/etc-pools.new && mv /etc-pools.new /etc-pools
+}
+runtime_up() {
+	rm -f /run/nri.sock
+	nri_runtime /run/nri.sock "$n" 0 1 >/tmp/runtime.log &
+	runtime=$!
+	eventually 20 test -S /run/nri.sock || die "no runtime"
+}
+agent_up() {
+	pinfold agent --nri-socket /run/nri.sock --run-dir /run/pinfold --pools-file /etc-pools --marker-file /none \
+		--kubelet-state /none --no-cluster --reassert 1 "$@" >>/tmp/agent.log 2>&1 &
+	agent=$!
+}
+status() { pinfold status --run-dir /run/pinfold "$@"; }
+synchronised() { status -o json 2>/dev/null | grep -q '"connected": *true'; }
+cpus_of() { cat "$top/$(path_of "$1")/cpuset.cpus"; }
+partition_of() { cat "$top/$(path_of "$1")/cpuset.cpus.partition"; }
+partition_is() { [ "$(partition_of "$1")" = "$2" ]; }
+
+# Tasks that may run on one of the CPUs 6 and 7, besides those of container 0, the kernel's own that
+# belong to one CPU and cannot leave it, and its rescuers, which wake up when memory runs out and follow the
+# work they rescue.
+strangers() {
+	local task list pid
+	for task in /proc/[0-9]*; do
+		list=$(sed -n 's/^Cpus_allowed_list:\t//p' "$task/status" 2>/dev/null) || continue
+		case $list in
+		*[67]*) ;;
+		*) continue ;;
+		esac
+		pid=${task#/proc/}
+		grep -qx "$pid" "$top/$(path_of 0)/cgroup.procs" && continue
+		if [ -z "$(tr -d '\0' <"$task/cmdline")" ]; then
+			case $list in [67]) continue ;; esac
+			case $(cat "$task/comm") in kworker/R-*) continue ;; esac
+		fi
+		echo "$pid $(cat "$task/comm" 2>/dev/null): $list"
+	done
+}
+# Scheduling domains of a CPU: without one nothing is balanced onto it.
+domains_of() { awk -v cpu="cpu$1" '/^cpu/ { on = $1 == cpu } /^domain/ && on { n++ } END { print n + 0 }' /proc/schedstat; }
+
+test_isolated() {
+	eventually 20 partition_is 0 isolated || die "container 0 is '$(partition_of 0)'"
+	is "its CPUs" "$(cat "$top/$(path_of 0)/cpuset.cpus.effective")" 6-7
+	is "isolated, by the kernel" "$(cat $top/cpuset.cpus.isolated)" 6-7
+	is "left for all others" "$(cat $top/cpuset.cpus.effective)" 0-5
+	is "tasks that do not belong there" "$(strangers)" ''
+	is "domains of an isolated CPU" "$(domains_of 6)" 0
+	[ "$(domains_of 3)" -gt 0 ] || die "control: CPU 3 has no domain either"
+	eventually 20 isolation_is 6-7 || die "status: $(status -o json)"
+	status | grep -q 'not isolated' && die "the status warns: $(status)"
+	pinfold verify --run-dir /run/pinfold >/tmp/verify.out || die "verify: $(cat /tmp/verify.out)"
+	# Somebody takes it away: noticed, and put right.
+	echo member >"$top/$(path_of 0)/cpuset.cpus.partition"
+	eventually 20 partition_is 0 isolated || die "not repaired"
+	checks=$((checks + 3))
+}
+isolation_is() { status -o json | grep -A1 '"isolation"' | grep -q "\"cpus\": *\"$1\""; }
+
+test_refused() {
+	eventually 20 warned || die "no word of the kernel's refusal: $(status)"
+	is "what it says" "$(status | sed -n 's/^warning: \(CPUs of 1 .*\)/\1/p')" \
+		"CPUs of 1 containers are not isolated: the kernel refuses: Parent is not a partition root"
+	is "an ordinary cgroup" "$(partition_of 0)" member
+	is "a plain cpuset" "$(cpus_of 0)" 6-7
+	is "all CPUs are everybody's" "$(cat $top/cpuset.cpus.effective)" 0-7
+}
+warned() { status | grep -q 'not isolated'; }
+
+# The pools, back and forth, with tasks that run, while somebody else watches.
+wide='{"reserved":"0-3","shared":"4-5","guaranteed":"6-7"}'
+narrow='{"reserved":"0-1","shared":"2-5","guaranteed":"6-7"}'
+is_wide() { [ "$(cpus_of 1)" = 0-3 ] && [ "$(cpus_of 2)" = 4-5 ] && status -o json | grep -A1 '"resize"' | grep -q '"done"'; }
+is_narrow() { [ "$(cpus_of 1)" = 0-1 ] && [ "$(cpus_of 2)" = 2-5 ]; }
+refused() { status | grep -q 'default/pod-0/c is on CPUs 6-7'; }
+
+watch_pools() {
+	local i=0 files='' group
+	while [ $i -lt "$n" ]; do
+		group=$((i % 2))
+		[ $i -ge 1 ] || group=2
+		files="$files $group:$top/$(path_of $i)/cpuset.cpus"
+		i=$((i + 1))
+	done
+	# shellcheck disable=SC2086
+	cpuset_sampler $files >/tmp/sampler.out 2>&1 &
+	sampler=$!
+	eventually 60 grep -q watching /tmp/sampler.out || die "sampler: $(cat /tmp/sampler.out)"
+}
+unwatch_pools() {
+	kill -TERM $sampler
+	wait $sampler || die "sampler: $(cat /tmp/sampler.out)"
+	checks=$((checks + 1))
+	echo "sampler: $(tail -n 1 /tmp/sampler.out)"
+}
+
+test_resize() {
+	local round i
+	for i in 1 2; do
+		while :; do :; done &
+		echo $! >"$top/$(path_of $i)/cgroup.procs"
+	done
+	watch_pools
+	for round in 1 2 3; do
+		pools "$wide"
+		eventually 60 is_wide || die "round $round, no resize: $(status)"
+		pools "$narrow"
+		eventually 60 is_narrow || die "round $round, not back: $(status)"
+	done
+	# Whoever is in the way is named, and nothing moves.
+	pools '{"reserved":"0-1,6-7","shared":"2-5","guaranteed":""}'
+	eventually 60 refused || die "no refusal: $(status)"
+	is_narrow || die "something has moved"
+	unwatch_pools
+	checks=$((checks + 8))
+	sed -n 's/.*msg="pools resized".* us=\([0-9]*\) cgroups=\([0-9]*\).*/resize: \2 cgroups in \1 us/p' /tmp/agent.log
+}
+
+# Killed without warning, at some moment of a resize: whoever comes next finishes it.
+test_crash() {
+	local round
+	pools "$narrow"
+	eventually 60 is_narrow || die "not back"
+	watch_pools
+	for round in 1 2 3 4 5 6; do
+		if [ $((round % 2)) = 1 ]; then pools "$wide"; else pools "$narrow"; fi
+		sleep 0.0$round
+		kill -KILL $agent
+		kill -KILL $runtime
+		wait $agent $runtime
+		runtime_up
+		agent_up --isolated-partitions
+		if [ $((round % 2)) = 1 ]; then
+			eventually 60 finished 0-3 4-5 || die "round $round, not finished: $(cpus_of 1) $(cpus_of 2)"
+		else
+			eventually 60 finished 0-1 2-5 || die "round $round, not finished: $(cpus_of 1) $(cpus_of 2)"
+		fi
+	done
+	unwatch_pools
+	checks=$((checks + 6))
+}
+# Every container, not only the first.
+finished() {
+	local i=1
+	synchronised || return 1
+	while [ $i -lt "$n" ]; do
+		if [ $((i % 2)) = 1 ]; then [ "$(cpus_of $i)" = "$1" ] || return 1
+		else [ "$(cpus_of $i)" = "$2" ] || return 1; fi
+		i=$((i + 1))
+	done
+}
+
+test_uninstall() {
+	kill -TERM $agent
+	wait $agent
+	pinfold agent --uninstall --no-cluster --run-dir /run/pinfold || die "uninstall"
+	is "an ordinary cgroup again" "$(partition_of 0)" member
+	is "all CPUs are everybody's" "$(cat $top/cpuset.cpus.effective)" 0-7
+	if [ -e $top/cpuset.cpus.isolated ]; then
+		is "none isolated" "$(cat $top/cpuset.cpus.isolated)" ''
+		is "none announced" "$(cat $top/kubepods/cpuset.cpus.exclusive)" ''
+	fi
+}
+
+uname -r
+make_cgroups
+pools "$narrow"
+runtime_up
+agent_up --isolated-partitions
+eventually 60 synchronised || die "not synchronised"
+cat /tmp/runtime.log
+if [ -e $top/cpuset.cpus.isolated ]; then test_isolated; else test_refused; fi
+test_resize
+test_crash
+test_uninstall
+echo "$checks checks passed"

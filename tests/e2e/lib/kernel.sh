@@ -1,0 +1,67 @@
+# shellcheck shell=bash
+#
+# A kernel and nothing else: boots in seconds what needs no systemd, no disk and no network. Source it,
+# then:
+#
+#	kernel_run DIR SUITE SCRIPT FILE...   runs SCRIPT (busybox sh) as the only program of a machine with
+#	                                      Debian SUITE's kernel, 8 CPUs (2 sockets, 2 cores, 2 threads) and
+#	                                      cgroup v2; its output, and its status
+#
+# FILEs are in /work there, with the libraries they link. DIR keeps console.log.
+
+# shellcheck source=tests/e2e/lib/process.sh
+. "$(dirname "${BASH_SOURCE[0]}")/process.sh"
+
+kernel_init() {
+	cat <<-'EOF'
+	#!/bin/busybox sh
+	/bin/busybox --install -s /bin
+	export PATH=/bin:/work LD_LIBRARY_PATH=/work
+	mount -t proc proc /proc
+	mount -t sysfs sys /sys
+	mount -t devtmpfs dev /dev
+	mount -t tmpfs tmp /tmp
+	mount -t tmpfs run /run
+	mount -t cgroup2 cgroup /sys/fs/cgroup
+	sh /script 2>&1
+	echo "=== status $?"
+	poweroff -f
+	EOF
+}
+
+# An archive for the kernel to start from.
+kernel_archive() { # DIR SCRIPT FILE...
+	local root=$1/root file library
+	rm -rf "$root"
+	mkdir -p "$root"/{bin,dev,proc,sys,tmp,run,work}
+	cp "$(command -v busybox)" "$root/bin/busybox"
+	cp "$2" "$root/script"
+	kernel_init >"$root/init"
+	chmod +x "$root/init"
+	for file in "${@:3}"; do
+		cp "$file" "$root/work/"
+		ldd "$file" | grep -o '/[^ )]*' | while read -r library; do
+			cp -L "$library" "$root/work/"
+		done
+		# The loader's name is in the program itself.
+		mkdir -p "$root/lib64" && cp -L /lib64/ld-linux-x86-64.so.2 "$root/lib64/"
+	done
+	(cd "$root" && find . | cpio --quiet -o -H newc | gzip -1) >"$1/initrd"
+	rm -rf "$root"
+}
+
+kernel_run() {
+	local dir=$1 suite=$2 image status
+	command -v qemu-system-x86_64 >/dev/null && command -v busybox >/dev/null && command -v cpio >/dev/null ||
+		"$e2e_lib/../components/host-packages" qemu-system-x86 busybox-static cpio || return
+	image=$("$e2e_lib/../components/kernel" "$suite") || return
+	mkdir -p "$dir"
+	kernel_archive "$dir" "${@:3}" || return
+	timeout 1500 qemu-system-x86_64 -accel tcg,thread=multi -cpu max,vendor=GenuineIntel,cx16=off -m 768 \
+		-smp 8,sockets=2,cores=2,threads=2 -kernel "$image/vmlinuz" -initrd "$dir/initrd" \
+		-append "console=ttyS0 quiet panic=-1" -display none -monitor none -nic none -no-reboot \
+		-serial "file:$dir/console.log" </dev/null || return
+	tr -d '\r' <"$dir/console.log" | sed '/=== status/,$d'
+	status=$(tr -d '\r' <"$dir/console.log" | sed -n 's/^=== status //p')
+	return "${status:-99}"
+}

@@ -1,0 +1,41 @@
+/* Manifests from the kubelet's directory: never a crash; what is converted stays so when it is read
+ * again, with the same original, and giving back the original's conversion is what we wrote. The
+ * input is a manifest, or a manifest and the original beside it with a zero byte between. */
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "agent/static_manifest.h"
+#include "base/arena.h"
+#include "base/macro.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+static void require(bool ok)
+{
+	if (!ok)
+		abort();
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	const char *zero = size ? memchr(data, 0, size) : NULL;
+	struct str text = { (const char *)data, zero ? (size_t)(zero - (const char *)data) : size };
+	struct str original = { zero ? zero + 1 : NULL, zero ? size - text.n - 1 : 0 };
+	CLEANUP(arena_done) struct arena a;
+	struct static_decision d, again;
+
+	arena_init(&a, (size_t)64 << 20);
+	if (static_manifest_decide(text, zero ? &original : NULL, STR("m"), &a, &d) < 0)
+		return 0; /* the arena's limit */
+	require((d.verdict == STATIC_REFUSED || d.verdict == STATIC_BROKEN) == (d.why.code != 0));
+	require(d.verdict == STATIC_CONVERT ? d.text.n > 0 : d.text.n == 0);
+	if (d.verdict != STATIC_CONVERT)
+		return 0;
+	if (d.keep == STATIC_ORIGINAL_WRITE)
+		original = d.original;
+	if (static_manifest_decide(d.text, &original, STR("m"), &a, &again) < 0)
+		return 0;
+	require(again.verdict == STATIC_CONVERTED || again.verdict == STATIC_UNMANAGED);
+	return 0;
+}
