@@ -22,6 +22,7 @@ struct sync_item {
 	const struct nri_pod *pod;
 	const struct nri_container *container;
 	struct claim claim;
+	bool was_astray; /* and was moved off others' CPUs already */
 };
 
 struct sync {
@@ -149,7 +150,7 @@ static int place_item(struct sync *s, size_t i, const struct ledger_live *live,
 
 /* Off the CPUs that it shall not have, before anybody gets onto others: a resize of the pools that
  * did not come to its end is finished, or undone, in the same order (resize.h). */
-static void make_room(struct sync *s, const struct sync_item *item, const struct placement *p)
+static void make_room(struct sync *s, struct sync_item *item, const struct placement *p)
 {
 	const char *path =
 		cgroup_path_of(nri_container_cgroups_path(item->container), &s->m->scratch);
@@ -158,6 +159,7 @@ static void make_room(struct sync *s, const struct sync_item *item, const struct
 	if (!s->m->cgroups || !*path || cpuset_parse(str_from(p->intent.cpus), &want, NULL) < 0 ||
 	    !read_current(s->m, item->container, &now) || cpuset_is_subset(&now, &want))
 		return;
+	item->was_astray = true;
 	kept = now;
 	cpuset_intersect(&kept, &want);
 	if (!cpuset_is_empty(&kept)) /* what cannot be written now is written, or said, later */
@@ -172,7 +174,7 @@ static void take_in(struct sync *s, const struct sync_item *item, const struct p
 	entry->is_started = true;
 	manager_pin_monitor(s->m, item->container->pid);
 	/* The cgroup first: it is quick. Then the runtime's own record, up to a bound. */
-	if (manager_enforce(s->m, entry, false) > 0)
+	if (manager_enforce(s->m, entry, false) > 0 || item->was_astray)
 		s->m->counters.missed++;
 	isolate_container(s->m, entry);
 	if (!outside_is_pod(item->pod->id) && /* of those it has no record */
