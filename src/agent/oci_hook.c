@@ -147,7 +147,7 @@ static int read_json(const char *path, size_t max, struct arena *a, struct doc *
 
 static int find_cgroup(const struct hook *h, const char **ret, struct err *err)
 {
-	struct str text, path;
+	struct str text = { 0 }, path;
 	int64_t pid = 0;
 	int r;
 
@@ -172,9 +172,9 @@ static int find_cgroup(const struct hook *h, const char **ret, struct err *err)
 static int write_record(const struct hook *h, struct err *err)
 {
 	const struct str bundle = doc_str(doc_get(h->state.root, STR("bundle")));
-	struct doc config;
-	struct str record;
-	const char *cgroup;
+	struct doc config = { 0 };
+	struct str record = { 0 };
+	const char *cgroup = "";
 	int r;
 
 	if (bundle.n == 0)
@@ -194,7 +194,7 @@ static int write_record(const struct hook *h, struct err *err)
 static bool is_rootless(const struct hook *h)
 {
 	const char *path = str_cstr(h->a, str_printf(h->a, "%s/self/uid_map", h->config->proc));
-	struct str text;
+	struct str text = { 0 };
 
 	if (file_read_at(AT_FDCWD, path, MAX_PROC, h->a, &text, NULL) < 0)
 		return false;

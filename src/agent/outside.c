@@ -159,7 +159,7 @@ static int read_resources(const struct doc *doc, struct arena *a, struct outside
 			  struct err *err)
 {
 	const char *cgroup = str_cstr(a, doc_str(doc_get(doc->root, STR("cgroup"))));
-	int64_t shares, quota, period, memory;
+	int64_t shares = 0, quota = 0, period = 0, memory = 0;
 	int r;
 
 	r = read_number(doc, "shares", &shares, err);
@@ -312,7 +312,7 @@ void outside_forget(int run_fd, struct str id)
 int outside_load(int run_fd, struct str id, struct arena *a, struct outside *ret, struct err *err)
 {
 	const char *path = file_of(id, a);
-	struct doc doc;
+	struct doc doc = { 0 };
 	struct str text;
 	int r;
 

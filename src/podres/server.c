@@ -24,7 +24,7 @@ struct podres_conn {
 
 /* A call that waits for the kubelet. */
 struct podres_question {
-	TAILQ_ENTRY(podres_question) link;
+	struct podres_question *next;
 	struct podres_conn *conn;
 	int32_t call;
 	const char *path; /* one of ours */
@@ -33,11 +33,27 @@ struct podres_question {
 	bool is_asked; /* the kubelet is at it */
 };
 
-static void forget(struct podres_server *s, struct podres_question *q)
+static void free_question(struct podres_question *q)
 {
-	TAILQ_REMOVE(&s->waiting, q, link);
 	free(q->request);
 	free(q);
+}
+
+/* All questions of a client that has left. */
+static void forget(struct podres_server *s, const struct podres_conn *c)
+{
+	struct podres_question **at = &s->waiting;
+
+	while (*at) {
+		struct podres_question *q = *at;
+
+		if (q->conn != c) {
+			at = &q->next;
+			continue;
+		}
+		*at = q->next;
+		free_question(q);
+	}
 }
 
 /* Connections. */
@@ -52,15 +68,9 @@ static void on_conn_closed(struct stream *stream)
 
 static void hang_up(struct podres_conn *c)
 {
-	struct podres_question *q, *next;
-
 	if (stream_is_closing(&c->stream))
 		return;
-	for (q = TAILQ_FIRST(&c->server->waiting); q; q = next) {
-		next = TAILQ_NEXT(q, link);
-		if (q->conn == c)
-			forget(c->server, q);
-	}
+	forget(c->server, c);
 	TAILQ_REMOVE(&c->server->conns, c, link);
 	grpc_free(c->grpc);
 	c->grpc = NULL;
@@ -134,7 +144,7 @@ static void ask_kubelet(struct podres_server *s)
 
 	if (s->kubelet.is_busy)
 		return;
-	for (q = TAILQ_FIRST(&s->waiting); q; q = TAILQ_NEXT(q, link)) {
+	for (q = s->waiting; q; q = q->next) {
 		q->is_asked = true;
 		questions |= 1u << (strcmp(q->path, PODRES_ALLOCATABLE) == 0 ? KUBELET_ALLOCATABLE :
 									       KUBELET_LIST);
@@ -151,14 +161,13 @@ static void on_kubelet(struct kubelet *k, const struct kubelet_result *result)
 			(result->outcome == KUBELET_ABSENT && s->has_kubelet);
 
 	s->has_kubelet |= result->outcome == KUBELET_ANSWERED;
-	while ((q = TAILQ_FIRST(&s->waiting)) && q->is_asked) {
-		TAILQ_REMOVE(&s->waiting, q, link);
+	while ((q = s->waiting) && q->is_asked) {
+		s->waiting = q->next; /* before an answer that may end its connection */
 		if (is_error)
 			refuse(q, result->code, result->why);
 		else
 			answer(q->conn, q, result);
-		free(q->request);
-		free(q);
+		free_question(q);
 	}
 	(void)malloc_trim(0); /* the answer of a full node is as large as all else we keep */
 	ask_kubelet(s);
@@ -178,7 +187,7 @@ static void on_call(void *user, int32_t call, struct str path, struct str messag
 {
 	struct podres_conn *c = user;
 	struct podres_question now = { .conn = c, .call = call, .path = known_path(path) };
-	struct podres_question *q;
+	struct podres_question *q, **at;
 
 	if (!now.path) {
 		refuse(&now, GRPC_UNIMPLEMENTED, STR("unknown service or method"));
@@ -191,13 +200,15 @@ static void on_call(void *user, int32_t call, struct str path, struct str messag
 	memcpy(now.request, message.p, message.n);
 	now.n_request = message.n;
 	*q = now;
-	TAILQ_INSERT_TAIL(&c->server->waiting, q, link);
-	if (c->server->settings.kubelet) {
-		ask_kubelet(c->server);
+	if (!c->server->settings.kubelet) {
+		answer(c, q, NULL);
+		free_question(q);
 		return;
 	}
-	answer(c, q, NULL);
-	forget(c->server, q);
+	for (at = &c->server->waiting; *at; at = &(*at)->next)
+		;
+	*at = q;
+	ask_kubelet(c->server);
 }
 
 static void on_data(struct stream *s, struct str bytes)
@@ -257,7 +268,6 @@ int podres_server_init(struct podres_server *s, struct loop *loop,
 
 	*s = (struct podres_server){ .loop = loop, .settings = *settings };
 	TAILQ_INIT(&s->conns);
-	TAILQ_INIT(&s->waiting);
 	fd = net_listen_unix(settings->path, PODRES_MAX_CONNECTIONS, err);
 	if (fd < 0)
 		return fd;

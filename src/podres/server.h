@@ -17,6 +17,7 @@
 
 struct arena;
 struct err;
+struct podres_question;
 
 #define PODRES_MAX_CONNECTIONS 32
 
@@ -38,7 +39,7 @@ struct podres_server {
 	bool has_kubelet; /* it answered once */
 	unsigned n_connections;
 	TAILQ_HEAD(podres_conns, podres_conn) conns;
-	TAILQ_HEAD(podres_questions, podres_question) waiting;
+	struct podres_question *waiting; /* in the order they came */
 };
 
 /* The settings' texts are the caller's. */

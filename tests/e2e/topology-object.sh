@@ -64,8 +64,9 @@ cp_start "$dir/cp"
 cp_kubectl "$dir/cp" create namespace pinfold >/dev/null
 cp_kubectl "$dir/cp" apply -k "$here/../../deploy/topology" >/dev/null
 cp_kubectl "$dir/cp" wait --for=condition=Established crd/noderesourcetopologies.topology.node.k8s.io --timeout=60s >/dev/null
-is "the DaemonSet's account may write it" \
-	"$(cp_kubectl "$dir/cp" auth can-i patch noderesourcetopologies.topology.node.k8s.io --as=system:serviceaccount:pinfold:pinfold-agent)" yes
+may_write() { cp_kubectl "$dir/cp" auth can-i -q patch noderesourcetopologies.topology.node.k8s.io --as=system:serviceaccount:pinfold:pinfold-agent 2>/dev/null; }
+wait_for 60 may_write || die "the DaemonSet's account may not write it" # the server takes a moment to learn of a role
+checks=$((checks + 1))
 
 process_start "$dir" agent "$pinfold" agent --reserved 0 --run-dir "$dir/run" --nri-socket "$dir/no-nri.sock" --kubelet-state /nonexistent \
 	--kubeconfig "$dir/cp/admin.kubeconfig" --node-name worker-0 --register --publish-topology --topology-policy single-numa-node

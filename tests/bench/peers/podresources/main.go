@@ -32,7 +32,7 @@ func client(socket string, words []string) error {
 		return err
 	}
 	defer conn.Close()
-	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute) // an emulated machine is slow
 	defer cancel()
 	lister := v1.NewPodResourcesListerClient(conn)
 	var answer proto.Message
