@@ -61,10 +61,10 @@ clean() {
 dir=$(mktemp -d "/tmp/pinfold-topology-XXXXXX")
 trap clean EXIT
 cp_start "$dir/cp"
-cp_kubectl "$dir/cp" create namespace pinfold >/dev/null
+cp_kubectl "$dir/cp" create namespace pinfold-agent >/dev/null
 cp_kubectl "$dir/cp" apply -k "$here/../../deploy/topology" >/dev/null
 cp_kubectl "$dir/cp" wait --for=condition=Established crd/noderesourcetopologies.topology.node.k8s.io --timeout=60s >/dev/null
-may_write() { cp_kubectl "$dir/cp" auth can-i -q patch noderesourcetopologies.topology.node.k8s.io --as=system:serviceaccount:pinfold:pinfold-agent 2>/dev/null; }
+may_write() { cp_kubectl "$dir/cp" auth can-i -q patch noderesourcetopologies.topology.node.k8s.io --as=system:serviceaccount:pinfold-agent:pinfold-agent 2>/dev/null; }
 wait_for 60 may_write || die "the DaemonSet's account may not write it" # the server takes a moment to learn of a role
 checks=$((checks + 1))
 
