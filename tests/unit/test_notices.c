@@ -93,8 +93,8 @@ TEST(without_anybody_to_send_nothing_is_kept)
 
 /* Namespaces. */
 
-static yyjson_val *namespace(const char *name, const char *annotation, const char *label,
-			     struct arena *a)
+static yyjson_val *make_namespace(const char *name, const char *annotation, const char *label,
+				  struct arena *a)
 {
 	yyjson_mut_doc *m = doc_build(a);
 	yyjson_mut_val *root = yyjson_mut_obj(m), *meta = doc_put_obj(m, root, STR("metadata"));
@@ -134,7 +134,7 @@ TEST(a_namespace_permits_by_its_annotation)
 
 		TEST_ROW("row %zu", i);
 		permits_begin_list(&p);
-		permits_put(&p, namespace("shop", rows[i].annotation, rows[i].label, &a));
+		permits_put(&p, make_namespace("shop", rows[i].annotation, rows[i].label, &a));
 		CHECK_INT(permits_ask(&p, STR("shop")), PERMISSION_UNKNOWN);
 		permits_end_list(&p);
 		CHECK_INT(permits_ask(&p, STR("shop")), rows[i].want);
@@ -153,19 +153,19 @@ TEST(permission_comes_and_goes)
 	permits_begin_list(&p);
 	for (unsigned i = 0; i < 100; i++) {
 		(void)snprintf(name, sizeof(name), "ns-%u", i * 37 % 100);
-		permits_put(&p, namespace(name, i % 2 ? "management" : NULL, NULL, &a));
+		permits_put(&p, make_namespace(name, i % 2 ? "management" : NULL, NULL, &a));
 	}
 	permits_end_list(&p);
 	CHECK_UINT(p.n, 50);
 	CHECK_INT(permits_ask(&p, STR("ns-37")), PERMISSION_GRANTED);
-	permits_put(&p, namespace("ns-37", NULL, NULL, &a)); /* withdrawn */
+	permits_put(&p, make_namespace("ns-37", NULL, NULL, &a)); /* withdrawn */
 	CHECK_INT(permits_ask(&p, STR("ns-37")), PERMISSION_DENIED);
-	permits_put(&p, namespace("ns-37", "management", NULL, &a));
+	permits_put(&p, make_namespace("ns-37", "management", NULL, &a));
 	CHECK_INT(permits_ask(&p, STR("ns-37")), PERMISSION_GRANTED);
-	permits_remove(&p, namespace("ns-37", "management", NULL, &a)); /* deleted */
+	permits_remove(&p, make_namespace("ns-37", "management", NULL, &a)); /* deleted */
 	CHECK_INT(permits_ask(&p, STR("ns-37")), PERMISSION_DENIED);
 	permits_begin_list(&p); /* what was known counts until the new list is complete */
-	permits_put(&p, namespace("ns-11", "management", NULL, &a));
+	permits_put(&p, make_namespace("ns-11", "management", NULL, &a));
 	CHECK_INT(permits_ask(&p, STR("ns-85")), PERMISSION_GRANTED);
 	permits_end_list(&p);
 	CHECK_INT(permits_ask(&p, STR("ns-85")), PERMISSION_DENIED);
