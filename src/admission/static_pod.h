@@ -26,4 +26,4 @@ int static_pod_convert(yyjson_val *pod, const struct static_options *options, st
 /* The way back: the patch that makes an ordinary pod of a converted one, with the CPU requests and
  * limits that its cores and annotations stand for. Empty when nothing of it was converted. -ENOMEM
  * as above, -EINVAL when it is no pod. */
-int static_pod_revert(yyjson_val *pod, struct arena *a, struct patch *ret);
+int static_pod_revert(yyjson_val *object, struct arena *a, struct patch *ret);

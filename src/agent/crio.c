@@ -84,7 +84,7 @@ int crio_read(const char *dir, const struct cpuset *reserved, struct arena *a,
 	      struct crio_config *ret, struct err *err)
 {
 	AUTO_CLOSE int fd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	struct workloads workloads;
+	struct workloads workloads = { 0 };
 	struct files files = { 0 };
 	int r;
 

@@ -74,18 +74,18 @@ int main(int argc, char **argv)
 	unsigned long n_looks = 0, n_changes = 0, n_bad = 0;
 
 	if (!s || argc < 2)
-		return 2;
+		exit(2);
 	(void)signal(SIGTERM, on_term);
 	for (size_t i = 0; i < n; i++) {
 		char *colon = strchr(argv[i + 1], ':');
 
 		if (!colon)
-			return 2;
+			exit(2);
 		s[i].group = (unsigned)strtoul(argv[i + 1], NULL, 10) % GROUPS_MAX;
 		s[i].fd = open(colon + 1, O_RDONLY | O_CLOEXEC);
 		if (s[i].fd < 0) {
 			fprintf(stderr, "%s: %s\n", colon + 1, strerror(errno));
-			return 2;
+			exit(2);
 		}
 	}
 	look(s, n, 0);
