@@ -169,6 +169,9 @@ test_resize() {
 	is_narrow || die "something has moved"
 	unwatch_pools
 	checks=$((checks + 8))
+	print_resizes
+}
+print_resizes() {
 	sed -n 's/.*msg="pools resized".* us=\([0-9]*\) cgroups=\([0-9]*\).*/resize: \2 cgroups in \1 us/p' /tmp/agent.log
 }
 
@@ -218,6 +221,18 @@ test_uninstall() {
 	fi
 }
 
+# Nobody else works, and nobody watches: what a resize costs by itself. For tests/bench/resize-count.sh.
+count_resizes() {
+	local round
+	for round in 1 2 3; do
+		pools "$wide"
+		eventually 60 is_wide || die "round $round, no resize: $(status)"
+		pools "$narrow"
+		eventually 60 is_narrow || die "round $round, not back: $(status)"
+	done
+	print_resizes
+}
+
 uname -r
 make_cgroups
 pools "$narrow"
@@ -225,6 +240,7 @@ runtime_up
 agent_up --isolated-partitions
 eventually 60 synchronised || die "not synchronised"
 cat /tmp/runtime.log
+[ -z "${COUNT:-}" ] || { count_resizes; exit; }
 if [ -e $top/cpuset.cpus.isolated ]; then test_isolated; else test_refused; fi
 test_resize
 test_crash

@@ -1,0 +1,20 @@
+#!/usr/bin/env bash
+# Pools resized under CONTAINERS (400) containers on cgroup v2, from 2 to 4 reserved CPUs and back, in a
+# machine whose clock counts instructions, one a nanosecond: the microseconds inside the agent, from the
+# request to the last write that was read back, do not depend on what else this machine does.
+set -euo pipefail
+cd "$(dirname "$0")/../.."
+# shellcheck source=tests/e2e/lib/kernel.sh
+. tests/e2e/lib/kernel.sh
+
+dir=$(mktemp -d /tmp/pinfold-resize-XXXXXX)
+trap 'rm -rf "$dir"' EXIT
+ninja -C build pinfold tests/bench/nri_runtime >/dev/null
+{
+    echo "N=${CONTAINERS:-400} COUNT=1"
+    cat tests/e2e/doors/kernel-guest.sh
+} >"$dir/script"
+for suite in ${SUITES:-trixie bookworm}; do
+    KERNEL_COUNTS=1 kernel_run "$dir" "$suite" "$dir/script" build/pinfold build/tests/bench/nri_runtime ||
+        { echo "resize-count.sh: $suite"; tail -n 30 "$dir/console.log"; exit 1; }
+done
