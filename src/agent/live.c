@@ -95,6 +95,7 @@ static void tell_unreadable(struct live *l, const char *from, const struct err *
 	struct resize_report *r = &l->manager->resize;
 
 	*r = (struct resize_report){ .state = RESIZE_REFUSED, .why = *err };
+	ledger_withhold(l->manager->ledger, NULL);
 	l->manager->is_changed = true;
 	log_error("the pools stay as they are", LOG_STR("from", str_from(from)), LOG_ERR(err));
 }
@@ -118,6 +119,7 @@ static void read_pools(struct live *l, bool asked)
 	/* As they are: whoever took a change back is no longer refused or waiting. */
 	if (l->manager->resize.state > RESIZE_DONE) {
 		l->manager->resize = (struct resize_report){ .state = RESIZE_NONE };
+		ledger_withhold(l->manager->ledger, NULL);
 		l->manager->is_changed = true;
 	}
 	if (asked)

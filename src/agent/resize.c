@@ -7,6 +7,7 @@
 
 #include "base/arena.h"
 #include "cgroup/cgroup.h"
+#include "crio.h"
 #include "enforce.h"
 #include "manager_internal.h"
 
@@ -206,6 +207,25 @@ static int move_pauses(struct work *w)
 	return 0;
 }
 
+/* They work little; it is enough that they follow when all is done. */
+static void move_monitors(struct manager *m)
+{
+	const struct registry *all = &m->registry;
+	pid_t *pids;
+	size_t n;
+
+	if (!m->cgroups || strcmp(m->runtime_name, CRIO_RUNTIME_NAME) != 0)
+		return;
+	for (size_t i = 0; i < all->n_pods; i++)
+		manager_pin_monitor(m, all->pods[i]->pause_pid);
+	for (size_t i = 0; i < all->n_containers; i++)
+		if (*all->containers[i]->cgroup &&
+		    cgroup_procs(m->cgroups, all->containers[i]->cgroup, &m->scratch, &pids, &n,
+				 NULL) == 0)
+			for (size_t k = 0; k < n; k++)
+				manager_pin_monitor(m, (uint32_t)pids[k]);
+}
+
 static int move_pool(struct work *w, enum pool pool, const struct cpuset *cpus)
 {
 	int r;
@@ -290,6 +310,7 @@ int resize_apply(struct manager *m, const struct pool_config *pools, struct resi
 	struct resize_plan plan;
 	int r;
 
+	ledger_withhold(m->ledger, NULL);
 	read_sets(m, &from);
 	r = ledger_plan_resize(m->ledger, pools, &m->scratch, &plan, &report.why);
 	report.state = RESIZE_REFUSED;
@@ -301,7 +322,11 @@ int resize_apply(struct manager *m, const struct pool_config *pools, struct resi
 		name_narrow(m, &plan.reserved, &report, &m->scratch);
 		if (report.n_obstacles > 0) {
 			r = refuse_for_obstacles(&report);
-			report.state = pools->defers_resize ? RESIZE_DEFERRED : RESIZE_REFUSED;
+			if (pools->defers_resize) {
+				report.state = RESIZE_DEFERRED;
+				ledger_withhold(m->ledger,
+						&plan.leaving); /* or it waits for ever */
+			}
 		}
 	}
 	if (r == 0) {
@@ -309,6 +334,7 @@ int resize_apply(struct manager *m, const struct pool_config *pools, struct resi
 		r = carry_out(&w, pools, &steps);
 		report.state = r < 0 ? RESIZE_FAILED : RESIZE_DONE;
 		manager_read_reserved(m);
+		move_monitors(m);
 		m->is_changed = true;
 	}
 	report.took_us = now_us() - began;

@@ -50,7 +50,8 @@ struct ledger {
 	struct ledger_frame now;
 	struct assignment **items; /* sorted by pod, then container */
 	size_t n, cap;
-	unsigned n_words; /* of a cpuset: no assignment has a CPU beyond */
+	unsigned n_words;	/* of a cpuset: no assignment has a CPU beyond */
+	struct cpuset withheld; /* see ledger_withhold() */
 
 	ledger_persist_fn persist; /* NULL: in memory only */
 	void *persist_data;
@@ -136,6 +137,10 @@ int ledger_plan_resize(const struct ledger *l, const struct pool_config *c, stru
 		       struct resize_plan *ret, struct err *err);
 int ledger_resize(struct ledger *l, const struct pool_config *c, struct err *err);
 
+/* CPUs that nobody is given any more, because a resize waits for those who have them; NULL: none.
+ * Not written down: whoever waits asks for it again after a restart. */
+void ledger_withhold(struct ledger *l, const struct cpuset *cpus);
+
 /* CPUs came or went: the machine as it is now. Assignments stay as they are, some of them short of
  * a CPU (ledger_is_degraded); nothing is substituted (7.9). */
 int ledger_hotplug(struct ledger *l, const struct topology *t, struct err *err);
@@ -176,7 +181,7 @@ const struct assignment *ledger_owner(const struct ledger *l, unsigned cpu);
  * pool, as PodResources reports it (7.5). */
 bool ledger_cpus(const struct ledger *l, enum pool pool, struct cpuset *ret);
 
-void ledger_free(const struct ledger *l, struct cpuset *ret);	 /* for exclusive use, online */
+void ledger_free(const struct ledger *l, struct cpuset *ret);	 /* to be given away, online */
 void ledger_offline(const struct ledger *l, struct cpuset *ret); /* of all pools, switched off */
 
 /* CPUs of the pod's finished init containers, which its other containers may use (3.7). */

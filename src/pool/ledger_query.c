@@ -88,6 +88,7 @@ void ledger_free(const struct ledger *l, struct cpuset *ret)
 {
 	online_part(&l->now, &l->now.sets.guaranteed, ret);
 	cpuset_minus(ret, &l->now.sets.held);
+	cpuset_minus(ret, &l->withheld);
 }
 
 void ledger_offline(const struct ledger *l, struct cpuset *ret)
@@ -159,6 +160,7 @@ void ledger_numa(const struct ledger *l, size_t node, struct ledger_numa *ret)
 	cpuset_intersect(&some, &l->now.sets.guaranteed);
 	ret->n_allocatable = cpuset_count(&some);
 	cpuset_minus(&some, &l->now.sets.held);
+	cpuset_minus(&some, &l->withheld);
 	ret->n_free = cpuset_count(&some);
 }
 

@@ -90,6 +90,11 @@ int ledger_resize(struct ledger *l, const struct pool_config *c, struct err *err
 	return ledger_leave(l, entered, 0, err);
 }
 
+void ledger_withhold(struct ledger *l, const struct cpuset *cpus)
+{
+	l->withheld = cpus ? *cpus : (struct cpuset){ 0 };
+}
+
 int ledger_hotplug(struct ledger *l, const struct topology *t, struct err *err)
 {
 	bool entered = ledger_enter(l);

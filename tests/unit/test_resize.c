@@ -181,6 +181,7 @@ TEST(whoever_is_in_the_way_is_named_and_nothing_moves)
 	CLEANUP(node_done) struct node n;
 	struct pool_config c = pools("0-1", "2-6", "7");
 	struct resize_report report;
+	struct cpuset free;
 	struct street s;
 
 	node_init(&n, "0-1", "2-5", "6-7");
@@ -196,9 +197,42 @@ TEST(whoever_is_in_the_way_is_named_and_nothing_moves)
 	c.defers_resize = true;
 	CHECK_INT(resize_apply(&n.manager, &c, &report), -EBUSY);
 	CHECK_INT(report.state, RESIZE_DEFERRED);
+	/* CPU 6 is given to nobody any more. */
+	ledger_free(&n.ledger, &free);
+	CHECK(cpuset_is_empty(&free));
 	CHECK(!ask(&n, "RemovePodSandbox", &s.alone, NULL).status);
 	CHECK_INT(resize_apply(&n.manager, &c, &report), 0);
 	CHECK_STR(cpus_of(&n, &s.share), "2-6");
+	ledger_free(&n.ledger, &free);
+	CHECK(cpuset_eq(&free, &c.guaranteed));
+}
+
+/* A deferred resize comes to its end although new containers keep coming. */
+TEST(cpus_that_a_resize_waits_for_are_given_to_nobody)
+{
+	CLEANUP(node_done) struct node n;
+	struct pool_config fewer = pools("0-1", "2-5", "6-7"), all = pools("0-1", "2-3", "4-7");
+	struct resize_report report;
+	struct street s;
+	struct box next;
+
+	node_init(&n, "0-1", "2-3", "4-7");
+	street_init(&s, &n);
+	CHECK_STR(cpus_of(&n, &s.alone), "4-5");
+	fewer.defers_resize = true;
+	CHECK_INT(resize_apply(&n.manager, &fewer, &report), -EBUSY);
+	CHECK_INT(report.state, RESIZE_DEFERRED);
+	box_init(&next, "next", "", 2048, 200000);
+	run_box(&n, &next);
+	CHECK_STR(cpus_of(&n, &next), "6-7");
+	CHECK(!ask(&n, "RemovePodSandbox", &s.alone, NULL).status);
+	box_init(&s.alone, "third", "", 2048, 200000);
+	CHECK(ask(&n, "CreateContainer", &s.alone, NULL).status);
+	CHECK_INT(resize_apply(&n.manager, &fewer, &report), 0);
+	CHECK_STR(cpus_of(&n, &s.share), "2-5");
+	/* Whoever takes the change back has all of them again. */
+	CHECK_INT(resize_apply(&n.manager, &all, &report), 0);
+	CHECK_STR(create(&n, &s.alone).cpus, "4-5");
 }
 
 /* A management container that named one of the reserved CPUs for itself. */
