@@ -18,7 +18,7 @@ here=$(cd "$(dirname "$0")" && pwd)
 
 # With the smoke round comes a cold machine: containerd 1.7 is a package and need not be built.
 RUNTIME=${RUNTIME:-$([ -n "${SMOKE:-}" ] && echo containerd-1.7 || echo containerd)}
-all="control places restarts kill fairness watchdog storm plugin daemonset uninstall"
+all="control places restarts kill fairness watchdog storm plugin daemonset uninstall node"
 tests=${TESTS:-$([ -n "${SMOKE:-}" ] && echo "control places" || echo "$all")}
 pinfold=$here/../../build/pinfold
 top=${KEEP:-$(mktemp -d /tmp/pinfold-node-XXXXXX)}
@@ -220,6 +220,37 @@ test_uninstall() {
 	in_guest pinfold agent --uninstall
 	is "widened" "$(value early-mgmt cpuset.cpus.effective)" 0-7
 }
+
+# With the kubelet's own identity and before it: the Node is there with its resources, and they stay while the
+# kubelet finds it, restarts, and reports.
+test_node() {
+	local round
+	in_guest 'echo "PINFOLD_AGENT_FLAGS=--reassert 2 --kubeconfig /payload/kubeconfig --register" >/etc/default/pinfold-agent &&
+		systemctl stop kubelet pinfold-agent'
+	cp_kubectl "$top/cp" delete node worker-0 >/dev/null
+	agent_start
+	wait_for 300 has_resources || die "no Node of the agent's: $(resources)"
+	is "no kubelet has seen it" "$(kubectl get node worker-0 -o 'jsonpath={.status.nodeInfo.kubeletVersion}')" ''
+	in_guest systemctl start kubelet
+	node_wait_ready "$top/node" || die "the kubelet does not take the Node"
+	wait_for 120 has_resources || die "lost when the kubelet came: $(resources)"
+	for round in 1 2; do
+		in_guest systemctl restart kubelet
+		node_wait_ready "$top/node" || die "restart $round: not ready"
+		wait_for 120 has_resources || die "restart $round: lost: $(resources)"
+	done
+	is "the kubelet's own" "$(kubectl get node worker-0 -o 'jsonpath={.status.capacity.cpu}')" 8
+	make_three home
+	verify_holds
+	checks=$((checks + 4))
+}
+resources() {
+	local part
+	for part in capacity allocatable; do
+		kubectl get node worker-0 -o "jsonpath={.status.$part.management\.workload\.openshift\.io/cores} {.status.$part.openshift\.io/shared-cpus} {.status.$part.openshift\.io/guaranteed-cpus};"
+	done
+}
+has_resources() { [ "$(resources 2>/dev/null)" = "8k 2k 4k;8k 2k 4k;" ]; }
 
 if [ -z "${KEEP:-}" ] || ! process_alive "$top/node" qemu; then
 	# Expanded now: at the end of a failed function "top" may be anything.
