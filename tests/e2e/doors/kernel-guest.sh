@@ -4,6 +4,7 @@
 
 top=/sys/fs/cgroup
 n=${N:-400}
+managing='' sharing='' # the files with their CPUs, of all but container 0
 checks=0
 die() {
 	echo "FAIL: $*"
@@ -33,7 +34,7 @@ parent_of() {
 path_of() { printf '%s/%064x' "$(parent_of "$1")" "$1"; }
 
 make_cgroups() {
-	local i path
+	local i parent path
 	echo '+cpu +cpuset' >$top/cgroup.subtree_control
 	mkdir -p $top/kubepods/burstable
 	echo '+cpu +cpuset' >$top/kubepods/cgroup.subtree_control
@@ -41,9 +42,15 @@ make_cgroups() {
 	i=0
 	while [ $i -lt "$n" ]; do
 		path=$top/$(path_of $i)
-		mkdir -p "$(dirname "$path")"
-		echo '+cpu +cpuset' >"$(dirname "$path")/cgroup.subtree_control"
+		parent=${path%/*}
+		mkdir "$parent"
+		echo '+cpu +cpuset' >"$parent/cgroup.subtree_control"
 		mkdir "$path"
+		case $i in
+		0) ;;
+		*[13579]) managing="$managing $path/cpuset.cpus" ;;
+		*) sharing="$sharing $path/cpuset.cpus" ;;
+		esac
 		i=$((i + 1))
 	done
 	for i in 0 1 2; do
@@ -131,13 +138,10 @@ is_narrow() { [ "$(cpus_of 1)" = 0-1 ] && [ "$(cpus_of 2)" = 2-5 ]; }
 refused() { status | grep -q 'default/pod-0/c is on CPUs 6-7'; }
 
 watch_pools() {
-	local i=0 files='' group
-	while [ $i -lt "$n" ]; do
-		group=$((i % 2))
-		[ $i -ge 1 ] || group=2
-		files="$files $group:$top/$(path_of $i)/cpuset.cpus"
-		i=$((i + 1))
-	done
+	local file files
+	files=2:$top/$(path_of 0)/cpuset.cpus
+	for file in $managing; do files="$files 1:$file"; done
+	for file in $sharing; do files="$files 0:$file"; done
 	# shellcheck disable=SC2086
 	cpuset_sampler $files >/tmp/sampler.out 2>&1 &
 	sampler=$!
@@ -200,13 +204,8 @@ test_crash() {
 }
 # Every container, not only the first.
 finished() {
-	local i=1
-	synchronised || return 1
-	while [ $i -lt "$n" ]; do
-		if [ $((i % 2)) = 1 ]; then [ "$(cpus_of $i)" = "$1" ] || return 1
-		else [ "$(cpus_of $i)" = "$2" ] || return 1; fi
-		i=$((i + 1))
-	done
+	# shellcheck disable=SC2086
+	synchronised && ! cat $managing | grep -qvx "$1" && ! cat $sharing | grep -qvx "$2"
 }
 
 test_uninstall() {
