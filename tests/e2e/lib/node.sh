@@ -119,6 +119,10 @@ node_up_script() {
 	printf '[storage]\ndriver = "vfs"\nrunroot = "/run/containers/storage"\n' >/etc/containers/storage.conf
 	echo 'graphroot = "/var/lib/containers/storage"' >>/etc/containers/storage.conf
 	systemctl daemon-reload
+	# udev gives new interfaces another address, in the middle of what CRI-O does with them.
+	mkdir -p /etc/systemd/network
+	printf '%s\n' '[Match]' 'OriginalName=veth*' '[Link]' 'MACAddressPolicy=none' >/etc/systemd/network/00-veth.link
+	udevadm control --reload
 	# The kernel patches its own code when the first hook comes, and qemu 7.2 has run half of such a
 	# patch (an int3 that nobody expects, and a panic). Now, while no packet is on its way.
 	for hook in prerouting input forward output postrouting; do
