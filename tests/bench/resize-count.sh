@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # Pools resized under CONTAINERS (400) containers on cgroup v2, from 2 to 4 reserved CPUs and back, in a
 # machine whose clock counts instructions, one a nanosecond: the microseconds inside the agent, from the
-# request to the last write that was read back, do not depend on what else this machine does.
+# request to the last write that was read back, do not depend on what else this machine does. Debian 12's
+# kernel does not start with such a clock; 13's does.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 # shellcheck source=tests/e2e/lib/kernel.sh
@@ -14,7 +15,5 @@ ninja -C build pinfold tests/bench/nri_runtime >/dev/null
     echo "N=${CONTAINERS:-400} COUNT=1"
     cat tests/e2e/doors/kernel-guest.sh
 } >"$dir/script"
-for suite in ${SUITES:-trixie bookworm}; do
-    KERNEL_COUNTS=1 kernel_run "$dir" "$suite" "$dir/script" build/pinfold build/tests/bench/nri_runtime ||
-        { echo "resize-count.sh: $suite"; tail -n 30 "$dir/console.log"; exit 1; }
-done
+KERNEL_COUNTS=1 kernel_run "$dir" trixie "$dir/script" build/pinfold build/tests/bench/nri_runtime ||
+    { tail -n 30 "$dir/console.log"; exit 1; }
