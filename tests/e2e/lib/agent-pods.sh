@@ -42,6 +42,12 @@ verify_holds() {
 	verify_ok || die "verify: $(cat "$top/verify.out")"
 	checks=$((checks + 1))
 }
+# With the time that the agent takes to see what others change; a systemctl daemon-reload, for one, writes
+# pods' quotas anew.
+verify_soon() {
+	wait_for 60 verify_ok || :
+	verify_holds
+}
 counter() { in_guest pinfold status -o json | tr -d ' \n' | sed "s/.*\"counters\":{[^}]*\"$1\":\([0-9]*\).*/\1/"; }
 
 management() {
