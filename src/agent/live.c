@@ -14,7 +14,8 @@
 #include "reboot.h"
 #include "resize.h"
 
-#define SETTLE_MS UINT64_C(200) /* editors write in several steps */
+#define SETTLE_MS UINT64_C(200)	 /* editors write in several steps */
+#define RETRY_MS UINT64_C(10000) /* a disk that was full, a directory that was read-only */
 
 /* Pools. */
 
@@ -195,8 +196,12 @@ static void scan(struct live *l)
 	r = static_pods_scan(&l->static_pods, &err);
 	if (r == -EAGAIN) /* somebody is at it; his close tells us, and a second later we look */
 		timer_start(&l->settle, 5 * SETTLE_MS, 0);
-	else if (r < 0)
-		log_error("cannot look after the static pods", LOG_ERR(&err));
+	if (r < 0 && r != -EAGAIN) {
+		timer_start(&l->settle, RETRY_MS, 0);
+		if (!l->scan_fails)
+			log_error("cannot look after the static pods", LOG_ERR(&err));
+	}
+	l->scan_fails = r < 0 && r != -EAGAIN;
 	if (!l->static_pods.is_changed)
 		return;
 	l->static_pods.is_changed = false;

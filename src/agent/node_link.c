@@ -279,18 +279,25 @@ static void on_node_synced(struct watch *w)
 	(void)malloc_trim(0);
 }
 
+static bool is_forbidden(const struct watch *w)
+{
+	return w->list.http.status == 403 || w->http.status == 403;
+}
+
 static void on_trouble(struct watch *w, const struct err *err)
 {
 	struct node_link *l = w->config == &namespace_config ?
 				      container_of(w, struct node_link, namespace_watch) :
 				      container_of(w, struct node_link, node_watch);
 
-	if (w->config == &namespace_config && w->backoff.n >= SURE_FAILURES &&
-	    (w->list.http.status == 403 || w->http.status == 403))
+	if (w->config != &namespace_config || w->backoff.n < SURE_FAILURES || !is_forbidden(w)) {
+		complain(l, w->config->path, err);
+		return;
+	}
+	if (!l->said_forbidden)
 		log_warning("may not read namespaces: pods are believed when they look converted",
 			    LOG_ERR(err));
-	else
-		complain(l, w->config->path, err);
+	l->said_forbidden = true;
 }
 
 static const struct watch_events node_events = {
@@ -340,6 +347,7 @@ static void on_namespaces_synced(struct watch *w)
 	struct node_link *l = container_of(w, struct node_link, namespace_watch);
 	const bool was_known = l->permits.is_known;
 
+	l->said_forbidden = false;
 	permits_end_list(&l->permits);
 	(void)malloc_trim(0);
 	if (was_known)

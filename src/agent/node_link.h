@@ -79,11 +79,12 @@ struct node_link {
 	enum { NODE_CALL_STATUS, NODE_CALL_TAINT, NODE_CALL_BIRTH } doing;
 	uint32_t telling_count;
 	struct backoff backoff;
-	bool is_on;	  /* there is a cluster to talk to, sooner or later */
-	bool is_open;	  /* the API client is there */
-	bool existed;	  /* since we run: a Node that was deleted is not ours to bring back */
-	bool is_busy;	  /* writing the Node */
-	bool holds_ready; /* the service manager waits for the Node */
+	bool is_on;	     /* there is a cluster to talk to, sooner or later */
+	bool is_open;	     /* the API client is there */
+	bool existed;	     /* since we run: a Node that was deleted is not ours to bring back */
+	bool is_busy;	     /* writing the Node */
+	bool holds_ready;    /* the service manager waits for the Node */
+	bool said_forbidden; /* that namespaces are not ours to read */
 	bool is_leaving;
 };
 

@@ -86,6 +86,8 @@ static char *copy(struct str s)
 
 static void note(struct static_pods *s, const char *file, const struct static_decision *d)
 {
+	const enum static_verdict verdict = d->verdict == STATIC_CONVERT ? STATIC_CONVERTED :
+									   d->verdict;
 	struct static_entry *e;
 
 	if (d->verdict == STATIC_UNMANAGED) {
@@ -93,11 +95,14 @@ static void note(struct static_pods *s, const char *file, const struct static_de
 		return;
 	}
 	e = entry_of(s, file, true);
+	if (e->why && e->verdict == verdict && str_eq(str_from(e->pod), d->pod) &&
+	    strcmp(e->why, d->why.msg) == 0)
+		return; /* known */
 	free(e->pod);
 	free(e->why);
 	e->pod = copy(d->pod);
 	e->why = copy(str_from(d->why.msg));
-	e->verdict = d->verdict == STATIC_CONVERT ? STATIC_CONVERTED : d->verdict;
+	e->verdict = verdict;
 	s->is_changed = true;
 }
 
@@ -144,6 +149,19 @@ static int sync_dir(int dir, struct err *err)
 	return fsync(dir) < 0 ? failed(err, "sync", "the manifest directory") : 0;
 }
 
+/* Owner and group of another file. A confined agent may not give files away, not even to whom they
+ * belong: it does not ask for nothing, and the manifest counts for more than its owner. */
+static int own_like(int fd, const struct stat *like)
+{
+	struct stat st;
+
+	if (fstat(fd, &st) < 0)
+		return -1;
+	if (st.st_uid == like->st_uid && st.st_gid == like->st_gid)
+		return 0;
+	return fchown(fd, like->st_uid, like->st_gid) < 0 && errno != EPERM ? -1 : 0;
+}
+
 /* A whole, synced file under a hidden name, with the owner and the mode of another. */
 static int write_hidden(int dir, const char *name, struct str text, const struct stat *like,
 			struct err *err)
@@ -158,8 +176,7 @@ static int write_hidden(int dir, const char *name, struct str text, const struct
 
 	AUTO_CLOSE int fd = openat(dir, name, O_RDONLY | O_CLOEXEC);
 
-	if (fd < 0 || (geteuid() == 0 && fchown(fd, like->st_uid, like->st_gid) < 0) ||
-	    fsync(fd) < 0)
+	if (fd < 0 || own_like(fd, like) < 0 || fsync(fd) < 0)
 		return failed(err, "write", name);
 	return 0;
 }
@@ -291,13 +308,20 @@ int static_pods_visit(struct static_pods *s, const char *name, struct err *err)
 		return r;
 	}
 	r = decide(s->dir_fd, name, &f, &a, &d, err);
-	if (r == 0)
-		r = act(s->dir_fd, name, &f, &d, &a, err);
 	if (r < 0)
+		return r;
+	r = act(s->dir_fd, name, &f, &d, &a, &why);
+	if (r < 0 && r != -EAGAIN) { /* it runs as it is, and people must know */
+		d.verdict = STATIC_REFUSED;
+		d.why = why;
+	}
+	if (r < 0 && err)
+		*err = why;
+	if (r == -EAGAIN)
 		return r;
 	s->n_converted += d.verdict == STATIC_CONVERT;
 	note(s, name, &d);
-	return 0;
+	return r;
 }
 
 /* After a crash. */

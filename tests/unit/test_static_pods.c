@@ -279,6 +279,28 @@ TEST(a_directory_is_converted_and_given_back)
 	CHECK_INT(static_pods_restore(&p.s, &err), 0);
 }
 
+TEST(a_manifest_that_cannot_be_replaced_is_named_and_tried_again)
+{
+	CLEANUP(place_done) struct place p;
+	struct err err = { 0 };
+
+	place_init(&p);
+	put(&p, "etcd.yaml", managed, 0600);
+	CHECK(mkdirat(p.s.dir_fd, ".etcd.yaml.pinfold-original", 0700) == 0); /* in the way */
+	CHECK_INT(static_pods_scan(&p.s, &err), -EISDIR);
+	CHECK_UINT(p.s.n, 1);
+	CHECK_INT(p.s.items[0].verdict, STATIC_REFUSED);
+	CHECK_STR(p.s.items[0].why, "rename .etcd.yaml.pinfold-keep: Is a directory");
+	CHECK_STR(get(&p, "etcd.yaml"), managed);
+	p.s.is_changed = false;
+	CHECK_INT(static_pods_scan(&p.s, &err), -EISDIR);
+	CHECK(!p.s.is_changed); /* nothing new to be said */
+	CHECK(unlinkat(p.s.dir_fd, ".etcd.yaml.pinfold-original", AT_REMOVEDIR) == 0);
+	CHECK_OK(static_pods_scan(&p.s, &err));
+	CHECK_STR(get(&p, "etcd.yaml"), converted(&p));
+	CHECK_INT(p.s.items[0].verdict, STATIC_CONVERTED);
+}
+
 TEST(a_manifest_that_is_being_written_is_not_read)
 {
 	CLEANUP(place_done) struct place p;
