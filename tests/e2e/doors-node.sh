@@ -131,6 +131,7 @@ test_uninstall() {
 	in_guest 'pinfold agent --uninstall --static-pods /etc/kubernetes/manifests' || die "uninstall"
 	is "the manifest" "$(in_guest cat $manifest)" "$(static_manifest)"
 	is "nothing is left" "$(in_guest "ls -A $(dirname $manifest)")" static.yaml
+	is "the kubelet" "$(in_guest systemctl is-active kubelet)" active
 	wait_for 900 is_plain || die "the kubelet does not run the original: $(kubectl get pods)"
 }
 
