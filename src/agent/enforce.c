@@ -1,15 +1,14 @@
 #include "enforce.h"
 
-#include <dirent.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <sched.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/arena.h"
 #include "base/err.h"
 #include "base/macro.h"
+#include "cgroup/proc.h"
 
 static bool weight_fits(enum cgroup_version version, uint64_t now, uint64_t shares)
 {
@@ -153,39 +152,17 @@ int enforce_pause(const struct cgroup_fs *fs, const struct pod_entry *pod, const
 	return 0;
 }
 
-/* The second and fourth word of /proc/PID/stat; the second may hold blanks and parentheses. */
-static bool read_stat(uint32_t pid, char name[32], uint32_t *ret_parent)
-{
-	char path[32], text[512];
-	const char *from, *to;
-	FILE *f;
-	size_t n;
-
-	(void)snprintf(path, sizeof(path), "/proc/%u/stat", pid);
-	f = fopen(path, "re");
-	if (!f)
-		return false;
-	n = fread(text, 1, sizeof(text) - 1, f);
-	(void)fclose(f);
-	text[n] = 0;
-	from = strchr(text, '(');
-	to = strrchr(text, ')');
-	if (!from || !to || (size_t)(to - from) > 31)
-		return false;
-	memcpy(name, from + 1, (size_t)(to - from - 1));
-	name[to - from - 1] = 0;
-	return sscanf(to + 1, " %*c %u", ret_parent) == 1;
-}
-
 int enforce_monitor(uint32_t pid, const char *cpus, struct err *err)
 {
-	uint32_t parent, grandparent;
-	char name[32];
+	AUTO_CLOSE int proc = open("/proc", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	CLEANUP(arena_done) struct arena a;
+	struct proc_stat first, monitor;
 	int r;
 
-	if (!pid || !read_stat(pid, name, &parent) || !read_stat(parent, name, &grandparent) ||
-	    strcmp(name, "conmon") != 0)
+	arena_init(&a, 0);
+	if (!pid || proc < 0 || !proc_stat(proc, (pid_t)pid, &a, &first) ||
+	    !proc_stat(proc, first.parent, &a, &monitor) || !str_eq(monitor.name, STR("conmon")))
 		return 0;
-	r = set_affinity((pid_t)parent, cpus, err);
+	r = set_affinity(first.parent, cpus, err);
 	return r < 0 ? r : 1;
 }
