@@ -5,8 +5,8 @@
 
 #include "base/options.h"
 #include "base/str.h"
+#include "local/cage.h"
 #include "local/intent.h"
-#include "local/verify.h"
 #include "map_draw.h"
 
 struct arena;
@@ -18,7 +18,7 @@ struct local_options {
 	const char *run_dir;
 	const char *topology;
 	const char *output;
-	bool detach, affinity_only, watch;
+	bool detach, affinity_only, watch, strict;
 };
 
 #define LOCAL_NAME_OPTIONS(type)                                                                   \
@@ -43,7 +43,7 @@ struct local_view {
 	struct intent intent;
 	struct cage cage;
 	struct topology *topology;
-	struct observation *seen; /* one per container */
+	struct sight *sights; /* one per container */
 };
 
 /* -ENOENT with a sentence when nothing of this name runs. */
@@ -51,8 +51,8 @@ int local_view_open(struct local_view *v, const struct local_options *o, struct 
 		    struct err *err);
 void local_view_done(struct local_view *v);
 
-/* A table of containers; `seen` may be NULL for those that are only planned. */
-struct str local_table(const struct local_container *containers, const struct observation *seen,
+/* A table of containers; `sights` may be NULL for those that are only planned. */
+struct str local_table(const struct local_container *containers, const struct sight *sights,
 		       const enum local_state *states, size_t n, struct arena *a);
 
 /* Who runs where on it, for map_draw. */
@@ -66,5 +66,5 @@ struct map local_map(const struct local_machine *machine, struct arena *a);
 
 /* The containers as a document: for -o json and yaml. */
 yyjson_mut_val *local_to_doc(yyjson_mut_doc *m, const struct local_container *containers,
-			     const struct observation *seen, const enum local_state *states,
-			     size_t n, struct arena *a);
+			     const struct sight *sights, const enum local_state *states, size_t n,
+			     struct arena *a);

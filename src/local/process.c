@@ -221,7 +221,7 @@ static bool read_mark(int proc_fd, pid_t pid, struct str prefix, struct arena *a
 	       find_mark(text, prefix, ret) && proc_stat(proc_fd, pid, a, &stat) && !stat.is_zombie;
 }
 
-static int open_proc(struct err *err)
+int process_open_proc(struct err *err)
 {
 	int fd = open("/proc", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 
@@ -231,7 +231,7 @@ static int open_proc(struct err *err)
 int process_list(struct str prefix, struct arena *a, struct process_mark **ret, size_t *ret_n,
 		 struct err *err)
 {
-	AUTO_CLOSE int proc = open_proc(err);
+	AUTO_CLOSE int proc = process_open_proc(err);
 	CLEANUP(arena_done) struct arena scratch;
 	struct process_mark *marks;
 	size_t n, found = 0;
@@ -265,7 +265,7 @@ static pid_t parent_of(int proc_fd, pid_t pid)
 
 pid_t process_root(const pid_t *pids, size_t n)
 {
-	AUTO_CLOSE int proc = open_proc(NULL);
+	AUTO_CLOSE int proc = process_open_proc(NULL);
 
 	for (size_t i = 0; proc >= 0 && i < n; i++) {
 		pid_t parent = parent_of(proc, pids[i]);
@@ -300,34 +300,6 @@ static int threads_of(pid_t pid, struct arena *a, struct str **ret, size_t *ret_
 	if (r == -ENOENT)
 		return err_set(err, ESRCH, "process %d is gone", (int)pid);
 	return r;
-}
-
-int process_cpus(pid_t pid, struct arena *a, struct cpuset *ret, size_t *ret_threads,
-		 struct err *err)
-{
-	struct cpuset all = { 0 };
-	struct str *tids;
-	size_t n, seen = 0;
-	int r;
-
-	r = threads_of(pid, a, &tids, &n, err);
-	if (r < 0)
-		return r;
-	for (size_t i = 0; i < n; i++) {
-		union affinity mask = { .cpus = { { 0 } } };
-		uint64_t tid;
-
-		if (!str_to_u64(tids[i], INT32_MAX, &tid) ||
-		    sched_getaffinity((pid_t)tid, sizeof(mask.cpus), &mask.set) < 0)
-			continue; /* ended meanwhile */
-		cpuset_union(&all, &mask.cpus);
-		seen++;
-	}
-	if (!seen)
-		return err_set(err, ESRCH, "process %d is gone", (int)pid);
-	*ret = all;
-	*ret_threads = seen;
-	return 0;
 }
 
 int process_pin_self(const struct cpuset *cpus)
