@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/arena.h"
@@ -18,6 +19,7 @@
 #include "local.h"
 
 #define ENVIRONMENT_MAX ((size_t)1 << 20)
+#define EXEC_ROUNDS 3
 
 /* Which step of the child failed, told to the parent through a pipe that exec closes. */
 enum child_step { CHILD_ENTER, CHILD_CHDIR, CHILD_EXEC };
@@ -212,13 +214,25 @@ static bool find_mark(struct str environment, struct str prefix, struct str *ret
 
 static bool read_mark(int proc_fd, pid_t pid, struct str prefix, struct arena *a, struct str *ret)
 {
+	const struct timespec moment = { .tv_nsec = 1000000 };
 	struct proc_stat stat;
 	struct str text;
 	char path[32];
 
 	(void)snprintf(path, sizeof(path), "%d/environ", (int)pid);
-	return file_read_at(proc_fd, path, ENVIRONMENT_MAX, a, &text, NULL) >= 0 &&
-	       find_mark(text, prefix, ret) && proc_stat(proc_fd, pid, a, &stat) && !stat.is_zombie;
+	for (int round = 0; round < EXEC_ROUNDS; round++) {
+		if (file_read_at(proc_fd, path, ENVIRONMENT_MAX, a, &text, NULL) < 0)
+			return false;
+		if (text.n > 0 && find_mark(text, prefix, ret))
+			return proc_stat(proc_fd, pid, a, &stat) && !stat.is_zombie;
+		/* The kernel has none, the dead have none, and whoever is just executing another
+		 * program has none for a moment. */
+		if (text.n > 0 || !proc_stat(proc_fd, pid, a, &stat) || stat.is_zombie ||
+		    stat.is_kernel)
+			return false;
+		(void)nanosleep(&moment, NULL);
+	}
+	return false;
 }
 
 int process_open_proc(struct err *err)
