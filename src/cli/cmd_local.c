@@ -24,39 +24,6 @@
 
 /* The local commands that look at, change or end what `local up` runs. */
 
-static const struct option_desc name_options[] = {
-	LOCAL_NAME_OPTIONS(struct local_options),
-	{ 0 },
-};
-
-static const struct option_desc view_options[] = {
-	LOCAL_NAME_OPTIONS(struct local_options),
-	OUTPUT_OPTION(struct local_options, output),
-	{ 0 },
-};
-
-static const struct option_desc map_options[] = {
-	LOCAL_NAME_OPTIONS(struct local_options),
-	MAP_WATCH_OPTION(struct local_options),
-	OUTPUT_OPTION(struct local_options, output),
-	{ 0 },
-};
-
-static const struct option_desc verify_options[] = {
-	LOCAL_NAME_OPTIONS(struct local_options),
-	TRUTH_STRICT_OPTION(struct local_options),
-	OUTPUT_OPTION(struct local_options, output),
-	{ 0 },
-};
-
-static const struct option_desc plan_options[] = {
-	{ OPT_STR, 0, "topology", "FROM",
-	  "the machine: host (default), a file, or a synthetic string (pack:2 core:16 pu:2)", NULL,
-	  offsetof(struct local_options, topology) },
-	OUTPUT_OPTION(struct local_options, output),
-	{ 0 },
-};
-
 /* --- status and map --- */
 
 struct view_text {
@@ -350,8 +317,7 @@ const struct command cmd_local_plan = {
 	.operands = "DIR",
 	.about = "Does everything 'local up' does except starting anything, on this machine or on\n"
 		 "the one --topology describes.",
-	.options = plan_options,
-	.options_size = sizeof(struct local_options),
+	LOCAL_OPTIONS(LOCAL_TOPOLOGY, LOCAL_OUTPUT),
 	.examples = plan_examples,
 	.run = run_plan,
 };
@@ -362,8 +328,7 @@ const struct command cmd_local_status = {
 	.summary = "list what runs locally, and on which CPUs",
 	.operands = "",
 	.about = "Lists the containers of 'local up' with their CPUs, weight and quota.",
-	.options = view_options,
-	.options_size = sizeof(struct local_options),
+	LOCAL_OPTIONS(LOCAL_NAME, LOCAL_OUTPUT),
 	.run = run_status,
 };
 
@@ -374,8 +339,7 @@ const struct command cmd_local_map = {
 	.operands = "",
 	.about = "Draws this machine's NUMA nodes, cores and threads with its pools, and says who\n"
 		 "runs on which CPUs.",
-	.options = map_options,
-	.options_size = sizeof(struct local_options),
+	LOCAL_OPTIONS(LOCAL_NAME, MAP_WATCH_OPTION(struct local_options), LOCAL_OUTPUT),
 	.examples = map_examples,
 	.run = run_map,
 };
@@ -390,8 +354,7 @@ const struct command cmd_local_verify = {
 		 "thread, and compares them with what should be; and names who else may run on "
 		 "CPUs\n"
 		 "that a container owns. Exit status 1 when something differs.",
-	.options = verify_options,
-	.options_size = sizeof(struct local_options),
+	LOCAL_OPTIONS(LOCAL_NAME, TRUTH_STRICT_OPTION(struct local_options), LOCAL_OUTPUT),
 	.examples = verify_examples,
 	.run = run_verify,
 };
@@ -406,8 +369,7 @@ const struct command cmd_local_apply = {
 		"come\n"
 		"and go, and pools change their size without a restart. A profile that would take\n"
 		"CPUs from under a container that owns them is refused, and the container named.",
-	.options = name_options,
-	.options_size = sizeof(struct local_options),
+	LOCAL_OPTIONS(LOCAL_NAME),
 	.examples = apply_examples,
 	.run = run_apply,
 };
@@ -420,7 +382,6 @@ const struct command cmd_local_down = {
 	.about = "Ends the containers (SIGTERM, then SIGKILL after their grace period), removes "
 		 "their\n"
 		 "cgroups and the state. Works after a crash of pinfold, too.",
-	.options = name_options,
-	.options_size = sizeof(struct local_options),
+	LOCAL_OPTIONS(LOCAL_NAME),
 	.run = run_down,
 };

@@ -8,6 +8,7 @@
 #include "local/cage.h"
 #include "local/intent.h"
 #include "map_draw.h"
+#include "output.h"
 
 struct arena;
 struct err;
@@ -21,19 +22,34 @@ struct local_options {
 	bool detach, affinity_only, watch, strict;
 };
 
-#define LOCAL_NAME_OPTIONS(type)                                                                   \
-	{ OPT_STR,                                                                                 \
-	  0,                                                                                       \
-	  "name",                                                                                  \
-	  "NAME",                                                                                  \
-	  "which local machine, of several (default: local)",                                      \
-	  NULL,                                                                                    \
-	  offsetof(type, name) },                                                                  \
+/* The rows of their option tables, each once. */
+#define LOCAL_ROW(kind, key, word, value, help, field)                                             \
 	{                                                                                          \
-		OPT_STR, 0, "run-dir", "DIR",                                                      \
-			"its state (default: /run/pinfold/NAME, or below XDG_RUNTIME_DIR)", NULL,  \
-			offsetof(type, run_dir)                                                    \
+		kind, key, word, value, help, NULL, offsetof(struct local_options, field)          \
 	}
+#define LOCAL_NAME                                                                                 \
+	LOCAL_ROW(OPT_STR, 0, "name", "NAME", "which local machine, of several (default: local)",  \
+		  name),                                                                           \
+		LOCAL_ROW(OPT_STR, 0, "run-dir", "DIR",                                            \
+			  "its state (default: /run/pinfold/NAME, or below XDG_RUNTIME_DIR)",      \
+			  run_dir)
+#define LOCAL_DETACH                                                                               \
+	LOCAL_ROW(OPT_FLAG, 'd', "detach", NULL,                                                   \
+		  "go on in the background once everything is started", detach)
+#define LOCAL_AFFINITY_ONLY                                                                        \
+	LOCAL_ROW(OPT_FLAG, 0, "affinity-only", NULL,                                              \
+		  "do not use cgroups, even where that is possible", affinity_only)
+#define LOCAL_TOPOLOGY                                                                             \
+	LOCAL_ROW(OPT_STR, 0, "topology", "FROM",                                                  \
+		  "the machine: host (default), a file, or a synthetic string (pack:2 core:16 "    \
+		  "pu:2)",                                                                         \
+		  topology)
+#define LOCAL_OUTPUT OUTPUT_OPTION(struct local_options, output)
+
+/* What a struct command of theirs says of its options. */
+#define LOCAL_OPTIONS(...)                                                                         \
+	.options = (const struct option_desc[]){ __VA_ARGS__, { 0 } },                             \
+	.options_size = sizeof(struct local_options)
 
 /* Fills in the defaults. */
 void local_options_fill(struct local_options *o, struct arena *a);
