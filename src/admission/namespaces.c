@@ -28,13 +28,7 @@ struct namespace_facts namespace_facts_of(yyjson_val *object)
 
 void namespace_table_add(struct namespace_table *t, yyjson_val *object, struct arena *a)
 {
-	if (t->n == t->cap) {
-		const size_t cap = t->cap ? t->cap * 2 : 16;
-
-		t->items = arena_realloc(a, t->items, t->cap * sizeof(*t->items),
-					 cap * sizeof(*t->items));
-		t->cap = cap;
-	}
+	t->items = arena_room(a, t->items, t->n, &t->cap, sizeof(*t->items));
 	t->items[t->n] =
 		(struct namespace_entry){ object_name(object), namespace_facts_of(object), t->n };
 	t->n++;

@@ -84,13 +84,7 @@ void state_manifests_init(struct state_manifests *m, struct arena *a)
 
 static void add_node(struct state_manifests *m, yyjson_val *object)
 {
-	if (m->n_nodes == m->cap_nodes) {
-		const size_t old = m->cap_nodes;
-
-		m->cap_nodes = old ? old * 2 : 16;
-		m->nodes = arena_realloc(m->arena, m->nodes, old * sizeof(yyjson_val *),
-					 m->cap_nodes * sizeof(yyjson_val *));
-	}
+	m->nodes = arena_room(m->arena, m->nodes, m->n_nodes, &m->cap_nodes, sizeof(yyjson_val *));
 	m->nodes[m->n_nodes++] = object;
 }
 

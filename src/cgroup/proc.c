@@ -128,13 +128,7 @@ static void add_place(struct places *p, pid_t tid, const struct cpuset *allowed)
 			p->items[i].n_threads++;
 			return;
 		}
-	if (p->n == p->cap) {
-		const size_t cap = p->cap ? p->cap * 2 : 1; /* mostly the only one */
-
-		p->items = arena_realloc(p->a, p->items, p->cap * sizeof(*p->items),
-					 cap * sizeof(*p->items));
-		p->cap = cap;
-	}
+	p->items = arena_room(p->a, p->items, p->n, &p->cap, sizeof(*p->items));
 	p->items[p->n++] = (struct proc_place){ *allowed, tid, 1 };
 }
 
@@ -162,7 +156,8 @@ bool proc_places(int proc_fd, pid_t pid, struct arena *a, struct proc_place **re
 	}
 	if (p.n == 0)
 		return false;
-	*ret = p.items;
+	/* Mostly it is one, and a machine has many processes. */
+	*ret = arena_realloc(a, p.items, p.cap * sizeof(*p.items), p.n * sizeof(*p.items));
 	*ret_n = p.n;
 	return true;
 }

@@ -10,13 +10,7 @@
 
 static struct process *add(struct processes *l, const struct process *p, struct arena *a)
 {
-	if (l->n == l->cap) {
-		const size_t cap = l->cap ? l->cap * 2 : 4;
-
-		l->items = arena_realloc(a, l->items, l->cap * sizeof(*l->items),
-					 cap * sizeof(*l->items));
-		l->cap = cap;
-	}
+	l->items = arena_room(a, l->items, l->n, &l->cap, sizeof(*l->items));
 	l->items[l->n] = *p;
 	return &l->items[l->n++];
 }

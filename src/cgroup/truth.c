@@ -9,21 +9,11 @@ void truth_init(struct truth *t, struct arena *a)
 	*t = (struct truth){ .a = a };
 }
 
-static void *grow(struct truth *t, void *items, size_t n, size_t *cap, size_t size)
-{
-	const size_t wanted = *cap ? *cap * 2 : 16;
-
-	if (n < *cap)
-		return items;
-	items = arena_realloc(t->a, items, *cap * size, wanted * size);
-	*cap = wanted;
-	return items;
-}
-
 void truth_add(struct truth *t, const struct truth_name *name, const char *what, struct str want,
 	       struct str got)
 {
-	t->findings = grow(t, t->findings, t->n_findings, &t->cap_findings, sizeof(*t->findings));
+	t->findings = arena_room(t->a, t->findings, t->n_findings, &t->cap_findings,
+				 sizeof(*t->findings));
 	t->findings[t->n_findings++] = (struct finding){ *name, what, want, got };
 }
 
@@ -171,8 +161,8 @@ static void judge_stranger(struct truth *t, const struct truth_input *in, const 
 		}
 	if (!owner || is_in_container(in, p->pid))
 		return;
-	t->strangers =
-		grow(t, t->strangers, t->n_strangers, &t->cap_strangers, sizeof(*t->strangers));
+	t->strangers = arena_room(t->a, t->strangers, t->n_strangers, &t->cap_strangers,
+				  sizeof(*t->strangers));
 	t->strangers[t->n_strangers++] = (struct stranger){ (int)p->pid, p->name,
 							    cpuset_format(&taken, t->a),
 							    label(&owner->name, t->a) };

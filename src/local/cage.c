@@ -373,13 +373,7 @@ struct listing {
 
 static void add_listing(struct listing *l, struct str namespace, struct str pod, struct str name)
 {
-	if (l->n == l->cap) {
-		size_t cap = l->cap ? l->cap * 2 : 16;
-
-		l->items = arena_realloc(l->a, l->items, l->cap * sizeof(*l->items),
-					 cap * sizeof(*l->items));
-		l->cap = cap;
-	}
+	l->items = arena_room(l->a, l->items, l->n, &l->cap, sizeof(*l->items));
 	l->items[l->n++] = (struct local_container){
 		.namespace = namespace, .pod = pod, .name = name, .grace_s = 0
 	};

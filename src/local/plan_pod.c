@@ -15,23 +15,12 @@
 
 #define GRACE_DEFAULT_S 30
 
-static void *grow(struct arena *a, void *items, size_t size, size_t n, size_t *cap)
-{
-	size_t wanted = *cap ? *cap * 2 : 16;
-
-	if (n < *cap)
-		return items;
-	items = arena_realloc(a, items, *cap * size, wanted * size);
-	*cap = wanted;
-	return items;
-}
-
 static void refuse(struct planner *pl, const struct candidate *c, struct str text)
 {
 	struct local_plan *plan = pl->plan;
 
-	plan->refusals = grow(pl->a, plan->refusals, sizeof(*plan->refusals), plan->n_refusals,
-			      &pl->cap_refusals);
+	plan->refusals = arena_room(pl->a, plan->refusals, plan->n_refusals, &pl->cap_refusals,
+				    sizeof(*plan->refusals));
 	plan->refusals[plan->n_refusals++] =
 		(struct local_refusal){ c->namespace, c->name, str_dup(pl->a, text) };
 }
@@ -40,7 +29,8 @@ static void note(struct planner *pl, const struct candidate *c, struct str text)
 {
 	struct local_plan *plan = pl->plan;
 
-	plan->notes = grow(pl->a, plan->notes, sizeof(*plan->notes), plan->n_notes, &pl->cap_notes);
+	plan->notes =
+		arena_room(pl->a, plan->notes, plan->n_notes, &pl->cap_notes, sizeof(*plan->notes));
 	plan->notes[plan->n_notes++] = (struct local_note){ c->namespace, c->name, text };
 }
 
@@ -272,8 +262,8 @@ static int add_container(struct planner *pl, const struct candidate *c,
 	r = place(pl, c, from, &to, err);
 	if (r < 0)
 		return r;
-	pl->plan->containers =
-		grow(pl->a, pl->plan->containers, sizeof(to), pl->plan->n, &pl->cap_containers);
+	pl->plan->containers = arena_room(pl->a, pl->plan->containers, pl->plan->n,
+					  &pl->cap_containers, sizeof(to));
 	pl->plan->containers[pl->plan->n++] = to;
 	return 0;
 }

@@ -2,12 +2,11 @@
 
 #include <fcntl.h>
 #include <sched.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <unistd.h>
 
 #include "base/arena.h"
 #include "base/macro.h"
+#include "captured.h"
 #include "cgroup/proc.h"
 #include "test.h"
 
@@ -77,19 +76,15 @@ static const char captured[] =
 
 TEST(threads_that_may_use_the_same_cpus_are_one_place)
 {
+	const struct captured machine = captured_make(captured);
 	CLEANUP(arena_done) struct arena a;
-	char dir[] = "/tmp/proc-XXXXXX", command[1024];
+	const int fd = machine.fd;
 	struct proc_place *places;
 	struct err err = { 0 };
 	pid_t *pids;
 	size_t n;
-	int fd;
 
 	arena_init(&a, 0);
-	CHECK(mkdtemp(dir) != NULL);
-	(void)snprintf(command, sizeof(command), "cd %s && %s", dir, captured);
-	CHECK(system(command) == 0);
-	fd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	CHECK_OK(proc_list(fd, &a, &pids, &n, &err));
 	CHECK_UINT(n, 3);
 	CHECK(proc_places(fd, 7, &a, &places, &n));
@@ -100,9 +95,7 @@ TEST(threads_that_may_use_the_same_cpus_are_one_place)
 	CHECK_INT(places[1].tid, 8);
 	for (pid_t pid = 11; pid <= 13; pid++) /* nobody, ended, gone */
 		CHECK(!proc_places(fd, pid, &a, &places, &n));
-	(void)close(fd);
-	(void)snprintf(command, sizeof(command), "rm -rf %s", dir);
-	CHECK(system(command) == 0);
+	captured_remove(&machine);
 }
 
 TEST(this_process_is_where_the_kernel_has_it)

@@ -2,11 +2,11 @@
 
 #include <fcntl.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <unistd.h>
 
 #include "base/arena.h"
 #include "base/macro.h"
+#include "captured.h"
 #include "cgroup/truth.h"
 #include "test.h"
 
@@ -233,23 +233,18 @@ static const char captured[] =
 
 TEST(looking_sees_who_is_in_a_container_and_who_is_not)
 {
+	const struct captured files = captured_make(captured);
+	AUTO_CLOSE int proc = openat(files.fd, "proc", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	CLEANUP(arena_done) struct arena a;
-	char dir[] = "/tmp/sight-XXXXXX", command[1536];
 	struct processes machine = { 0 };
 	struct err err = { 0 };
 	struct cgroup_fs fs;
 	struct sight s;
-	int proc;
+	char path[64];
 
 	arena_init(&a, 0);
-	CHECK(mkdtemp(dir) != NULL);
-	(void)snprintf(command, sizeof(command), "cd %s && %s", dir, captured);
-	CHECK(system(command) == 0);
-	(void)snprintf(command, sizeof(command), "%s/proc", dir);
-	proc = open(command, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	(void)snprintf(command, sizeof(command), "%s/cgroup", dir);
-	CHECK_OK(cgroup_open(&fs, command, &err));
-
+	(void)snprintf(path, sizeof(path), "%s/cgroup", files.dir);
+	CHECK_OK(cgroup_open(&fs, path, &err));
 	CHECK_OK(sight_read_machine(proc, &a, &machine, &err));
 	CHECK_UINT(machine.n, 4); /* 20, 21, 7, 8 */
 	sight_drop_ended(proc, &machine);
@@ -269,9 +264,7 @@ TEST(looking_sees_who_is_in_a_container_and_who_is_not)
 	CHECK(!s.is_there);
 
 	cgroup_done(&fs);
-	(void)close(proc);
-	(void)snprintf(command, sizeof(command), "rm -rf %s", dir);
-	CHECK(system(command) == 0);
+	captured_remove(&files);
 }
 
 TEST(whoever_looks_is_not_among_those_he_sees)
