@@ -10,26 +10,6 @@
 #include "kube/names.h"
 #include "kube/pod.h"
 
-struct named_namespace {
-	struct str name;
-	size_t order; /* of arrival */
-	struct namespace_facts facts;
-};
-
-struct namespace_facts namespace_facts_of(yyjson_val *object)
-{
-	yyjson_val *meta = doc_get(object, STR("metadata"));
-	yyjson_val *allowed = doc_get(doc_get(meta, STR("annotations")), STR(NAME_ALLOWED));
-	yyjson_val *legacy = doc_get(doc_get(meta, STR("labels")), STR(NAME_LEGACY_ALLOWED));
-
-	return (struct namespace_facts){
-		.allowed = doc_str(allowed),
-		.has_allowed = allowed != NULL,
-		.legacy_allowed = doc_str(legacy),
-		.has_legacy_allowed = legacy != NULL,
-	};
-}
-
 /* A status whose fields are all empty is the zero value as well. */
 static bool status_is_zero(yyjson_val *status)
 {
@@ -69,31 +49,11 @@ bool node_has_resource(yyjson_val *resources, struct str part)
 	return false;
 }
 
-static const struct named_namespace *search(const struct state_manifests *m, struct str name)
-{
-	size_t low = 0, high = m->n_namespaces;
-
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-		int order = str_cmp(name, m->namespaces[middle].name);
-
-		if (order == 0)
-			return &m->namespaces[middle];
-		if (order < 0)
-			high = middle;
-		else
-			low = middle + 1;
-	}
-	return NULL;
-}
-
 static bool find_namespace(const void *owner, struct str name, struct namespace_facts *ret)
 {
-	const struct named_namespace *found = search(owner, name);
+	const struct state_manifests *m = owner;
 
-	if (found)
-		*ret = found->facts;
-	return found != NULL;
+	return namespace_table_find(&m->namespaces, name, ret);
 }
 
 static bool has_cores(const void *owner, struct str type)
@@ -122,31 +82,9 @@ void state_manifests_init(struct state_manifests *m, struct arena *a)
 	*m = (struct state_manifests){ .arena = a };
 }
 
-static void *grown(struct arena *a, void *items, size_t n, size_t *cap, size_t size)
-{
-	size_t old = *cap;
-
-	if (n < old)
-		return items;
-	*cap = old ? old * 2 : 16;
-	return arena_realloc(a, items, old * size, *cap * size);
-}
-
-static void add_namespace(struct state_manifests *m, yyjson_val *object)
-{
-	m->namespaces = grown(m->arena, m->namespaces, m->n_namespaces, &m->cap_namespaces,
-			      sizeof(*m->namespaces));
-	m->namespaces[m->n_namespaces] = (struct named_namespace){
-		.name = object_name(object),
-		.order = m->n_namespaces,
-		.facts = namespace_facts_of(object),
-	};
-	m->n_namespaces++;
-}
-
 static void add_node(struct state_manifests *m, yyjson_val *object)
 {
-	m->nodes = grown(m->arena, m->nodes, m->n_nodes, &m->cap_nodes, sizeof(yyjson_val *));
+	m->nodes = arena_room(m->arena, m->nodes, m->n_nodes, &m->cap_nodes, sizeof(yyjson_val *));
 	m->nodes[m->n_nodes++] = object;
 }
 
@@ -177,7 +115,7 @@ int state_manifests_add(struct state_manifests *m, yyjson_val *object, struct er
 	bool needs_name = true;
 
 	if (str_eq(kind, STR("Namespace"))) {
-		add_namespace(m, object);
+		namespace_table_add(&m->namespaces, object, m->arena);
 	} else if (str_eq(kind, STR("Node"))) {
 		add_node(m, object);
 	} else if (str_eq(kind, STR(NAME_INFRASTRUCTURE_KIND))) {
@@ -195,29 +133,6 @@ int state_manifests_add(struct state_manifests *m, yyjson_val *object, struct er
 		return err_set(err, EINVAL, PRI_STR " without a name", FMT_STR(kind));
 	m->n_objects++;
 	return 1;
-}
-
-static int by_name(const void *a, const void *b)
-{
-	const struct named_namespace *x = a, *y = b;
-	int r = str_cmp(x->name, y->name);
-
-	return r ? r : (x->order > y->order) - (x->order < y->order);
-}
-
-/* Sorted by name; of equal names only the last to arrive stays. */
-static void sort_namespaces(struct state_manifests *m)
-{
-	size_t n = 0;
-
-	if (m->n_namespaces)
-		qsort(m->namespaces, m->n_namespaces, sizeof(*m->namespaces), by_name);
-	for (size_t i = 0; i < m->n_namespaces; i++) {
-		if (n && str_eq(m->namespaces[n - 1].name, m->namespaces[i].name))
-			n--;
-		m->namespaces[n++] = m->namespaces[i];
-	}
-	m->n_namespaces = n;
 }
 
 struct named_node {
@@ -287,7 +202,7 @@ static struct node_totals node_totals_of(const struct state_manifests *m)
 
 void state_manifests_seal(struct state_manifests *m)
 {
-	sort_namespaces(m);
+	namespace_table_seal(&m->namespaces);
 	unite_nodes(m);
 	m->state.nodes = node_totals_of(m);
 	m->state.is_synced = true;

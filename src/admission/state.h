@@ -10,15 +10,10 @@
 
 #include "base/str.h"
 #include "codec/doc.h"
+#include "namespaces.h"
 
 struct arena;
 struct err;
-
-struct namespace_facts {
-	struct str allowed;	   /* value of the permission annotation */
-	struct str legacy_allowed; /* of the first document's label */
-	bool has_allowed, has_legacy_allowed;
-};
 
 struct infrastructure_facts {
 	bool is_present;
@@ -59,7 +54,6 @@ struct admission_state {
 };
 
 /* Facts of one object, for owners. Texts point into the object. */
-struct namespace_facts namespace_facts_of(yyjson_val *object);
 struct infrastructure_facts infrastructure_facts_of(yyjson_val *object);
 bool node_has_resource(yyjson_val *resources, struct str part); /* a key that contains `part` */
 
@@ -73,8 +67,7 @@ struct profile_facts {
 struct state_manifests {
 	struct admission_state state; /* valid after state_manifests_seal() */
 	struct arena *arena;
-	struct named_namespace *namespaces;
-	size_t n_namespaces, cap_namespaces;
+	struct namespace_table namespaces;
 	yyjson_val **nodes;
 	size_t n_nodes, cap_nodes;
 	struct profile_facts profile;

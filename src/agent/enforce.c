@@ -1,82 +1,47 @@
 #include "enforce.h"
 
-#include <dirent.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <sched.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/arena.h"
 #include "base/err.h"
 #include "base/macro.h"
+#include "cgroup/drift.h"
+#include "cgroup/proc.h"
 
-static bool weight_fits(enum cgroup_version version, uint64_t now, uint64_t shares)
+/* Our own lists always parse; one that does not is not set. */
+static struct cgroup_want want_of(const struct intent *intent)
 {
-	if (version == CGROUP_V1)
-		return now == shares;
-	return now == cgroup_weight_from_shares(shares) ||
-	       now == cgroup_weight_from_shares_linear(shares);
+	struct cgroup_want want = { .shares = intent->shares,
+				    .has_quota = intent->has_quota,
+				    .quota_us = intent->quota_us,
+				    .period_us = intent->period_us };
+
+	(void)cpuset_parse(str_from(intent->cpus), &want.cpus, NULL);
+	return want;
 }
 
-/* systemd keeps a quota per second in steps of 10 ms, rounded up. */
-static int64_t systemd_quota(int64_t quota_us, uint64_t period_us)
-{
-	const __int128 per_s = (__int128)quota_us * 1000000 / (int64_t)period_us;
-	const __int128 rounded = (per_s + 9999) / 10000 * 10000;
-
-	return (int64_t)(rounded * (int64_t)period_us / 1000000);
-}
-
-static bool quota_fits(const struct cgroup_cpu *now, const struct intent *intent)
-{
-	if (intent->quota_us < 0)
-		return now->quota_us < 0;
-	if (intent->period_us && now->period_us != intent->period_us)
-		return false;
-	return now->quota_us == intent->quota_us ||
-	       (now->period_us && now->quota_us == systemd_quota(intent->quota_us, now->period_us));
-}
-
-unsigned enforce_compare(enum cgroup_version version, const struct cgroup_cpu *now,
-			 const struct intent *intent)
-{
-	struct cpuset want;
-	unsigned drift = 0;
-
-	if (*intent->cpus && cpuset_parse(str_from(intent->cpus), &want, NULL) == 0 &&
-	    (!cpuset_eq(&now->cpus, &want) || !cpuset_is_subset(&now->effective, &want)))
-		drift |= DRIFT_CPUS;
-	if (intent->shares && !weight_fits(version, now->weight, intent->shares))
-		drift |= DRIFT_WEIGHT;
-	if (intent->has_quota && !quota_fits(now, intent))
-		drift |= DRIFT_QUOTA;
-	return drift;
-}
-
-static int repair(const struct cgroup_fs *fs, const char *path, const struct intent *intent,
+static int repair(const struct cgroup_fs *fs, const char *path, const struct cgroup_want *want,
 		  unsigned drift, struct err *err)
 {
-	struct cpuset cpus;
 	int r = 0;
 
-	if (drift & DRIFT_CPUS) {
-		r = cpuset_parse(str_from(intent->cpus), &cpus, err);
-		if (r == 0)
-			r = cgroup_set_cpus(fs, path, &cpus, err);
-	}
+	if (drift & DRIFT_CPUS)
+		r = cgroup_set_cpus(fs, path, &want->cpus, err);
 	if (r >= 0 && drift & DRIFT_WEIGHT)
-		r = cgroup_set_shares(fs, path, intent->shares, err);
+		r = cgroup_set_weight(fs, path, drift_weight(fs->version, want), err);
 	if (r >= 0 && drift & DRIFT_QUOTA)
-		r = cgroup_set_quota(fs, path, intent->quota_us,
-				     intent->period_us ? intent->period_us : CGROUP_PERIOD_US, err);
+		r = cgroup_set_quota(fs, path, want->quota_us, want->period_us, err);
 	return r < 0 ? r : 0;
 }
 
-int enforce_container(const struct cgroup_fs *fs, const char *path, const struct intent *intent,
-		      struct err *err)
+static int enforce(const struct cgroup_fs *fs, const char *path, const struct cgroup_want *want,
+		   struct err *err)
 {
 	CLEANUP(arena_done) struct arena a;
+	struct cgroup_want exact = *want;
 	struct cgroup_cpu now;
 	unsigned drift;
 	int r;
@@ -87,38 +52,29 @@ int enforce_container(const struct cgroup_fs *fs, const char *path, const struct
 	r = cgroup_read(fs, path, &a, &now, err);
 	if (r < 0)
 		return r;
-	drift = enforce_compare(fs->version, &now, intent);
-	r = repair(fs, path, intent, drift, err);
+	drift = drift_of(fs->version, &now, want) & ~(unsigned)DRIFT_FEWER;
+	if (!exact.period_us) /* who lifts a quota leaves the period alone */
+		exact.period_us = want->quota_us < 0 ? now.period_us : CGROUP_PERIOD_US;
+	r = repair(fs, path, &exact, drift, err);
 	return r < 0 ? r : (int)drift;
 }
 
-uint64_t enforce_pod_weight(const struct cgroup_fs *fs, uint64_t shares)
+int enforce_container(const struct cgroup_fs *fs, const char *path, const struct intent *intent,
+		      struct err *err)
 {
-	return fs->version == CGROUP_V2 ? cgroup_weight_from_shares_linear(shares) : shares;
+	const struct cgroup_want want = want_of(intent);
+
+	return enforce(fs, path, &want, err);
 }
 
 int enforce_pod(const struct cgroup_fs *fs, const struct pod_entry *pod, struct err *err)
 {
-	CLEANUP(arena_done) struct arena a;
-	const uint64_t weight = enforce_pod_weight(fs, pod->shares);
-	struct cgroup_cpu now;
-	int drift = 0, r;
+	const struct cgroup_want want = { .shares = pod->shares,
+					  .is_pod = true,
+					  .has_quota = pod->lift_quota,
+					  .quota_us = CGROUP_UNLIMITED };
 
-	arena_init(&a, 0);
-	if (!pod->shares && !pod->lift_quota)
-		return 0;
-	if (!*pod->cgroup || !cgroup_exists(fs, pod->cgroup))
-		return err_set(err, ENOENT, "cgroup %s is not there", pod->cgroup);
-	r = cgroup_read(fs, pod->cgroup, &a, &now, err);
-	if (r >= 0 && pod->shares && now.weight != weight) {
-		drift |= DRIFT_WEIGHT;
-		r = cgroup_set_weight(fs, pod->cgroup, weight, err);
-	}
-	if (r >= 0 && pod->lift_quota && now.quota_us >= 0) {
-		drift |= DRIFT_QUOTA;
-		r = cgroup_set_quota(fs, pod->cgroup, CGROUP_UNLIMITED, now.period_us, err);
-	}
-	return r < 0 ? r : drift;
+	return pod->shares || pod->lift_quota ? enforce(fs, pod->cgroup, &want, err) : 0;
 }
 
 static int set_affinity(pid_t pid, const char *list, struct err *err)
@@ -153,39 +109,17 @@ int enforce_pause(const struct cgroup_fs *fs, const struct pod_entry *pod, const
 	return 0;
 }
 
-/* The second and fourth word of /proc/PID/stat; the second may hold blanks and parentheses. */
-static bool read_stat(uint32_t pid, char name[32], uint32_t *ret_parent)
-{
-	char path[32], text[512];
-	const char *from, *to;
-	FILE *f;
-	size_t n;
-
-	(void)snprintf(path, sizeof(path), "/proc/%u/stat", pid);
-	f = fopen(path, "re");
-	if (!f)
-		return false;
-	n = fread(text, 1, sizeof(text) - 1, f);
-	(void)fclose(f);
-	text[n] = 0;
-	from = strchr(text, '(');
-	to = strrchr(text, ')');
-	if (!from || !to || (size_t)(to - from) > 31)
-		return false;
-	memcpy(name, from + 1, (size_t)(to - from - 1));
-	name[to - from - 1] = 0;
-	return sscanf(to + 1, " %*c %u", ret_parent) == 1;
-}
-
 int enforce_monitor(uint32_t pid, const char *cpus, struct err *err)
 {
-	uint32_t parent, grandparent;
-	char name[32];
+	AUTO_CLOSE int proc = open("/proc", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	CLEANUP(arena_done) struct arena a;
+	struct proc_stat first, monitor;
 	int r;
 
-	if (!pid || !read_stat(pid, name, &parent) || !read_stat(parent, name, &grandparent) ||
-	    strcmp(name, "conmon") != 0)
+	arena_init(&a, 0);
+	if (!pid || proc < 0 || !proc_stat(proc, (pid_t)pid, &a, &first) ||
+	    !proc_stat(proc, first.parent, &a, &monitor) || !str_eq(monitor.name, STR("conmon")))
 		return 0;
-	r = set_affinity((pid_t)parent, cpus, err);
+	r = set_affinity(first.parent, cpus, err);
 	return r < 0 ? r : 1;
 }

@@ -1,10 +1,12 @@
 #include "reboot.h"
 
+#include <fcntl.h>
 #include <string.h>
 
 #include "base/arena.h"
 #include "base/file.h"
 #include "base/macro.h"
+#include "cgroup/proc.h"
 
 #define CPU_DIR "sys/devices/system/cpu/"
 
@@ -46,33 +48,16 @@ static void read_list(int root_fd, const char *path, struct cpuset *ret)
 		*ret = (struct cpuset){ 0 };
 }
 
-static bool read_services(int root_fd, struct cpuset *ret)
-{
-	CLEANUP(arena_done) struct arena a;
-	struct str text, line;
-	struct str_split split;
-
-	arena_init(&a, 0);
-	if (file_read_at(root_fd, "proc/1/status", 65536, &a, &text, NULL) < 0)
-		return false;
-	split = str_split(text);
-	while (str_next(&split, '\n', &line)) {
-		const struct str key = STR("Cpus_allowed_list:");
-
-		if (str_starts(line, key))
-			return cpuset_parse_kernel(str_trim(str_skip(line, key.n)), ret, NULL) == 0;
-	}
-	return false;
-}
-
 void reboot_read(int root_fd, struct boot_facts *ret)
 {
+	AUTO_CLOSE int proc = openat(root_fd, "proc", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	struct boot_facts f = { 0 };
 
 	read_list(root_fd, CPU_DIR "online", &f.online);
 	read_list(root_fd, CPU_DIR "isolated", &f.isolated);
 	read_list(root_fd, CPU_DIR "nohz_full", &f.nohz_full);
-	f.knows_services = read_services(root_fd, &f.services);
+	if (proc >= 0)
+		f.knows_services = proc_allowed(proc, 1, &f.services);
 	*ret = f;
 }
 

@@ -169,3 +169,14 @@ void *arena_realloc(struct arena *a, void *p, size_t old, size_t size)
 		memcpy(moved, block, old);
 	return moved;
 }
+
+void *arena_room(struct arena *a, void *items, size_t n, size_t *cap, size_t size)
+{
+	const size_t wanted = *cap ? *cap * 2 : 8;
+
+	if (n < *cap)
+		return items;
+	items = arena_realloc(a, items, *cap * size, wanted * size);
+	*cap = wanted;
+	return items;
+}

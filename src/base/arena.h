@@ -34,6 +34,10 @@ void *arena_zalloc(struct arena *a, size_t size, size_t align) __attribute__((al
 /* Grows or shrinks the block `p` of `old` bytes; the newest one mostly in place. */
 void *arena_realloc(struct arena *a, void *p, size_t old, size_t size);
 
+/* Room for one more behind `n` items of `size` bytes each: the same block or, when `n` has reached
+ * *cap, a larger one and *cap doubled. NULL as with arena_alloc(). */
+void *arena_room(struct arena *a, void *items, size_t n, size_t *cap, size_t size);
+
 /* Both zero their memory, so a new struct starts as { 0 }. */
 #define arena_new(a, type) ((type *)arena_zalloc((a), sizeof(type), _Alignof(type)))
 #define arena_array(a, type, n) ((type *)arena_zalloc_array((a), sizeof(type), (n), _Alignof(type)))

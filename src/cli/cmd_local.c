@@ -6,6 +6,8 @@
 
 #include "base/arena.h"
 #include "base/err.h"
+#include "base/macro.h"
+#include "cgroup/sight.h"
 #include "codec/problems.h"
 #include "command.h"
 #include "cpu/topology_read.h"
@@ -13,37 +15,14 @@
 #include "local/control.h"
 #include "local/node.h"
 #include "local/plan.h"
+#include "local/process.h"
 #include "local/supervisor.h"
+#include "local/verify.h"
 #include "local_common.h"
 #include "output.h"
+#include "truth_print.h"
 
 /* The local commands that look at, change or end what `local up` runs. */
-
-static const struct option_desc name_options[] = {
-	LOCAL_NAME_OPTIONS(struct local_options),
-	{ 0 },
-};
-
-static const struct option_desc view_options[] = {
-	LOCAL_NAME_OPTIONS(struct local_options),
-	OUTPUT_OPTION(struct local_options, output),
-	{ 0 },
-};
-
-static const struct option_desc map_options[] = {
-	LOCAL_NAME_OPTIONS(struct local_options),
-	MAP_WATCH_OPTION(struct local_options),
-	OUTPUT_OPTION(struct local_options, output),
-	{ 0 },
-};
-
-static const struct option_desc plan_options[] = {
-	{ OPT_STR, 0, "topology", "FROM",
-	  "the machine: host (default), a file, or a synthetic string (pack:2 core:16 pu:2)", NULL,
-	  offsetof(struct local_options, topology) },
-	OUTPUT_OPTION(struct local_options, output),
-	{ 0 },
-};
 
 /* --- status and map --- */
 
@@ -63,7 +42,7 @@ static int print_view(const struct local_view *v, const char *output, const stru
 	doc_put_str(m, root, STR("mode"), str_from(local_mode_name(v->intent.mode)));
 	doc_put(m, root, STR("pools"), pool_config_to_doc(&v->intent.config, m, a));
 	doc_put(m, root, STR("containers"),
-		local_to_doc(m, v->intent.containers, v->seen, v->intent.states, v->intent.n, a));
+		local_to_doc(m, v->intent.containers, v->sights, v->intent.states, v->intent.n, a));
 	if (as->map)
 		doc_put(m, root, STR("cpus"), map_cpus_to_doc(as->map, m));
 	return output_doc(root, output_format_of(output), a, err);
@@ -80,7 +59,8 @@ static int run_status(struct invocation *inv, struct err *err)
 	r = local_view_open(&v, o, inv->arena, err);
 	if (r < 0)
 		return r;
-	as.text = local_table(v.intent.containers, v.seen, v.intent.states, v.intent.n, inv->arena);
+	as.text =
+		local_table(v.intent.containers, v.sights, v.intent.states, v.intent.n, inv->arena);
 	r = print_view(&v, o->output, &as, inv->arena, err);
 	local_view_done(&v);
 	return r;
@@ -119,55 +99,29 @@ static int run_map(struct invocation *inv, struct err *err)
 
 /* --- verify --- */
 
-static int print_findings(const struct local_view *v, const struct findings *f, const char *output,
-			  struct arena *a, struct err *err)
-{
-	yyjson_mut_doc *m = doc_build(a);
-	yyjson_mut_val *root = yyjson_mut_obj(m), *list;
-	struct strbuf b;
-	size_t n_threads = 0;
-
-	strbuf_init(&b, a);
-	list = doc_put_arr(m, root, STR("findings"));
-	for (size_t i = 0; i < f->n; i++) {
-		yyjson_mut_val *o = yyjson_mut_arr_add_obj(m, list);
-		struct str id = local_container_id(f->items[i].container, a);
-
-		doc_put_str(m, o, STR("container"), id);
-		doc_put_str(m, o, STR("drift"), str_from(drift_name(f->items[i].drift)));
-		doc_put_str(m, o, STR("text"), f->items[i].text);
-		strbuf_printf(&b, PRI_STR ": " PRI_STR "\n", FMT_STR(id),
-			      FMT_STR(f->items[i].text));
-	}
-	for (size_t i = 0; i < v->intent.n; i++)
-		n_threads += v->seen[i].n_threads;
-	doc_put_int(m, root, STR("containers"), (int64_t)v->intent.n);
-	doc_put_int(m, root, STR("threads"), (int64_t)n_threads);
-	strbuf_printf(&b, "%zu containers, %zu threads: %zu %s\n", v->intent.n, n_threads, f->n,
-		      f->n == 1 ? "finding" : "findings");
-	if (output_format_of(output) == OUTPUT_TABLE)
-		return output_text(strbuf_str(&b), err);
-	return output_doc(root, output_format_of(output), a, err);
-}
-
+/* The machine first, then the containers: see sight_drop_ended(). */
 static int run_verify(struct invocation *inv, struct err *err)
 {
 	struct local_options *o = inv->options;
-	struct verify_input in;
-	struct findings f;
+	AUTO_CLOSE int proc = process_open_proc(err);
+	struct processes machine;
 	struct local_view v;
-	int r;
+	struct truth truth;
+	int r = proc;
 
 	local_options_fill(o, inv->arena);
-	r = local_view_open(&v, o, inv->arena, err);
+	if (r >= 0)
+		r = sight_read_machine(proc, inv->arena, &machine, err);
+	if (r >= 0)
+		r = local_view_open(&v, o, inv->arena, err);
 	if (r < 0)
 		return r;
-	in = (struct verify_input){ v.intent.mode, v.intent.containers, v.seen, v.intent.states,
-				    v.intent.n };
-	f = local_verify(&in, inv->arena);
-	r = print_findings(&v, &f, o->output, inv->arena, err);
+	sight_drop_ended(proc, &machine);
+	truth = local_verify(&(struct verify_input){ v.intent.mode, v.intent.containers, v.sights,
+						     v.intent.states, v.intent.n, &machine },
+			     inv->arena);
 	local_view_done(&v);
-	return r < 0 ? r : f.n ? EXIT_FINDING : EXIT_YES;
+	return truth_print(&truth, &(struct truth_form){ o->output, o->strict }, inv->arena, err);
 }
 
 /* --- apply and down --- */
@@ -347,6 +301,10 @@ static const struct command_example map_examples[] = {
 	{ "pinfold local map --watch", "follow a resize live" },
 	{ 0 },
 };
+static const struct command_example verify_examples[] = {
+	{ "pinfold local verify", "is everything where it should be?" },
+	{ 0 },
+};
 static const struct command_example apply_examples[] = {
 	{ "pinfold local apply examples/local", "take over changed manifests while it runs" },
 	{ 0 },
@@ -359,8 +317,7 @@ const struct command cmd_local_plan = {
 	.operands = "DIR",
 	.about = "Does everything 'local up' does except starting anything, on this machine or on\n"
 		 "the one --topology describes.",
-	.options = plan_options,
-	.options_size = sizeof(struct local_options),
+	LOCAL_OPTIONS(LOCAL_TOPOLOGY, LOCAL_OUTPUT),
 	.examples = plan_examples,
 	.run = run_plan,
 };
@@ -371,8 +328,7 @@ const struct command cmd_local_status = {
 	.summary = "list what runs locally, and on which CPUs",
 	.operands = "",
 	.about = "Lists the containers of 'local up' with their CPUs, weight and quota.",
-	.options = view_options,
-	.options_size = sizeof(struct local_options),
+	LOCAL_OPTIONS(LOCAL_NAME, LOCAL_OUTPUT),
 	.run = run_status,
 };
 
@@ -383,8 +339,7 @@ const struct command cmd_local_map = {
 	.operands = "",
 	.about = "Draws this machine's NUMA nodes, cores and threads with its pools, and says who\n"
 		 "runs on which CPUs.",
-	.options = map_options,
-	.options_size = sizeof(struct local_options),
+	LOCAL_OPTIONS(LOCAL_NAME, MAP_WATCH_OPTION(struct local_options), LOCAL_OUTPUT),
 	.examples = map_examples,
 	.run = run_map,
 };
@@ -396,9 +351,11 @@ const struct command cmd_local_verify = {
 	.operands = "",
 	.about = "Reads the control files of every container's cgroup and the allowed CPUs of "
 		 "every\n"
-		 "thread, and compares them with what should be. Exit status 1 when they differ.",
-	.options = view_options,
-	.options_size = sizeof(struct local_options),
+		 "thread, and compares them with what should be; and names who else may run on "
+		 "CPUs\n"
+		 "that a container owns. Exit status 1 when something differs.",
+	LOCAL_OPTIONS(LOCAL_NAME, TRUTH_STRICT_OPTION(struct local_options), LOCAL_OUTPUT),
+	.examples = verify_examples,
 	.run = run_verify,
 };
 
@@ -412,8 +369,7 @@ const struct command cmd_local_apply = {
 		"come\n"
 		"and go, and pools change their size without a restart. A profile that would take\n"
 		"CPUs from under a container that owns them is refused, and the container named.",
-	.options = name_options,
-	.options_size = sizeof(struct local_options),
+	LOCAL_OPTIONS(LOCAL_NAME),
 	.examples = apply_examples,
 	.run = run_apply,
 };
@@ -426,7 +382,6 @@ const struct command cmd_local_down = {
 	.about = "Ends the containers (SIGTERM, then SIGKILL after their grace period), removes "
 		 "their\n"
 		 "cgroups and the state. Works after a crash of pinfold, too.",
-	.options = name_options,
-	.options_size = sizeof(struct local_options),
+	LOCAL_OPTIONS(LOCAL_NAME),
 	.run = run_down,
 };

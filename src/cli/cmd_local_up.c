@@ -18,15 +18,6 @@
 #include "local_common.h"
 #include "output.h"
 
-static const struct option_desc options[] = {
-	{ OPT_FLAG, 'd', "detach", NULL, "go on in the background once everything is started", NULL,
-	  offsetof(struct local_options, detach) },
-	LOCAL_NAME_OPTIONS(struct local_options),
-	{ OPT_FLAG, 0, "affinity-only", NULL, "do not use cgroups, even where that is possible",
-	  NULL, offsetof(struct local_options, affinity_only) },
-	{ 0 },
-};
-
 static const struct command_example examples[] = {
 	{ "pinfold local up examples/local", "run the pods of a directory until interrupted" },
 	{ "pinfold local up -d examples/local && pinfold local map", "in the background" },
@@ -203,8 +194,7 @@ const struct command cmd_local_up = {
 		 "In the foreground an interrupt takes everything down again. When pinfold is "
 		 "killed\n"
 		 "the processes stay, and the next 'local up' of the same name takes them over.",
-	.options = options,
-	.options_size = sizeof(struct local_options),
+	LOCAL_OPTIONS(LOCAL_DETACH, LOCAL_NAME, LOCAL_AFFINITY_ONLY),
 	.examples = examples,
 	.run = run,
 };

@@ -8,6 +8,7 @@
 #include "base/arena.h"
 #include "base/err.h"
 #include "base/macro.h"
+#include "cgroup/sight.h"
 #include "cpu/topology_read.h"
 #include "local/node.h"
 #include "output.h"
@@ -26,16 +27,6 @@ void local_options_fill(struct local_options *o, struct arena *a)
 		o->run_dir = str_printf(a, "%s/pinfold/%s", runtime, o->name).p;
 	else
 		o->run_dir = str_printf(a, "/tmp/pinfold-%u/%s", (unsigned)geteuid(), o->name).p;
-}
-
-static int observe_all(struct local_view *v, struct arena *a, struct err *err)
-{
-	int r = 0;
-
-	v->seen = arena_array(a, struct observation, v->intent.n);
-	for (size_t i = 0; r >= 0 && i < v->intent.n; i++)
-		r = observe(&v->cage, &v->intent.containers[i], a, &v->seen[i], err);
-	return r;
 }
 
 int local_view_open(struct local_view *v, const struct local_options *o, struct arena *a,
@@ -60,7 +51,7 @@ int local_view_open(struct local_view *v, const struct local_options *o, struct 
 	if (v->cage.mode != v->intent.mode)
 		r = err_set(err, ENODEV, "no %s here to read", local_mode_name(v->intent.mode));
 	else
-		r = observe_all(v, a, err);
+		r = cage_look(&v->cage, v->intent.containers, v->intent.n, a, &v->sights, err);
 	if (r < 0)
 		cage_done(&v->cage);
 	return r;
@@ -79,24 +70,23 @@ static struct str quota_text(const struct local_container *c, struct arena *a)
 }
 
 /* "running (3)": with so many threads. */
-static struct str state_text(const struct observation *seen, enum local_state state,
-			     struct arena *a)
+static struct str state_text(const struct sight *sight, enum local_state state, struct arena *a)
 {
-	if (seen->n_processes)
+	if (sight->is_there)
 		return str_printf(a, "%s (%zu)", state == LOCAL_LEAVING ? "leaving" : "running",
-				  seen->n_threads);
+				  sight_threads(sight));
 	return str_from(state == LOCAL_STARTED ? "restarting" : local_state_name(state));
 }
 
-struct str local_table(const struct local_container *containers, const struct observation *seen,
+struct str local_table(const struct local_container *containers, const struct sight *sights,
 		       const enum local_state *states, size_t n, struct arena *a)
 {
 	const struct str head[] = { STR("POD"),	   STR("CONTAINER"), STR("POOL"), STR("CPUS"),
 				    STR("SHARES"), STR("QUOTA"),     STR("STATE") };
 	struct table t;
 
-	/* Without observations there is no state to show. */
-	table_init(&t, ARRAY_LEN(head) - !seen, a);
+	/* Without sights there is no state to show. */
+	table_init(&t, ARRAY_LEN(head) - !sights, a);
 	table_add(&t, head);
 	for (size_t i = 0; i < n; i++) {
 		const struct local_container *c = &containers[i];
@@ -107,7 +97,7 @@ struct str local_table(const struct local_container *containers, const struct ob
 			cpuset_format(&c->cpus, a),
 			str_printf(a, "%" PRIu64, c->shares),
 			quota_text(c, a),
-			seen ? state_text(&seen[i], states[i], a) : STR(""),
+			sights ? state_text(&sights[i], states[i], a) : STR(""),
 		};
 
 		table_add(&t, row);
@@ -135,9 +125,20 @@ struct map local_map(const struct local_machine *machine, struct arena *a)
 	return map;
 }
 
+static void put_sight(yyjson_mut_doc *m, yyjson_mut_val *o, const struct sight *sight,
+		      enum local_state state, struct arena *a)
+{
+	const struct cpuset allowed = sight_allowed(sight);
+
+	doc_put_int(m, o, STR("processes"), (int64_t)sight->processes.n);
+	doc_put_int(m, o, STR("threads"), (int64_t)sight_threads(sight));
+	doc_put_str(m, o, STR("allowed"), cpuset_format(&allowed, a));
+	doc_put_str(m, o, STR("state"), str_from(local_state_name(state)));
+}
+
 yyjson_mut_val *local_to_doc(yyjson_mut_doc *m, const struct local_container *containers,
-			     const struct observation *seen, const enum local_state *states,
-			     size_t n, struct arena *a)
+			     const struct sight *sights, const enum local_state *states, size_t n,
+			     struct arena *a)
 {
 	yyjson_mut_val *list = yyjson_mut_arr(m);
 
@@ -154,12 +155,8 @@ yyjson_mut_val *local_to_doc(yyjson_mut_doc *m, const struct local_container *co
 		doc_put_int(m, o, STR("shares"), (int64_t)c->shares);
 		doc_put_int(m, o, STR("quota"), c->quota_us);
 		doc_put_int(m, o, STR("period"), (int64_t)c->period_us);
-		if (!seen)
-			continue;
-		doc_put_int(m, o, STR("processes"), (int64_t)seen[i].n_processes);
-		doc_put_int(m, o, STR("threads"), (int64_t)seen[i].n_threads);
-		doc_put_str(m, o, STR("allowed"), cpuset_format(&seen[i].allowed, a));
-		doc_put_str(m, o, STR("state"), str_from(local_state_name(states[i])));
+		if (sights)
+			put_sight(m, o, &sights[i], states[i], a);
 	}
 	return list;
 }

@@ -248,7 +248,7 @@ static void complete(struct state_manifests *m, const struct manifest_list *give
 			    stderr);
 		assume_infrastructure(m);
 	}
-	if (!m->n_namespaces) {
+	if (!m->namespaces.n) {
 		(void)fputs("note: no Namespace given, assuming they allow what the pods ask for\n",
 			    stderr);
 		assume_namespaces(m, given);

@@ -12,6 +12,8 @@
 
 #include "base/arena.h"
 #include "base/err.h"
+#include "base/macro.h"
+#include "cgroup/sight.h"
 #include "lock.h"
 #include "process.h"
 
@@ -230,25 +232,32 @@ int cage_start(const struct cage *cage, const struct local_container *c, int out
 	return r;
 }
 
-static int marked_procs(const struct cage *cage, const struct local_container *c, struct arena *a,
-			pid_t **ret, size_t *ret_n, struct err *err)
+/* Those of one container, of a list of all. */
+static size_t pick_marked(const struct process_mark *marks, size_t n,
+			  const struct local_container *c, struct arena *a, pid_t **ret)
 {
-	struct str id = local_container_id(c, a);
-	struct process_mark *marks;
-	pid_t *pids;
-	size_t n, found = 0;
-	int r;
+	const struct str id = local_container_id(c, a);
+	pid_t *pids = arena_array(a, pid_t, n);
+	size_t found = 0;
 
-	r = process_list(str_from(cage->mark), a, &marks, &n, err);
-	if (r < 0)
-		return r;
-	pids = arena_array(a, pid_t, n);
 	for (size_t i = 0; i < n; i++)
 		if (str_eq(marks[i].id, id))
 			pids[found++] = marks[i].pid;
 	*ret = pids;
-	*ret_n = found;
-	return 0;
+	return found;
+}
+
+static int marked_procs(const struct cage *cage, const struct local_container *c, struct arena *a,
+			pid_t **ret, size_t *ret_n, struct err *err)
+{
+	struct process_mark *marks;
+	size_t n;
+	int r;
+
+	r = process_list(str_from(cage->mark), a, &marks, &n, err);
+	if (r >= 0)
+		*ret_n = pick_marked(marks, n, c, a, ret);
+	return r;
 }
 
 int cage_procs(const struct cage *cage, const struct local_container *c, struct arena *a,
@@ -266,11 +275,35 @@ int cage_procs(const struct cage *cage, const struct local_container *c, struct 
 	return cgroup_procs(&cage->fs, path, a, ret, ret_n, err);
 }
 
-bool cage_read(const struct cage *cage, const struct local_container *c, struct arena *a,
-	       struct cgroup_cpu *ret)
+int cage_look(const struct cage *cage, const struct local_container *containers, size_t n,
+	      struct arena *a, struct sight **ret, struct err *err)
 {
-	return cage->mode != LOCAL_AFFINITY &&
-	       cgroup_read(&cage->fs, container_path(cage, c, a), a, ret, NULL) >= 0;
+	AUTO_CLOSE int proc = process_open_proc(err);
+	struct sight *sights = arena_array(a, struct sight, n);
+	struct process_mark *marks = NULL;
+	size_t n_marks = 0;
+	int r = proc;
+
+	if (r >= 0 && cage->mode == LOCAL_AFFINITY)
+		r = process_list(str_from(cage->mark), a, &marks, &n_marks, err);
+	for (size_t i = 0; r >= 0 && i < n; i++) {
+		pid_t *pids;
+
+		if (cage->mode == LOCAL_AFFINITY) {
+			const size_t k = pick_marked(marks, n_marks, &containers[i], a, &pids);
+
+			sight_read_processes(proc, pids, k, a, &sights[i]);
+		} else {
+			r = sight_read_cgroup(&cage->fs, proc,
+					      container_path(cage, &containers[i], a), a,
+					      &sights[i], err);
+		}
+		sights[i].is_there = sights[i].processes.n > 0;
+	}
+	if (r < 0)
+		return r;
+	*ret = sights;
+	return 0;
 }
 
 /* Until none is left: a process may fork while it is being killed. */
@@ -340,13 +373,7 @@ struct listing {
 
 static void add_listing(struct listing *l, struct str namespace, struct str pod, struct str name)
 {
-	if (l->n == l->cap) {
-		size_t cap = l->cap ? l->cap * 2 : 16;
-
-		l->items = arena_realloc(l->a, l->items, l->cap * sizeof(*l->items),
-					 cap * sizeof(*l->items));
-		l->cap = cap;
-	}
+	l->items = arena_room(l->a, l->items, l->n, &l->cap, sizeof(*l->items));
 	l->items[l->n++] = (struct local_container){
 		.namespace = namespace, .pod = pod, .name = name, .grace_s = 0
 	};

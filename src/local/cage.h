@@ -14,6 +14,7 @@
 
 struct arena;
 struct err;
+struct sight;
 
 struct cage {
 	enum local_mode mode;
@@ -49,9 +50,10 @@ int cage_start(const struct cage *cage, const struct local_container *c, int out
 int cage_procs(const struct cage *cage, const struct local_container *c, struct arena *a,
 	       pid_t **ret, size_t *ret_n, struct err *err);
 
-/* What the control files say. False in affinity mode, which has none. */
-bool cage_read(const struct cage *cage, const struct local_container *c, struct arena *a,
-	       struct cgroup_cpu *ret);
+/* What the kernel says of each container, one sight per container: its control files, where there
+ * are any, and its threads. One that has no process is not there. */
+int cage_look(const struct cage *cage, const struct local_container *containers, size_t n,
+	      struct arena *a, struct sight **ret, struct err *err);
 
 /* Kills every process of a container; returns when none is left. */
 int cage_kill(const struct cage *cage, const struct local_container *c, struct err *err);

@@ -8,15 +8,18 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/arena.h"
 #include "base/err.h"
 #include "base/file.h"
 #include "base/macro.h"
+#include "cgroup/proc.h"
 #include "local.h"
 
-#define PROC_FILE_MAX ((size_t)1 << 20)
+#define ENVIRONMENT_MAX ((size_t)1 << 20)
+#define EXEC_ROUNDS 3
 
 /* Which step of the child failed, told to the parent through a pipe that exec closes. */
 enum child_step { CHILD_ENTER, CHILD_CHDIR, CHILD_EXEC };
@@ -209,78 +212,77 @@ static bool find_mark(struct str environment, struct str prefix, struct str *ret
 	return false;
 }
 
-static bool is_zombie(const char *pid, struct arena *a)
+static bool read_mark(int proc_fd, pid_t pid, struct str prefix, struct arena *a, struct str *ret)
 {
-	const char *path = str_printf(a, "/proc/%s/stat", pid).p;
+	const struct timespec moment = { .tv_nsec = 1000000 };
+	struct proc_stat stat;
 	struct str text;
-	const char *end;
+	char path[32];
 
-	if (file_read_at(AT_FDCWD, path, PROC_FILE_MAX, a, &text, NULL) < 0)
-		return true;
-	end = memrchr(text.p, ')', text.n); /* the name may hold anything */
-	return !end || end + 2 >= text.p + text.n || end[2] == 'Z';
+	(void)snprintf(path, sizeof(path), "%d/environ", (int)pid);
+	for (int round = 0; round < EXEC_ROUNDS; round++) {
+		if (file_read_at(proc_fd, path, ENVIRONMENT_MAX, a, &text, NULL) < 0)
+			return false;
+		if (text.n > 0 && find_mark(text, prefix, ret))
+			return proc_stat(proc_fd, pid, a, &stat) && !stat.is_zombie;
+		/* The kernel has none, the dead have none, and whoever is just executing another
+		 * program has none for a moment. */
+		if (text.n > 0 || !proc_stat(proc_fd, pid, a, &stat) || stat.is_zombie ||
+		    stat.is_kernel)
+			return false;
+		(void)nanosleep(&moment, NULL);
+	}
+	return false;
 }
 
-static bool read_mark(const char *pid, struct str prefix, struct arena *a, struct str *ret)
+int process_open_proc(struct err *err)
 {
-	const char *path = str_printf(a, "/proc/%s/environ", pid).p;
-	struct str text;
+	int fd = open("/proc", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 
-	return file_read_at(AT_FDCWD, path, PROC_FILE_MAX, a, &text, NULL) >= 0 &&
-	       find_mark(text, prefix, ret) && !is_zombie(pid, a);
+	return fd < 0 ? err_set(err, errno, "open /proc: %s", strerror(errno)) : fd;
 }
 
 int process_list(struct str prefix, struct arena *a, struct process_mark **ret, size_t *ret_n,
 		 struct err *err)
 {
+	AUTO_CLOSE int proc = process_open_proc(err);
+	CLEANUP(arena_done) struct arena scratch;
 	struct process_mark *marks;
-	struct str *names, id;
 	size_t n, found = 0;
-	struct arena scratch;
+	struct str id;
+	pid_t *pids;
 	int r;
 
-	r = file_list_at(AT_FDCWD, "/proc", a, &names, &n, err);
+	arena_init(&scratch, 0);
+	r = proc < 0 ? proc : proc_list(proc, a, &pids, &n, err);
 	if (r < 0)
 		return r;
 	marks = arena_array(a, struct process_mark, n);
-	arena_init(&scratch, 0);
 	for (size_t i = 0; i < n; i++) {
-		uint64_t pid;
-
 		arena_reset(&scratch);
-		if (str_to_u64(names[i], INT32_MAX, &pid) && (pid_t)pid != getpid() &&
-		    read_mark(str_cstr(&scratch, names[i]), prefix, &scratch, &id))
-			marks[found++] = (struct process_mark){ (pid_t)pid, str_dup(a, id) };
+		if (pids[i] != getpid() && read_mark(proc, pids[i], prefix, &scratch, &id))
+			marks[found++] = (struct process_mark){ pids[i], str_dup(a, id) };
 	}
-	arena_done(&scratch);
 	*ret = marks;
 	*ret_n = found;
 	return 0;
 }
 
-static pid_t parent_of(pid_t pid)
+static pid_t parent_of(int proc_fd, pid_t pid)
 {
-	char path[32];
-	struct arena a;
-	struct str text;
-	const char *end;
-	pid_t parent = 0;
+	CLEANUP(arena_done) struct arena a;
+	struct proc_stat stat;
 
-	(void)snprintf(path, sizeof(path), "/proc/%d/stat", (int)pid);
 	arena_init(&a, 0);
-	if (file_read_at(AT_FDCWD, path, PROC_FILE_MAX, &a, &text, NULL) >= 0) {
-		end = memrchr(text.p, ')', text.n);
-		if (end && end + 4 < text.p + text.n)
-			parent = (pid_t)strtol(end + 4, NULL, 10);
-	}
-	arena_done(&a);
-	return parent;
+	return proc_stat(proc_fd, pid, &a, &stat) ? stat.parent : 0;
 }
 
 pid_t process_root(const pid_t *pids, size_t n)
 {
-	for (size_t i = 0; i < n; i++) {
-		pid_t parent = parent_of(pids[i]);
+	AUTO_CLOSE int proc = process_open_proc(NULL);
+
+	for (size_t i = 0; proc >= 0 && i < n; i++) {
+		pid_t parent = parent_of(proc, pids[i]);
 		bool is_root = parent > 0;
 
 		for (size_t k = 0; k < n; k++)
@@ -312,34 +314,6 @@ static int threads_of(pid_t pid, struct arena *a, struct str **ret, size_t *ret_
 	if (r == -ENOENT)
 		return err_set(err, ESRCH, "process %d is gone", (int)pid);
 	return r;
-}
-
-int process_cpus(pid_t pid, struct arena *a, struct cpuset *ret, size_t *ret_threads,
-		 struct err *err)
-{
-	struct cpuset all = { 0 };
-	struct str *tids;
-	size_t n, seen = 0;
-	int r;
-
-	r = threads_of(pid, a, &tids, &n, err);
-	if (r < 0)
-		return r;
-	for (size_t i = 0; i < n; i++) {
-		union affinity mask = { .cpus = { { 0 } } };
-		uint64_t tid;
-
-		if (!str_to_u64(tids[i], INT32_MAX, &tid) ||
-		    sched_getaffinity((pid_t)tid, sizeof(mask.cpus), &mask.set) < 0)
-			continue; /* ended meanwhile */
-		cpuset_union(&all, &mask.cpus);
-		seen++;
-	}
-	if (!seen)
-		return err_set(err, ESRCH, "process %d is gone", (int)pid);
-	*ret = all;
-	*ret_threads = seen;
-	return 0;
 }
 
 int process_pin_self(const struct cpuset *cpus)

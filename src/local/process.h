@@ -1,9 +1,8 @@
 #pragma once
 
-/* Processes of containers: starting one inside its cage, finding those that run, ending them, and
- * asking the kernel where their threads may run. Every process carries its container's id in its
- * environment (PINFOLD_CONTAINER), so that it is found again after a crash of the supervisor, with
- * cgroups or without. */
+/* Processes of containers: starting one inside its cage, finding those that run, and putting their
+ * threads on CPUs. Every process carries its container's id in its environment (PINFOLD_CONTAINER),
+ * so that it is found again after a crash of the supervisor, with cgroups or without. */
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -33,6 +32,9 @@ struct process_settings {
 int process_start(const struct local_container *c, const struct process_settings *s, pid_t *ret,
 		  struct err *err);
 
+/* A handle of /proc, for what cgroup/proc.h and cgroup/sight.h read there. */
+int process_open_proc(struct err *err);
+
 /* A living process that carries a mark, and what the mark says behind the prefix. */
 struct process_mark {
 	pid_t pid;
@@ -46,11 +48,6 @@ int process_list(struct str prefix, struct arena *a, struct process_mark **ret, 
 
 /* The process the others descend from: its parent is not one of them. 0 when there is none. */
 pid_t process_root(const pid_t *pids, size_t n);
-
-/* The union of the CPUs that the threads of a process may use, read from the kernel; the number of
- * threads in *ret_threads. -ESRCH when the process is gone. */
-int process_cpus(pid_t pid, struct arena *a, struct cpuset *ret, size_t *ret_threads,
-		 struct err *err);
 
 /* Sets the affinity of every thread of a process that has another one; 1 when there was any, so
  * that the caller looks again: a thread may have been made meanwhile. -ESRCH when it is gone. */

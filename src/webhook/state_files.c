@@ -1,9 +1,7 @@
 #include "state_files.h"
 
-#include <errno.h>
 #include <fcntl.h>
 #include <malloc.h>
-#include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
@@ -21,37 +19,11 @@
 #define MAX_FILE_NODES 20000000
 #define MAX_FILE_DOCUMENTS 1000000
 
-static const struct known_namespace *search(const struct file_facts *f, struct str name)
-{
-	size_t low = 0, high = f->n_namespaces;
-
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-		int order = str_cmp(name, f->namespaces[middle].name);
-
-		if (order == 0)
-			return &f->namespaces[middle];
-		if (order < 0)
-			high = middle;
-		else
-			low = middle + 1;
-	}
-	return NULL;
-}
-
 static bool find_namespace(const void *owner, struct str name, struct namespace_facts *ret)
 {
-	const struct known_namespace *found = search(owner, name);
+	const struct file_facts *f = owner;
 
-	if (!found)
-		return false;
-	*ret = (struct namespace_facts){
-		.allowed = found->allowed,
-		.legacy_allowed = found->legacy_allowed,
-		.has_allowed = found->has_allowed,
-		.has_legacy_allowed = found->has_legacy_allowed,
-	};
-	return true;
+	return namespace_table_find(&f->namespaces, name, ret);
 }
 
 static bool has_cores(const void *owner, struct str type)
@@ -69,32 +41,7 @@ struct reading {
 	struct arena *scratch;
 	struct state_manifests manifests;
 	struct file_facts *facts;
-	size_t cap_namespaces;
 };
-
-static void keep_namespace(struct reading *rd, yyjson_val *object)
-{
-	struct namespace_facts facts = namespace_facts_of(object);
-	struct file_facts *f = rd->facts;
-
-	if (f->n_namespaces == rd->cap_namespaces) {
-		size_t old = rd->cap_namespaces, cap = old ? 2 * old : 64;
-
-		f->namespaces = arena_realloc(rd->scratch, f->namespaces,
-					      old * sizeof(*f->namespaces),
-					      cap * sizeof(*f->namespaces));
-		rd->cap_namespaces = cap;
-	}
-	f->namespaces[f->n_namespaces] = (struct known_namespace){
-		.order = (uint32_t)f->n_namespaces,
-		.name = object_name(object),
-		.allowed = facts.allowed,
-		.legacy_allowed = facts.legacy_allowed,
-		.has_allowed = facts.has_allowed,
-		.has_legacy_allowed = facts.has_legacy_allowed,
-	};
-	f->n_namespaces++;
-}
 
 static void keep_core_types(struct reading *rd, yyjson_val *node)
 {
@@ -120,18 +67,13 @@ static void keep_core_types(struct reading *rd, yyjson_val *node)
 
 static int keep(struct reading *rd, const struct doc *doc, yyjson_val *object, struct err *err)
 {
-	struct str kind = object_kind(object);
 	struct doc_pos pos;
 	int r;
 
 	if (!yyjson_is_obj(object))
 		return doc_err(err, doc, object, "not a Kubernetes object but %s",
 			       doc_type(object));
-	if (str_eq(kind, STR("Namespace")) && object_name(object).n) {
-		keep_namespace(rd, object);
-		return 0;
-	}
-	if (str_eq(kind, STR("Node")))
+	if (str_eq(object_kind(object), STR("Node")))
 		keep_core_types(rd, object);
 	r = state_manifests_add(&rd->manifests, object, err);
 	if (r >= 0)
@@ -177,39 +119,6 @@ static int read_file(struct reading *rd, const char *path, struct err *err)
 	return r;
 }
 
-static int by_name(const void *a, const void *b)
-{
-	const struct known_namespace *x = a, *y = b;
-	int r = str_cmp(x->name, y->name);
-
-	return r ? r : (x->order > y->order) - (x->order < y->order);
-}
-
-/* From the scratch arena to memory of our own; of equal names the last one counts. */
-static void settle_namespaces(struct file_facts *f)
-{
-	struct known_namespace *from = f->namespaces;
-	size_t n = f->n_namespaces;
-
-	if (n)
-		qsort(from, n, sizeof(*from), by_name);
-	f->namespaces = arena_array(&f->arena, struct known_namespace, n);
-	f->n_namespaces = 0;
-	for (size_t i = 0; i < n; i++) {
-		struct known_namespace *to = &f->namespaces[f->n_namespaces];
-
-		if (i + 1 < n && str_eq(from[i].name, from[i + 1].name))
-			continue;
-		*to = from[i];
-		to->name = str_dup(&f->arena, from[i].name);
-		to->allowed = from[i].allowed.n ? str_dup(&f->arena, from[i].allowed) : STR("");
-		to->legacy_allowed = from[i].legacy_allowed.n ?
-					     str_dup(&f->arena, from[i].legacy_allowed) :
-					     STR("");
-		f->n_namespaces++;
-	}
-}
-
 static void settle(struct reading *rd)
 {
 	struct file_facts *f = rd->facts;
@@ -223,7 +132,7 @@ static void settle(struct reading *rd)
 	state->find_namespace = find_namespace;
 	state->has_cores = has_cores;
 	f->n_nodes = rd->manifests.n_nodes;
-	settle_namespaces(f);
+	f->namespaces = namespace_table_copy(&rd->manifests.namespaces, &f->arena);
 }
 
 static int facts_read(const struct state_files *s, struct file_facts *ret, struct err *err)
@@ -300,7 +209,7 @@ static void reload(struct state_source *source)
 		return;
 	}
 	atomic_fetch_add(&s->reloads, 1);
-	log_info("read the state again", LOG_INT("namespaces", s->facts.n_namespaces),
+	log_info("read the state again", LOG_INT("namespaces", s->facts.namespaces.n),
 		 LOG_INT("nodes", s->facts.n_nodes));
 }
 
@@ -320,7 +229,7 @@ static void add_metrics(struct state_source *source, struct strbuf *b)
 	prometheus_uint(b, "pinfold_state_reloads_total", failed, atomic_load(&s->failed_reloads));
 	(void)pthread_rwlock_rdlock(&s->lock);
 	prometheus_family(b, "pinfold_state_objects", "gauge", "Objects that decisions rest on");
-	prometheus_uint(b, "pinfold_state_objects", namespaces, s->facts.n_namespaces);
+	prometheus_uint(b, "pinfold_state_objects", namespaces, s->facts.namespaces.n);
 	prometheus_uint(b, "pinfold_state_objects", nodes, s->facts.n_nodes);
 	(void)pthread_rwlock_unlock(&s->lock);
 }

@@ -1,7 +1,7 @@
 #pragma once
 
 /* The cluster as files describe it: read at start and on SIGHUP. Only what decisions need is kept,
- * about 50 bytes a namespace; a file that cannot be read leaves the old facts in place. */
+ * about 100 bytes a namespace; a file that cannot be read leaves the old facts in place. */
 
 #include <pthread.h>
 #include <stdatomic.h>
@@ -13,20 +13,11 @@
 
 struct err;
 
-/* One namespace that may matter, or is at least known. Sorted by name. */
-struct known_namespace {
-	struct str name;
-	struct str allowed, legacy_allowed;
-	uint32_t order; /* of arrival: of two with one name the later counts */
-	bool has_allowed, has_legacy_allowed;
-};
-
 /* What was read from the files in one go; immutable. */
 struct file_facts {
 	struct arena arena;
 	struct admission_state state;
-	struct known_namespace *namespaces;
-	size_t n_namespaces;
+	struct namespace_table namespaces;
 	struct str *core_types; /* workload types that some node has cores for */
 	size_t n_core_types;
 	size_t n_nodes;

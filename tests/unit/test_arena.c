@@ -157,3 +157,24 @@ TEST(a_reset_keeps_the_largest_chunk_that_is_not_huge)
 	arena_reset(&a);
 	CHECK(arena_alloc(&a, 1, 1) == block);
 }
+
+TEST(there_is_room_for_one_more_and_nothing_is_lost)
+{
+	CLEANUP(arena_done) struct arena a;
+	size_t cap = 0, grown = 0;
+	uint32_t *items = NULL;
+
+	arena_init(&a, 0);
+	for (uint32_t n = 0; n < 1000; n++) {
+		const size_t before = cap;
+
+		items = arena_room(&a, items, n, &cap, sizeof(*items));
+		CHECK(n < cap);
+		grown += cap != before;
+		items[n] = n;
+		(void)arena_alloc(&a, 1, 1); /* so that it cannot grow in place */
+	}
+	for (uint32_t n = 0; n < 1000; n++)
+		CHECK_UINT(items[n], n);
+	CHECK_UINT(grown, 8);
+}

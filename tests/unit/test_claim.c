@@ -5,7 +5,6 @@
 
 #include "agent/cgroup_path.h"
 #include "agent/claim.h"
-#include "agent/enforce.h"
 #include "agent/place.h"
 #include "agent/settings.h"
 #include "base/arena.h"
@@ -346,46 +345,6 @@ TEST(cgroups_are_found_by_the_names_of_both_drivers)
 	for (size_t i = 0; i < ARRAY_LEN(table); i++) {
 		TEST_ROW("%s", table[i].name);
 		CHECK_STR(cgroup_path_of(table[i].name, &a), table[i].path);
-	}
-}
-
-TEST(the_kernels_own_roundings_are_no_drift)
-{
-	static const struct {
-		const char *what;
-		enum cgroup_version version;
-		const char *cpus, *effective;
-		uint64_t weight;
-		int64_t quota_us;
-		unsigned drift;
-	} table[] = {
-		{ "as it should be", CGROUP_V2, "0-1", "0-1", 35, 3500, 0 },
-		{ "an older runtime's weight", CGROUP_V2, "0-1", "0-1", 10, 3500, 0 },
-		{ "systemd's rounding", CGROUP_V2, "0-1", "0-1", 35, 4000, 0 },
-		{ "v1 keeps shares", CGROUP_V1, "0-1", "0-1", 256, 3500, 0 },
-		{ "other CPUs", CGROUP_V2, "0-3", "0-3", 35, 3500, DRIFT_CPUS },
-		{ "the parent gives less", CGROUP_V2, "0-1", "0", 35, 3500, 0 },
-		{ "inherited", CGROUP_V2, "", "0-7", 35, 3500, DRIFT_CPUS },
-		{ "the right list, but not in effect", CGROUP_V2, "0-1", "4-5", 35, 3500,
-		  DRIFT_CPUS },
-		{ "another weight", CGROUP_V2, "0-1", "0-1", 100, 3500, DRIFT_WEIGHT },
-		{ "no limit", CGROUP_V2, "0-1", "0-1", 35, -1, DRIFT_QUOTA },
-		{ "everything", CGROUP_V1, "1", "1", 2, 1000,
-		  DRIFT_CPUS | DRIFT_WEIGHT | DRIFT_QUOTA },
-	};
-	const struct intent intent = {
-		.cpus = (char *)"0-1", .shares = 256, .has_quota = true, .quota_us = 3500
-	};
-
-	for (size_t i = 0; i < ARRAY_LEN(table); i++) {
-		const struct cgroup_cpu now = { .cpus = cpus(table[i].cpus),
-						.effective = cpus(table[i].effective),
-						.weight = table[i].weight,
-						.quota_us = table[i].quota_us,
-						.period_us = 100000 };
-
-		TEST_ROW("%s", table[i].what);
-		CHECK_UINT(enforce_compare(table[i].version, &now, &intent), table[i].drift);
 	}
 }
 

@@ -1,0 +1,98 @@
+#include "namespaces.h"
+
+#include <stdlib.h>
+
+#include "base/arena.h"
+#include "kube/names.h"
+#include "kube/pod.h"
+
+struct namespace_entry {
+	struct str name;
+	struct namespace_facts facts;
+	size_t order; /* of arrival */
+};
+
+struct namespace_facts namespace_facts_of(yyjson_val *object)
+{
+	yyjson_val *meta = doc_get(object, STR("metadata"));
+	yyjson_val *allowed = doc_get(doc_get(meta, STR("annotations")), STR(NAME_ALLOWED));
+	yyjson_val *legacy = doc_get(doc_get(meta, STR("labels")), STR(NAME_LEGACY_ALLOWED));
+
+	return (struct namespace_facts){
+		.allowed = doc_str(allowed),
+		.has_allowed = allowed != NULL,
+		.legacy_allowed = doc_str(legacy),
+		.has_legacy_allowed = legacy != NULL,
+	};
+}
+
+void namespace_table_add(struct namespace_table *t, yyjson_val *object, struct arena *a)
+{
+	t->items = arena_room(a, t->items, t->n, &t->cap, sizeof(*t->items));
+	t->items[t->n] =
+		(struct namespace_entry){ object_name(object), namespace_facts_of(object), t->n };
+	t->n++;
+}
+
+static int by_name(const void *a, const void *b)
+{
+	const struct namespace_entry *x = a, *y = b;
+	int r = str_cmp(x->name, y->name);
+
+	return r ? r : (x->order > y->order) - (x->order < y->order);
+}
+
+void namespace_table_seal(struct namespace_table *t)
+{
+	size_t n = 0;
+
+	if (t->n)
+		qsort(t->items, t->n, sizeof(*t->items), by_name);
+	for (size_t i = 0; i < t->n; i++) {
+		if (n && str_eq(t->items[n - 1].name, t->items[i].name))
+			n--;
+		t->items[n++] = t->items[i];
+	}
+	t->n = n;
+}
+
+static struct str copy_of(struct str s, struct arena *a)
+{
+	return s.n ? str_dup(a, s) : STR("");
+}
+
+struct namespace_table namespace_table_copy(const struct namespace_table *t, struct arena *a)
+{
+	struct namespace_table copy = { arena_array(a, struct namespace_entry, t->n), t->n, t->n };
+
+	for (size_t i = 0; i < t->n; i++) {
+		struct namespace_entry *to = &copy.items[i];
+
+		*to = t->items[i];
+		to->name = copy_of(to->name, a);
+		to->facts.allowed = copy_of(to->facts.allowed, a);
+		to->facts.legacy_allowed = copy_of(to->facts.legacy_allowed, a);
+	}
+	return copy;
+}
+
+bool namespace_table_find(const struct namespace_table *t, struct str name,
+			  struct namespace_facts *ret)
+{
+	size_t low = 0, high = t->n;
+
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+		int order = str_cmp(name, t->items[middle].name);
+
+		if (order == 0) {
+			*ret = t->items[middle].facts;
+			return true;
+		}
+		if (order < 0)
+			high = middle;
+		else
+			low = middle + 1;
+	}
+	return false;
+}

@@ -1,0 +1,38 @@
+#pragma once
+
+/* Namespaces and what a decision has to know of each, found by name. Filled in any order, then
+ * sealed; of two with the same name the later one counts. */
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "base/str.h"
+#include "codec/doc.h"
+
+struct arena;
+
+struct namespace_facts {
+	struct str allowed;	   /* value of the permission annotation */
+	struct str legacy_allowed; /* of the first document's label */
+	bool has_allowed, has_legacy_allowed;
+};
+
+struct namespace_entry;
+
+struct namespace_table {
+	struct namespace_entry *items; /* sorted by name, once sealed */
+	size_t n, cap;
+};
+
+/* Facts of one object. Texts point into the object. */
+struct namespace_facts namespace_facts_of(yyjson_val *object);
+
+/* The object has to outlive the table. */
+void namespace_table_add(struct namespace_table *t, yyjson_val *object, struct arena *a);
+void namespace_table_seal(struct namespace_table *t);
+
+/* A sealed one, with its texts, in memory of its own. */
+struct namespace_table namespace_table_copy(const struct namespace_table *t, struct arena *a);
+
+bool namespace_table_find(const struct namespace_table *t, struct str name,
+			  struct namespace_facts *ret);

@@ -1,0 +1,163 @@
+#include "proc.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "base/arena.h"
+#include "base/err.h"
+#include "base/file.h"
+#include "base/macro.h"
+
+#define PROC_FILE_MAX 65536
+#define KERNEL_THREAD 0x00200000u /* PF_KTHREAD */
+
+bool proc_parse_stat(struct str text, struct proc_stat *ret)
+{
+	const char *from = text.n ? memchr(text.p, '(', text.n) : NULL;
+	const char *to = text.n ? memrchr(text.p, ')', text.n) : NULL;
+	char rest[128] = "";
+	unsigned flags;
+	char state;
+	int parent;
+
+	if (!from || !to || to < from)
+		return false;
+	(void)snprintf(rest, sizeof(rest), PRI_STR,
+		       FMT_STR(str_skip(text, (size_t)(to + 1 - text.p))));
+	if (sscanf(rest, " %c %9d %*d %*d %*d %*d %u", &state, &parent, &flags) != 3)
+		return false;
+	*ret = (struct proc_stat){ .name = { from + 1, (size_t)(to - from - 1) },
+				   .parent = parent,
+				   .is_zombie = state == 'Z' || state == 'X',
+				   .is_kernel = flags & KERNEL_THREAD };
+	return true;
+}
+
+/* The value of "Key:\tvalue". */
+static bool find_line(struct str text, struct str key, struct str *ret)
+{
+	struct str_split lines = str_split(text);
+	struct str line;
+
+	while (str_next(&lines, '\n', &line))
+		if (str_starts(line, key)) {
+			*ret = str_trim(str_skip(line, key.n));
+			return true;
+		}
+	return false;
+}
+
+bool proc_parse_allowed(struct str text, struct cpuset *ret)
+{
+	struct str list;
+
+	return find_line(text, STR("Cpus_allowed_list:"), &list) &&
+	       cpuset_parse_kernel(list, ret, NULL) == 0;
+}
+
+/* A thread that has ended stays until somebody asks for its exit status. */
+static bool has_ended(struct str status)
+{
+	struct str state;
+
+	return find_line(status, STR("State:"), &state) &&
+	       (str_starts(state, STR("Z")) || str_starts(state, STR("X")));
+}
+
+bool proc_stat(int proc_fd, pid_t pid, struct arena *a, struct proc_stat *ret)
+{
+	char path[32];
+	struct str text;
+
+	(void)snprintf(path, sizeof(path), "%d/stat", (int)pid);
+	return file_read_at(proc_fd, path, PROC_FILE_MAX, a, &text, NULL) >= 0 &&
+	       proc_parse_stat(text, ret);
+}
+
+bool proc_allowed(int proc_fd, pid_t pid, struct cpuset *ret)
+{
+	CLEANUP(arena_done) struct arena a;
+	char path[32];
+	struct str text;
+
+	arena_init(&a, 0);
+	(void)snprintf(path, sizeof(path), "%d/status", (int)pid);
+	return file_read_at(proc_fd, path, PROC_FILE_MAX, &a, &text, NULL) >= 0 &&
+	       proc_parse_allowed(text, ret);
+}
+
+/* The names in a directory that are numbers: processes, or threads of one. */
+static int list_numbers(int proc_fd, const char *path, struct arena *a, pid_t **ret, size_t *ret_n,
+			struct err *err)
+{
+	struct str *names;
+	pid_t *numbers;
+	size_t n, kept = 0;
+	int r;
+
+	r = file_list_at(proc_fd, path, a, &names, &n, err);
+	if (r < 0)
+		return r;
+	numbers = arena_array(a, pid_t, n);
+	for (size_t i = 0; i < n; i++) {
+		uint64_t number;
+
+		if (str_to_u64(names[i], INT32_MAX, &number))
+			numbers[kept++] = (pid_t)number;
+	}
+	*ret = numbers;
+	*ret_n = kept;
+	return 0;
+}
+
+int proc_list(int proc_fd, struct arena *a, pid_t **ret, size_t *ret_n, struct err *err)
+{
+	return list_numbers(proc_fd, ".", a, ret, ret_n, err);
+}
+
+struct places {
+	struct proc_place *items;
+	size_t n, cap;
+	struct arena *a;
+};
+
+static void add_place(struct places *p, pid_t tid, const struct cpuset *allowed)
+{
+	for (size_t i = 0; i < p->n; i++)
+		if (cpuset_eq(&p->items[i].allowed, allowed)) {
+			p->items[i].n_threads++;
+			return;
+		}
+	p->items = arena_room(p->a, p->items, p->n, &p->cap, sizeof(*p->items));
+	p->items[p->n++] = (struct proc_place){ *allowed, tid, 1 };
+}
+
+bool proc_places(int proc_fd, pid_t pid, struct arena *a, struct proc_place **ret, size_t *ret_n)
+{
+	CLEANUP(arena_done) struct arena list, scratch;
+	struct places p = { .a = a };
+	struct cpuset allowed;
+	struct str text;
+	char path[64];
+	pid_t *tids;
+	size_t n;
+
+	arena_init(&list, 0);
+	arena_init(&scratch, 0);
+	(void)snprintf(path, sizeof(path), "%d/task", (int)pid);
+	if (list_numbers(proc_fd, path, &list, &tids, &n, NULL) < 0)
+		return false;
+	for (size_t i = 0; i < n; i++) {
+		arena_reset(&scratch);
+		(void)snprintf(path, sizeof(path), "%d/task/%d/status", (int)pid, (int)tids[i]);
+		if (file_read_at(proc_fd, path, PROC_FILE_MAX, &scratch, &text, NULL) >= 0 &&
+		    !has_ended(text) && proc_parse_allowed(text, &allowed))
+			add_place(&p, tids[i], &allowed);
+	}
+	if (p.n == 0)
+		return false;
+	/* Mostly it is one, and a machine has many processes. */
+	*ret = arena_realloc(a, p.items, p.cap * sizeof(*p.items), p.n * sizeof(*p.items));
+	*ret_n = p.n;
+	return true;
+}

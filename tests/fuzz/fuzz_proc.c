@@ -1,0 +1,21 @@
+/* Names of processes are anybody's to choose: whatever /proc says, no crash, and a name within the
+ * text. */
+
+#include <stdlib.h>
+
+#include "cgroup/proc.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	const struct str text = { (const char *)data, size };
+	struct proc_stat stat;
+	struct cpuset allowed;
+
+	if (proc_parse_stat(text, &stat) &&
+	    (stat.name.p < text.p || stat.name.p + stat.name.n > text.p + text.n))
+		abort();
+	(void)proc_parse_allowed(text, &allowed);
+	return 0;
+}
