@@ -14,7 +14,7 @@
 #include "command.h"
 #include "kube/names.h"
 
-#define MAX_INPUT ((size_t)4 << 20)
+#define MAX_HOOK_INPUT ((size_t)4 << 20)
 
 struct oci_hook_options {
 	struct oci_hook_config config;
@@ -143,7 +143,7 @@ static int run(struct invocation *inv, struct err *err)
 		r = check_options(o, stage, err);
 	if (r == 0)
 		r = file_read_fd(STDIN_FILENO, stage == OCI_PRECREATE ? "config" : "state",
-				 MAX_INPUT, inv->arena, &input, err);
+				 MAX_HOOK_INPUT, inv->arena, &input, err);
 	if (r == 0)
 		r = oci_hook_run(&o->config, stage, input, inv->arena, &result, err);
 	if (is_refusal(r)) {
