@@ -9,6 +9,7 @@
 #include "cgroup/cgroup.h"
 #include "cgroup_path.h"
 #include "enforce.h"
+#include "isolate.h"
 #include "manager_internal.h"
 #include "outside.h"
 
@@ -21,8 +22,11 @@ static bool is_classic(const struct manager *m)
 static void drop(struct desk *d, const char *pod_id, struct str uid, struct str container)
 {
 	struct manager *m = d->manager;
+	const struct pod_entry *pod = registry_find_pod(&m->registry, pod_id);
 	struct err err = { 0 };
 
+	if (pod)
+		isolate_release_pod(m, pod);
 	registry_remove_pod(&m->registry, pod_id);
 	m->is_changed = true;
 	if (ledger_release_container(m->ledger, uid, container, &err) < 0)
@@ -73,29 +77,37 @@ static int place(struct manager *m, const struct outside *o, struct placement *r
 	return 0;
 }
 
-static int take_in(struct desk *d, const struct outside *o, struct container_entry **ret,
-		   struct err *err)
+static int admit(struct manager *m, const struct outside *o, struct container_entry **ret,
+		 struct err *err)
 {
-	struct manager *m = d->manager;
 	const bool is_known = registry_find(&m->registry, o->container.id) != NULL;
-	struct container_entry *entry = NULL;
+	struct container_entry *entry;
 	struct placement p = { 0 };
 	int r;
 
 	r = place(m, o, &p, err);
-	if (r == 0) {
-		entry = manager_note(m, &o->pod, &o->container, &p);
-		entry->is_started = !o->is_expected;
-		if (entry->is_started)
-			r = enforce(m, entry, err);
-	}
-	if (r < 0) { /* what it was promised goes, too */
-		drop_outside(d, o);
+	if (r < 0)
 		return r;
-	}
+	entry = manager_note(m, &o->pod, &o->container, &p);
+	entry->is_started = !o->is_expected;
+	if (entry->is_started)
+		r = enforce(m, entry, err);
+	if (r < 0)
+		return r;
 	m->counters.placed[p.pool] += !is_known;
 	*ret = entry;
 	return 0;
+}
+
+/* Whoever is refused loses what he was promised, too. */
+static int take_in(struct desk *d, const struct outside *o, struct container_entry **ret,
+		   struct err *err)
+{
+	int r = admit(d->manager, o, ret, err);
+
+	if (r < 0)
+		drop_outside(d, o);
+	return r;
 }
 
 void desk_leave(struct desk *d, struct str id)

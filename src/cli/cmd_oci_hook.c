@@ -13,6 +13,7 @@
 #include "base/macro.h"
 #include "command.h"
 #include "kube/names.h"
+#include "output.h"
 
 #define MAX_HOOK_INPUT ((size_t)4 << 20)
 
@@ -110,16 +111,6 @@ static int check_options(const struct oci_hook_options *o, enum oci_stage stage,
 	return 0;
 }
 
-/* A configuration goes through us as it came, or adjusted. */
-static int pass_on(struct str config, struct err *err)
-{
-	if (config.n == 0)
-		return EXIT_YES;
-	if (fwrite(config.p, 1, config.n, stdout) != config.n || fflush(stdout) != 0)
-		return err_set(err, errno, "standard output: %s", strerror(errno));
-	return EXIT_YES;
-}
-
 static bool is_refusal(int r)
 {
 	return r == -ENOSPC || r == -EDOM || r == -EPERM || r == -EBUSY;
@@ -129,8 +120,8 @@ static int run(struct invocation *inv, struct err *err)
 {
 	struct oci_hook_options *o = inv->options;
 	struct oci_hook_result result = { 0 };
-	enum oci_stage stage;
-	struct str input;
+	enum oci_stage stage = OCI_PRECREATE;
+	struct str input = { 0 };
 	int r;
 
 	log_setup(LOG_LEVEL_ERROR, LOG_FORMAT_TEXT); /* a runtime shows it when we fail */
@@ -144,17 +135,18 @@ static int run(struct invocation *inv, struct err *err)
 	if (r == 0)
 		r = file_read_fd(STDIN_FILENO, stage == OCI_PRECREATE ? "config" : "state",
 				 MAX_HOOK_INPUT, inv->arena, &input, err);
-	if (r == 0)
-		r = oci_hook_run(&o->config, stage, input, inv->arena, &result, err);
+	if (r < 0)
+		return err_wrap(err, "oci-hook");
+	r = oci_hook_run(&o->config, stage, input, inv->arena, &result, err);
 	if (is_refusal(r)) {
 		(void)fprintf(stderr, "container refused: %s\n", err->msg);
-		return o->refuses_later ? pass_on(input, err) : EXIT_FINDING;
+		return o->refuses_later ? output_text(input, err) : EXIT_FINDING;
 	}
 	if (r < 0)
 		return err_wrap(err, "oci-hook");
 	if (result.is_ignored)
 		(void)fprintf(stderr, PRI_STR "\n", FMT_STR(result.text));
-	return stage == OCI_PRECREATE ? pass_on(result.adjusted, err) : EXIT_YES;
+	return stage == OCI_PRECREATE ? output_text(result.adjusted, err) : EXIT_YES;
 }
 
 const struct command cmd_oci_hook = {

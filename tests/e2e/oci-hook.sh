@@ -69,9 +69,9 @@ owned() { jq '.assignments | length' "$dir/run/ledger.json"; }
 status() { "$pinfold" status -o json --run-dir "$dir/run" 2>/dev/null || :; }
 hook() { "$pinfold" oci-hook "$@" --run-dir "$dir/run" --reserved "$reserved"; }
 
-agent_up() {
+agent_up() { # OPTION...
 	process_start "$dir" agent "$pinfold" agent --reserved "$reserved" --run-dir "$dir/run" --nri-socket "$dir/no-nri.sock" \
-		--kubelet-state /nonexistent --reassert 2 --no-cluster
+		--kubelet-state /nonexistent --reassert 2 --no-cluster "$@"
 	wait_ready "$dir" agent 60 agent_answers || die "the agent does not answer"
 }
 agent_answers() { [[ $("$pinfold" status --run-dir "$dir/run" 2>/dev/null) == "not connected"* ]]; }
@@ -241,6 +241,22 @@ test_absence() {
 gone() { ! kill -0 "$(pid_of own)" 2>/dev/null; }
 swept() { [ "$(status | jq '[.containers[] | select(.exclusive)] | length')" = 0 ]; }
 
+# Where the kernel has isolated partitions, an owner's CPUs become one, and are free again after it.
+exclusive() { tr -d '\n' <"/sys/fs/cgroup/$(basename "$dir")/cpuset.cpus.exclusive"; }
+is_isolated() { [ "$(control cpuset cpuset.cpus.partition own)" = isolated ]; }
+test_isolated() {
+	[ -e /sys/fs/cgroup/cpuset.cpus.isolated ] || { echo "  this kernel has no isolated partitions, left out" >&2; return; }
+	bundles
+	agent_up --isolated-partitions
+	adjust own --id "$(basename "$dir")-own" || die "own: $(cat "$dir/own.out")"
+	up own || die "own: $(cat "$dir/own.out")"
+	wait_for 60 is_isolated || die "no partition: $(status | jq -c .isolation)"
+	is "isolated" "$(cat /sys/fs/cgroup/cpuset.cpus.isolated) $(exclusive)" "$rest $rest"
+	down own
+	is "given back to the kernel, too" "$(cat /sys/fs/cgroup/cpuset.cpus.isolated)$(exclusive)" ""
+	process_stop "$dir" agent
+}
+
 test_left_alone() {
 	local state
 	state="{\"ociVersion\":\"1.0.2\",\"id\":\"x\",\"status\":\"creating\",\"pid\":$$,\"bundle\":\"$dir/plain\"}"
@@ -329,7 +345,7 @@ for who in "without an agent" "with an agent"; do
 	done
 done
 process_stop "$dir" agent
-for t in absence crash left_alone podman; do
+for t in absence crash isolated left_alone podman; do
 	echo "oci-hook: $t" >&2
 	"test_$t"
 done
