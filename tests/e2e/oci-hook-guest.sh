@@ -42,4 +42,4 @@ payload "$dir/payload"
 guest_start "$dir" "$dir/payload"
 install_libraries
 echo "oci-hook-guest.sh: $(guest_run "$dir" 'uname -r; stat -fc %T /sys/fs/cgroup; nproc; runc --version | head -1' | tr '\n' ' ')" >&2
-guest_run "$dir" 'PATH=/payload/bin:$PATH PINFOLD=/payload/bin/pinfold /payload/pinfold/tests/e2e/oci-hook.sh'
+guest_run "$dir" "TESTS='${TESTS:-}' PATH=/payload/bin:\$PATH PINFOLD=/payload/bin/pinfold /payload/pinfold/tests/e2e/oci-hook.sh"

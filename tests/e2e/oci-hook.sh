@@ -4,6 +4,7 @@
 # /proc tells, with an agent and without one, and no exclusive CPU twice. Needs root and two CPUs or
 # more, cgroup v1 or v2; podman is installed when it is missing, and left out when it cannot be. The
 # first CPU is reserved, all others belong to whoever takes them. oci-hook-guest.sh runs this on v2.
+# TESTS="born crash" runs only those.
 
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
@@ -155,6 +156,14 @@ test_born() {
 	up mgmt || die "mgmt: $(cat "$dir/mgmt.out")"
 	is "management is born, too" "$(cpus_of mgmt) $(shares_of mgmt)" "$reserved 400"
 	down second
+	# Nobody's id: who owns nothing passes, and leaves nothing.
+	jq 'del(.linux.cgroupsPath)' "$dir/own/config.json" >"$dir/nameless.json"
+	if hook <"$dir/nameless.json" >"$dir/nameless.out" 2>&1; then die "CPUs for nobody"; fi
+	is "no id, no CPUs" "$(cat "$dir/nameless.out")" \
+		"container refused: it wants CPUs of its own, and its id cannot be told from linux.cgroupsPath: name it with --id"
+	is "no id, shared" "$(jq 'del(.linux.cgroupsPath, .linux.resources)' "$dir/plain/config.json" | hook | jq -c .linux.resources)" \
+		"{\"cpu\":{\"cpus\":\"$rest\"}}"
+	is "and no trace" "$(owned) $(find "$dir/run/oci" -name 'unnamed*')" "0 "
 	# Its promise was to another id than runc's: who comes in its cgroup is the same.
 	bundle own "" "$every" "$memory"
 	adjust own || die "own: $(cat "$dir/own.out")"
@@ -259,6 +268,7 @@ test_isolated() {
 
 test_left_alone() {
 	local state
+	bundles
 	state="{\"ociVersion\":\"1.0.2\",\"id\":\"x\",\"status\":\"creating\",\"pid\":$$,\"bundle\":\"$dir/plain\"}"
 	is "no pools, no agent" "$("$pinfold" oci-hook create --run-dir "$dir/nowhere" --pools-file "$dir/none" --marker-file "$dir/none" <<<"$state" 2>&1)" \
 		"no agent runs here, and no pools are configured"
@@ -337,18 +347,17 @@ mkdir -p "$dir"/rootfs/{bin,proc,sys,dev,tmp,etc}
 cp "$(command -v busybox)" "$dir/rootfs/bin/busybox"
 for applet in sh sleep grep; do ln -s busybox "$dir/rootfs/bin/$applet"; done
 
-for who in "without an agent" "with an agent"; do
-	if [ "$who" = "with an agent" ]; then agent_up; fi
-	for t in story born several; do
-		echo "oci-hook: $t, $who" >&2
-		"test_$t"
-	done
-done
+wanted() { [[ " ${TESTS:-$1} " == *" $1 "* ]]; }
+run_test() { # NAME [HOW]
+	wanted "$1" || return 0
+	echo "oci-hook: $1${2:+, $2}" >&2
+	"test_$1"
+}
+for t in story born several; do run_test "$t" "without an agent"; done
+agent_up
+for t in story born several; do run_test "$t" "with an agent"; done
 process_stop "$dir" agent
-for t in absence crash isolated left_alone podman; do
-	echo "oci-hook: $t" >&2
-	"test_$t"
-done
+for t in absence crash isolated left_alone podman; do run_test "$t"; done
 clean
 trap - EXIT
 rm -rf "$dir"
