@@ -8,8 +8,8 @@
 #include "base/macro.h"
 #include "cgroup/cgroup.h"
 #include "cgroup_path.h"
-#include "codec/doc.h"
 #include "enforce.h"
+#include "isolate.h"
 #include "manager_internal.h"
 #include "outside.h"
 
@@ -22,8 +22,11 @@ static bool is_classic(const struct manager *m)
 static void drop(struct desk *d, const char *pod_id, struct str uid, struct str container)
 {
 	struct manager *m = d->manager;
+	const struct pod_entry *pod = registry_find_pod(&m->registry, pod_id);
 	struct err err = { 0 };
 
+	if (pod)
+		isolate_release_pod(m, pod);
 	registry_remove_pod(&m->registry, pod_id);
 	m->is_changed = true;
 	if (ledger_release_container(m->ledger, uid, container, &err) < 0)
@@ -52,12 +55,8 @@ static int enforce(const struct manager *m, const struct container_entry *c, str
 	return r;
 }
 
-static int take_in(struct desk *d, const struct outside *o, struct container_entry **ret,
-		   struct err *err)
+static int place(struct manager *m, const struct outside *o, struct placement *ret, struct err *err)
 {
-	struct manager *m = d->manager;
-	struct container_entry *entry;
-	struct placement p = { 0 };
 	struct claim claim;
 	int r;
 
@@ -65,55 +64,49 @@ static int take_in(struct desk *d, const struct outside *o, struct container_ent
 	if (r < 0)
 		return r;
 	manager_note_doubt(m, &o->pod, &o->container, claim.doubt);
-	r = manager_place(m, &o->pod, &o->container, &claim, &p, err);
+	if (o->is_unnamed && !claim.is_management && demand_cpus(&claim.demand) > 0)
+		return err_set(err, EPERM,
+			       "it wants CPUs of its own, and its id cannot be told from "
+			       "linux.cgroupsPath: name it with --id");
+	r = manager_place(m, &o->pod, &o->container, &claim, ret, err);
 	if (r < 0)
 		return r;
 	/* Those who share are off its CPUs before it starts. */
-	if (p.is_exclusive && is_classic(m) && manager_spread_shared(m) < 0)
-		r = err_set(err, EBUSY, "cannot clear its CPUs of other containers");
-	entry = manager_note(m, &o->pod, &o->container, &p);
-	entry->is_started = true;
-	if (r == 0)
-		r = enforce(m, entry, err);
-	if (r < 0) {
-		drop_outside(d, o);
+	if (ret->is_exclusive && is_classic(m) && manager_spread_shared(m) < 0)
+		return err_set(err, EBUSY, "cannot clear its CPUs of other containers");
+	return 0;
+}
+
+static int admit(struct manager *m, const struct outside *o, struct container_entry **ret,
+		 struct err *err)
+{
+	const bool is_known = registry_find(&m->registry, o->container.id) != NULL;
+	struct container_entry *entry;
+	struct placement p = { 0 };
+	int r;
+
+	r = place(m, o, &p, err);
+	if (r < 0)
 		return r;
-	}
-	m->counters.placed[p.pool]++;
+	entry = manager_note(m, &o->pod, &o->container, &p);
+	entry->is_started = !o->is_expected;
+	if (entry->is_started)
+		r = enforce(m, entry, err);
+	if (r < 0)
+		return r;
+	m->counters.placed[p.pool] += !is_known;
 	*ret = entry;
 	return 0;
 }
 
-static struct str describe(const struct container_entry *c, struct arena *a)
+/* Whoever is refused loses what he was promised, too. */
+static int take_in(struct desk *d, const struct outside *o, struct container_entry **ret,
+		   struct err *err)
 {
-	yyjson_mut_doc *m = doc_build(a);
-	yyjson_mut_val *root = yyjson_mut_obj(m);
-	struct str text = STR("{}");
+	int r = admit(d->manager, o, ret, err);
 
-	doc_put_str(m, root, STR("pool"), str_from(pool_name(c->pool)));
-	doc_put_bool(m, root, STR("exclusive"), c->is_exclusive);
-	doc_put_str(m, root, STR("cpus"), str_from(c->intent.cpus));
-	(void)doc_write(root, false, a, &text, NULL);
-	return text;
-}
-
-int desk_arrive(struct desk *d, struct str id, struct arena *a, struct str *ret_text,
-		struct err *err)
-{
-	struct container_entry *entry;
-	struct outside o;
-	int r;
-
-	r = outside_load(d->run_fd, id, a, &o, err);
 	if (r < 0)
-		return r;
-	r = take_in(d, &o, &entry, err);
-	manager_settle(d->manager);
-	if (r == 0)
-		*ret_text = describe(entry, a);
-	else
-		d->manager->counters.refused++;
-	arena_reset(&d->manager->scratch);
+		drop_outside(d, o);
 	return r;
 }
 
@@ -132,6 +125,55 @@ void desk_leave(struct desk *d, struct str id)
 		drop_outside(d, &o);
 	outside_forget(d->run_fd, id);
 	arena_reset(&d->manager->scratch);
+}
+
+static bool is_expected(const struct desk *d, const struct container_entry *c)
+{
+	CLEANUP(arena_done) struct arena a;
+	struct outside o;
+
+	arena_init(&a, 0);
+	return outside_load(d->run_fd, str_from(c->id), &a, &o, NULL) == 0 && o.is_expected;
+}
+
+/* Whoever comes in the cgroup of a container that was promised is that container, though its
+ * configuration told another id. */
+static void drop_alias(struct desk *d, const struct outside *o, struct arena *a)
+{
+	const char *cgroup = cgroup_path_of(o->on_linux.cgroups_path, a);
+	const struct registry *r = &d->manager->registry;
+
+	for (size_t i = r->n_containers; !o->is_expected && i-- > 0;) {
+		const struct container_entry *c = r->containers[i];
+
+		if (outside_is_pod(c->pod->id) && strcmp(c->cgroup, cgroup) == 0 &&
+		    strcmp(c->id, o->container.id) != 0 && is_expected(d, c)) {
+			desk_leave(d, str_dup(a, str_from(c->id)));
+			return;
+		}
+	}
+}
+
+int desk_arrive(struct desk *d, struct str id, struct arena *a, struct str *ret_text,
+		struct err *err)
+{
+	struct container_entry *entry;
+	struct outside o;
+	int r;
+
+	r = outside_load(d->run_fd, id, a, &o, err);
+	if (r < 0)
+		return r;
+	drop_alias(d, &o, a);
+	r = take_in(d, &o, &entry, err);
+	manager_settle(d->manager);
+	if (r == 0)
+		*ret_text = place_describe(
+			&(struct placement){ entry->pool, entry->is_exclusive, entry->intent }, a);
+	else
+		d->manager->counters.refused++;
+	arena_reset(&d->manager->scratch);
+	return r;
 }
 
 void desk_open(struct desk *d, struct str except)
@@ -156,9 +198,18 @@ void desk_open(struct desk *d, struct str except)
 	arena_reset(&d->manager->scratch);
 }
 
-static bool has_vanished(const struct manager *m, const struct container_entry *c)
+/* Of one that was promised and has come, without another word, the cgroup is ours to look after. */
+static bool has_vanished(const struct desk *d, struct container_entry *c)
 {
-	return outside_is_pod(c->pod->id) && !cgroup_exists(m->cgroups, c->cgroup);
+	bool exists;
+
+	if (!outside_is_pod(c->pod->id))
+		return false;
+	exists = cgroup_exists(d->manager->cgroups, c->cgroup);
+	if ((exists && c->is_started) || is_expected(d, c))
+		return false;
+	c->is_started = exists;
+	return !exists;
 }
 
 void desk_sweep(struct desk *d)
@@ -166,7 +217,7 @@ void desk_sweep(struct desk *d)
 	const struct registry *r = &d->manager->registry;
 
 	for (size_t i = r->n_containers; i-- > 0;)
-		if (i < r->n_containers && has_vanished(d->manager, r->containers[i])) {
+		if (i < r->n_containers && has_vanished(d, r->containers[i])) {
 			CLEANUP(arena_done) struct arena a;
 
 			arena_init(&a, 0);

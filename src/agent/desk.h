@@ -23,15 +23,16 @@ struct desk {
 void desk_open(struct desk *d, struct str except);
 
 /* A container has its record and its cgroup, and waits to start: decides, writes its control files
- * and reads them back. -ENOSPC and other refusals leave no trace but the record, which is the
- * caller's. *ret_text says what it got: {"pool":"shared","cpus":"2-5"}. */
+ * and reads them back. Or its record is a promise: it is only about to be made, and its CPUs wait
+ * for it. -ENOSPC and other refusals leave no trace but the record, which is the caller's.
+ * *ret_text says what it got, as place_describe() puts it. */
 int desk_arrive(struct desk *d, struct str id, struct arena *a, struct str *ret_text,
 		struct err *err);
 
 /* It is gone. Not having known it is fine. */
 void desk_leave(struct desk *d, struct str id);
 
-/* Those whose cgroup has vanished without a word. */
+/* Those whose cgroup has vanished without a word, or has not come in time. */
 void desk_sweep(struct desk *d);
 
 /* Everything there is: what the runtime lists, and those from outside. In `a`. */

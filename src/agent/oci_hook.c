@@ -18,6 +18,7 @@
 #include "manager.h"
 #include "outside.h"
 #include "pool/store.h"
+#include "precreate.h"
 #include "report.h"
 
 #define MAX_CONFIG ((size_t)4 << 20)
@@ -31,8 +32,9 @@ struct hook {
 	const struct oci_hook_config *config;
 	enum oci_stage stage;
 	struct arena *a;
-	struct doc state;
+	struct doc input; /* its state, or of precreate its configuration */
 	struct str id;
+	bool is_unnamed; /* the id is made up */
 	int run_fd;
 };
 
@@ -98,10 +100,10 @@ static int do_it_ourselves(const struct hook *h, struct str *ret, struct err *er
 	own.manager.rules.permission = permitted;
 	own.manager.rules.permission_data = h->config;
 	desk_open(&desk, h->id); /* the others share with us, and must make room */
-	if (h->stage == OCI_CREATE)
-		r = desk_arrive(&desk, h->id, h->a, ret, err);
-	else
+	if (h->stage == OCI_REMOVE)
 		desk_leave(&desk, h->id);
+	else
+		r = desk_arrive(&desk, h->id, h->a, ret, err);
 	manager_done(&own.manager);
 	ledger_done(&own.ledger);
 	store_done(&own.store);
@@ -111,7 +113,7 @@ static int do_it_ourselves(const struct hook *h, struct str *ret, struct err *er
 
 static int ask_the_agent(const struct hook *h, struct str *ret, struct err *err)
 {
-	return ask_agent(h->config->run_dir, h->stage == OCI_CREATE ? "POST" : "DELETE",
+	return ask_agent(h->config->run_dir, h->stage == OCI_REMOVE ? "DELETE" : "POST",
 			 str_printf(h->a, "/oci/" PRI_STR, FMT_STR(h->id)), h->a, ret, err);
 }
 
@@ -133,6 +135,16 @@ static int settle(const struct hook *h, struct str *ret, struct err *err)
 	return r;
 }
 
+/* What was handed out is not used. If this fails, the promise lapses. */
+static void give_back(const struct hook *h)
+{
+	struct hook other = *h;
+	struct str text;
+
+	other.stage = OCI_REMOVE;
+	(void)settle(&other, &text, NULL);
+}
+
 /* Records. */
 
 static int read_json(const char *path, size_t max, struct arena *a, struct doc *ret,
@@ -151,8 +163,8 @@ static int find_cgroup(const struct hook *h, const char **ret, struct err *err)
 	int64_t pid = 0;
 	int r;
 
-	if (!doc_int(doc_get(h->state.root, STR("pid")), &pid) || pid <= 0)
-		return doc_err(err, &h->state, h->state.root,
+	if (!doc_int(doc_get(h->input.root, STR("pid")), &pid) || pid <= 0)
+		return doc_err(err, &h->input, h->input.root,
 			       "no pid: the stage must be createRuntime or prestart");
 	r = file_read_at(
 		AT_FDCWD,
@@ -168,23 +180,38 @@ static int find_cgroup(const struct hook *h, const char **ret, struct err *err)
 	return 0;
 }
 
+static int describe(const struct hook *h, struct doc *config, struct outside_given *given,
+		    struct err *err)
+{
+	const struct str bundle = doc_str(doc_get(h->input.root, STR("bundle")));
+	int r;
+
+	if (h->stage == OCI_PRECREATE) {
+		*config = h->input;
+		given->cgroup = precreate_cgroup(config, h->a);
+		given->is_unnamed = h->is_unnamed;
+		given->is_promised = true;
+		given->promised_at_s = outside_now_s();
+		return 0;
+	}
+	if (bundle.n == 0)
+		return doc_err(err, &h->input, h->input.root, "no bundle");
+	r = read_json(str_cstr(h->a, str_printf(h->a, PRI_STR "/config.json", FMT_STR(bundle))),
+		      MAX_CONFIG, h->a, config, err);
+	return r < 0 ? r : find_cgroup(h, &given->cgroup, err);
+}
+
 /* Returns 1 for a container that is not ours to place. */
 static int write_record(const struct hook *h, struct err *err)
 {
-	const struct str bundle = doc_str(doc_get(h->state.root, STR("bundle")));
+	struct outside_given given = { .id = h->id, .cgroup = "" };
 	struct doc config = { 0 };
 	struct str record = { 0 };
-	const char *cgroup = "";
 	int r;
 
-	if (bundle.n == 0)
-		return doc_err(err, &h->state, h->state.root, "no bundle");
-	r = read_json(str_cstr(h->a, str_printf(h->a, PRI_STR "/config.json", FMT_STR(bundle))),
-		      MAX_CONFIG, h->a, &config, err);
+	r = describe(h, &config, &given, err);
 	if (r == 0)
-		r = find_cgroup(h, &cgroup, err);
-	if (r == 0)
-		r = outside_describe(&h->state, &config, cgroup, h->a, &record, err);
+		r = outside_describe(&config, &given, h->a, &record, err);
 	if (r == -EUCLEAN)
 		return 1;
 	return r < 0 ? r : outside_save(h->run_fd, h->id, record, err);
@@ -214,51 +241,96 @@ static bool is_unconfigured(const struct hook *h)
 	       ask_agent(h->config->run_dir, "GET", STR("/healthz"), h->a, &answer, NULL) < 0;
 }
 
-static int ignore(struct oci_hook_result *ret, struct str why)
+static int ignore(struct oci_hook_result *ret, const struct hook *h, struct str why)
 {
-	*ret = (struct oci_hook_result){ .is_ignored = true, .text = why };
+	*ret = (struct oci_hook_result){ .is_ignored = true,
+					 .text = why,
+					 .adjusted = h->input.text };
 	return 0;
 }
 
-static int read_state(struct hook *h, struct str input, struct err *err)
+/* Whoever cannot be named gets a name for the time of the question. */
+static void name_it(struct hook *h)
 {
-	int r = doc_parse(input, STR("state"), NULL, h->a, &h->state, err);
+	struct timespec now;
+
+	h->id = h->config->id ? str_from(h->config->id) : precreate_id(&h->input);
+	if (h->id.n > 0 || h->config->id)
+		return;
+	(void)clock_gettime(CLOCK_BOOTTIME, &now);
+	h->is_unnamed = true;
+	h->id = str_printf(h->a, "unnamed-%d-%lld-%ld", (int)getpid(), (long long)now.tv_sec,
+			   now.tv_nsec);
+}
+
+static int read_input(struct hook *h, struct str input, struct err *err)
+{
+	const bool is_config = h->stage == OCI_PRECREATE;
+	int r;
+
+	r = doc_parse(input, is_config ? STR("config") : STR("state"), NULL, h->a, &h->input, err);
+	if (r == 0 && is_config)
+		r = precreate_check(&h->input, h->a, err);
+	if (r < 0)
+		return r;
+	if (is_config)
+		name_it(h);
+	else
+		h->id = doc_str(doc_get(h->input.root, STR("id")));
+	if (!outside_id_is_valid(h->id))
+		return doc_err(err, &h->input, h->input.root, "no container has the id %s",
+			       quote(h->id).text);
+	return 0;
+}
+
+static int open_run_dir(struct hook *h, struct err *err)
+{
+	int r = file_mkdirs_at(AT_FDCWD, h->config->run_dir, 0700, err);
 
 	if (r < 0)
 		return r;
-	h->id = doc_str(doc_get(h->state.root, STR("id")));
-	if (!outside_id_is_valid(h->id))
-		return doc_err(err, &h->state, h->state.root, "no container has the id %s",
-			       quote(h->id).text);
+	h->run_fd = open(h->config->run_dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (h->run_fd < 0)
+		return err_set(err, errno, "open %s: %s", h->config->run_dir, strerror(errno));
 	return 0;
+}
+
+static int have_it_placed(const struct hook *h, struct oci_hook_result *ret, struct err *err)
+{
+	int r;
+
+	r = h->stage == OCI_REMOVE ? 0 : write_record(h, err);
+	if (r == 1)
+		return ignore(ret, h, STR("pause containers are left alone"));
+	if (r == 0)
+		r = settle(h, &ret->text, err);
+	if (r < 0 && h->stage != OCI_REMOVE)
+		outside_forget(h->run_fd, h->id);
+	if (r < 0 || h->stage != OCI_PRECREATE)
+		return r;
+	r = precreate_adjust(&h->input, ret->text, h->a, &ret->adjusted, err);
+	if (r < 0 || h->is_unnamed)
+		give_back(h);
+	return r;
 }
 
 int oci_hook_run(const struct oci_hook_config *config, enum oci_stage stage, struct str input,
 		 struct arena *a, struct oci_hook_result *ret, struct err *err)
 {
-	struct hook h = { .config = config, .stage = stage, .a = a };
-	AUTO_CLOSE int run_fd = -1;
+	struct hook h = { .config = config, .stage = stage, .a = a, .run_fd = -1 };
 	int r;
 
-	r = read_state(&h, input, err);
+	r = read_input(&h, input, err);
 	if (r < 0)
 		return r;
 	if (is_rootless(&h))
-		return ignore(ret, STR("rootless containers are left alone"));
+		return ignore(ret, &h, STR("rootless containers are left alone"));
 	if (is_unconfigured(&h))
-		return ignore(ret, STR("no agent runs here, and no pools are configured"));
-	r = file_mkdirs_at(AT_FDCWD, config->run_dir, 0700, err);
+		return ignore(ret, &h, STR("no agent runs here, and no pools are configured"));
+	r = open_run_dir(&h, err);
 	if (r < 0)
 		return r;
-	h.run_fd = run_fd = open(config->run_dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	if (run_fd < 0)
-		return err_set(err, errno, "open %s: %s", config->run_dir, strerror(errno));
-	r = stage == OCI_CREATE ? write_record(&h, err) : 0;
-	if (r == 1)
-		return ignore(ret, STR("pause containers are left alone"));
-	if (r == 0)
-		r = settle(&h, &ret->text, err);
-	if (r < 0 && stage == OCI_CREATE)
-		outside_forget(h.run_fd, h.id);
+	r = have_it_placed(&h, ret, err);
+	(void)close(h.run_fd);
 	return r;
 }

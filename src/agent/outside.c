@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/err.h"
@@ -139,6 +140,26 @@ static int read_number(const struct doc *doc, const char *key, int64_t *ret, str
 	return 0;
 }
 
+bool outside_is_adjusted(const struct nri_cpu *cpu)
+{
+	struct cpuset cpus;
+
+	return cpu->has_quota && cpu->quota_us == CGROUP_UNLIMITED && cpu->has_shares &&
+	       cpuset_parse(str_from(cpu->cpus), &cpus, NULL) == 0 && !cpuset_is_empty(&cpus) &&
+	       cpu->shares == cpu_shares_from_milli((int64_t)cpuset_count(&cpus) * 1000);
+}
+
+/* The limit that precreate took away: as many CPUs as it has. */
+static void restore_quota(struct nri_cpu *cpu)
+{
+	struct cpuset cpus;
+
+	(void)cpuset_parse(str_from(cpu->cpus), &cpus, NULL);
+	if (cpu->period_us == 0 || cpu->period_us > INT64_MAX / CPUSET_MAX)
+		cpu->period_us = CGROUP_PERIOD_US;
+	cpu->quota_us = (int64_t)(cpuset_count(&cpus) * cpu->period_us);
+}
+
 /* A limit without a request is the request, too; with one of memory that is class Guaranteed, as
  * Kubernetes sees it. */
 static bool is_guaranteed(struct nri_cpu *cpu, int64_t memory)
@@ -179,8 +200,10 @@ static int read_resources(const struct doc *doc, struct arena *a, struct outside
 				   .shares = (uint64_t)shares,
 				   .quota_us = quota,
 				   .period_us = (uint64_t)period,
-				   .cpus = "",
+				   .cpus = str_cstr(a, doc_str(doc_get(doc->root, STR("cpus")))),
 				   .mems = "" };
+	if (memory > 0 && outside_is_adjusted(&o->cpu))
+		restore_quota(&o->cpu);
 	o->on_linux.cgroups_path = cgroup;
 	if (strstr(cgroup, "kubepods")) { /* its place says which class it is of */
 		const char *slash = strrchr(cgroup, '/');
@@ -192,6 +215,13 @@ static int read_resources(const struct doc *doc, struct arena *a, struct outside
 									      "";
 	}
 	return 0;
+}
+
+static int read_promise(const struct doc *doc, struct outside *o, struct err *err)
+{
+	o->is_unnamed = doc_bool(doc_get(doc->root, STR("unnamed")), false);
+	o->is_promised = doc_get(doc->root, STR("promisedAtS")) != NULL;
+	return read_number(doc, "promisedAtS", &o->promised_at_s, err);
 }
 
 int outside_parse(const struct doc *record, struct arena *a, struct outside *ret, struct err *err)
@@ -212,6 +242,8 @@ int outside_parse(const struct doc *record, struct arena *a, struct outside *ret
 	ret->resources.cpu = &ret->cpu;
 	read_names(annotations, id, a, ret);
 	r = read_annotations(record, annotations, a, ret, err);
+	if (r == 0)
+		r = read_promise(record, ret, err);
 	return r < 0 ? r : read_resources(record, a, ret, err);
 }
 
@@ -236,11 +268,12 @@ static void put_number(yyjson_mut_doc *m, yyjson_mut_val *root, const char *key,
 		doc_put_int(m, root, str_from(key), n);
 }
 
-int outside_describe(const struct doc *state, const struct doc *config, const char *cgroup,
-		     struct arena *a, struct str *ret, struct err *err)
+int outside_describe(const struct doc *config, const struct outside_given *given, struct arena *a,
+		     struct str *ret, struct err *err)
 {
 	yyjson_val *annotations = doc_get(config->root, STR("annotations")), *key, *value;
 	yyjson_val *resources = doc_find(config->root, "/linux/resources");
+	const struct str cpus = doc_str(doc_find(resources, "/cpu/cpus"));
 	yyjson_mut_doc *m = doc_build(a);
 	yyjson_mut_val *root = yyjson_mut_obj(m), *kept;
 
@@ -249,18 +282,37 @@ int outside_describe(const struct doc *state, const struct doc *config, const ch
 			       doc_type(config->root));
 	if (is_pause(annotations))
 		return err_set(err, EUCLEAN, "a pause container");
-	doc_put_str(m, root, STR("id"), doc_str(doc_get(state->root, STR("id"))));
-	doc_put_str(m, root, STR("cgroup"), str_from(cgroup));
+	doc_put_str(m, root, STR("id"), given->id);
+	doc_put_str(m, root, STR("cgroup"), str_from(given->cgroup));
 	kept = doc_put_obj(m, root, STR("annotations"));
 	DOC_EACH_PAIR (annotations, key, value) {
 		if (matters(doc_str(key)))
 			doc_put(m, kept, doc_str(key), yyjson_val_mut_copy(m, value));
 	}
+	if (cpus.n)
+		doc_put_str(m, root, STR("cpus"), cpus);
 	put_number(m, root, "shares", doc_find(resources, "/cpu/shares"));
 	put_number(m, root, "quotaUs", doc_find(resources, "/cpu/quota"));
 	put_number(m, root, "periodUs", doc_find(resources, "/cpu/period"));
 	put_number(m, root, "memoryBytes", doc_find(resources, "/memory/limit"));
+	if (given->is_promised)
+		doc_put_int(m, root, STR("promisedAtS"), given->promised_at_s);
+	if (given->is_unnamed)
+		doc_put_bool(m, root, STR("unnamed"), true);
 	return doc_write(root, true, a, ret, err);
+}
+
+bool outside_promise_holds(int64_t promised_at_s, int64_t now_s)
+{
+	return promised_at_s <= now_s && promised_at_s > now_s - OUTSIDE_PROMISE_S;
+}
+
+int64_t outside_now_s(void)
+{
+	struct timespec now;
+
+	(void)clock_gettime(CLOCK_BOOTTIME, &now);
+	return (int64_t)now.tv_sec;
 }
 
 struct str outside_cgroup(struct str text)
@@ -319,7 +371,12 @@ int outside_load(int run_fd, struct str id, struct arena *a, struct outside *ret
 	r = file_read_at(run_fd, path, OUTSIDE_MAX_RECORD, a, &text, err);
 	if (r == 0)
 		r = doc_parse(text, str_from(path), NULL, a, &doc, err);
-	return r < 0 ? r : outside_parse(&doc, a, ret, err);
+	if (r == 0)
+		r = outside_parse(&doc, a, ret, err);
+	if (r == 0)
+		ret->is_expected = ret->is_promised &&
+				   outside_promise_holds(ret->promised_at_s, outside_now_s());
+	return r;
 }
 
 int outside_load_all(int run_fd, const struct cgroup_fs *cgroups, struct arena *a,
@@ -346,7 +403,11 @@ int outside_load_all(int run_fd, const struct cgroup_fs *cgroups, struct arena *
 		    !outside_id_is_valid(id))
 			continue; /* a temporary file, or somebody else's */
 		r = outside_load(run_fd, id, a, o, NULL);
-		if (r == 0 && cgroup_exists(cgroups, cgroup_path_of(o->on_linux.cgroups_path, a))) {
+		if (r == 0 && o->is_expected && o->is_unnamed)
+			continue; /* its hook is about to remove it */
+		if (r == 0 &&
+		    (o->is_expected ||
+		     cgroup_exists(cgroups, cgroup_path_of(o->on_linux.cgroups_path, a)))) {
 			list.items[list.n++] = o;
 			continue;
 		}

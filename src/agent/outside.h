@@ -3,10 +3,12 @@
 /* Containers that no NRI runtime tells us about: podman's, or runc's driven by hand. An OCI hook
  * describes each in a record, a small file below the agent's directory; from it come the very
  * structs that NRI would have sent, so that everything else in here treats them alike. The records
- * outlive hook and agent; one whose cgroup is gone is forgotten. Parsing is pure. */
+ * outlive hook and agent; one whose cgroup is gone is forgotten, but not while it is only about to
+ * be made. Parsing is pure. */
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #include "base/arena.h"
 #include "codec/doc.h"
@@ -18,10 +20,15 @@ struct err;
 #define OUTSIDE_DIR "oci"
 #define OUTSIDE_MAX_RECORD ((size_t)1 << 20)
 #define OUTSIDE_MAX_ID 128
+#define OUTSIDE_PROMISE_S 60 /* from precreate to the cgroup: runtimes need less than a second */
 
 struct outside {
 	struct nri_pod pod;
 	struct nri_container container;
+	bool is_unnamed; /* nobody will know it by its id: it can own nothing */
+	bool is_promised;
+	int64_t promised_at_s; /* since boot */
+	bool is_expected; /* promised just now, so it may have no cgroup yet; by outside_load */
 
 	/* What the two above point to. */
 	struct nri_pod_linux pod_linux;
@@ -40,14 +47,35 @@ bool outside_is_alone(struct str pod_uid);
 /* Letters, digits, and _ . + - after the first: what runtimes allow, and safe as a file's name. */
 bool outside_id_is_valid(struct str id);
 
-/* {"id":"...","cgroup":"/machine.slice/...","annotations":{...},"shares":N,"quotaUs":N,
- * "periodUs":N,"memoryBytes":N}; numbers may be missing. */
+/* {"id":"...","cgroup":"/machine.slice/...","annotations":{...},"cpus":"...","shares":N,
+ * "quotaUs":N,"periodUs":N,"memoryBytes":N,"promisedAtS":N,"unnamed":true}; all but the id may be
+ * missing. */
 int outside_parse(const struct doc *record, struct arena *a, struct outside *ret, struct err *err);
 
-/* The record of a container from the state and the configuration that a runtime hands to hooks.
- * -EUCLEAN for a pod's pause container, which is nobody's workload. */
-int outside_describe(const struct doc *state, const struct doc *config, const char *cgroup,
-		     struct arena *a, struct str *ret, struct err *err);
+/* What precreate leaves of a container with CPUs of its own (precreate.h): as many CPUs as its
+ * weight says, and explicitly no quota. With a limit of memory it still asks for CPUs of its own.
+ */
+bool outside_is_adjusted(const struct nri_cpu *cpu);
+
+/* What its configuration does not say. */
+struct outside_given {
+	struct str id;
+	const char *cgroup; /* as the kernel names it; "" when nobody knows yet */
+	bool is_unnamed;
+	bool is_promised;
+	int64_t promised_at_s;
+};
+
+/* The record of a container from the configuration that a runtime hands to hooks. -EUCLEAN for a
+ * pod's pause container, which is nobody's workload. */
+int outside_describe(const struct doc *config, const struct outside_given *given, struct arena *a,
+		     struct str *ret, struct err *err);
+
+/* Whether a container without a cgroup may still come: its runtime has asked, and may be about to
+ * make it. One that died is not waited for for ever, nor is one of an earlier boot. */
+bool outside_promise_holds(int64_t promised_at_s, int64_t now_s);
+
+int64_t outside_now_s(void); /* since boot: no clock that somebody sets */
 
 /* The cgroup of a process, as /proc/PID/cgroup names it: of the cpuset controller, or of v2. ""
  * when there is none. */
@@ -61,7 +89,7 @@ int outside_load(int run_fd, struct str id, struct arena *a, struct outside *ret
 struct outside_list {
 	struct outside **items; /* sorted by id; in the arena of the call */
 	size_t n;
-	struct outside **gone; /* their cgroup is: their CPUs are to be released */
+	struct outside **gone; /* their cgroup is, or never came: release their CPUs */
 	size_t n_gone;
 };
 

@@ -6,6 +6,7 @@
 #include "base/arena.h"
 #include "base/err.h"
 #include "base/quote.h"
+#include "codec/doc.h"
 #include "nri/nri.h"
 
 static char *text_of(const struct cpuset *cpus, struct arena *a)
@@ -73,6 +74,25 @@ int place_beside_kubelet(const char *cpus, const struct cpuset *reserved, struct
 	}
 	*ret = p;
 	return 0;
+}
+
+struct str place_describe(const struct placement *p, struct arena *a)
+{
+	yyjson_mut_doc *m = doc_build(a);
+	yyjson_mut_val *root = yyjson_mut_obj(m);
+	struct str text = STR("{}");
+
+	doc_put_str(m, root, STR("pool"), str_from(pool_name(p->pool)));
+	doc_put_bool(m, root, STR("exclusive"), p->is_exclusive);
+	doc_put_str(m, root, STR("cpus"), str_from(p->intent.cpus));
+	if (p->intent.shares)
+		doc_put_int(m, root, STR("shares"), (int64_t)p->intent.shares);
+	if (p->intent.has_quota)
+		doc_put_int(m, root, STR("quotaUs"), p->intent.quota_us);
+	if (p->intent.period_us)
+		doc_put_int(m, root, STR("periodUs"), (int64_t)p->intent.period_us);
+	(void)doc_write(root, false, a, &text, NULL);
+	return text;
 }
 
 /* Texts may be spelled differently and mean the same. */

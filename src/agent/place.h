@@ -28,6 +28,10 @@ int place_grant(const struct ledger_grant *grant, struct arena *a, struct placem
 int place_beside_kubelet(const char *cpus, const struct cpuset *reserved, struct arena *a,
 			 struct placement *ret, struct err *err);
 
+/* For whoever asked: {"pool":"shared","exclusive":false,"cpus":"2-5"}, and where they are to be set
+ * "shares", "quotaUs" and "periodUs". */
+struct str place_describe(const struct placement *p, struct arena *a);
+
 /* What must be said so that a container that has `now` gets the intent; false when nothing. */
 bool place_difference(const struct intent *intent, const struct nri_cpu *now, struct nri_cpu *ret);
 

@@ -1,10 +1,12 @@
-/* What a runtime hands to an OCI hook: a configuration becomes a record or an error, and a record
- * that was written can be read. The first line is the state, the rest the configuration. */
+/* What a runtime hands to an OCI hook: a configuration becomes a record or an error, a record that
+ * was written can be read, and a configuration that was adjusted is one, and stays. The first line
+ * is the state, the rest the configuration. */
 
 #include <stdlib.h>
 #include <string.h>
 
 #include "agent/outside.h"
+#include "agent/precreate.h"
 #include "base/arena.h"
 #include "base/err.h"
 #include "base/macro.h"
@@ -25,10 +27,43 @@ static void check_record(struct str text, struct arena *a)
 		abort();
 }
 
+static void check_adjusting(const struct doc *config, struct arena *a)
+{
+	static const struct str answers[] = {
+		STR_INIT("{\"exclusive\":true,\"cpus\":\"4-5\",\"quotaUs\":-1}"),
+		STR_INIT("{\"cpus\":\"2\"}"),
+		STR_INIT("{\"cpus\":\"0\",\"shares\":20,\"quotaUs\":5000,\"periodUs\":10000}"),
+	};
+
+	for (size_t i = 0; i < ARRAY_LEN(answers); i++) {
+		struct str text, again;
+		struct doc adjusted;
+
+		if (precreate_adjust(config, answers[i], a, &text, NULL) < 0 ||
+		    doc_parse(text, STR("adjusted"), NULL, a, &adjusted, NULL) < 0 ||
+		    precreate_check(&adjusted, a, NULL) < 0 ||
+		    precreate_adjust(&adjusted, answers[i], a, &again, NULL) < 0 ||
+		    !str_eq(text, again))
+			abort();
+	}
+}
+
+static void check_config(const struct doc *config, struct arena *a)
+{
+	const struct str id = precreate_id(config);
+
+	if (id.n && !outside_id_is_valid(id))
+		abort();
+	(void)precreate_cgroup(config, a);
+	if (precreate_check(config, a, NULL) == 0)
+		check_adjusting(config, a);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	struct str_split split = str_split((struct str){ (const char *)data, size });
 	CLEANUP(arena_done) struct arena a;
+	struct outside_given given = { .cgroup = "/a/b" };
 	struct doc state, config;
 	struct str first, record;
 	struct outside o;
@@ -42,7 +77,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	(void)outside_parse(&state, &a, &o, NULL);
 	if (split.ended || doc_parse(split.rest, STR("config"), NULL, &a, &config, NULL) < 0)
 		return 0;
-	if (outside_describe(&state, &config, "/a/b", &a, &record, NULL) == 0)
+	check_config(&config, &a);
+	given.id = doc_str(doc_get(state.root, STR("id")));
+	if (outside_describe(&config, &given, &a, &record, NULL) == 0)
 		check_record(record, &a);
 	return 0;
 }

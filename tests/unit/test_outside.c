@@ -77,6 +77,20 @@ TEST(a_record_says_what_nri_would)
 		  "512,\"memoryBytes\":1}",
 		  "oci/a/a oci-a", false, 500 },
 		{ "{\"id\":\"a\",\"cgroup\":\"/x\"}", "oci/a/a oci-a", false, 0 },
+		/* as precreate leaves it: still two CPUs of its own; but not if that does not fit
+		 */
+		{ "{\"id\":\"a\",\"cpus\":\"4-5\",\"shares\":2048,\"quotaUs\":-1,\"memoryBytes\":"
+		  "1}",
+		  "oci/a/a oci-a", true, 2000 },
+		{ "{\"id\":\"a\",\"cpus\":\"4-6\",\"shares\":2048,\"quotaUs\":-1,\"memoryBytes\":"
+		  "1}",
+		  "oci/a/a oci-a", false, 2000 },
+		{ "{\"id\":\"a\",\"cpus\":\"4-5\",\"shares\":2048,\"quotaUs\":-1}", "oci/a/a oci-a",
+		  false, 2000 },
+		{ "{\"id\":\"a\",\"cpus\":\"4-5\",\"shares\":2048,\"memoryBytes\":1}",
+		  "oci/a/a oci-a", false, 2000 },
+		{ "{\"id\":\"a\",\"cpus\":\"x\",\"shares\":2048,\"quotaUs\":-1,\"memoryBytes\":1}",
+		  "oci/a/a oci-a", false, 2000 },
 		/* a kubelet's containers by their cgroup */
 		{ "{\"id\":\"a\",\"cgroup\":\"/kubepods/podu/a\",\"quotaUs\":100000,\"periodUs\":"
 		  "100000,\"shares\":1024,\"annotations\":{" KUBE_NAMES "}}",
@@ -139,43 +153,109 @@ TEST(a_bad_record_is_refused)
 
 TEST(a_record_keeps_what_matters_of_a_runtimes_words)
 {
+	const struct outside_given given = { .id = STR("web"), .cgroup = "/x/web" };
 	CLEANUP(arena_done) struct arena a;
-	struct doc hook, config;
 	struct err err = { 0 };
+	struct doc config;
 	struct str text;
 
 	arena_init(&a, 0);
-	hook = parse("{\"ociVersion\":\"1.0.2\",\"id\":\"web\",\"status\":\"creating\",\"pid\":7}",
-		     &a);
 	config = parse(
 		"{\"annotations\":{\"org.example/note\":\"x\","
 		"\"target.workload.openshift.io/management\":\"{}\"},\"linux\":{\"resources\":"
 		"{\"cpu\":{\"shares\":2,\"quota\":-1,\"period\":100000,\"cpus\":\"0-3\"},"
 		"\"memory\":{\"limit\":4096}}}}",
 		&a);
-	CHECK_OK(outside_describe(&hook, &config, "/x/web", &a, &text, &err));
+	CHECK_OK(outside_describe(&config, &given, &a, &text, &err));
 	CHECK_STR(text, "{\n  \"id\": \"web\",\n  \"cgroup\": \"/x/web\",\n  \"annotations\": {\n"
 			"    \"target.workload.openshift.io/management\": \"{}\"\n  },\n"
-			"  \"shares\": 2,\n  \"quotaUs\": -1,\n  \"periodUs\": 100000,\n"
-			"  \"memoryBytes\": 4096\n}");
+			"  \"cpus\": \"0-3\",\n  \"shares\": 2,\n  \"quotaUs\": -1,\n"
+			"  \"periodUs\": 100000,\n  \"memoryBytes\": 4096\n}");
 	config = parse("{\"annotations\":{\"io.kubernetes.cri.container-type\":\"sandbox\"}}", &a);
-	CHECK_ERR(outside_describe(&hook, &config, "/x", &a, &text, &err), EUCLEAN,
-		  "a pause container");
+	CHECK_ERR(outside_describe(&config, &given, &a, &text, &err), EUCLEAN, "a pause container");
+}
+
+TEST(a_promise_is_kept_in_the_record)
+{
+	const struct outside_given given = { STR("web"), "", true, true, 7 };
+	CLEANUP(arena_done) struct arena a;
+	struct err err = { 0 };
+	struct doc doc;
+	struct outside o;
+	struct str text;
+
+	arena_init(&a, 0);
+	doc = parse("{}", &a);
+	CHECK_OK(outside_describe(&doc, &given, &a, &text, &err));
+	doc = parse(str_cstr(&a, text), &a);
+	CHECK_OK(outside_parse(&doc, &a, &o, &err));
+	CHECK(o.is_unnamed && o.is_promised);
+	CHECK_INT(o.promised_at_s, 7);
+	doc = parse("{\"id\":\"a\",\"promisedAtS\":\"soon\"}", &a);
+	CHECK_ERR(outside_parse(&doc, &a, &o, &err), EINVAL,
+		  "in:1:25: promisedAtS: want a whole number, not a string");
+}
+
+TEST(a_promise_holds_for_a_minute)
+{
+	static const struct {
+		int64_t promised_at_s, now_s;
+		bool holds;
+	} rows[] = {
+		{ 100, 100, true },
+		{ 100, 100 + OUTSIDE_PROMISE_S - 1, true },
+		{ 100, 100 + OUTSIDE_PROMISE_S, false },
+		{ 100, 99, false }, /* of an earlier boot */
+		{ 0, 0, true },
+		{ INT64_MIN, 0, false },
+		{ INT64_MAX, 100, false },
+	};
+
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+		TEST_ROW("%" PRId64 " at %" PRId64, rows[i].promised_at_s, rows[i].now_s);
+		CHECK_INT(outside_promise_holds(rows[i].promised_at_s, rows[i].now_s),
+			  rows[i].holds);
+	}
+	CHECK(outside_now_s() > 0);
 }
 
 /* A desk beside the Manager of a node, with its records in the node's directory. */
-static struct desk desk_of(struct node *n)
+static void desk_start(struct node *n, struct desk *d, const char *reserved, const char *shared,
+		       const char *guaranteed)
 {
-	return (struct desk){ &n->manager, open(n->dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC) };
+	node_init(n, reserved, shared, guaranteed);
+	*d = (struct desk){ &n->manager, open(n->dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC) };
 }
 
+static void desk_end(struct node *n, struct desk *d)
+{
+	(void)close(d->run_fd);
+	node_done(n);
+}
+
+static struct str arrive(struct node *n, struct desk *d, const char *id)
+{
+	struct err err = { 0 };
+	struct str text;
+
+	CHECK_OK(desk_arrive(d, str_from(id), &n->a, &text, &err));
+	return text;
+}
+
+static void remove_cgroup(struct node *n, const char *id)
+{
+	CHECK_INT(system(str_cstr(&n->a, str_printf(&n->a, "rm -r %s/oci/%s.cg", n->dir, id))), 0);
+}
+
+/* Without CPUs it has no cgroup yet. */
 static void record(struct node *n, const struct desk *d, const char *id, const char *cpus,
 		   const char *more)
 {
 	struct err err = { 0 };
 	struct str path = str_printf(&n->a, "oci/%s.cg", id);
 
-	make_cgroup(n, str_cstr(&n->a, path), cpus);
+	if (cpus)
+		make_cgroup(n, str_cstr(&n->a, path), cpus);
 	CHECK_OK(outside_save(d->run_fd, str_from(id),
 			      str_printf(&n->a, "{\"id\":\"%s\",\"cgroup\":\"/" PRI_STR "\"%s}", id,
 					 FMT_STR(path), more),
@@ -195,25 +275,27 @@ TEST(a_container_from_outside_has_its_place_until_it_leaves)
 	struct node n;
 	struct str text;
 
-	node_init(&n, "0-1", "2-3", "4-7");
-	d = desk_of(&n);
+	desk_start(&n, &d, "0-1", "2-3", "4-7");
 	record(&n, &d, "own", "4-5", TWO);
 	record(&n, &d, "plain", "2-3", "");
 	record(&n, &d, "mgmt", "0-1", MANAGED);
 	record(&n, &d, "more", "6-7", TWO);
 	record(&n, &d, "late", "0-7", TWO);
-	CHECK_OK(desk_arrive(&d, STR("own"), &n.a, &text, &err));
-	CHECK_STR(text, "{\"pool\":\"guaranteed\",\"exclusive\":true,\"cpus\":\"4-5\"}");
-	CHECK_OK(desk_arrive(&d, STR("plain"), &n.a, &text, &err));
-	CHECK_STR(text, "{\"pool\":\"shared\",\"exclusive\":false,\"cpus\":\"2-3\"}");
-	CHECK_OK(desk_arrive(&d, STR("mgmt"), &n.a, &text, &err));
-	CHECK_STR(text, "{\"pool\":\"reserved\",\"exclusive\":false,\"cpus\":\"0-1\"}");
-	CHECK_OK(desk_arrive(&d, STR("more"), &n.a, &text, &err));
-	CHECK_STR(text, "{\"pool\":\"guaranteed\",\"exclusive\":true,\"cpus\":\"6-7\"}");
+	CHECK_STR(arrive(&n, &d, "own"),
+		  "{\"pool\":\"guaranteed\",\"exclusive\":true,\"cpus\":\"4-5\","
+		  "\"quotaUs\":-1}");
+	CHECK_STR(arrive(&n, &d, "plain"),
+		  "{\"pool\":\"shared\",\"exclusive\":false,\"cpus\":\"2-3\"}");
+	CHECK_STR(arrive(&n, &d, "mgmt"),
+		  "{\"pool\":\"reserved\",\"exclusive\":false,\"cpus\":\"0-1\","
+		  "\"shares\":200}");
+	CHECK_STR(arrive(&n, &d, "more"),
+		  "{\"pool\":\"guaranteed\",\"exclusive\":true,\"cpus\":\"6-7\","
+		  "\"quotaUs\":-1}");
 	CHECK_ERR(desk_arrive(&d, STR("late"), &n.a, &text, &err), ENOSPC,
 		  "not enough cpus available to satisfy request: requested=2, available=0");
 	CHECK_UINT(n.ledger.n, 2);
-	CHECK_OK(desk_arrive(&d, STR("own"), &n.a, &text, &err)); /* asked again: the same */
+	(void)arrive(&n, &d, "own"); /* asked again: the same */
 	CHECK_UINT(n.ledger.n, 2);
 	CHECK_UINT(n.manager.registry.n_containers, 4);
 	CHECK_STR(read_at(&n, "oci/own.cg", "cpuset.cpus"), "4-5");
@@ -223,26 +305,22 @@ TEST(a_container_from_outside_has_its_place_until_it_leaves)
 	CHECK_UINT(n.ledger.n, 1);
 	ledger_free(&n.ledger, &free_cpus);
 	CHECK_STR(cpuset_format(&free_cpus, &n.a), "4-5");
-	(void)close(d.run_fd);
-	node_done(&n);
+	desk_end(&n, &d);
 }
 
 TEST(the_runtime_listing_its_own_does_not_forget_those_from_outside)
 {
 	const struct nri_inventory nothing = { 0 };
-	struct err err = { 0 };
 	struct desk d;
 	struct node n;
-	struct str text;
 
-	node_init(&n, "0-1", "2-3", "4-7");
-	d = desk_of(&n);
+	desk_start(&n, &d, "0-1", "2-3", "4-7");
 	n.manager.desk = &d;
 	record(&n, &d, "own", "4-5", TWO);
 	record(&n, &d, "gone", "6-7", TWO);
-	CHECK_OK(desk_arrive(&d, STR("own"), &n.a, &text, &err));
-	CHECK_OK(desk_arrive(&d, STR("gone"), &n.a, &text, &err));
-	CHECK_INT(system(str_cstr(&n.a, str_printf(&n.a, "rm -r %s/oci/gone.cg", n.dir))), 0);
+	(void)arrive(&n, &d, "own");
+	(void)arrive(&n, &d, "gone");
+	remove_cgroup(&n, "gone");
 	desk_sweep(&d);
 	CHECK_UINT(n.ledger.n, 1);
 	CHECK_INT(manager_handlers.synchronize(&n.manager, &nothing, NULL), 0);
@@ -257,62 +335,220 @@ TEST(the_runtime_listing_its_own_does_not_forget_those_from_outside)
 	CHECK_UINT(n.ledger.n, 1);
 	/* ...and releases what ended meanwhile, even if only the ledger remembers it. */
 	registry_clear(&n.manager.registry);
-	CHECK_INT(system(str_cstr(&n.a, str_printf(&n.a, "rm -r %s/oci/own.cg", n.dir))), 0);
+	remove_cgroup(&n, "own");
 	desk_open(&d, STR(""));
 	CHECK_UINT(n.ledger.n, 0);
 	record(&n, &d, "own", "4-5", TWO);
-	CHECK_OK(desk_arrive(&d, STR("own"), &n.a, &text, &err));
+	(void)arrive(&n, &d, "own");
 	registry_clear(&n.manager.registry);
 	desk_leave(&d, STR("own"));
 	CHECK_UINT(n.ledger.n, 0);
-	(void)close(d.run_fd);
-	node_done(&n);
+	desk_end(&n, &d);
 }
 
 TEST(a_cluster_counts_its_own_pods_alone)
 {
 	struct podres_snapshot s;
-	struct err err = { 0 };
 	struct desk d;
 	struct node n;
-	struct str text;
 
-	node_init(&n, "0-1", "2-3", "4-7");
-	d = desk_of(&n);
+	desk_start(&n, &d, "0-1", "2-3", "4-7");
 	record(&n, &d, "own", "4-5", TWO);
 	record(&n, &d, "plain", "2-3", "");
 	record(&n, &d, "kube", "6",
 	       ",\"shares\":1024,\"quotaUs\":100000,\"periodUs\":100000,\"memoryBytes\":1,"
 	       "\"annotations\":{" KUBE_NAMES "}");
-	CHECK_OK(desk_arrive(&d, STR("own"), &n.a, &text, &err));
-	CHECK_OK(desk_arrive(&d, STR("plain"), &n.a, &text, &err));
-	CHECK_OK(desk_arrive(&d, STR("kube"), &n.a, &text, &err));
+	(void)arrive(&n, &d, "own");
+	(void)arrive(&n, &d, "plain");
+	(void)arrive(&n, &d, "kube");
 	resources_snapshot(&n.manager, &n.a, &s);
 	CHECK_STR(cpuset_format(&s.allocatable, &n.a), "6-7");
 	CHECK_UINT(s.n_pods, 1);
 	CHECK_STR(s.pods[0].name, "p");
 	CHECK_UINT(s.pods[0].n_containers, 1);
 	CHECK_STR(cpuset_format(s.pods[0].containers[0].cpus, &n.a), "6");
-	(void)close(d.run_fd);
-	node_done(&n);
+	desk_end(&n, &d);
 }
 
 TEST(those_who_share_make_room_in_classic_mode)
+{
+	struct desk d;
+	struct node n;
+
+	desk_start(&n, &d, "0-1", NULL, "");
+	record(&n, &d, "plain", "2-7", "");
+	record(&n, &d, "own", "2-3", TWO);
+	(void)arrive(&n, &d, "plain");
+	(void)arrive(&n, &d, "own");
+	CHECK_STR(read_at(&n, "oci/plain.cg", "cpuset.cpus"), "4-7");
+	desk_leave(&d, STR("own"));
+	CHECK_STR(read_at(&n, "oci/plain.cg", "cpuset.cpus"), "2-7");
+	desk_end(&n, &d);
+}
+
+/* Promised so many seconds ago. */
+static void promise(struct node *n, const struct desk *d, const char *id, int64_t age_s)
+{
+	record(n, d, id, NULL,
+	       str_cstr(&n->a, str_printf(&n->a, TWO ",\"promisedAtS\":%" PRId64,
+					  outside_now_s() - age_s)));
+}
+
+TEST(a_container_that_is_being_made_keeps_its_cpus)
+{
+	const struct nri_inventory nothing = { 0 };
+	struct desk d;
+	struct node n;
+
+	desk_start(&n, &d, "0-1", "2-3", "4-7");
+	n.manager.desk = &d;
+	promise(&n, &d, "own", 0);
+	(void)arrive(&n, &d, "own");
+	CHECK(!registry_find(&n.manager.registry, "own")->is_started);
+	/* A sweep, the runtime's list, and a new agent leave it alone. */
+	desk_sweep(&d);
+	CHECK_UINT(n.ledger.n, 1);
+	CHECK_INT(manager_handlers.synchronize(&n.manager, &nothing, NULL), 0);
+	desk_sweep(&d);
+	registry_clear(&n.manager.registry);
+	desk_open(&d, STR(""));
+	desk_sweep(&d);
+	CHECK_UINT(n.ledger.n, 1);
+	CHECK_UINT(n.manager.registry.n_containers, 1);
+	/* It comes, with what precreate left of its configuration. */
+	record(&n, &d, "own", "4-5",
+	       ",\"cpus\":\"4-5\",\"shares\":2048,\"quotaUs\":-1,\"memoryBytes\":1");
+	CHECK_STR(arrive(&n, &d, "own"),
+		  "{\"pool\":\"guaranteed\",\"exclusive\":true,\"cpus\":\"4-5\","
+		  "\"quotaUs\":-1}");
+	CHECK(registry_find(&n.manager.registry, "own")->is_started);
+	CHECK_UINT(n.ledger.n, 1);
+	CHECK_UINT(n.manager.counters.placed[POOL_GUARANTEED], 2); /* once by each agent */
+	desk_leave(&d, STR("own"));
+	CHECK_UINT(n.ledger.n, 0);
+	desk_end(&n, &d);
+}
+
+TEST(a_container_that_never_came_is_not_waited_for)
+{
+	struct outside o;
+	struct desk d;
+	struct node n;
+
+	desk_start(&n, &d, "0-1", "2-3", "4-7");
+	for (int is_restarted = 0; is_restarted < 2; is_restarted++) {
+		TEST_ROW("restarted %d", is_restarted);
+		promise(&n, &d, "own", 0);
+		(void)arrive(&n, &d, "own");
+		promise(&n, &d, "own", OUTSIDE_PROMISE_S); /* time goes by */
+		if (is_restarted) {
+			registry_clear(&n.manager.registry);
+			desk_open(&d, STR(""));
+		} else {
+			desk_sweep(&d);
+		}
+		CHECK_UINT(n.ledger.n, 0);
+		CHECK_UINT(n.manager.registry.n_containers, 0);
+		CHECK_INT(outside_load(d.run_fd, STR("own"), &n.a, &o, NULL), -ENOENT);
+	}
+	/* It comes too late: it asks for the same, and gets what is there. */
+	record(&n, &d, "own", "4-5",
+	       ",\"cpus\":\"6-7\",\"shares\":2048,\"quotaUs\":-1,\"memoryBytes\":1");
+	CHECK_STR(arrive(&n, &d, "own"),
+		  "{\"pool\":\"guaranteed\",\"exclusive\":true,\"cpus\":\"4-5\","
+		  "\"quotaUs\":-1}");
+	desk_end(&n, &d);
+}
+
+TEST(a_container_without_a_create_hook_is_looked_after_when_it_is_there)
+{
+	struct desk d;
+	struct node n;
+
+	desk_start(&n, &d, "0-1", "2-3", "4-7");
+	promise(&n, &d, "own", 0);
+	(void)arrive(&n, &d, "own");
+	make_cgroup(&n, "oci/own.cg", "4-5");
+	desk_sweep(&d);
+	CHECK(!registry_find(&n.manager.registry, "own")->is_started);
+	promise(&n, &d, "own", OUTSIDE_PROMISE_S);
+	desk_sweep(&d);
+	CHECK(registry_find(&n.manager.registry, "own")->is_started);
+	remove_cgroup(&n, "own");
+	desk_sweep(&d);
+	CHECK_UINT(n.ledger.n, 0);
+	desk_end(&n, &d);
+}
+
+TEST(a_container_that_comes_under_another_id_is_the_same)
+{
+	struct err err = { 0 };
+	struct desk d;
+	struct node n;
+
+	desk_start(&n, &d, "0-1", "2-5", "6-7");
+	promise(&n, &d, "own", 0);
+	(void)arrive(&n, &d, "own");
+	make_cgroup(&n, "oci/own.cg", "6-7");
+	CHECK_OK(outside_save(d.run_fd, STR("box-own"),
+			      STR("{\"id\":\"box-own\",\"cgroup\":\"/oci/own.cg\"" TWO "}"), &err));
+	(void)arrive(&n, &d, "box-own");
+	CHECK_UINT(n.ledger.n, 1);
+	CHECK_UINT(n.manager.registry.n_containers, 1);
+	CHECK_STR((const char *)n.manager.registry.containers[0]->id, "box-own");
+	desk_end(&n, &d);
+}
+
+TEST(a_refused_container_loses_what_it_was_promised)
 {
 	struct err err = { 0 };
 	struct desk d;
 	struct node n;
 	struct str text;
 
-	node_init(&n, "0-1", NULL, "");
-	d = desk_of(&n);
-	record(&n, &d, "plain", "2-7", "");
-	record(&n, &d, "own", "2-3", TWO);
-	CHECK_OK(desk_arrive(&d, STR("plain"), &n.a, &text, &err));
-	CHECK_OK(desk_arrive(&d, STR("own"), &n.a, &text, &err));
-	CHECK_STR(read_at(&n, "oci/plain.cg", "cpuset.cpus"), "4-7");
-	desk_leave(&d, STR("own"));
-	CHECK_STR(read_at(&n, "oci/plain.cg", "cpuset.cpus"), "2-7");
-	(void)close(d.run_fd);
-	node_done(&n);
+	desk_start(&n, &d, "0-1", "2-3", "4-7");
+	promise(&n, &d, "own", 0);
+	(void)arrive(&n, &d, "own");
+	record(&n, &d, "own", NULL, TWO); /* create, and no cgroup */
+	CHECK_ERR(desk_arrive(&d, STR("own"), &n.a, &text, &err), ENOENT,
+		  "cgroup oci/own.cg is not there");
+	CHECK_UINT(n.ledger.n, 0);
+	CHECK_UINT(n.manager.registry.n_containers, 0);
+	desk_end(&n, &d);
+}
+
+TEST(nobody_owns_cpus_without_a_name)
+{
+	static const struct {
+		const char *more, *cpus; /* NULL: refused */
+	} rows[] = {
+		{ TWO, NULL },
+		{ "", "2-3" },
+		{ MANAGED, "0-1" },
+	};
+	struct desk d;
+	struct node n;
+
+	desk_start(&n, &d, "0-1", "2-3", "4-7");
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+		struct err err = { 0 };
+		struct str text = { 0 };
+
+		TEST_ROW("%s", rows[i].more);
+		record(&n, &d, "x", NULL,
+		       str_cstr(&n.a,
+				str_printf(&n.a, "%s,\"unnamed\":true,\"promisedAtS\":%" PRId64,
+					   rows[i].more, outside_now_s())));
+		if (rows[i].cpus)
+			text = arrive(&n, &d, "x");
+		else
+			CHECK_ERR(desk_arrive(&d, STR("x"), &n.a, &text, &err), EPERM,
+				  "it wants CPUs of its own, and its id cannot be told from "
+				  "linux.cgroupsPath: name it with --id");
+		CHECK(!rows[i].cpus || str_has(text, str_from(rows[i].cpus)));
+		CHECK_UINT(n.ledger.n, 0);
+		desk_leave(&d, STR("x"));
+		CHECK_UINT(n.manager.registry.n_containers, 0);
+	}
+	desk_end(&n, &d);
 }
