@@ -64,7 +64,7 @@ test_control() {
 pinned() { has static-worker-0 cpuset.cpus.effective 0-1; }
 static_holds() {
 	wait_for 900 is_converted || die "not converted: $(in_guest "cat $manifest; ls -la $(dirname $manifest)"; kubectl get pods)"
-	wait_for 120 pinned || die "not pinned: $(value static-worker-0 cpuset.cpus.effective)"
+	wait_for 900 pinned || die "not pinned: $(value static-worker-0 cpuset.cpus.effective)"
 	is "weight of 307 shares" "$(value static-worker-0 cpu.weight)" 12
 	is "limit of 400m" "$(value static-worker-0 cpu.max)" "40000 100000"
 	is "no CPU request is left" "$(kubectl get pod static-worker-0 -o 'jsonpath={.spec.containers[0].resources.requests.cpu}')" ''
