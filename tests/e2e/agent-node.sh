@@ -78,12 +78,12 @@ test_control() {
 	is "counted what had started without it" "$(counter missed)" "$([ "$RUNTIME" = crio-native ] && echo 2 || echo 3)"
 }
 
-# CRI-O by its own drop-in does right by management containers, and by nobody else. Its pause processes obey
-# infra_ctr_cpuset, its monitors nothing.
+# CRI-O by its own drop-in does right by management containers, and by nobody else. Pause processes and monitors
+# obey infra_ctr_cpuset.
 crio_holds() {
 	compare_set "$1" none >"$top/compared"
 	is "what CRI-O does by itself" "$(sed -n 's/^holds \([^ ]*\) \([^p ].*\|pod.*\)$/\1 \2/p' "$top/compared" | sort | tr '\n' ';')" \
-		"$1-mgmt cpu.max;$1-mgmt cpu.weight;$1-mgmt cpuset.cpus.effective;"
+		"$1-alone monitor;$1-mgmt cpu.max;$1-mgmt cpu.weight;$1-mgmt cpuset.cpus.effective;$1-mgmt monitor;$1-share monitor;"
 }
 
 test_places() {
