@@ -123,11 +123,6 @@ node_up_script() {
 	mkdir -p /etc/systemd/network
 	printf '%s\n' '[Match]' 'OriginalName=veth*' '[Link]' 'MACAddressPolicy=none' >/etc/systemd/network/00-veth.link
 	udevadm control --reload
-	# The kernel patches its own code when the first hook comes, and qemu 7.2 has run half of such a
-	# patch (an int3 that nobody expects, and a panic). Now, while no packet is on its way.
-	for hook in prerouting input forward output postrouting; do
-		echo "add table inet early; add chain inet early $hook { type filter hook $hook priority 0; }"
-	done | nft -f -
 	shopt -s nullglob
 	images=(/payload/images/*.tar /payload/extra/*.tar)
 	if [ "$runtime" = crio ]; then
