@@ -90,14 +90,18 @@ static void resize(struct live *l, const struct pool_config *pools, const char *
 	manager_settle(l->manager);
 }
 
+/* Without a resize: nobody waits any more, and no CPU is kept for one who did. */
+static void set_report(struct live *l, const struct resize_report *report)
+{
+	l->manager->resize = *report;
+	ledger_withhold(l->manager->ledger, NULL);
+	l->manager->is_changed = true;
+}
+
 /* A file that is not whole is replaced in a moment, or its author wants to know what is wrong. */
 static void tell_unreadable(struct live *l, const char *from, const struct err *err)
 {
-	struct resize_report *r = &l->manager->resize;
-
-	*r = (struct resize_report){ .state = RESIZE_REFUSED, .why = *err };
-	ledger_withhold(l->manager->ledger, NULL);
-	l->manager->is_changed = true;
+	set_report(l, &(struct resize_report){ .state = RESIZE_REFUSED, .why = *err });
 	log_error("the pools stay as they are", LOG_STR("from", str_from(from)), LOG_ERR(err));
 }
 
@@ -118,11 +122,8 @@ static void read_pools(struct live *l, bool asked)
 		return;
 	}
 	/* As they are: whoever took a change back is no longer refused or waiting. */
-	if (l->manager->resize.state > RESIZE_DONE) {
-		l->manager->resize = (struct resize_report){ .state = RESIZE_NONE };
-		ledger_withhold(l->manager->ledger, NULL);
-		l->manager->is_changed = true;
-	}
+	if (l->manager->resize.state > RESIZE_DONE)
+		set_report(l, &(struct resize_report){ .state = RESIZE_NONE });
 	if (asked)
 		log_info("the pools are as they were", LOG_STR("from", str_from(from)));
 }
@@ -186,6 +187,7 @@ static void log_entry(const struct static_entry *e)
 static void scan(struct live *l)
 {
 	struct err err = { 0 };
+	bool fails;
 	int r;
 
 	if (l->static_pods.dir_fd < 0) {
@@ -194,14 +196,12 @@ static void scan(struct live *l)
 		l->manager->static_pods = &l->static_pods;
 	}
 	r = static_pods_scan(&l->static_pods, &err);
-	if (r == -EAGAIN) /* somebody is at it; his close tells us, and a second later we look */
-		timer_start(&l->settle, 5 * SETTLE_MS, 0);
-	if (r < 0 && r != -EAGAIN) {
-		timer_start(&l->settle, RETRY_MS, 0);
-		if (!l->scan_fails)
-			log_error("cannot look after the static pods", LOG_ERR(&err));
-	}
-	l->scan_fails = r < 0 && r != -EAGAIN;
+	fails = r < 0 && r != -EAGAIN;
+	if (fails && !l->scan_fails)
+		log_error("cannot look after the static pods", LOG_ERR(&err));
+	l->scan_fails = fails;
+	if (r < 0) /* -EAGAIN: somebody is at it; his close tells us, and a second later we look */
+		timer_start(&l->settle, fails ? RETRY_MS : 5 * SETTLE_MS, 0);
 	if (!l->static_pods.is_changed)
 		return;
 	l->static_pods.is_changed = false;

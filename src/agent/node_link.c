@@ -21,8 +21,6 @@
 #define REGISTER_WAIT_MS 20000 /* the API server may run on this node, after the kubelet */
 #define LEAVE_MS 2000
 #define TRIM_TICKS 2
-#define FORBIDDEN_MS 120000 /* between tries of what needs other rights... */
-#define SURE_FAILURES 8	    /* ...after that many: a fresh API server does not know them yet */
 #define EVENT_RETRY_MS 5000
 #define NAMESPACE_PAGE 50 /* each is about a kilobyte; all of a page are in memory at once */
 
@@ -106,8 +104,8 @@ static void on_written(struct api_call *call, yyjson_val *object, const struct e
 	if (err && err->code != EEXIST && err->code != ENOENT)
 		complain(l, "writing the Node", err);
 	if (call->http.status == 403 && l->doing == NODE_CALL_TAINT &&
-	    l->backoff.n >= SURE_FAILURES)
-		l->taint_after_ms = now_ms(l) + FORBIDDEN_MS;
+	    l->backoff.n >= BACKOFF_SURE_FAILURES)
+		l->taint_after_ms = now_ms(l) + BACKOFF_FORBIDDEN_MS;
 	if (!err) {
 		note_written(l);
 		if (l->doing != NODE_CALL_TAINT)
@@ -290,7 +288,8 @@ static void on_trouble(struct watch *w, const struct err *err)
 				      container_of(w, struct node_link, namespace_watch) :
 				      container_of(w, struct node_link, node_watch);
 
-	if (w->config != &namespace_config || w->backoff.n < SURE_FAILURES || !is_forbidden(w)) {
+	if (w->config != &namespace_config || w->backoff.n < BACKOFF_SURE_FAILURES ||
+	    !is_forbidden(w)) {
 		complain(l, w->config->path, err);
 		return;
 	}

@@ -8,6 +8,11 @@
 #define BACKOFF_FIRST_MS 100
 #define BACKOFF_MAX_MS 10000 /* a server that is back is found within that */
 
+/* Rights that we lack: sure after so many failures in a row, for a server that has just started
+ * refuses before it knows them. Then asked for rarely: somebody has to change them. */
+#define BACKOFF_SURE_FAILURES 8
+#define BACKOFF_FORBIDDEN_MS 120000
+
 struct backoff {
 	unsigned n; /* failures in a row */
 };

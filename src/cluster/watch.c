@@ -8,12 +8,10 @@
 #include "base/macro.h"
 #include "net/loop.h"
 
-#define WATCH_S 300	    /* the server ends a watch after that, and we begin another */
-#define BRIEF_MS 1000	    /* a watch that ends before that is a failure */
-#define ABSENT_MS 10000	    /* between looks for a collection that does not exist */
-#define FORBIDDEN_MS 120000 /* or that we may not see: somebody has to change our rights */
-#define SURE_FAILURES 8	    /* a server that has just started refuses before it knows the rights */
-#define TRUST_FAILURES 5    /* after that many errors in a row the version itself is suspect */
+#define WATCH_S 300	 /* the server ends a watch after that, and we begin another */
+#define BRIEF_MS 1000	 /* a watch that ends before that is a failure */
+#define ABSENT_MS 10000	 /* between looks for a collection that does not exist */
+#define TRUST_FAILURES 5 /* after that many errors in a row the version itself is suspect */
 #define ARENA_KEEP ((size_t)256 << 10)
 
 #define ACCEPT_META "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1"
@@ -30,7 +28,7 @@ struct watch_plan watch_decide(const struct watch_outcome *o)
 
 	if (o->was_list && absent)
 		return (struct watch_plan){ true, WATCH_ABSENT };
-	if (o->may_be_forbidden && o->status == 403 && o->failures >= SURE_FAILURES)
+	if (o->may_be_forbidden && o->status == 403 && o->failures >= BACKOFF_SURE_FAILURES)
 		return (struct watch_plan){ true, WATCH_FORBIDDEN };
 	if (is_too_old(o) || o->status == 404)
 		return (struct watch_plan){ true, o->failures ? WATCH_BACK_OFF : WATCH_AT_ONCE };
@@ -80,7 +78,7 @@ static void follow(struct watch *w, const struct watch_outcome *o, const struct 
 	} else if (plan.delay == WATCH_ABSENT) {
 		delay_ms = backoff_jitter(ABSENT_MS, backoff_random());
 	} else if (plan.delay == WATCH_FORBIDDEN) {
-		delay_ms = backoff_jitter(FORBIDDEN_MS, backoff_random());
+		delay_ms = backoff_jitter(BACKOFF_FORBIDDEN_MS, backoff_random());
 		if (err && w->events->on_trouble)
 			w->events->on_trouble(w, err);
 	}

@@ -6,17 +6,9 @@
 
 #include "base/arena.h"
 #include "cpu/topology.h"
+#include "cpus.h"
 #include "pool/ledger.h"
 #include "test.h"
-
-static inline struct cpuset cpus(const char *list)
-{
-	struct err err = { 0 };
-	struct cpuset s;
-
-	CHECK_OK(cpuset_parse(str_from(list), &s, &err));
-	return s;
-}
 
 /* 16 CPUs: two NUMA nodes of four cores, siblings side by side; `offline` are left out. */
 struct bench {

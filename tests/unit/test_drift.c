@@ -2,16 +2,8 @@
 
 #include "base/macro.h"
 #include "cgroup/drift.h"
+#include "cpus.h"
 #include "test.h"
-
-static struct cpuset cpus(const char *list)
-{
-	struct cpuset s = { 0 };
-	struct err err = { 0 };
-
-	CHECK_OK(cpuset_parse(str_from(list), &s, &err));
-	return s;
-}
 
 TEST(the_kernels_own_roundings_are_no_drift)
 {

@@ -11,19 +11,11 @@
 #include "base/macro.h"
 #include "codec/doc.h"
 #include "cpu/topology_read.h"
+#include "cpus.h"
 #include "podres/answer.h"
 #include "podres/nrt.h"
 #include "pool/ledger.h"
 #include "test.h"
-
-static struct cpuset cpus(const char *list)
-{
-	struct err err = { 0 };
-	struct cpuset s = { 0 };
-
-	CHECK_OK(cpuset_parse(str_from(list), &s, &err));
-	return s;
-}
 
 static struct arena arena;
 static struct topology topology;

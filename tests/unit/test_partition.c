@@ -13,6 +13,7 @@
 #include "base/macro.h"
 #include "cgroup/cgroup.h"
 #include "cgroup/partition.h"
+#include "cpus.h"
 #include "test.h"
 
 TEST(the_kernel_says_what_a_partition_is)
@@ -104,15 +105,6 @@ static void tree_done(struct tree *t)
 	(void)snprintf(command, sizeof(command), "rm -rf %s", t->dir);
 	CHECK(system(command) == 0);
 	arena_done(&t->a);
-}
-
-static struct cpuset cpus(const char *list)
-{
-	struct err err = { 0 };
-	struct cpuset s;
-
-	CHECK_OK(cpuset_parse(str_from(list), &s, &err));
-	return s;
 }
 
 TEST(cpus_are_announced_all_the_way_down_and_withdrawn_again)

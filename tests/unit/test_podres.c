@@ -5,18 +5,10 @@
 
 #include "base/arena.h"
 #include "base/macro.h"
+#include "cpus.h"
 #include "podres/answer.h"
 #include "podres/messages.h"
 #include "test.h"
-
-static struct cpuset cpus(const char *list)
-{
-	struct err err = { 0 };
-	struct cpuset s = { 0 };
-
-	CHECK_OK(cpuset_parse(str_from(list), &s, &err));
-	return s;
-}
 
 /* A kubelet's answer as it comes over the wire: shop/web with containers front and cache, the
  * first with a device (field 2) and, of a newer version, a field 9; and shop/job. Packed CPU ids

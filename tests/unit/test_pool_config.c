@@ -6,17 +6,9 @@
 #include "base/macro.h"
 #include "codec/doc.h"
 #include "cpu/topology_read.h"
+#include "cpus.h"
 #include "pool/config.h"
 #include "test.h"
-
-static struct cpuset cpus(const char *list)
-{
-	struct err err = { 0 };
-	struct cpuset s;
-
-	CHECK_OK(cpuset_parse(str_from(list), &s, &err));
-	return s;
-}
 
 /* Eight CPUs, siblings side by side; 6 and 7 may be switched off. */
 static void machine(bool some_offline, struct arena *a, struct topology *ret)

@@ -5,17 +5,9 @@
 
 #include "agent/reboot.h"
 #include "agent/resize.h"
+#include "cpus.h"
 #include "crash.h"
 #include "pool/store.h"
-
-static struct cpuset cpus(const char *list)
-{
-	struct err err = { 0 };
-	struct cpuset s;
-
-	CHECK_OK(cpuset_parse(str_from(list), &s, &err));
-	return s;
-}
 
 static struct resize_sets sets(const char *reserved, const char *shared)
 {

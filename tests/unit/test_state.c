@@ -7,17 +7,9 @@
 #include "base/arena.h"
 #include "base/hash.h"
 #include "base/macro.h"
+#include "cpus.h"
 #include "pool/state.h"
 #include "test.h"
-
-static struct cpuset cpus(const char *list)
-{
-	struct err err = { 0 };
-	struct cpuset s;
-
-	CHECK_OK(cpuset_parse(str_from(list), &s, &err));
-	return s;
-}
 
 static struct str sample(struct arena *a)
 {

@@ -11,19 +11,11 @@
 #include "base/file.h"
 #include "base/macro.h"
 #include "cpu/topology.h"
+#include "cpus.h"
 #include "pool/store.h"
 #include "test.h"
 
 #define STATE "ledger.json"
-
-static struct cpuset cpus(const char *list)
-{
-	struct err err = { 0 };
-	struct cpuset s;
-
-	CHECK_OK(cpuset_parse(str_from(list), &s, &err));
-	return s;
-}
 
 struct place {
 	struct arena a;

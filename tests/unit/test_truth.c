@@ -8,16 +8,8 @@
 #include "base/macro.h"
 #include "captured.h"
 #include "cgroup/truth.h"
+#include "cpus.h"
 #include "test.h"
-
-static struct cpuset cpus(const char *list)
-{
-	struct cpuset s = { 0 };
-	struct err err = { 0 };
-
-	CHECK_OK(cpuset_parse(str_from(list), &s, &err));
-	return s;
-}
 
 /* "what: want, got" of every finding and "pid: cpus of owner" of every stranger, one after another.
  */

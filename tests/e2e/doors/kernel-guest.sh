@@ -154,19 +154,24 @@ unwatch_pools() {
 	echo "sampler: $(tail -n 1 /tmp/sampler.out)"
 }
 
-test_resize() {
-	local round i
-	for i in 1 2; do
-		while :; do :; done &
-		echo $! >"$top/$(path_of $i)/cgroup.procs"
-	done
-	watch_pools
+resize_rounds() {
+	local round
 	for round in 1 2 3; do
 		pools "$wide"
 		eventually 60 is_wide || die "round $round, no resize: $(status)"
 		pools "$narrow"
 		eventually 60 is_narrow || die "round $round, not back: $(status)"
 	done
+}
+
+test_resize() {
+	local i
+	for i in 1 2; do
+		while :; do :; done &
+		echo $! >"$top/$(path_of $i)/cgroup.procs"
+	done
+	watch_pools
+	resize_rounds
 	# Whoever is in the way is named, and nothing moves.
 	pools '{"reserved":"0-1,6-7","shared":"2-5","guaranteed":""}'
 	eventually 60 refused || die "no refusal: $(status)"
@@ -222,13 +227,7 @@ test_uninstall() {
 
 # Nobody else works, and nobody watches: what a resize costs by itself. For tests/bench/resize-count.sh.
 count_resizes() {
-	local round
-	for round in 1 2 3; do
-		pools "$wide"
-		eventually 60 is_wide || die "round $round, no resize: $(status)"
-		pools "$narrow"
-		eventually 60 is_narrow || die "round $round, not back: $(status)"
-	done
+	resize_rounds
 	print_resizes
 }
 
