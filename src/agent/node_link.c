@@ -27,7 +27,6 @@
 static const struct watch_config namespace_config = {
 	.path = "/api/v1/namespaces",
 	.only_metadata = true,
-	.may_be_forbidden = true, /* a kubelet's identity may not list them */
 	.page = NAMESPACE_PAGE,
 	.frees_memory = true,
 };
@@ -277,26 +276,9 @@ static void on_node_synced(struct watch *w)
 	(void)malloc_trim(0);
 }
 
-static bool is_forbidden(const struct watch *w)
+static void on_node_trouble(struct watch *w, const struct err *err)
 {
-	return w->list.http.status == 403 || w->http.status == 403;
-}
-
-static void on_trouble(struct watch *w, const struct err *err)
-{
-	struct node_link *l = w->config == &namespace_config ?
-				      container_of(w, struct node_link, namespace_watch) :
-				      container_of(w, struct node_link, node_watch);
-
-	if (w->config != &namespace_config || w->backoff.n < BACKOFF_SURE_FAILURES ||
-	    !is_forbidden(w)) {
-		complain(l, w->config->path, err);
-		return;
-	}
-	if (!l->said_forbidden)
-		log_warning("may not read namespaces: pods are believed when they look converted",
-			    LOG_ERR(err));
-	l->said_forbidden = true;
+	complain(container_of(w, struct node_link, node_watch), w->config->path, err);
 }
 
 static const struct watch_events node_events = {
@@ -304,7 +286,7 @@ static const struct watch_events node_events = {
 	.on_deleted = on_node_gone,
 	.on_list = on_node_list,
 	.on_synced = on_node_synced,
-	.on_trouble = on_trouble,
+	.on_trouble = on_node_trouble,
 };
 
 static struct permits *permits_of(struct watch *w)
@@ -356,12 +338,29 @@ static void on_namespaces_synced(struct watch *w)
 		l->on_distrust(l);
 }
 
+static void on_namespace_trouble(struct watch *w, const struct err *err)
+{
+	complain(container_of(w, struct node_link, namespace_watch), w->config->path, err);
+}
+
+/* A kubelet's identity may not list them. */
+static void on_namespaces_forbidden(struct watch *w, const struct err *err)
+{
+	struct node_link *l = container_of(w, struct node_link, namespace_watch);
+
+	if (!l->said_forbidden)
+		log_warning("may not read namespaces: pods are believed when they look converted",
+			    LOG_ERR(err));
+	l->said_forbidden = true;
+}
+
 static const struct watch_events namespace_events = {
 	.on_object = on_namespace,
 	.on_deleted = on_namespace_gone,
 	.on_list = on_namespace_list,
 	.on_synced = on_namespaces_synced,
-	.on_trouble = on_trouble,
+	.on_trouble = on_namespace_trouble,
+	.on_forbidden = on_namespaces_forbidden,
 };
 
 /* Beginning. */

@@ -79,8 +79,7 @@ static void follow(struct watch *w, const struct watch_outcome *o, const struct 
 		delay_ms = backoff_jitter(ABSENT_MS, backoff_random());
 	} else if (plan.delay == WATCH_FORBIDDEN) {
 		delay_ms = backoff_jitter(BACKOFF_FORBIDDEN_MS, backoff_random());
-		if (err && w->events->on_trouble)
-			w->events->on_trouble(w, err);
+		w->events->on_forbidden(w, err);
 	}
 	if (plan.delay != WATCH_AT_ONCE || plan.relist)
 		lose(w);
@@ -111,7 +110,7 @@ static void end_list(struct watch *w, yyjson_val *list, const struct err *err)
 				   .failed = err != NULL,
 				   .status = w->list.http.status,
 				   .may_be_absent = w->config->may_be_absent,
-				   .may_be_forbidden = w->config->may_be_forbidden,
+				   .may_be_forbidden = w->events->on_forbidden != NULL,
 				   .failures = w->backoff.n };
 	struct err broken;
 
@@ -252,7 +251,7 @@ static void on_watch_end(struct http_call *http, const struct err *lost)
 		.was_brief = w->events_seen == w->events_before &&
 			     loop_now_ms(w->loop) - w->started_ms < BRIEF_MS,
 		.may_be_absent = w->config->may_be_absent,
-		.may_be_forbidden = w->config->may_be_forbidden,
+		.may_be_forbidden = w->events->on_forbidden != NULL,
 		.failures = w->backoff.n,
 	};
 	struct err err = { 0 };

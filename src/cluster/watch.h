@@ -26,16 +26,19 @@ struct watch_events {
 
 	/* For the log: something failed, and is tried again. May be NULL. */
 	void (*on_trouble)(struct watch *w, const struct err *err);
+
+	/* The server says 403, and it is not because it has just started. Asked rarely from now on,
+	 * and told each time. NULL: that is trouble like any other. */
+	void (*on_forbidden)(struct watch *w, const struct err *err);
 };
 
 struct watch_config {
-	const char *path;      /* "/api/v1/nodes" */
-	const char *selector;  /* "fieldSelector=...", or NULL */
-	bool only_metadata;    /* ask for metadata alone: less to send and to read */
-	bool may_be_absent;    /* 404 means that there are none: a CRD that is not installed */
-	bool may_be_forbidden; /* 403 is no trouble: after some tries asked rarely */
-	unsigned page;	       /* objects in one answer */
-	bool frees_memory;     /* of every event, at once: where it is dear and events are few */
+	const char *path;     /* "/api/v1/nodes" */
+	const char *selector; /* "fieldSelector=...", or NULL */
+	bool only_metadata;   /* ask for metadata alone: less to send and to read */
+	bool may_be_absent;   /* 404 means that there are none: a CRD that is not installed */
+	unsigned page;	      /* objects in one answer */
+	bool frees_memory;    /* of every event, at once: where it is dear and events are few */
 };
 
 enum watch_phase { WATCH_WAITING, WATCH_LISTING, WATCH_WATCHING };
