@@ -27,18 +27,14 @@ static struct podres_pod *put_pod(struct lists *l, const char *namespace, const 
 	return p;
 }
 
-/* Grows by doubling: full whenever the count is a power of two. */
 static void put_container(struct lists *l, struct podres_pod *p, const char *name,
 			  const struct cpuset *cpus)
 {
-	const size_t n = p->n_containers, size = sizeof(*p->containers);
-
-	for (size_t i = 0; i < n; i++)
+	for (size_t i = 0; i < p->n_containers; i++)
 		if (strcmp(p->containers[i].name, name) == 0)
 			return;
-	if ((n & (n - 1)) == 0)
-		p->containers =
-			arena_realloc(l->a, p->containers, n * size, (n ? 2 * n : 1) * size);
+	p->containers =
+		arena_one_more(l->a, p->containers, p->n_containers, sizeof(*p->containers));
 	p->containers[p->n_containers++] = (struct podres_container){ name, cpus };
 }
 

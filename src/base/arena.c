@@ -180,3 +180,10 @@ void *arena_room(struct arena *a, void *items, size_t n, size_t *cap, size_t siz
 	*cap = wanted;
 	return items;
 }
+
+void *arena_one_more(struct arena *a, void *items, size_t n, size_t size)
+{
+	if ((n & (n - 1)) != 0)
+		return items;
+	return arena_realloc(a, items, n * size, (n ? 2 * n : 1) * size);
+}

@@ -38,6 +38,9 @@ void *arena_realloc(struct arena *a, void *p, size_t old, size_t size);
  * *cap, a larger one and *cap doubled. NULL as with arena_alloc(). */
 void *arena_room(struct arena *a, void *items, size_t n, size_t *cap, size_t size);
 
+/* The same for a list that keeps no capacity: it is full whenever `n` is a power of two. */
+void *arena_one_more(struct arena *a, void *items, size_t n, size_t size);
+
 /* Both zero their memory, so a new struct starts as { 0 }. */
 #define arena_new(a, type) ((type *)arena_zalloc((a), sizeof(type), _Alignof(type)))
 #define arena_array(a, type, n) ((type *)arena_zalloc_array((a), sizeof(type), (n), _Alignof(type)))

@@ -218,15 +218,9 @@ int file_list_at(int dirfd, const char *path, struct arena *a, struct str **ret,
 	while ((errno = 0, entry = readdir(dir))) {
 		if (strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0)
 			continue;
-		if (n == cap) {
-			size_t grown = cap ? cap * 2 : 16;
-
-			names = arena_realloc(a, names, cap * sizeof(*names),
-					      grown * sizeof(*names));
-			if (!names)
-				return err_set(err, ENOMEM, "%s: not enough memory", path);
-			cap = grown;
-		}
+		names = arena_room(a, names, n, &cap, sizeof(*names));
+		if (!names)
+			return err_set(err, ENOMEM, "%s: not enough memory", path);
 		names[n++] = str_dup(a, str_from(entry->d_name));
 	}
 	if (errno)

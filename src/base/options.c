@@ -40,8 +40,7 @@ static const struct option_desc *find_letter(const struct option_desc *table, ch
 
 static int list_add(struct arena *a, struct option_list *list, const char *item, struct err *err)
 {
-	const char **items = arena_realloc(a, list->items, list->n * sizeof(*items),
-					   (list->n + 1) * sizeof(*items));
+	const char **items = arena_one_more(a, list->items, list->n, sizeof(*items));
 
 	if (!items)
 		return err_set(err, ENOMEM, "too many values");

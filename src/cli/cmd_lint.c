@@ -67,15 +67,8 @@ static void locate(struct linting *l, struct source *s)
 		yyjson_val *object;
 
 		for (size_t at = 0; (object = object_next(&it)); at++) {
-			size_t size = sizeof(struct located);
-
-			if (l->n_objects == l->cap_objects) {
-				size_t cap = l->cap_objects ? l->cap_objects * 2 : 64;
-
-				l->objects = arena_realloc(l->a, l->objects, l->cap_objects * size,
-							   cap * size);
-				l->cap_objects = cap;
-			}
+			l->objects = arena_room(l->a, l->objects, l->n_objects, &l->cap_objects,
+						sizeof(*l->objects));
 			l->objects[l->n_objects++] = (struct located){
 				.source = s,
 				.doc = i,

@@ -55,12 +55,8 @@ static int read_documents(const char *path, struct arena *a, struct doc_list *re
 static void add(struct reading *to, const struct doc *doc, yyjson_val *object)
 {
 	struct manifest_list *list = &to->list;
-	size_t size = sizeof(*list->items);
 
-	if (list->n == list->cap) {
-		list->cap = list->cap ? list->cap * 2 : 64;
-		list->items = arena_realloc(to->a, list->items, list->n * size, list->cap * size);
-	}
+	list->items = arena_room(to->a, list->items, list->n, &list->cap, sizeof(*list->items));
 	list->items[list->n++] = (struct manifest){ doc, object };
 }
 

@@ -24,12 +24,7 @@ struct splicer {
 
 static void add_change(struct splicer *s, struct change c)
 {
-	if (s->n == s->cap) {
-		size_t cap = s->cap ? s->cap * 2 : 8;
-
-		s->changes = arena_realloc(s->a, s->changes, s->cap * sizeof(c), cap * sizeof(c));
-		s->cap = cap;
-	}
+	s->changes = arena_room(s->a, s->changes, s->n, &s->cap, sizeof(c));
 	c.order = s->n;
 	s->changes[s->n++] = c;
 }

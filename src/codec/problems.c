@@ -14,13 +14,7 @@ void problem_list_init(struct problem_list *p, struct arena *a)
 
 static struct problem *new_problem(struct problem_list *p, enum problem_level level)
 {
-	if (p->n == p->cap) {
-		size_t cap = p->cap ? p->cap * 2 : 16;
-
-		p->items = arena_realloc(p->a, p->items, p->cap * sizeof(*p->items),
-					 cap * sizeof(*p->items));
-		p->cap = cap;
-	}
+	p->items = arena_room(p->a, p->items, p->n, &p->cap, sizeof(*p->items));
 	p->n_errors += level == PROBLEM_ERROR;
 	p->n_warnings += level == PROBLEM_WARNING;
 	p->items[p->n] = (struct problem){ .level = level };

@@ -41,14 +41,9 @@ static int mark_add(struct reader *r, yyjson_mut_val *table, enum table_kind kin
 {
 	if (r->n_marks == TOML_MAX_TABLES)
 		return toml_fail(&r->lex, r->lex.at, "too many tables");
-	if ((r->n_marks & (r->n_marks - 1)) == 0) {
-		const size_t n = r->n_marks ? r->n_marks : 1;
-
-		r->marks = arena_realloc(r->lex.a, r->marks, r->n_marks * sizeof(*r->marks),
-					 2 * n * sizeof(*r->marks));
-		if (!r->marks)
-			return toml_no_memory(&r->lex);
-	}
+	r->marks = arena_one_more(r->lex.a, r->marks, r->n_marks, sizeof(*r->marks));
+	if (!r->marks)
+		return toml_no_memory(&r->lex);
 	r->marks[r->n_marks++] = (struct table_mark){ table, kind };
 	return 0;
 }

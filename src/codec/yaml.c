@@ -467,16 +467,11 @@ static int finish_document(struct reader *r, struct node *root, struct doc *ret)
 	return doc_check_keys(&doc, r->a, r->err);
 }
 
-/* The list doubles whenever its length is a power of two. */
 static int list_add(struct reader *r, struct doc_list *list, const struct doc *doc)
 {
-	size_t old = list->n * sizeof(*doc);
-
-	if (!(list->n & (list->n - 1))) {
-		list->items = arena_realloc(r->a, list->items, old, old ? old * 2 : sizeof(*doc));
-		if (!list->items)
-			return no_memory(r);
-	}
+	list->items = arena_one_more(r->a, list->items, list->n, sizeof(*doc));
+	if (!list->items)
+		return no_memory(r);
 	list->items[list->n++] = *doc;
 	return 0;
 }

@@ -47,18 +47,10 @@ void nri_adjust_cpu(struct nri_reply *reply, const struct nri_cpu *cpu)
 	adj->on_linux = on_linux;
 }
 
-/* Room for one more in a list that is full whenever its length is a power of two. */
-static void *list_grow(void *items, size_t n, size_t size, struct arena *a)
-{
-	if ((n & (n - 1)) != 0)
-		return items;
-	return arena_realloc(a, items, n * size, (n ? 2 * n : 1) * size);
-}
-
 static void add_pair(struct nri_pair **pairs, size_t *n, const struct nri_pair *pair,
 		     struct arena *a)
 {
-	struct nri_pair *grown = list_grow(*pairs, *n, sizeof(**pairs), a);
+	struct nri_pair *grown = arena_one_more(a, *pairs, *n, sizeof(**pairs));
 
 	if (!grown)
 		return;
@@ -87,7 +79,8 @@ void nri_adjust_env(struct nri_reply *reply, const char *name, const char *value
 bool reply_add_update(struct nri_answer *answer, const char *container_id,
 		      const struct nri_cpu *cpu, bool may_fail, struct arena *a)
 {
-	struct nri_update *grown = list_grow(answer->updates, answer->n_updates, sizeof(*grown), a);
+	struct nri_update *grown =
+		arena_one_more(a, answer->updates, answer->n_updates, sizeof(*grown));
 	struct nri_linux_update *on_linux = arena_new(a, struct nri_linux_update);
 
 	if (!grown || !on_linux)

@@ -194,15 +194,9 @@ static int add_entry(struct entry_list *list, struct str pod, struct pair p, str
 	struct checkpoint_entry *e;
 	int r;
 
-	if (list->n == list->cap) {
-		size_t grown = list->cap ? list->cap * 2 : 16;
-
-		e = arena_realloc(a, list->items, list->cap * sizeof(*e), grown * sizeof(*e));
-		if (!e)
-			return err_set(err, ENOMEM, "not enough memory");
-		list->items = e;
-		list->cap = grown;
-	}
+	list->items = arena_room(a, list->items, list->n, &list->cap, sizeof(*list->items));
+	if (!list->items)
+		return err_set(err, ENOMEM, "not enough memory");
 	e = &list->items[list->n];
 	*e = (struct checkpoint_entry){ .pod_uid = pod, .container = p.key };
 	r = parse_set(p.value, &e->cpus, err);

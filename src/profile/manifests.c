@@ -16,13 +16,7 @@ void manifests_init(struct manifests *ms, struct arena *a)
 
 static void list_add(struct manifests *ms, struct manifest_list *list, struct manifest m)
 {
-	if (list->n == list->cap) {
-		size_t cap = list->cap ? list->cap * 2 : 8;
-
-		list->items =
-			arena_realloc(ms->a, list->items, list->cap * sizeof(m), cap * sizeof(m));
-		list->cap = cap;
-	}
+	list->items = arena_room(ms->a, list->items, list->n, &list->cap, sizeof(m));
 	list->items[list->n++] = m;
 }
 

@@ -15,13 +15,7 @@ void node_config_init(struct node_config *c, struct arena *a)
 
 void node_config_add_unit(struct node_config *c, const char *name, struct str contents)
 {
-	if (c->n_units == c->cap_units) {
-		size_t cap = c->cap_units ? c->cap_units * 2 : 8;
-
-		c->units = arena_realloc(c->files.a, c->units, c->cap_units * sizeof(*c->units),
-					 cap * sizeof(*c->units));
-		c->cap_units = cap;
-	}
+	c->units = arena_room(c->files.a, c->units, c->n_units, &c->cap_units, sizeof(*c->units));
 	c->units[c->n_units++] =
 		(struct systemd_unit){ str_dup(c->files.a, str_from(name)), contents, true };
 }

@@ -157,37 +157,27 @@ static int set_message(const struct pb_field *f, void **ret, struct str bytes, s
 	return pb_decode(f->message, bytes, a, *ret, err);
 }
 
-/* Lists grow by doubling: full whenever the count is a power of two. */
 static int add_message(const struct pb_field *f, char *struct_p, struct str bytes, struct arena *a,
 		       struct err *err)
 {
 	char **items = (char **)(struct_p + f->offset);
 	size_t *n = (size_t *)(struct_p + f->second);
 	const size_t size = f->message->size;
-	char *item;
+	char *grown = arena_one_more(a, *items, *n, size), *item;
 
-	if ((*n & (*n - 1)) == 0) {
-		const size_t cap = *n ? 2 * *n : 1;
-		char *grown = arena_realloc(a, *items, *n * size, cap * size);
-
-		if (!grown)
-			return no_memory(err);
-		*items = grown;
-	}
+	if (!grown)
+		return no_memory(err);
+	*items = grown;
 	item = *items + *n * size;
 	pb_clear(f->message, item);
 	++*n;
 	return pb_decode(f->message, bytes, a, item, err);
 }
 
-/* Makes room for one more: full whenever the count is a power of two. */
 static int grow_numbers(int64_t **items, size_t n, struct arena *a, struct err *err)
 {
-	int64_t *grown;
+	int64_t *grown = arena_one_more(a, *items, n, sizeof(**items));
 
-	if ((n & (n - 1)) != 0)
-		return 0;
-	grown = arena_realloc(a, *items, n * sizeof(**items), (n ? 2 * n : 1) * sizeof(**items));
 	if (!grown)
 		return no_memory(err);
 	*items = grown;

@@ -58,9 +58,8 @@ static void keep_core_types(struct reading *rd, yyjson_val *node)
 		type.n -= strlen(NAME_CORES_SUFFIX);
 		if (has_cores(f, type))
 			continue;
-		f->core_types = arena_realloc(&f->arena, f->core_types,
-					      f->n_core_types * sizeof(struct str),
-					      (f->n_core_types + 1) * sizeof(struct str));
+		f->core_types = arena_one_more(&f->arena, f->core_types, f->n_core_types,
+					       sizeof(*f->core_types));
 		f->core_types[f->n_core_types++] = str_dup(&f->arena, type);
 	}
 }

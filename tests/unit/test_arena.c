@@ -178,3 +178,23 @@ TEST(there_is_room_for_one_more_and_nothing_is_lost)
 		CHECK_UINT(items[n], n);
 	CHECK_UINT(grown, 8);
 }
+
+TEST(a_list_without_a_capacity_is_full_at_powers_of_two)
+{
+	CLEANUP(arena_done) struct arena a;
+	uint32_t *items = NULL;
+	size_t moved = 0;
+
+	arena_init(&a, 0);
+	for (uint32_t n = 0; n < 1000; n++) {
+		uint32_t *now = arena_one_more(&a, items, n, sizeof(*items));
+
+		moved += now != items;
+		items = now;
+		items[n] = n;
+		(void)arena_alloc(&a, 1, 1); /* so that it cannot grow in place */
+	}
+	for (uint32_t n = 0; n < 1000; n++)
+		CHECK_UINT(items[n], n);
+	CHECK_UINT(moved, 11); /* at 0, 1, 2, 4 ... 512 */
+}
