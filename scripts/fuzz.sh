@@ -1,14 +1,16 @@
 #!/usr/bin/env bash
-# Runs each libFuzzer target for FUZZ_SECONDS. The corpus in the tree only seeds; what is found goes
-# to the cache directory, so that the next run goes on from there.
+# Runs each libFuzzer target, or those named by FUZZ_TARGETS, for FUZZ_SECONDS. The corpus in the tree
+# only seeds; what is found goes to the cache directory, so that the next run goes on from there.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
 cache=${XDG_CACHE_HOME:-$HOME/.cache}/pinfold/fuzz
 ninja -C build-fuzz --quiet
+all=$(cd tests/fuzz/corpus && echo *)
 failed=0
-for target in $(find build-fuzz/tests/fuzz -maxdepth 1 -type f -name 'fuzz_*' -executable | sort); do
-    name=${target##*/fuzz_}
+for name in ${FUZZ_TARGETS:-$all}; do
+    target=build-fuzz/tests/fuzz/fuzz_$name
+    [ -x "$target" ] || { echo "fuzz.sh: there is no target $name, only: $all" >&2; exit 2; }
     mkdir -p "$cache/$name" "$cache/crashes"
     echo "== fuzz $name for ${FUZZ_SECONDS:-60} s"
     "$target" -max_total_time="${FUZZ_SECONDS:-60}" -timeout=10 -rss_limit_mb=2048 \
