@@ -6,11 +6,8 @@
 
 #include <errno.h>
 #include <nri.h>
-#include <signal.h>
 #include <stdio.h>
 #include <string.h>
-
-static struct nri_plugin *plugin;
 
 static const char *wanted(const struct nri_pod *pod)
 {
@@ -23,11 +20,8 @@ static int on_create(void *user, const struct nri_pod *pod, const struct nri_con
 	const char *cpus = wanted(pod);
 
 	(void)user;
-	if (!cpus)
-		return 0;
-	if (!*cpus)
+	if (cpus && !*cpus)
 		return nri_refuse(reply, "%s/%s: which CPUs?", pod->name, c->name);
-	printf("%s/%s/%s on %s\n", pod->pod_namespace, pod->name, c->name, cpus);
 	nri_adjust_cpu(reply, &(struct nri_cpu){ .cpus = cpus });
 	return 0;
 }
@@ -47,33 +41,20 @@ static void on_disconnected(void *user, const char *why)
 	fprintf(stderr, "%s; trying again\n", why);
 }
 
-static void on_signal(int number)
-{
-	(void)number;
-	nri_plugin_stop(plugin);
-}
-
 int main(int argc, char **argv)
 {
-	static const struct nri_handlers handlers = {
-		.create_container = on_create,
-		.update_container = on_update,
-		.disconnected = on_disconnected,
-	};
-
-	plugin = nri_plugin_new(&(struct nri_options){
+	struct nri_plugin *plugin = nri_plugin_new(&(struct nri_options){
 		.name = "pin",
 		.index = "90",
 		.socket_path = argc > 1 ? argv[1] : NULL,
-		.handlers = &handlers,
+		.handlers = &(struct nri_handlers){ .create_container = on_create,
+						    .update_container = on_update,
+						    .disconnected = on_disconnected },
 	});
-	if (!plugin) {
-		perror("nri_plugin_new");
-		return 1;
-	}
-	(void)signal(SIGTERM, on_signal);
-	(void)signal(SIGINT, on_signal);
-	errno = -nri_plugin_run(plugin);
+	int r = plugin ? nri_plugin_run(plugin) : -errno;
+
 	nri_plugin_free(plugin);
-	return errno ? (perror("nri-pin"), 1) : 0;
+	if (r < 0)
+		fprintf(stderr, "nri-pin: %s\n", strerror(-r));
+	return r < 0;
 }

@@ -22,7 +22,6 @@ all="control places restarts kill fairness watchdog storm plugin daemonset unins
 tests=${TESTS:-$([ -n "${SMOKE:-}" ] && echo "control places" || echo "$all")}
 pinfold=$here/../../build/pinfold
 top=${KEEP:-$(mktemp -d /tmp/pinfold-node-XXXXXX)}
-unit=$([ "${RUNTIME#crio}" = "$RUNTIME" ] && echo containerd || echo crio)
 
 start_node() {
 	cp_start "$top/cp"

@@ -12,21 +12,12 @@ here=$(cd "$(dirname "$0")" && pwd)
 pinfold=${PINFOLD:-$here/../../build/pinfold}
 storm=${STORM:-$([ -n "${SMOKE:-}" ] && echo 12 || echo 300)}
 target='"target.workload.openshift.io/management":"{\"effect\":\"PreferredDuringScheduling\"}"'
-checks=0
 
-die() {
-	echo "FAIL: $*" >&2
-	tail -n 15 "$dir/logs/agent.log" >&2 || :
+explain() {
+	tail -n 15 "$dir/logs/agent.log"
 	if ! process_alive "$dir" agent && [ -e "$dir/agent.pid" ]; then
-		wait "$(cut -d' ' -f1 "$dir/agent.pid")" || echo "the agent ended with status $?" >&2
+		wait "$(cut -d' ' -f1 "$dir/agent.pid")" || echo "the agent ended with status $?"
 	fi
-	exit 1
-}
-
-# is WHAT GOT WANT
-is() {
-	[ "$2" = "$3" ] || die "$1: got '$2', want '$3'"
-	checks=$((checks + 1))
 }
 
 # A control file of a cgroup, on either version of them.

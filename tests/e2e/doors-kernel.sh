@@ -14,7 +14,7 @@ trap 'rm -rf "$dir"' EXIT
 ninja -C "$build" pinfold tests/bench/nri_runtime tests/bench/cpuset_sampler >/dev/null
 {
 	echo "N=$([ -n "${SMOKE:-}" ] && echo 40 || echo "${CONTAINERS:-400}")"
-	cat "$here/doors/kernel-guest.sh"
+	cat "$here/lib/checks.sh" "$here/doors/kernel-guest.sh"
 } >"$dir/script"
 for suite in ${SUITES:-trixie bookworm}; do
 	echo "doors-kernel.sh: kernel of $suite" >&2

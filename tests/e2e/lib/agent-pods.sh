@@ -1,8 +1,8 @@
-# shellcheck shell=bash disable=SC2154  # "top" and "unit" are the caller's
+# shellcheck shell=bash disable=SC2154  # "top" is the caller's
 #
 # Pods of all pools on the node of node.sh, and what the guest's kernel says about them. Who sources it
-# has a control plane in $top/cp with the namespace shop, its node worker-0 in $top/node, and the runtime's unit in
-# $unit. The pools are 0-1 reserved, 2-3 shared, 4-7 guaranteed.
+# has a control plane in $top/cp with the namespace shop and its node worker-0 in $top/node; RUNTIME is node.sh's.
+# The pools are 0-1 reserved, 2-3 shared, 4-7 guaranteed. The runtime's unit is $unit.
 #
 #	make_three SET                    runs SET-mgmt, SET-share and SET-alone
 #	all_hold SET CPUS                 all are as they must be, SET-alone on CPUS; ends the test if not
@@ -13,21 +13,12 @@
 #
 # Nothing here asks the agent where a container is: ids come from the API server, cgroups are found by them.
 
-checks=0
+case ${RUNTIME:-} in crio*) unit=crio ;; *) unit=containerd ;; esac
 
 in_guest() { guest_run "$top/node" "$@"; }
 kubectl() { cp_kubectl "$top/cp" -n shop "$@"; }
 
-die() {
-	echo "FAIL: $*" >&2
-	in_guest 'journalctl -u pinfold-agent --no-pager -o cat -n 25; journalctl -t pinfold -t pinfold-agent --no-pager -o cat -n 5' >&2 || :
-	exit 1
-}
-
-is() {
-	[ "$2" = "$3" ] || die "$1: got '$2', want '$3'"
-	checks=$((checks + 1))
-}
+explain() { in_guest 'journalctl -u pinfold-agent --no-pager -o cat -n 25; journalctl -t pinfold -t pinfold-agent --no-pager -o cat -n 5'; }
 
 agent_ready() {
 	in_guest "printf 'GET /readyz HTTP/1.0\r\n\r\n' | socat -t 20 - UNIX-CONNECT:/run/pinfold/agent.sock 2>/dev/null | head -n 1 | grep -q ' 200 '"

@@ -1,11 +1,14 @@
 # shellcheck shell=bash
 #
-# Background processes with a pid file, waiting for a state, and free ports. Sourced by the others.
+# Background processes with a pid file, waiting for a state, and free ports. Sourced by the others; brings
+# the counted checks with it (checks.sh).
 #
 # A pid file holds "PID STARTTIME": a number that the kernel has given to somebody else since then is
 # never signalled.
 
 e2e_lib=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
+# shellcheck source=tests/e2e/lib/checks.sh
+. "$e2e_lib/checks.sh"
 # shellcheck disable=SC2034  # for those who source us
 e2e_build=$e2e_lib/../components/build
 
