@@ -40,16 +40,15 @@ static int repair(const struct cgroup_fs *fs, const char *path, const struct cgr
 static int enforce(const struct cgroup_fs *fs, const char *path, const struct cgroup_want *want,
 		   struct err *err)
 {
-	CLEANUP(arena_done) struct arena a;
 	struct cgroup_want exact = *want;
 	struct cgroup_cpu now;
 	unsigned drift;
-	int r;
+	int r = -ENOENT;
 
-	arena_init(&a, 0);
-	if (!*path || !cgroup_exists(fs, path))
+	if (*path)
+		r = cgroup_read(fs, path, drift_parts(want), &now, err);
+	if (r < 0 && !(*path && cgroup_exists(fs, path)))
 		return err_set(err, ENOENT, "cgroup %s is not there", path);
-	r = cgroup_read(fs, path, &a, &now, err);
 	if (r < 0)
 		return r;
 	drift = drift_of(fs->version, &now, want) & ~(unsigned)DRIFT_FEWER;
@@ -101,12 +100,11 @@ int enforce_pause(const struct cgroup_fs *fs, const struct pod_entry *pod, const
 		  struct err *err)
 {
 	const struct intent intent = { .cpus = (char *)cpus };
+	const int r = enforce_container(fs, pod->pause_cgroup, &intent, err);
 
-	if (*pod->pause_cgroup && cgroup_exists(fs, pod->pause_cgroup))
-		return enforce_container(fs, pod->pause_cgroup, &intent, err);
-	if (pod->pause_pid)
-		return set_affinity((pid_t)pod->pause_pid, cpus, err);
-	return 0;
+	if (r != -ENOENT)
+		return r;
+	return pod->pause_pid ? set_affinity((pid_t)pod->pause_pid, cpus, err) : 0;
 }
 
 int enforce_monitor(uint32_t pid, const char *cpus, struct err *err)

@@ -93,7 +93,7 @@ static bool read_current(struct manager *m, const struct nri_container *c, struc
 	struct cgroup_cpu now;
 
 	if (m->cgroups && *path && cgroup_exists(m->cgroups, path) &&
-	    cgroup_read(m->cgroups, path, &m->scratch, &now, NULL) == 0) {
+	    cgroup_read(m->cgroups, path, CGROUP_CPUS, &now, NULL) == 0) {
 		*ret = cpuset_is_empty(&now.cpus) ? now.effective : now.cpus;
 		return true;
 	}

@@ -33,8 +33,8 @@ static size_t widen_all(const struct cgroup_fs *fs, yyjson_val *list, struct str
 
 		if (!slash || !cgroup_exists(fs, path))
 			continue;
-		if (cgroup_read(fs, str_cstr(a, (struct str){ path, (size_t)(slash - path) }), a,
-				&parent, &err) < 0 ||
+		if (cgroup_read(fs, str_cstr(a, (struct str){ path, (size_t)(slash - path) }),
+				CGROUP_CPUS, &parent, &err) < 0 ||
 		    cgroup_set_cpus(fs, path, &parent.effective, &err) < 0) {
 			log_warning("cannot widen a cgroup", LOG_STR("cgroup", str_from(path)),
 				    LOG_ERR(&err));

@@ -142,7 +142,7 @@ static void check_pause(struct check *c, yyjson_val *item, const struct cpuset *
 	struct cgroup_cpu now;
 
 	if (*path && cgroup_exists(c->source->cgroups, path) &&
-	    cgroup_read(c->source->cgroups, path, c->a, &now, NULL) >= 0 &&
+	    cgroup_read(c->source->cgroups, path, CGROUP_CPUS, &now, NULL) >= 0 &&
 	    !cpuset_is_subset(&now.effective, reserved))
 		truth_add(c->truth, &name, "pause", c->reserved,
 			  cpuset_format(&now.effective, c->a));
@@ -162,7 +162,7 @@ static int check_pod(struct check *c, yyjson_val *item, struct err *err)
 
 	if (!*path || !cgroup_exists(fs, path))
 		return 0;
-	r = cgroup_read(fs, path, c->a, &now, err);
+	r = cgroup_read(fs, path, drift_parts(&want), &now, err);
 	if (r < 0)
 		return cgroup_exists(fs, path) ? r : 0;
 	truth_compare(c->truth, &name, fs->version, &now, &want);

@@ -25,31 +25,62 @@ static int too_large(struct err *err, const char *name, size_t max)
 	return err_set(err, EFBIG, "%s: larger than %zu bytes", name, max);
 }
 
+enum { READ_END, READ_SHORT, READ_FULL };
+
+/* One read: whether it met the end, left room, or left none. */
+static int read_more(int fd, const char *name, size_t max, struct strbuf *b, struct err *err)
+{
+	char *room = strbuf_reserve(b, 4096);
+	const size_t size = b->cap - b->n;
+	ssize_t n;
+
+	if (!room)
+		return err_set(err, ENOMEM, "%s: not enough memory", name);
+	do
+		n = read(fd, room, size);
+	while (n < 0 && errno == EINTR);
+	if (n < 0)
+		return fail(err, "read", name);
+	b->n += (size_t)n;
+	if (b->n > max)
+		return too_large(err, name, max);
+	return n == 0 ? READ_END : (size_t)n < size ? READ_SHORT : READ_FULL;
+}
+
 int file_read_fd(int fd, const char *name, size_t max, struct arena *a, struct str *ret,
 		 struct err *err)
 {
 	struct strbuf b;
 	struct stat st;
-	ssize_t n;
+	int r;
 
 	if (fstat(fd, &st) == 0 && S_ISREG(st.st_mode) && (size_t)st.st_size > max)
 		return too_large(err, name, max);
 	strbuf_init(&b, a);
-	do {
-		/* sysfs and cgroupfs values fit in a page and say nothing true about their size */
-		char *room = strbuf_reserve(&b, 4096);
+	do
+		r = read_more(fd, name, max, &b, err);
+	while (r > READ_END);
+	if (r < 0)
+		return r;
+	*ret = strbuf_str(&b);
+	return 0;
+}
 
-		if (!room)
-			return err_set(err, ENOMEM, "%s: not enough memory", name);
-		n = read(fd, room, b.cap - b.n);
-		if (n < 0 && errno == EINTR)
-			continue;
-		if (n < 0)
-			return fail(err, "read", name);
-		b.n += (size_t)n;
-		if (b.n > max)
-			return too_large(err, name, max);
-	} while (n != 0);
+int file_read_value_at(int dirfd, const char *path, size_t max, struct arena *a, struct str *ret,
+		       struct err *err)
+{
+	AUTO_CLOSE int fd = openat(dirfd, path, O_RDONLY | O_CLOEXEC);
+	struct strbuf b;
+	int r;
+
+	if (fd < 0)
+		return fail(err, "open", path);
+	strbuf_init(&b, a);
+	do
+		r = read_more(fd, path, max, &b, err);
+	while (r == READ_FULL);
+	if (r < 0)
+		return r;
 	*ret = strbuf_str(&b);
 	return 0;
 }

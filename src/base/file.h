@@ -16,6 +16,11 @@ struct err;
 int file_read_at(int dirfd, const char *path, size_t max, struct arena *a, struct str *ret,
 		 struct err *err);
 
+/* The same for a value that the kernel makes up while it is read (cgroupfs, sysfs):
+ * one record, so the first read that leaves room was the last, and half of the calls are saved. */
+int file_read_value_at(int dirfd, const char *path, size_t max, struct arena *a, struct str *ret,
+		       struct err *err);
+
 /* The same for an open descriptor that may be a pipe. `name` is for messages. */
 int file_read_fd(int fd, const char *name, size_t max, struct arena *a, struct str *ret,
 		 struct err *err);

@@ -16,7 +16,7 @@
 #include "base/file.h"
 #include "base/macro.h"
 
-#define VALUE_MAX ((size_t)64 << 10) /* a control file; cgroup.procs may be long */
+#define VALUE_MAX ((size_t)64 << 10) /* of one value; cgroup.procs is a list, and may be long */
 #define PROCS_MAX ((size_t)4 << 20)
 
 /* A control file's name differs between the versions; the rest of the code does not. */
@@ -75,7 +75,7 @@ static int read_control(const struct cgroup_fs *fs, const char *path, enum contr
 
 	r = control_path(fs, path, c, file, err);
 	if (r >= 0)
-		r = file_read_at(tree_of(fs, c), file, VALUE_MAX, a, &text, err);
+		r = file_read_value_at(tree_of(fs, c), file, VALUE_MAX, a, &text, err);
 	if (r < 0)
 		return err_wrap(err, "cgroup");
 	*ret = str_trim(text);
@@ -268,16 +268,13 @@ bool cgroup_exists(const struct cgroup_fs *fs, const char *path)
 static int read_cpus(const struct cgroup_fs *fs, const char *path, enum control c,
 		     struct cpuset *ret, struct err *err)
 {
-	struct arena a;
+	CLEANUP(arena_done) struct arena a;
 	struct str text;
 	int r;
 
 	arena_init(&a, 0);
 	r = read_control(fs, path, c, &a, &text, err);
-	if (r >= 0)
-		r = cpuset_parse_kernel(text, ret, err);
-	arena_done(&a);
-	return r;
+	return r < 0 ? r : cpuset_parse_kernel(text, ret, err);
 }
 
 static int bad_value(struct err *err, const char *path, const char *file, struct str text)
@@ -286,13 +283,14 @@ static int bad_value(struct err *err, const char *path, const char *file, struct
 		       FMT_STR(text));
 }
 
-static int read_weight(const struct cgroup_fs *fs, const char *path, struct arena *a, uint64_t *ret,
-		       struct err *err)
+static int read_weight(const struct cgroup_fs *fs, const char *path, uint64_t *ret, struct err *err)
 {
+	CLEANUP(arena_done) struct arena a;
 	struct str text;
 	int r;
 
-	r = read_control(fs, path, CONTROL_WEIGHT, a, &text, err);
+	arena_init(&a, 0);
+	r = read_control(fs, path, CONTROL_WEIGHT, &a, &text, err);
 	if (r < 0)
 		return r;
 	return str_to_u64(text, UINT64_MAX, ret) ? 0 : bad_value(err, path, "weight", text);
@@ -313,13 +311,15 @@ static bool parse_quota(struct str text, int64_t *ret)
 	return true;
 }
 
-static int read_quota(const struct cgroup_fs *fs, const char *path, struct arena *a,
-		      struct cgroup_cpu *ret, struct err *err)
+static int read_quota(const struct cgroup_fs *fs, const char *path, struct cgroup_cpu *ret,
+		      struct err *err)
 {
+	CLEANUP(arena_done) struct arena a;
 	struct str quota, period;
 	int r;
 
-	r = read_control(fs, path, CONTROL_QUOTA, a, &quota, err);
+	arena_init(&a, 0);
+	r = read_control(fs, path, CONTROL_QUOTA, &a, &quota, err);
 	if (r < 0)
 		return r;
 	if (fs->version == CGROUP_V2) {
@@ -328,7 +328,7 @@ static int read_quota(const struct cgroup_fs *fs, const char *path, struct arena
 		if (!str_next(&split, ' ', &quota) || !str_next(&split, ' ', &period))
 			return bad_value(err, path, "cpu.max", quota);
 	} else {
-		r = read_control(fs, path, CONTROL_PERIOD, a, &period, err);
+		r = read_control(fs, path, CONTROL_PERIOD, &a, &period, err);
 		if (r < 0)
 			return r;
 	}
@@ -337,19 +337,20 @@ static int read_quota(const struct cgroup_fs *fs, const char *path, struct arena
 	return 0;
 }
 
-int cgroup_read(const struct cgroup_fs *fs, const char *path, struct arena *a,
+int cgroup_read(const struct cgroup_fs *fs, const char *path, unsigned parts,
 		struct cgroup_cpu *ret, struct err *err)
 {
 	struct cgroup_cpu c = { 0 };
-	int r;
+	int r = 0;
 
-	r = read_cpus(fs, path, CONTROL_CPUS, &c.cpus, err);
-	if (r >= 0)
+	if (parts & CGROUP_CPUS)
+		r = read_cpus(fs, path, CONTROL_CPUS, &c.cpus, err);
+	if (r >= 0 && parts & CGROUP_CPUS)
 		r = read_cpus(fs, path, CONTROL_EFFECTIVE, &c.effective, err);
-	if (r >= 0)
-		r = read_weight(fs, path, a, &c.weight, err);
-	if (r >= 0)
-		r = read_quota(fs, path, a, &c, err);
+	if (r >= 0 && parts & CGROUP_WEIGHT)
+		r = read_weight(fs, path, &c.weight, err);
+	if (r >= 0 && parts & CGROUP_QUOTA)
+		r = read_quota(fs, path, &c, err);
 	if (r >= 0)
 		*ret = c;
 	return r;
@@ -389,18 +390,15 @@ int cgroup_set_weight(const struct cgroup_fs *fs, const char *path, uint64_t wei
 {
 	uint64_t kept;
 	char text[24];
-	struct arena a;
 	int r;
 
 	(void)snprintf(text, sizeof(text), "%" PRIu64, weight);
-	arena_init(&a, 0);
 	r = write_control(fs, path, CONTROL_WEIGHT, str_from(text), err);
 	if (r >= 0)
-		r = read_weight(fs, path, &a, &kept, err);
+		r = read_weight(fs, path, &kept, err);
 	if (r >= 0 && kept != weight)
 		r = err_set(err, EIO, "cgroup %s: wrote weight %s, kernel kept %" PRIu64, path,
 			    text, kept);
-	arena_done(&a);
 	return r;
 }
 
@@ -438,22 +436,19 @@ int cgroup_set_quota(const struct cgroup_fs *fs, const char *path, int64_t quota
 		     uint64_t period_us, struct err *err)
 {
 	struct cgroup_cpu kept;
-	struct arena a;
 	int r;
 
 	if (quota_us < 0)
 		quota_us = CGROUP_UNLIMITED;
-	arena_init(&a, 0);
 	r = fs->version == CGROUP_V2 ? write_quota_v2(fs, path, quota_us, period_us, err) :
 				       write_quota_v1(fs, path, quota_us, period_us, err);
 	if (r >= 0)
-		r = read_quota(fs, path, &a, &kept, err);
+		r = read_quota(fs, path, &kept, err);
 	if (r >= 0 && (kept.quota_us != quota_us || kept.period_us != period_us))
 		r = err_set(err, EIO,
 			    "cgroup %s: wrote quota %" PRId64 "/%" PRIu64 ", kernel kept %" PRId64
 			    "/%" PRIu64,
 			    path, quota_us, period_us, kept.quota_us, kept.period_us);
-	arena_done(&a);
 	return r;
 }
 

@@ -50,7 +50,10 @@ int cgroup_make(const struct cgroup_fs *fs, const char *path, struct err *err);
 int cgroup_remove(const struct cgroup_fs *fs, const char *path, struct err *err);
 bool cgroup_exists(const struct cgroup_fs *fs, const char *path);
 
-int cgroup_read(const struct cgroup_fs *fs, const char *path, struct arena *a,
+/* What to read; each costs a file or two. What was not asked for is zero. */
+enum { CGROUP_CPUS = 1, CGROUP_WEIGHT = 2, CGROUP_QUOTA = 4, CGROUP_ALL = 7 };
+
+int cgroup_read(const struct cgroup_fs *fs, const char *path, unsigned parts,
 		struct cgroup_cpu *ret, struct err *err);
 
 /* Each fails when the kernel kept something else than was written. An empty set is refused: it

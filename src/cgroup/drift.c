@@ -45,6 +45,12 @@ uint64_t drift_weight(enum cgroup_version version, const struct cgroup_want *wan
 			      cgroup_weight_from_shares(want->shares);
 }
 
+unsigned drift_parts(const struct cgroup_want *want)
+{
+	return (cpuset_is_empty(&want->cpus) ? 0u : CGROUP_CPUS) |
+	       (want->shares ? CGROUP_WEIGHT : 0u) | (want->has_quota ? CGROUP_QUOTA : 0u);
+}
+
 unsigned drift_of(enum cgroup_version version, const struct cgroup_cpu *now,
 		  const struct cgroup_want *want)
 {

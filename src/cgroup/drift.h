@@ -18,14 +18,17 @@ struct cgroup_want {
 	uint64_t period_us; /* 0: any */
 };
 
-/* What differs, as bits. */
+/* What differs, as bits: the parts that cgroup_read() knows, and one more. */
 enum {
-	DRIFT_CPUS = 1,
-	DRIFT_WEIGHT = 2,
-	DRIFT_QUOTA = 4,
+	DRIFT_CPUS = CGROUP_CPUS,
+	DRIFT_WEIGHT = CGROUP_WEIGHT,
+	DRIFT_QUOTA = CGROUP_QUOTA,
 	/* Its CPUs are right, but its parents leave it only some of them: writing does not help. */
 	DRIFT_FEWER = 8,
 };
+
+/* What has to be read before drift_of(): the parts that are ours to set. */
+unsigned drift_parts(const struct cgroup_want *want);
 
 /* A container's weight may be the older or the newer conversion of its shares, a quota may be
  * rounded up as systemd does (spec/runtime.md 5.1, 5.5). */

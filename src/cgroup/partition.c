@@ -51,7 +51,7 @@ static int read_text(const struct cgroup_fs *fs, const char *path, const char *f
 	char full[PATH_MAX];
 	int r = file_of(path, file, full, err);
 
-	return r < 0 ? r : file_read_at(fs->cpuset_fd, full, VALUE_MAX, a, ret, err);
+	return r < 0 ? r : file_read_value_at(fs->cpuset_fd, full, VALUE_MAX, a, ret, err);
 }
 
 static int write_text(const struct cgroup_fs *fs, const char *path, const char *file,

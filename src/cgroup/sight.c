@@ -62,7 +62,7 @@ int sight_read_cgroup(const struct cgroup_fs *fs, int proc_fd, const char *path,
 	int r;
 
 	if (is_there) {
-		r = cgroup_read(fs, path, a, &s.cgroup, err);
+		r = cgroup_read(fs, path, CGROUP_ALL, &s.cgroup, err);
 		if (r >= 0)
 			r = add_cgroup(&search, path, 0, err);
 		is_there = cgroup_exists(fs, path); /* still? */

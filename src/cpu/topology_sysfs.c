@@ -33,7 +33,7 @@ static int read_value(struct sysfs *fs, const char *path, struct str *ret, struc
 	int r;
 
 	arena_reset(&fs->scratch);
-	r = file_read_at(fs->fd, path, VALUE_MAX, &fs->scratch, ret, err);
+	r = file_read_value_at(fs->fd, path, VALUE_MAX, &fs->scratch, ret, err);
 	if (r == -ENOENT || r == -ENOTDIR)
 		return 0;
 	return r < 0 ? r : 1;

@@ -87,7 +87,6 @@ static int make_top(struct cage *cage, struct err *why, struct err *err)
 	char top[LOCAL_NAME_MAX + 16];
 	struct err refused = { 0 };
 	struct cgroup_cpu cpu;
-	struct arena a;
 	int r;
 
 	if (cgroup_make(&cage->fs, top_path(cage, top), &refused) < 0) {
@@ -98,11 +97,9 @@ static int make_top(struct cage *cage, struct err *why, struct err *err)
 	r = lock_top(cage, top, err);
 	if (r < 0)
 		return r;
-	arena_init(&a, 0);
-	r = cgroup_read(&cage->fs, top, &a, &cpu, err);
+	r = cgroup_read(&cage->fs, top, CGROUP_CPUS, &cpu, err);
 	if (r >= 0)
 		cage->allowed = cpu.effective;
-	arena_done(&a);
 	return r;
 }
 

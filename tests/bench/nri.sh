@@ -9,7 +9,7 @@ dir=$(mktemp -d /dev/shm/pinfold-nri-XXXXXX)
 containers=${CONTAINERS:-400} calls=${CALLS:-5000}
 trap 'kill "${plugin:-}" "${runtime:-}" 2>/dev/null || :; rm -rf "$dir"' EXIT
 
-ticks() { awk '{ print $14 + $15 }' "/proc/$1/stat"; }
+cpu_us() { cat "/proc/$1"/task/*/schedstat | awk '{ ns += $1 } END { print int(ns / 1000) }'; }
 
 run() { # NAME COMMAND...
     local name=$1 before pid
@@ -24,11 +24,11 @@ run() { # NAME COMMAND...
         sleep 0.1
     done
     pid=$plugin
-    before=$(ticks "$pid")
+    before=$(cpu_us "$pid")
     sleep 20
     sed "s/^/$name: /" "$dir/$name.out"
     echo "$name: resident $(awk '/VmRSS/ { print $2 }' "/proc/$pid/status") kB with $containers containers;" \
-        "idle: $(( ($(ticks "$pid") - before) * 10 )) ms CPU in 20 s"
+        "idle: $((($(cpu_us "$pid") - before) / 20)) us CPU a second"
     kill "$plugin" "$runtime"
     wait "$plugin" "$runtime" 2>/dev/null || :
     rm -f "$dir/nri.sock"

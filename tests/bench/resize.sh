@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Pools resized under 400 containers with real cgroups of this machine: microseconds inside the agent,
 # from the request to the last write that was read back. Needs root and two CPUs. The two pools change
-# places, so every container is written, twice a round. RESIZE_UNDER="chrt -f 20" keeps other work of the
+# places, so every container is written, twice a round. Then the CPU time of doing nothing. RESIZE_UNDER="chrt -f 20" keeps other work of the
 # machine out of the figures.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
@@ -56,3 +56,9 @@ for ((i = 1; i <= 2 * rounds; i++)); do
 done
 echo "load average $(cut -d' ' -f1 /proc/loadavg); CPU time of the agent in all: $(awk '{ print $14 * 10 " ms, and in the kernel " $15 * 10 }' "/proc/$agent/stat") ms"
 sed -n 's/.*msg="pools resized".* us=\([0-9]*\) cgroups=\([0-9]*\).*/\1 us for \2 cgroups/p' "$dir/agent.log" | sort -n
+
+# Every container is looked at once in --reassert seconds, whether anything happens or not.
+cpu_us() { awk '{ print int($1 / 1000) }' "/proc/$agent/schedstat"; }
+before=$(cpu_us)
+sleep 20
+echo "idle: $((($(cpu_us) - before) / 20)) us CPU a second"

@@ -110,7 +110,7 @@ TEST(a_captured_v2_cgroup_reads_as_the_kernel_wrote_it)
 		make_captured(dir, cases[i].max);
 		CHECK_OK(cgroup_open(&fs, dir, &err));
 		CHECK_INT(fs.version, CGROUP_V2);
-		CHECK_OK(cgroup_read(&fs, "pod", &a, &got, &err));
+		CHECK_OK(cgroup_read(&fs, "pod", CGROUP_ALL, &got, &err));
 		CHECK(cpuset_is_empty(&got.cpus));
 		CHECK_STR(cpuset_format(&got.effective, &a), "0-3,8");
 		CHECK_UINT(got.weight, 17);
@@ -136,7 +136,7 @@ TEST(a_control_file_with_nonsense_is_named)
 	arena_init(&a, 0);
 	make_captured(dir, "lots 100000\n");
 	CHECK_OK(cgroup_open(&fs, dir, &err));
-	CHECK_INT(cgroup_read(&fs, "pod", &a, &got, &err), -EINVAL);
+	CHECK_INT(cgroup_read(&fs, "pod", CGROUP_ALL, &got, &err), -EINVAL);
 	CHECK(strstr(err.msg, "lots") != NULL);
 	cgroup_done(&fs);
 	remove_captured(dir);
@@ -193,12 +193,12 @@ TEST(the_kernel_keeps_what_is_written_and_a_task_obeys_it)
 	if (!open_real(&fs, path))
 		TEST_SKIP("no writable cgroup hierarchy here");
 	arena_init(&a, 0);
-	CHECK_OK(cgroup_read(&fs, path, &a, &before, &err));
+	CHECK_OK(cgroup_read(&fs, path, CGROUP_ALL, &before, &err));
 	cpuset_add(&one, cpuset_first(&before.effective));
 	CHECK_OK(cgroup_set_cpus(&fs, path, &one, &err));
 	CHECK_OK(cgroup_set_shares(&fs, path, 307, &err));
 	CHECK_OK(cgroup_set_quota(&fs, path, 3500, 50000, &err));
-	CHECK_OK(cgroup_read(&fs, path, &a, &after, &err));
+	CHECK_OK(cgroup_read(&fs, path, CGROUP_ALL, &after, &err));
 	CHECK(cpuset_eq(&after.effective, &one));
 	CHECK_UINT(after.weight, cgroup_weight_expected(&fs, 307));
 	CHECK_INT(after.quota_us, 3500);
@@ -235,11 +235,11 @@ TEST(what_the_kernel_refuses_is_an_error_and_changes_nothing)
 		TEST_SKIP("no writable cgroup hierarchy here");
 	arena_init(&a, 0);
 	cpuset_add(&absent, 8191);
-	CHECK_OK(cgroup_read(&fs, path, &a, &before, &err));
+	CHECK_OK(cgroup_read(&fs, path, CGROUP_ALL, &before, &err));
 	CHECK_INT(cgroup_set_cpus(&fs, path, &none, &err), -EINVAL);
 	CHECK(cgroup_set_cpus(&fs, path, &absent, &err) < 0);
 	CHECK(cgroup_set_quota(&fs, path, 10, CGROUP_PERIOD_US, &err) < 0);
-	CHECK_OK(cgroup_read(&fs, path, &a, &after, &err));
+	CHECK_OK(cgroup_read(&fs, path, CGROUP_ALL, &after, &err));
 	CHECK(cpuset_eq(&before.cpus, &after.cpus));
 	CHECK_INT(after.quota_us, before.quota_us);
 	close_real(&fs, path);

@@ -73,13 +73,18 @@ static struct str names(struct place *p, const char *path)
 	return strbuf_str(&b);
 }
 
+typedef int (*reader)(int dirfd, const char *path, size_t max, struct arena *a, struct str *ret,
+		      struct err *err);
+
 TEST(a_file_is_read_up_to_its_limit)
 {
 	static const size_t sizes[] = { 0, 1, 4095, 4096, 4097, 100000 };
+	static const reader readers[] = { file_read_at, file_read_value_at };
 	CLEANUP(place_done) struct place p = place_new();
 
-	for (size_t i = 0; i < ARRAY_LEN(sizes); i++) {
-		size_t n = sizes[i];
+	for (size_t i = 0; i < 2 * ARRAY_LEN(sizes); i++) {
+		const reader read_at = readers[i % 2];
+		size_t n = sizes[i / 2];
 		char *bytes = arena_zalloc(&p.a, n + 1, 1);
 		struct err err = { 0 };
 		struct str text = STR("untouched");
@@ -87,12 +92,12 @@ TEST(a_file_is_read_up_to_its_limit)
 		memset(bytes, 'x', n);
 		put(&p, "f", (struct str){ bytes, n });
 		TEST_ROW("%zu bytes", n);
-		CHECK_OK(file_read_at(p.fd, "f", n, &p.a, &text, &err));
+		CHECK_OK(read_at(p.fd, "f", n, &p.a, &text, &err));
 		CHECK_STR(text, ((struct str){ bytes, n }));
 		if (n == 0)
 			continue;
 		text = STR("untouched");
-		CHECK_INT(file_read_at(p.fd, "f", n - 1, &p.a, &text, &err), -EFBIG);
+		CHECK_INT(read_at(p.fd, "f", n - 1, &p.a, &text, &err), -EFBIG);
 		CHECK_STR((const char *)err.msg,
 			  str_printf(&p.a, "f: larger than %zu bytes", n - 1));
 		CHECK_STR(text, "untouched");

@@ -61,7 +61,7 @@ runtime_up() {
 }
 agent_up() {
 	pinfold agent --nri-socket /run/nri.sock --run-dir /run/pinfold --pools-file /etc-pools --marker-file /none \
-		--kubelet-state /none --no-cluster --reassert 1 "$@" >>/tmp/agent.log 2>&1 &
+		--kubelet-state /none --no-cluster --reassert "${REASSERT:-1}" "$@" >>/tmp/agent.log 2>&1 &
 	agent=$!
 }
 status() { pinfold status --run-dir /run/pinfold "$@"; }
@@ -221,6 +221,15 @@ count_resizes() {
 	resize_rounds
 	print_resizes
 }
+# Every cgroup is looked at once in that time, whether anything happens or not.
+count_idle() {
+	local before after
+	sleep 5
+	read -r before _ </proc/$agent/schedstat
+	sleep 20
+	read -r after _ </proc/$agent/schedstat
+	echo "idle: $(((after - before) / 20000)) us CPU a second"
+}
 
 uname -r
 make_cgroups
@@ -229,7 +238,7 @@ runtime_up
 agent_up --isolated-partitions
 eventually 60 synchronised || die "not synchronised"
 cat /tmp/runtime.log
-[ -z "${COUNT:-}" ] || { count_resizes; exit; }
+[ -z "${COUNT:-}" ] || { count_resizes; count_idle; exit; }
 if [ -e $top/cpuset.cpus.isolated ]; then test_isolated; else test_refused; fi
 test_resize
 test_crash

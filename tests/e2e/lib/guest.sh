@@ -53,10 +53,11 @@ guest_is_up() { guest_run "$1" true 2>/dev/null; }
 
 # The kernel patches its own code when the first of some things comes: a packet filter, a CPU quota, a cpuset. Of such a
 # patch qemu 7.2 can run half (an int3 that nobody expects, and a panic), when other CPUs are at that code. So have them
-# come now, while the guest is idle, and stay.
+# come now, while the guest is idle, and stay. From here on a panic is a failure: the guest stays as it is then.
 guest_settle() {
 	guest_run "$1" "$(cat <<-'EOF'
 	set -e
+	echo 0 >/proc/sys/kernel/panic
 	for hook in prerouting input forward output postrouting; do
 		echo "add table inet early; add chain inet early $hook { type filter hook $hook priority 0; }"
 	done | nft -f -
@@ -96,6 +97,8 @@ guest_start() {
 	# A short path: a socket's name has at most 107 characters, and DIR may be longer.
 	mktemp -d /tmp/pinfold-ssh-XXXXXX >"$dir/ssh-control"
 	append="console=ttyS0 net.ifnames=0 systemd.unified_cgroup_hierarchy=1 systemd.show_status=0"
+	# A boot that dies of what guest_settle() tells of is tried again; nobody has used the guest yet.
+	append+=" panic=1"
 	# On a busy machine the guest is slow beyond what systemd thinks possible.
 	append+=" systemd.default_timeout_start_sec=600 systemd.default_device_timeout_sec=600"
 	# vendor: with qemu's own the guest sees no hyperthreads. cx16: with it a boot of Debian
