@@ -33,6 +33,7 @@
 #include "service.h"
 
 #define TICK_MS 1000
+#define UNWATCHED_S 20 /* at most between two looks at a cgroup that cannot be watched */
 #define MAX_CHECKPOINT ((size_t)4 << 20)
 
 struct agent {
@@ -309,8 +310,10 @@ static size_t per_tick(const struct agent *agent)
 {
 	const struct registry *r = &agent->manager.registry;
 	const size_t n = r->n_containers > r->n_pods ? r->n_containers : r->n_pods;
-	const unsigned seconds = agent->config->reassert_s ? agent->config->reassert_s : 1;
+	unsigned seconds = agent->config->reassert_s ? agent->config->reassert_s : 1;
 
+	if (agent->manager.lookout.why_short && seconds > UNWATCHED_S)
+		seconds = UNWATCHED_S;
 	return (n + seconds - 1) / seconds;
 }
 

@@ -12,6 +12,7 @@
 #include "isolate.h"
 #include "manager_internal.h"
 #include "outside.h"
+#include "suspects.h"
 
 static bool is_classic(const struct manager *m)
 {
@@ -22,13 +23,11 @@ static bool is_classic(const struct manager *m)
 static void drop(struct desk *d, const char *pod_id, struct str uid, struct str container)
 {
 	struct manager *m = d->manager;
-	const struct pod_entry *pod = registry_find_pod(&m->registry, pod_id);
+	struct pod_entry *pod = registry_find_pod(&m->registry, pod_id);
 	struct err err = { 0 };
 
 	if (pod)
-		isolate_release_pod(m, pod);
-	registry_remove_pod(&m->registry, pod_id);
-	m->is_changed = true;
+		manager_drop_pod(m, pod);
 	if (ledger_release_container(m->ledger, uid, container, &err) < 0)
 		log_error("cannot release CPUs", LOG_STR("container", container), LOG_ERR(&err));
 	else if (is_classic(m))
@@ -41,12 +40,13 @@ static void drop_outside(struct desk *d, const struct outside *o)
 }
 
 /* Written, and read again: what the kernel kept is what counts. */
-static int enforce(const struct manager *m, const struct container_entry *c, struct err *err)
+static int enforce(struct manager *m, struct container_entry *c, struct err *err)
 {
 	int r;
 
 	if (!m->cgroups)
 		return 0;
+	suspects_follow(m, c);
 	r = enforce_container(m->cgroups, c->cgroup, &c->intent, err);
 	if (r > 0)
 		r = enforce_container(m->cgroups, c->cgroup, &c->intent, err);

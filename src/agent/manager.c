@@ -11,6 +11,7 @@
 #include "isolate.h"
 #include "manager_internal.h"
 #include "place.h"
+#include "suspects.h"
 
 const uint64_t manager_bounds_ns[MANAGER_BUCKETS] = {
 	10000, 25000, 50000, 100000, 200000, 500000, 1000000, 5000000, 50000000, 500000000
@@ -31,12 +32,14 @@ void manager_init(struct manager *m, struct ledger *ledger, const struct cgroup_
 	*m = (struct manager){ .ledger = ledger, .cgroups = cgroups };
 	arena_init(&m->scratch, 0);
 	registry_init(&m->registry);
+	lookout_init(&m->lookout);
 	manager_read_reserved(m);
 	arena_reset(&m->scratch);
 }
 
 void manager_done(struct manager *m)
 {
+	lookout_done(&m->lookout);
 	registry_done(&m->registry);
 	arena_done(&m->scratch);
 }
@@ -105,6 +108,9 @@ int manager_enforce(struct manager *m, struct container_entry *c, bool is_drift)
 
 	if (!m->cgroups)
 		return 0;
+	if (c->is_started)
+		suspects_follow(m, c);
+	c->is_suspect = false;
 	r = enforce_container(m->cgroups, c->cgroup, &c->intent, &err);
 	if (r == -ENOENT)
 		return 0;
@@ -327,21 +333,39 @@ static int on_update(void *user, const struct nri_pod *pod, const struct nri_con
 
 /* Events. */
 
+void manager_drop_pod(struct manager *m, struct pod_entry *entry)
+{
+	isolate_release_pod(m, entry);
+	suspects_drop_pod(m, entry);
+	registry_remove_pod(&m->registry, entry->id);
+	m->is_changed = true;
+}
+
 void manager_forget_pod(struct manager *m, struct pod_entry *entry)
 {
 	const bool has_sibling = registry_has_sibling(&m->registry, entry);
 	const struct str uid = str_dup(&m->scratch, str_from(entry->uid));
 	struct err err = { 0 };
 
-	isolate_release_pod(m, entry);
-	registry_remove_pod(&m->registry, entry->id);
-	m->is_changed = true;
+	manager_drop_pod(m, entry);
 	if (has_sibling)
 		return; /* the kubelet made a new sandbox; the pod goes on */
 	if (ledger_release_pod(m->ledger, uid, &err) < 0)
 		log_error("cannot release CPUs", LOG_STR("uid", uid), LOG_ERR(&err));
 	else if (m->ledger->now.config.is_classic)
 		(void)manager_spread_shared(m);
+}
+
+static void on_remove_container(struct manager *m, const char *id)
+{
+	struct container_entry *entry = registry_find(&m->registry, id);
+
+	if (!entry)
+		return;
+	isolate_release(m, entry);
+	suspects_drop(m, entry);
+	registry_remove(&m->registry, id);
+	m->is_changed = true;
 }
 
 static void on_remove_pod(struct manager *m, const struct nri_pod *pod)
@@ -371,6 +395,7 @@ static void on_started(struct manager *m, const struct nri_pod *pod, const struc
 		entry = catch_up(m, pod, c);
 	if (entry) {
 		entry->is_started = true;
+		entry->pod->is_dirty = true; /* all of its cgroups are there by now */
 		(void)manager_enforce(m, entry, false);
 		isolate_container(m, entry);
 	}
@@ -395,9 +420,7 @@ static int on_event(void *user, enum nri_event event, const struct nri_pod *pod,
 		on_started(m, pod, c);
 		break;
 	case NRI_REMOVE_CONTAINER:
-		isolate_release(m, registry_find(&m->registry, c->id));
-		registry_remove(&m->registry, c->id);
-		m->is_changed = true;
+		on_remove_container(m, c->id);
 		break;
 	default:
 		break;

@@ -9,6 +9,7 @@
 #include <stdint.h>
 
 #include "base/arena.h"
+#include "cgroup/lookout.h"
 #include "claim.h"
 #include "crio.h"
 #include "nri/nri.h"
@@ -56,6 +57,8 @@ struct manager {
 	bool isolates; /* exclusive CPUs become partitions of the kernel's */
 
 	struct registry registry;
+	struct lookout lookout; /* of their cgroups */
+	bool said_short;	/* that it cannot watch them all */
 	struct manager_counters counters;
 	struct manager_latency latency;
 	const char *crio_dir; /* "/etc/crio"; NULL: not looked at */
@@ -93,7 +96,8 @@ extern const struct nri_handlers manager_handlers; /* user: struct manager * */
  * has its answer. */
 void manager_settle(struct manager *m);
 
-/* Looks at the next n containers and pods, and repairs what somebody else changed. */
+/* Looks at those that somebody has written to, and at the next n containers and pods, and repairs
+ * what somebody else changed. */
 void manager_reassert(struct manager *m, size_t n);
 
 /* CPUs came or went: every container to where it belongs now. The caller has told the ledger. */

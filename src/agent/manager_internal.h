@@ -31,6 +31,9 @@ void manager_note_pod(struct manager *m, struct pod_entry *entry, const struct n
 void manager_note_doubt(struct manager *m, const struct nri_pod *pod, const struct nri_container *c,
 			enum doubt doubt);
 
+/* Out of the registry; what the ledger knows of it stays. */
+void manager_drop_pod(struct manager *m, struct pod_entry *entry);
+
 /* A pod is over: releases its CPUs. */
 void manager_forget_pod(struct manager *m, struct pod_entry *entry);
 

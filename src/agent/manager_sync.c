@@ -15,6 +15,7 @@
 #include "isolate.h"
 #include "manager_internal.h"
 #include "outside.h"
+#include "suspects.h"
 
 #define SYNC_MAX_UPDATES 64 /* told to the runtime as well; each costs it a process */
 
@@ -191,6 +192,7 @@ int manager_on_synchronize(void *user, const struct nri_inventory *all, struct n
 	struct nri_inventory joined;
 
 	m->counters.syncs++;
+	lookout_clear(&m->lookout);
 	registry_clear(&m->registry);
 	if (m->desk) {
 		joined = desk_join(m->desk, all, &m->scratch);
@@ -235,7 +237,9 @@ static void settle_pod(struct manager *m, struct pod_entry *pod, bool is_drift)
 	struct err err = { 0 };
 	int r;
 
+	pod->is_suspect = false;
 	pod->had_cgroup = pod->had_cgroup || cgroup_exists(m->cgroups, pod->cgroup);
+	suspects_follow_pod(m, pod);
 	r = enforce_pod(m->cgroups, pod, &err);
 	if (r >= 0 && *m->reserved) {
 		const int pause = enforce_pause(m->cgroups, pod, m->reserved, &err);
@@ -306,18 +310,34 @@ size_t manager_sweep(struct manager *m)
 	return n;
 }
 
+static void look_at(struct manager *m, struct container_entry *c)
+{
+	if (!c->is_started)
+		return;
+	(void)manager_enforce(m, c, true);
+	isolate_container(m, c);
+}
+
+static void look_at_suspects(struct manager *m)
+{
+	suspects_mark(m);
+	for (size_t i = 0; i < m->registry.n_containers; i++)
+		if (m->registry.containers[i]->is_suspect)
+			look_at(m, m->registry.containers[i]);
+	for (size_t i = 0; i < m->registry.n_pods; i++)
+		if (m->registry.pods[i]->is_suspect)
+			settle_pod(m, m->registry.pods[i], true);
+}
+
 void manager_reassert(struct manager *m, size_t n)
 {
 	if (!m->cgroups)
 		return;
+	look_at_suspects(m);
 	for (size_t i = 0; i < n && i < m->registry.n_containers; i++) {
 		if (m->next_container >= m->registry.n_containers)
 			m->next_container = 0;
-		if (m->registry.containers[m->next_container]->is_started) {
-			(void)manager_enforce(m, m->registry.containers[m->next_container], true);
-			isolate_container(m, m->registry.containers[m->next_container]);
-		}
-		m->next_container++;
+		look_at(m, m->registry.containers[m->next_container++]);
 	}
 	for (size_t i = 0; i < n && i < m->registry.n_pods; i++) {
 		if (m->next_pod >= m->registry.n_pods) {

@@ -7,6 +7,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "cgroup/lookout.h"
 #include "pool/config.h"
 
 struct arena;
@@ -32,6 +33,8 @@ struct pod_entry {
 	bool lift_quota;
 	bool is_dirty;	 /* its cgroup waits to be written */
 	bool had_cgroup; /* seen; when it vanishes, the pod is over */
+	bool is_suspect; /* somebody wrote there (suspects.h) */
+	struct lookout_ids watch, pause_watch;
 	size_t n_containers;
 };
 
@@ -42,6 +45,8 @@ struct container_entry {
 	bool is_exclusive;
 	bool is_apart;	 /* a resize of its pool leaves it where it is */
 	bool is_started; /* before that its cgroup is the runtime's to fill */
+	bool is_suspect; /* somebody wrote there (suspects.h) */
+	struct lookout_ids watch;
 	struct intent intent;
 	bool is_isolated;      /* its CPUs are a partition of the kernel's */
 	char *isolation_fails; /* why they are not, though they should be; else NULL */

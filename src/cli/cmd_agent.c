@@ -37,7 +37,8 @@ static const struct option_desc options[] = {
 	{ OPT_STR, 0, "topology", "FROM", "host (default), a file or a synthetic description", NULL,
 	  AT(config.topology) },
 	{ OPT_UINT, 0, "reassert", "SECONDS",
-	  "look at every cgroup once in this time (default: 20)", NULL, AT(config.reassert_s) },
+	  "look at every cgroup once in this time, also if nobody writes there (default: 60)", NULL,
+	  AT(config.reassert_s) },
 	{ OPT_STR, 0, "listen", "HOST:PORT", "serve /metrics and /status here, too", NULL,
 	  AT(config.listen) },
 	{ OPT_STR, 0, "podresources", "SOCKET",
@@ -138,7 +139,7 @@ static const struct agent_options defaults = {
 		.topology = "host",
 		.kubelet_podres = KUBELET_SOCKET,
 		.cluster = { .version = PINFOLD_VERSION },
-		.reassert_s = 20,
+		.reassert_s = 60,
 	},
 };
 

@@ -58,7 +58,6 @@ install_agent() {
 	in_guest 'mkdir -p /usr/local/bin && cp /payload/extra/pinfold /usr/local/bin/ &&
 		cp /payload/extra/pinfold-agent.service /etc/systemd/system/ &&
 		echo "{\"reserved\":\"0-1\",\"shared\":\"2-3\",\"guaranteed\":\"4-7\"}" >/etc/kubernetes/openshift-cpu-pools &&
-		echo "PINFOLD_AGENT_FLAGS=--reassert 2" >/etc/default/pinfold-agent &&
 		systemctl daemon-reload'
 }
 
@@ -226,7 +225,7 @@ test_uninstall() {
 # kubelet finds it, restarts, and reports.
 test_node() {
 	local round
-	in_guest 'echo "PINFOLD_AGENT_FLAGS=--reassert 2 --kubeconfig /payload/kubeconfig --register" >/etc/default/pinfold-agent &&
+	in_guest 'echo "PINFOLD_AGENT_FLAGS=--kubeconfig /payload/kubeconfig --register" >/etc/default/pinfold-agent &&
 		systemctl stop kubelet pinfold-agent'
 	cp_kubectl "$top/cp" delete node worker-0 >/dev/null
 	agent_start

@@ -29,7 +29,7 @@ poke_cpus() { echo "$2" >"/sys/fs/cgroup/cpuset$1/cpuset.cpus" 2>/dev/null || ec
 
 agent_up() {
 	process_start "$dir" agent "$pinfold" agent --reserved 0 --run-dir "$dir/run" --nri-socket "$dir/nri.sock" \
-		--reassert 2 --kubelet-state /nonexistent
+		--reassert 600 --kubelet-state /nonexistent
 	wait_for 30 agent_ready || die "the agent is not ready"
 }
 agent_ready() { curl -sf --unix-socket "$dir/run/agent.sock" http://agent/readyz >/dev/null; }

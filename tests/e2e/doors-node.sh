@@ -37,7 +37,7 @@ start_node() {
 		mkdir -p /etc/systemd/system/pinfold-agent.service.d &&
 		cp /payload/extra/isolated-partitions.conf /etc/systemd/system/pinfold-agent.service.d/ &&
 		echo "{\"reserved\":\"0-1\",\"shared\":\"2-3\",\"guaranteed\":\"4-7\"}" >/etc/kubernetes/openshift-cpu-pools &&
-		echo "PINFOLD_AGENT_FLAGS=--reassert 2 --static-pods /etc/kubernetes/manifests --isolated-partitions" \
+		echo "PINFOLD_AGENT_FLAGS=--static-pods /etc/kubernetes/manifests --isolated-partitions" \
 			"--kubeconfig /etc/kubernetes/kubeconfig --node-name worker-0" >/etc/default/pinfold-agent &&
 		systemctl daemon-reload && systemctl -q enable pinfold-agent'
 }

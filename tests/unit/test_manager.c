@@ -252,6 +252,43 @@ TEST(a_cgroup_that_somebody_changes_is_put_right)
 	CHECK_UINT(n.manager.counters.repaired, 1);
 }
 
+/* It is not their turn: a look at nobody is a look at those who were written to. */
+TEST(who_is_written_to_is_looked_at_out_of_turn)
+{
+	CLEANUP(node_done) struct node n;
+	struct box b, other;
+
+	node_init(&n, "0-1", "2-3", "4-7");
+	box_init(&b, "b", "burstable/", 512, 0);
+	box_init(&other, "other", "", 2048, 200000);
+	make_cgroup(&n, other.pod_cgroup, "0-7"); /* the kubelet makes it first */
+	(void)create(&n, &b);
+	(void)create(&n, &other);
+	make_cgroup(&n, b.cgroup + 1, "2-3");
+	make_cgroup(&n, other.cgroup + 1, "4-5");
+	CHECK(!ask(&n, "PostStartContainer", &b, NULL).status);
+	CHECK(!ask(&n, "PostStartContainer", &other, NULL).status);
+	manager_settle(&n.manager);
+	manager_reassert(&n.manager, 0);
+	CHECK_UINT(n.manager.counters.repaired, 0);
+
+	write_at(&n, b.cgroup + 1, "cpuset.cpus", "0-7");
+	write_at(&n, other.pod_cgroup, "cpu.max", "1000 100000");
+	manager_reassert(&n.manager, 0);
+	CHECK_STR(read_at(&n, b.cgroup + 1, "cpuset.cpus"), "2-3");
+	CHECK_STR(read_at(&n, other.pod_cgroup, "cpu.max"), "max 100000");
+	CHECK_UINT(n.manager.counters.repaired, 2);
+
+	/* Nothing is written to, nothing is read. */
+	for (size_t i = 0; i < n.manager.registry.n_containers; i++)
+		CHECK(!n.manager.registry.containers[i]->is_suspect);
+	CHECK(!ask(&n, "RemovePodSandbox", &b, NULL).status);
+	write_at(&n, b.cgroup + 1, "cpuset.cpus", "0-7");
+	manager_reassert(&n.manager, 0);
+	CHECK_STR(read_at(&n, b.cgroup + 1, "cpuset.cpus"), "0-7");
+	CHECK_UINT(n.manager.counters.repaired, 2);
+}
+
 TEST(a_container_that_slipped_through_is_caught_when_it_has_started)
 {
 	CLEANUP(node_done) struct node n;

@@ -60,8 +60,9 @@ runtime_up() {
 	eventually 20 test -S /run/nri.sock || die "no runtime"
 }
 agent_up() {
+	[ -n "${COUNT:-}" ] || set -- --reassert 1 "$@"
 	pinfold agent --nri-socket /run/nri.sock --run-dir /run/pinfold --pools-file /etc-pools --marker-file /none \
-		--kubelet-state /none --no-cluster --reassert "${REASSERT:-1}" "$@" >>/tmp/agent.log 2>&1 &
+		--kubelet-state /none --no-cluster "$@" >>/tmp/agent.log 2>&1 &
 	agent=$!
 }
 status() { pinfold status --run-dir /run/pinfold "$@"; }

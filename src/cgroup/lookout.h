@@ -1,0 +1,44 @@
+#pragma once
+
+/* Tells that somebody has written to a CPU control file of a cgroup, by inotify on its directory.
+ * The kernel's own changes (a CPU that goes offline) make no such noise, and watches may run out:
+ * whoever uses this also looks by himself now and then. Our own writes are told, too. */
+
+#include <stdbool.h>
+#include <stddef.h>
+
+struct cgroup_fs;
+
+struct lookout {
+	int fd;	       /* -1: none, nothing is told */
+	int why_short; /* errno, when some cgroup could not be watched */
+};
+
+/* The watches of one cgroup; zero: none. On v1 it has two directories. */
+struct lookout_ids {
+	int cpuset, cpu;
+};
+
+/* Without inotify it is short from the start. */
+void lookout_init(struct lookout *l);
+void lookout_done(struct lookout *l);
+
+/* Forgets all watches. */
+void lookout_clear(struct lookout *l);
+
+/* Watches the files of these parts (CGROUP_CPUS, ...), unless it does already. A cgroup that is not
+ * there yet is not watched, and that is no failure. */
+void lookout_add(struct lookout *l, const struct cgroup_fs *fs, const char *path, unsigned parts,
+		 struct lookout_ids *ids);
+
+/* The kernel keeps the watch of a cgroup that is gone: they are to be removed. */
+void lookout_remove(struct lookout *l, struct lookout_ids *ids);
+
+/* Calls `on_write` for every watch that has heard something since the last time. `id` is -1 when it
+ * was too much to remember: it may be any. Does not wait. */
+void lookout_read(struct lookout *l, void (*on_write)(void *data, int id), void *data);
+
+static inline bool lookout_is(const struct lookout_ids *ids, int id)
+{
+	return id > 0 && (ids->cpuset == id || ids->cpu == id);
+}
