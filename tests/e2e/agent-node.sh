@@ -18,8 +18,8 @@ here=$(cd "$(dirname "$0")" && pwd)
 
 # With the smoke round comes a cold machine: containerd 1.7 is a package and need not be built.
 RUNTIME=${RUNTIME:-$([ -n "${SMOKE:-}" ] && echo containerd-1.7 || echo containerd)}
-all="control places restarts kill fairness watchdog storm plugin daemonset uninstall node"
-tests=${TESTS:-$([ -n "${SMOKE:-}" ] && echo "control places" || echo "$all")}
+all="control places drift restarts kill fairness watchdog storm plugin daemonset uninstall node"
+tests=${TESTS:-$([ -n "${SMOKE:-}" ] && echo "control places drift" || echo "$all")}
 pinfold=$here/../../build/pinfold
 top=${KEEP:-$(mktemp -d /tmp/pinfold-node-XXXXXX)}
 
@@ -58,6 +58,7 @@ install_agent() {
 	in_guest 'mkdir -p /usr/local/bin && cp /payload/extra/pinfold /usr/local/bin/ &&
 		cp /payload/extra/pinfold-agent.service /etc/systemd/system/ &&
 		echo "{\"reserved\":\"0-1\",\"shared\":\"2-3\",\"guaranteed\":\"4-7\"}" >/etc/kubernetes/openshift-cpu-pools &&
+		echo "PINFOLD_AGENT_FLAGS=--reassert 86400" >/etc/default/pinfold-agent &&
 		systemctl daemon-reload'
 }
 
@@ -90,6 +91,17 @@ test_places() {
 	inside_hold fresh 6-7
 	verify_holds
 	e2e_say "repaired after their start: $(counter repaired)"
+}
+
+# Somebody else writes to our cgroups. The agent looks at all of them once a day only, so it must have heard that.
+test_drift() {
+	local before
+	before=$(counter repaired)
+	confine 0-7 early-mgmt early-alone
+	in_guest "echo 9 >\$(find /sys/fs/cgroup/kubepods.slice -name '*$(id_of early-mgmt).scope')/../cpu.weight"
+	wait_hold 300 early 4-5
+	verify_holds
+	[ "$(counter repaired)" -ge $((before + 3)) ] || die "repaired: $before before, $(counter repaired) after"
 }
 
 # Whoever is restarted, nobody loses a CPU; and who comes then is placed as before.
@@ -225,7 +237,7 @@ test_uninstall() {
 # kubelet finds it, restarts, and reports.
 test_node() {
 	local round
-	in_guest 'echo "PINFOLD_AGENT_FLAGS=--kubeconfig /payload/kubeconfig --register" >/etc/default/pinfold-agent &&
+	in_guest 'echo "PINFOLD_AGENT_FLAGS=--reassert 86400 --kubeconfig /payload/kubeconfig --register" >/etc/default/pinfold-agent &&
 		systemctl stop kubelet pinfold-agent'
 	cp_kubectl "$top/cp" delete node worker-0 >/dev/null
 	agent_start
