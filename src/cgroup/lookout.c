@@ -29,6 +29,7 @@ void lookout_clear(struct lookout *l)
 	lookout_init(l);
 }
 
+/* inotify takes no directory handles; /proc has names for them. */
 static void add_one(struct lookout *l, int tree, const char *path, int *id)
 {
 	char full[PATH_MAX];
