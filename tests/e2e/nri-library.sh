@@ -12,14 +12,14 @@ explain() { cat "$dir/logs/pin.log"; }
 
 compile() {
 	local pc
-	meson install -C "$here/../../build" --quiet --destdir "$dir/root"
+	ninja -C "$here/../../build" --quiet product
+	meson install -C "$here/../../build" --no-rebuild --quiet --destdir "$dir/root"
 	pc=$(find "$dir/root" -name nri.pc)
 	export PKG_CONFIG_SYSROOT_DIR=$dir/root PKG_CONFIG_PATH=${pc%/*}
 	LD_LIBRARY_PATH=$dir/root$(PKG_CONFIG_SYSROOT_DIR='' pkg-config --variable=libdir nri)
 	export LD_LIBRARY_PATH
 	# shellcheck disable=SC2046 # words, as the example says
 	cc -Wall -Wextra -Werror -o "$dir/nri-pin" "$here/../../examples/nri-pin.c" $(pkg-config --cflags --libs nri)
-	is "names that others see" "$(nm -D --defined-only "$LD_LIBRARY_PATH/libnri.so" | awk '$3 !~ /^nri_/' | wc -l)" 0
 }
 
 # cpus NAME: where a new container of that pod runs, as it sees it itself.
