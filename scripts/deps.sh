@@ -20,6 +20,7 @@ build libseccomp-dev      pc   libseccomp
 build libssl-dev          pc   openssl
 build libcmocka-dev       pc   cmocka
 test  mandoc              cmd  mandoc
+test  procps              cmd  pgrep
 test  python3-yaml        file /usr/lib/python3/dist-packages/yaml/__init__.py
 lint  clang-14            cmd  clang-14
 lint  libclang-rt-14-dev  file /usr/lib/llvm-14/lib/clang/14.0.6/lib/linux
