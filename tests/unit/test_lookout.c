@@ -34,7 +34,7 @@ static int tree(const char *dir, const char *name)
 
 static void place_init(struct place *p, enum cgroup_version version)
 {
-	(void)snprintf(p->dir, sizeof(p->dir), "/tmp/pinfold-lookout-XXXXXX");
+	*p = (struct place){ .dir = "/tmp/pinfold-lookout-XXXXXX" };
 	CHECK(mkdtemp(p->dir) != NULL);
 	p->fs = (struct cgroup_fs){ version, tree(p->dir, version == CGROUP_V2 ? "cpuset" : "cpu"),
 				    tree(p->dir, "cpuset") };
