@@ -189,6 +189,7 @@ TEST(a_list_without_a_capacity_is_full_at_powers_of_two)
 	for (uint32_t n = 0; n < 1000; n++) {
 		uint32_t *now = arena_one_more(&a, items, n, sizeof(*items));
 
+		CHECK(now);
 		moved += now != items;
 		items = now;
 		items[n] = n;
