@@ -6,7 +6,7 @@ cd "$(dirname "$0")/.."
 
 cache=${XDG_CACHE_HOME:-$HOME/.cache}/pinfold/fuzz
 ninja -C build-fuzz --quiet
-all=$(cd tests/fuzz/corpus && echo *)
+all=$(basename -a -s .c tests/fuzz/fuzz_*.c | sed 's/^fuzz_//' | tr '\n' ' ')
 failed=0
 for name in ${FUZZ_TARGETS:-$all}; do
     target=build-fuzz/tests/fuzz/fuzz_$name

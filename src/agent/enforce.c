@@ -43,11 +43,10 @@ static int enforce(const struct cgroup_fs *fs, const char *path, const struct cg
 	struct cgroup_want exact = *want;
 	struct cgroup_cpu now;
 	unsigned drift;
-	int r = -ENOENT;
+	int r;
 
-	if (*path)
-		r = cgroup_read(fs, path, drift_parts(want), &now, err);
-	if (r < 0 && !(*path && cgroup_exists(fs, path)))
+	r = *path ? cgroup_read(fs, path, drift_parts(want), &now, err) : -ENOENT;
+	if (r < 0 && !cgroup_exists(fs, path))
 		return err_set(err, ENOENT, "cgroup %s is not there", path);
 	if (r < 0)
 		return r;

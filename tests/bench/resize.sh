@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # Pools resized under 400 containers with real cgroups of this machine: microseconds inside the agent,
 # from the request to the last write that was read back. Needs root and two CPUs. The two pools change
-# places, so every container is written, twice a round. Then the CPU time of doing nothing. RESIZE_UNDER="chrt -f 20" keeps other work of the
-# machine out of the figures.
+# places, so every container is written, twice a round. Then the CPU time of doing nothing.
+# RESIZE_UNDER="chrt -f 20" keeps other work of the machine out of the figures.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 
