@@ -66,10 +66,10 @@ struct manager {
 	char crio_cpus[256];
 	char runtime_name[64], runtime_version[64], nri_version[32];
 	bool is_connected;
-	char problem[256];		 /* why not */
-	bool is_changed;		 /* since somebody last wrote the status down */
-	bool wants_trim;		 /* a synchronisation has needed much memory */
-	size_t next_container, next_pod; /* to be looked at again */
+	char problem[256]; /* why not */
+	bool is_changed;   /* since somebody last wrote the status down */
+	bool wants_trim;   /* a synchronisation has needed much memory */
+	size_t next;	   /* of containers and of pods, to be looked at again */
 	struct arena scratch;
 	char reserved[256];	      /* text of the reserved CPUs that are online */
 	struct notices *notices;      /* for Events; NULL: nobody sends any */

@@ -192,7 +192,7 @@ int manager_on_synchronize(void *user, const struct nri_inventory *all, struct n
 	struct nri_inventory joined;
 
 	m->counters.syncs++;
-	lookout_clear(&m->lookout);
+	suspects_drop_all(m);
 	registry_clear(&m->registry);
 	if (m->desk) {
 		joined = desk_join(m->desk, all, &m->scratch);
@@ -331,21 +331,21 @@ static void look_at_suspects(struct manager *m)
 
 void manager_reassert(struct manager *m, size_t n)
 {
+	const struct registry *r = &m->registry;
+
 	if (!m->cgroups)
 		return;
 	look_at_suspects(m);
-	for (size_t i = 0; i < n && i < m->registry.n_containers; i++) {
-		if (m->next_container >= m->registry.n_containers)
-			m->next_container = 0;
-		look_at(m, m->registry.containers[m->next_container++]);
-	}
-	for (size_t i = 0; i < n && i < m->registry.n_pods; i++) {
-		if (m->next_pod >= m->registry.n_pods) {
-			m->next_pod = 0;
-			if (manager_sweep(m) > 0)
-				break;
+	for (size_t i = 0; i < n; i++, m->next++) {
+		if (m->next >= r->n_containers && m->next >= r->n_pods) {
+			m->next = 0;
+			lookout_round(&m->lookout);
+			(void)manager_sweep(m);
 		}
-		settle_pod(m, m->registry.pods[m->next_pod++], true);
+		if (m->next < r->n_containers)
+			look_at(m, r->containers[m->next]);
+		if (m->next < r->n_pods)
+			settle_pod(m, r->pods[m->next], true);
 	}
 }
 

@@ -14,6 +14,7 @@ void suspects_follow_pod(struct manager *m, struct pod_entry *pod); /* and its p
 /* Before it is removed from the registry. */
 void suspects_drop(struct manager *m, struct container_entry *c);
 void suspects_drop_pod(struct manager *m, struct pod_entry *pod); /* with its containers */
+void suspects_drop_all(struct manager *m);
 
-/* Marks who was written to. */
+/* Marks who was written to. Says so when not everybody can be watched, and when that is over. */
 void suspects_mark(struct manager *m);

@@ -9,11 +9,22 @@
 
 #include "cgroup.h"
 
+static void be_short(struct lookout *l, int why)
+{
+	l->why_short = l->why_now = why;
+}
+
+static void get_inotify(struct lookout *l)
+{
+	l->fd = inotify_init1(IN_NONBLOCK | IN_CLOEXEC);
+	if (l->fd < 0)
+		be_short(l, errno);
+}
+
 void lookout_init(struct lookout *l)
 {
-	const int fd = inotify_init1(IN_NONBLOCK | IN_CLOEXEC);
-
-	*l = (struct lookout){ .fd = fd, .why_short = fd < 0 ? errno : 0 };
+	*l = (struct lookout){ 0 };
+	get_inotify(l);
 }
 
 void lookout_done(struct lookout *l)
@@ -23,10 +34,12 @@ void lookout_done(struct lookout *l)
 	l->fd = -1;
 }
 
-void lookout_clear(struct lookout *l)
+void lookout_round(struct lookout *l)
 {
-	lookout_done(l);
-	lookout_init(l);
+	l->why_short = l->why_now;
+	l->why_now = 0;
+	if (l->fd < 0)
+		get_inotify(l);
 }
 
 /* inotify takes no directory handles; /proc has names for them. */
@@ -42,7 +55,7 @@ static void add_one(struct lookout *l, int tree, const char *path, int *id)
 	if (wd > 0) {
 		*id = wd;
 	} else if (errno != ENOENT && errno != ENOTDIR) {
-		l->why_short = errno;
+		be_short(l, errno);
 	}
 }
 

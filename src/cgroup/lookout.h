@@ -12,6 +12,7 @@ struct cgroup_fs;
 struct lookout {
 	int fd;	       /* -1: none, nothing is told */
 	int why_short; /* errno, when some cgroup could not be watched */
+	int why_now;   /* the same of the round that goes on; lookout_round() */
 };
 
 /* The watches of one cgroup; zero: none. On v1 it has two directories. */
@@ -23,13 +24,14 @@ struct lookout_ids {
 void lookout_init(struct lookout *l);
 void lookout_done(struct lookout *l);
 
-/* Forgets all watches. */
-void lookout_clear(struct lookout *l);
-
 /* Watches the files of these parts (CGROUP_CPUS, ...), unless it does already. A cgroup that is not
  * there yet is not watched, and that is no failure. */
 void lookout_add(struct lookout *l, const struct cgroup_fs *fs, const char *path, unsigned parts,
 		 struct lookout_ids *ids);
+
+/* Every cgroup has been added again: it is short no longer if all of them could be watched this
+ * time. Tries to get an inotify if there was none. */
+void lookout_round(struct lookout *l);
 
 /* The kernel keeps the watch of a cgroup that is gone: they are to be removed. */
 void lookout_remove(struct lookout *l, struct lookout_ids *ids);

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -147,14 +148,11 @@ TEST(who_is_removed_is_silent)
 	for (int round = 0; round < 2; round++) {
 		lookout_add(&p.lookout, &p.fs, "c", CGROUP_ALL, &ids);
 		CHECK(ids.cpuset > 0 && ids.cpu > 0);
-		if (round == 0)
-			lookout_remove(&p.lookout, &ids);
-		else
-			lookout_clear(&p.lookout);
+		lookout_remove(&p.lookout, &ids);
+		CHECK(ids.cpuset == 0 && ids.cpu == 0);
 		write_to(p.fs.cpuset_fd, "c/cpuset.cpus");
 		write_to(p.fs.cpu_fd, "c/cpu.shares");
 		CHECK_UINT(listen_to(&p).n, 0);
-		ids = (struct lookout_ids){ 0 };
 	}
 }
 
@@ -203,4 +201,33 @@ TEST(without_inotify_it_is_short_and_says_why)
 	p.lookout.fd = real;
 	CHECK_INT(ids.cpuset, 0);
 	CHECK_INT(p.lookout.why_short, EINVAL);
+}
+
+/* No more descriptors: the kernel says the same when root has no more instances of inotify. */
+TEST(what_was_short_is_tried_again_in_the_next_round)
+{
+	CLEANUP(place_done) struct place p;
+	struct lookout_ids ids = { 0 };
+	struct rlimit all, none;
+
+	place_init(&p, CGROUP_V2);
+	lookout_done(&p.lookout);
+	CHECK_INT(getrlimit(RLIMIT_NOFILE, &all), 0);
+	none = (struct rlimit){ .rlim_cur = 0, .rlim_max = all.rlim_max };
+	CHECK_INT(setrlimit(RLIMIT_NOFILE, &none), 0);
+	lookout_init(&p.lookout);
+	for (int round = 0; round < 2; round++) {
+		CHECK_INT(p.lookout.fd, -1);
+		CHECK_INT(p.lookout.why_short, EMFILE);
+		lookout_add(&p.lookout, &p.fs, "c", CGROUP_ALL, &ids);
+		lookout_round(&p.lookout);
+	}
+	CHECK_INT(setrlimit(RLIMIT_NOFILE, &all), 0);
+	lookout_round(&p.lookout);
+	CHECK(p.lookout.fd >= 0);
+	CHECK_INT(p.lookout.why_short, EMFILE); /* not everybody has been added yet */
+	lookout_add(&p.lookout, &p.fs, "c", CGROUP_ALL, &ids);
+	CHECK(ids.cpuset > 0);
+	lookout_round(&p.lookout);
+	CHECK_INT(p.lookout.why_short, 0);
 }

@@ -183,6 +183,7 @@ TEST(what_started_without_us_is_repaired_at_synchronisation)
 	struct nri_answer answer = { 0 };
 	struct err err = { 0 };
 	struct ttrpc_response r;
+	int heard;
 
 	node_init(&n, "0-1", "2-3", "4-7");
 	box_init(&boxes[0], "mgmt", "burstable/", 2, 0);
@@ -216,7 +217,9 @@ TEST(what_started_without_us_is_repaired_at_synchronisation)
 	CHECK_UINT(answer.n_updates, 3);
 	CHECK(answer.updates[0].ignore_failure);
 
-	/* Again, with one pod gone: nothing to repair, and its CPUs are free. */
+	/* Again, with one pod gone: nothing to repair, and its CPUs are free. What listens stays:
+	 * there may be no other to be had. An inotify counts its watches from 1 and upwards. */
+	heard = n.manager.registry.containers[n.manager.registry.n_containers - 1]->watch.cpuset;
 	for (size_t i = 0; i < 2; i++)
 		write_at(&n, boxes[i].cgroup + 1, "cpuset.cpus.effective", i ? "2-3" : "0-1");
 	sync.n_pods = sync.n_containers = 2;
@@ -228,6 +231,10 @@ TEST(what_started_without_us_is_repaired_at_synchronisation)
 	CHECK(!runtime_response(&n.session, 5, &n.a).status);
 	CHECK_UINT(n.manager.counters.missed, 3);
 	CHECK_UINT(n.ledger.n, 0);
+	CHECK(n.manager.registry.containers[0]->watch.cpuset > heard);
+	write_at(&n, boxes[1].cgroup + 1, "cpuset.cpus", "0-7");
+	manager_reassert(&n.manager, 0);
+	CHECK_STR(read_at(&n, boxes[1].cgroup + 1, "cpuset.cpus"), "2-3");
 }
 
 TEST(a_cgroup_that_somebody_changes_is_put_right)
@@ -287,6 +294,34 @@ TEST(who_is_written_to_is_looked_at_out_of_turn)
 	manager_reassert(&n.manager, 0);
 	CHECK_STR(read_at(&n, b.cgroup + 1, "cpuset.cpus"), "0-7");
 	CHECK_UINT(n.manager.counters.repaired, 2);
+}
+
+/* Started when there was no inotify to be had, as on a node with many containers. */
+TEST(who_could_not_be_watched_is_watched_when_that_is_possible)
+{
+	CLEANUP(node_done) struct node n;
+	struct box b;
+
+	node_init(&n, "0-1", "2-3", "4-7");
+	lookout_done(&n.manager.lookout);
+	n.manager.lookout.why_short = n.manager.lookout.why_now = EMFILE;
+	box_init(&b, "b", "burstable/", 512, 0);
+	(void)create(&n, &b);
+	make_cgroup(&n, b.cgroup + 1, "2-3");
+	CHECK(!ask(&n, "PostStartContainer", &b, NULL).status);
+	write_at(&n, b.cgroup + 1, "cpuset.cpus", "0-7");
+	manager_reassert(&n.manager, 0);
+	CHECK_STR(read_at(&n, b.cgroup + 1, "cpuset.cpus"), "0-7");
+	CHECK(n.manager.said_short);
+
+	manager_reassert(&n.manager, 1); /* its turn */
+	CHECK_STR(read_at(&n, b.cgroup + 1, "cpuset.cpus"), "2-3");
+	manager_reassert(&n.manager, 2); /* round after round */
+	manager_reassert(&n.manager, 0);
+	CHECK(!n.manager.said_short);
+	write_at(&n, b.cgroup + 1, "cpuset.cpus", "0-7");
+	manager_reassert(&n.manager, 0);
+	CHECK_STR(read_at(&n, b.cgroup + 1, "cpuset.cpus"), "2-3");
 }
 
 TEST(a_container_that_slipped_through_is_caught_when_it_has_started)
