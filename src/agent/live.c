@@ -158,14 +158,48 @@ static void on_marker(struct dir_watch *w, const char *name)
 	on_pools_file(l, l->config.pools->marker_file, name);
 }
 
-static void watch_directory_of(struct live *l, struct dir_watch *w, const char *file)
+/* What became of a directory that was not watched a moment ago; tried again every second. */
+enum beginning {
+	NOTHING_NEW, /* it has been watched all the time, or is not there */
+	BEGUN,	     /* and what happened before that was not heard */
+	UNHEARD,     /* it is there and cannot be watched */
+};
+
+static enum beginning begin(struct live *l, struct dir_watch *w, const char *dir)
+{
+	struct err err = { 0 };
+	int r;
+
+	if (w->fd >= 0)
+		return NOTHING_NEW;
+	r = dir_watch_start(w, l->loop, dir, &err);
+	if (r == -ENOENT || r == -ENOTDIR || (r == 0 && w->fd < 0))
+		return NOTHING_NEW;
+	if (r < 0 && !l->said_unheard) {
+		l->said_unheard = true;
+		log_warning("a directory cannot be watched; SIGHUP makes us read the pools",
+			    LOG_ERR(&err));
+	}
+	return r < 0 ? UNHEARD : BEGUN;
+}
+
+static bool begin_beside(struct live *l, struct dir_watch *w, const char *file)
 {
 	char path[4096];
 
 	if (!file || strlen(file) >= sizeof(path))
-		return;
+		return false;
 	(void)snprintf(path, sizeof(path), "%s", file);
-	(void)dir_watch_start(w, l->loop, dirname(path), NULL); /* tried again every second */
+	return begin(l, w, dirname(path)) == BEGUN;
+}
+
+/* True when the files may have changed before we began to watch. */
+static bool watch_pools(struct live *l)
+{
+	const bool pools = begin_beside(l, &l->pools, l->config.pools->pools_file);
+	const bool marker = begin_beside(l, &l->marker, l->config.pools->marker_file);
+
+	return pools || marker;
 }
 
 /* Static pods. */
@@ -225,16 +259,17 @@ static void on_manifest(struct dir_watch *w, const char *name)
 
 static void watch_manifests(struct live *l)
 {
-	const bool was_watching = l->manifests.fd >= 0;
+	enum beginning begun;
 
-	if (!l->config.static_pods || was_watching)
+	if (!l->config.static_pods)
 		return;
-	if (dir_watch_start(&l->manifests, l->loop, l->config.static_pods, NULL) < 0 ||
-	    l->manifests.fd < 0)
-		return;
-	l->manager->static_pods = NULL; /* it may be another directory of the same name */
-	static_pods_done(&l->static_pods);
-	scan(l);
+	begun = begin(l, &l->manifests, l->config.static_pods);
+	if (begun == BEGUN) {
+		l->manager->static_pods = NULL; /* it may be another directory of the same name */
+		static_pods_done(&l->static_pods);
+	}
+	if (begun != NOTHING_NEW)
+		scan(l);
 }
 
 /* All of it. */
@@ -247,19 +282,13 @@ void live_init(struct live *l, const struct live_config *config, struct manager 
 	dir_watch_init(&l->manifests, on_manifest);
 }
 
-static void watch(struct live *l)
-{
-	watch_directory_of(l, &l->pools, l->config.pools->pools_file);
-	watch_directory_of(l, &l->marker, l->config.pools->marker_file);
-	watch_manifests(l);
-}
-
 void live_start(struct live *l, struct loop *loop)
 {
 	l->loop = loop;
 	timer_init(&l->settle, loop, on_settled);
-	watch(l);
-	if (l->config.static_pods && l->manifests.fd < 0)
+	(void)watch_pools(l);
+	watch_manifests(l);
+	if (l->config.static_pods && l->static_pods.dir_fd < 0)
 		log_warning("the directory of static pods is not there yet",
 			    LOG_STR("directory", str_from(l->config.static_pods)));
 	live_judge_boot(l);
@@ -268,8 +297,10 @@ void live_start(struct live *l, struct loop *loop)
 
 void live_tick(struct live *l)
 {
-	watch(l);
-	if (l->manager->resize.state == RESIZE_DEFERRED)
+	const bool may_differ = watch_pools(l);
+
+	watch_manifests(l);
+	if (may_differ || l->manager->resize.state == RESIZE_DEFERRED)
 		read_pools(l, false);
 }
 

@@ -24,7 +24,8 @@ struct live {
 	struct dir_watch pools, marker, manifests;
 	struct static_pods static_pods;
 	struct timer settle; /* manifests are looked at when they have come to rest */
-	bool scan_fails;     /* said already */
+	bool scan_fails;     /* said already, */
+	bool said_unheard;   /* and that a directory cannot be watched */
 };
 
 void live_init(struct live *l, const struct live_config *config, struct manager *m);
