@@ -7,6 +7,7 @@
 #	RUNTIME=containerd          or containerd-1.7, crio, crio-native (CRI-O's own drop-in, by render)
 #	SMOKE=1                     the first tests only, and no scheduler and controller manager
 #	TESTS="control places"      these only
+#	STORM=300                   containers in the storm, 20 by default
 #	KEEP=DIR                    the node in DIR is used if it runs, and left running
 
 set -euo pipefail
@@ -173,22 +174,93 @@ other_pid() {
 	now=$(in_guest systemctl show -p MainPID --value pinfold-agent) && [ "$now" != 0 ] && [ "$now" != "$1" ]
 }
 
-# Many containers at once, and the agent dies among them.
+# At least STORM containers in ten pods of all pools, which start side by side. The agent is killed among them and
+# stays away for a while; later the runtime is restarted under them.
 test_storm() {
-	local n=${STORM:-16} i before
-	before=$(counter missed)
-	for ((i = 0; i < n; i++)); do
-		echo "---"
-		pod_manifest "storm-$i" "$(management "{\"cpushares\":$((100 + i))}")" '' 'requests: {memory: 16Mi}'
-	done | kubectl apply -f - >/dev/null
-	wait_for 600 running_at_least storm $((n / 4)) || die "the storm does not begin"
-	in_guest systemctl kill -s KILL pinfold-agent
-	wait_for 1200 running_at_least storm "$n" || die "lost in the storm: $(kubectl get pods | grep storm)"
-	wait_for 600 agent_ready || die "not back after SIGKILL"
+	local more=$(((${STORM:-20} - 2 + 8) / 9 - 1)) n before pod id got
+	n=$(((more + 1) * 9 + 2))
+	before=$(scopes)
+	storm_manifests "$more" | kubectl apply -f - >/dev/null
+	wait_for 3600 storm_reached $((n / 3)) || die "the storm does not begin"
+	in_guest 'systemctl kill -s KILL pinfold-agent; systemctl stop pinfold-agent'
+	wait_for 3600 storm_reached $((n / 3 + 6)) || die "the storm stands still"
+	[ -n "$(in_guest "$storm_guest"$'\n'unpinned)" ] || die "control: the agent was away, and nothing is unpinned"
+	settle systemctl start pinfold-agent
+	e2e_say "storm: $(counter missed) started without the agent"
+	wait_for 3600 storm_reached $((n * 2 / 3)) || die "the storm stands still"
+	settle systemctl restart "$unit"
+	wait_for 3600 storm_runs "$n" || die "lost in the storm: $(kubectl get pods | grep storm)"
 	verify_soon
-	is "on reserved CPUs" "$(in_guest pinfold status | awk '$1 == "reserved" { print $4 }')" $((n + 1))
-	e2e_say "storm: $n pods, $(($(counter missed) - before)) started without the agent"
+
+	storm_containers | sed 's/^\([^ ]*\) \(.*\)/\2 cpuset.cpus.effective/' | values >"$top/values"
+	while read -r pod id && read -r got <&3; do
+		case $pod in
+		*-mgmt*) is "$pod $id" "$got" 0-1 ;;
+		*-share*) is "$pod $id" "$got" 2-3 ;;
+		*) echo "$got" ;;
+		esac
+	done < <(storm_containers) 3<"$top/values" >"$top/alone"
+	is "those alone, each its own" "$(sort "$top/alone" | tr '\n' ' ')" "6 7 "
+	e2e_say "storm: $n containers; the agent's memory: $(in_guest "grep VmRSS /proc/\$(systemctl show -p MainPID --value pinfold-agent)/status")"
 	kubectl delete pods -l set=storm --wait=false >/dev/null
+	wait_for 3600 gone -l set=storm || die "the storm does not end"
+}
+
+# storm_manifests MORE: each has so many containers more than one, the pod that takes CPUs for itself has two.
+storm_manifests() {
+	local i
+	for i in 1 2 3 4 5 6; do
+		pod_manifest "storm-mgmt-$i" "$(management "{\"cpushares\":$((100 + i))}" "$1")" '' 'requests: {memory: 1Mi}' "$1"
+		echo ---
+	done
+	for i in 1 2 3; do
+		pod_manifest "storm-share-$i" '' '' 'requests: {cpu: 1m, memory: 1Mi}' "$1"
+		echo ---
+	done
+	pod_manifest storm-alone '' '' 'limits: {cpu: 1, memory: 256Mi}' 1
+}
+
+# The kubelet tells of a pod's containers when it has started the last one, so ask the kernel.
+scopes() { in_guest "find /sys/fs/cgroup/kubepods.slice -name '*.scope' ! -name '*conmon*' | wc -l"; }
+storm_reached() { [ "$(scopes)" -ge $((before + $1)) ]; }
+
+# Lines "POD ID".
+storm_containers() {
+	kubectl get pods -l set=storm -o 'go-template={{range .items}}{{$pod := .metadata.name}}{{range .status.containerStatuses}}{{if .state.running}}{{$pod}} {{.containerID}}{{"\n"}}{{end}}{{end}}{{end}}' |
+		sed 's, .*//, ,'
+}
+storm_runs() { [ "$(storm_containers | wc -l)" = "$1" ]; }
+
+# For the guest's shell: who has a process and may run anywhere, and for how many milliseconds that stays so. What is
+# seen once only may be a container that its runtime is just setting up.
+storm_guest=$(cat <<-'EOF'
+	unpinned() {
+		grep -rlx 0-7 /sys/fs/cgroup/kubepods.slice --include=cpuset.cpus.effective | grep '[.]scope/' | grep -v conmon |
+			while read -r at; do
+				[ -z "$(cat "${at%/*}/cgroup.procs" 2>/dev/null)" ] || echo "$at"
+			done
+	}
+	settled() {
+		began=$(date +%s%3N)
+		last=$(unpinned)
+		while :; do
+			seen=$(date +%s%3N)
+			next=$(unpinned)
+			[ -n "$(printf '%s\n' $last $next | sort | uniq -d)" ] && [ $((seen - began)) -lt 60000 ] || break
+			last=$next
+		done
+		echo $((seen - began))
+	}
+EOF
+)
+
+# settle COMMAND...: in the guest, and then nothing may stay unpinned. The goal of a second is for a machine that is not emulated.
+settle() {
+	local ms
+	ms=$(in_guest "$storm_guest"$'\n'"$* && until $ready_there; do :; done && settled")
+	e2e_say "storm: $*: nothing unpinned $ms ms after the agent was ready"
+	[ "$ms" -lt 10000 ] || die "$*: unpinned for $ms ms"
+	checks=$((checks + 1))
 }
 
 # The runtime itself starts the program, without arguments.

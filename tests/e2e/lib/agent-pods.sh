@@ -20,9 +20,9 @@ kubectl() { cp_kubectl "$top/cp" -n shop "$@"; }
 
 explain() { in_guest 'journalctl -u pinfold-agent --no-pager -o cat -n 25; journalctl -t pinfold -t pinfold-agent --no-pager -o cat -n 5'; }
 
-agent_ready() {
-	in_guest "printf 'GET /readyz HTTP/1.0\r\n\r\n' | socat -t 20 - UNIX-CONNECT:/run/pinfold/agent.sock 2>/dev/null | head -n 1 | grep -q ' 200 '"
-}
+# A question for the guest's shell.
+ready_there="printf 'GET /readyz HTTP/1.0\r\n\r\n' | socat -t 20 - UNIX-CONNECT:/run/pinfold/agent.sock 2>/dev/null | head -n 1 | grep -q ' 200 '"
+agent_ready() { in_guest "$ready_there"; }
 agent_start() {
 	in_guest systemctl start pinfold-agent
 	wait_for 600 agent_ready || die "the agent is not ready"
@@ -41,14 +41,19 @@ verify_soon() {
 }
 counter() { in_guest pinfold status -o json | tr -d ' \n' | sed "s/.*\"counters\":{[^}]*\"$1\":\([0-9]*\).*/\1/"; }
 
+# management RESOURCES [MORE]: annotations for a pod of pod_manifest.
 management() {
-	echo "target.workload.openshift.io/management: '{\"effect\":\"PreferredDuringScheduling\"}',
-	    resources.workload.openshift.io/c: '$1'"
+	local i
+	printf "target.workload.openshift.io/management: '%s'" '{"effect":"PreferredDuringScheduling"}'
+	for ((i = 0; i <= ${2:-0}; i++)); do
+		printf ", resources.workload.openshift.io/c%s: '%s'" "${i#0}" "$1"
+	done
 }
 
-# pod_manifest NAME ANNOTATIONS COMMAND REQUESTS-AND-LIMITS. The node's name stands in it, so that no scheduler is
-# needed, and no token is mounted, so that no controller manager is.
+# pod_manifest NAME ANNOTATIONS COMMAND REQUESTS-AND-LIMITS [MORE]: container c and MORE like it, c1 and so on. The node's
+# name stands in it, so that no scheduler is needed, and no token is mounted, so that no controller manager is.
 pod_manifest() {
+	local i
 	cat <<-EOF
 	apiVersion: v1
 	kind: Pod
@@ -61,19 +66,21 @@ pod_manifest() {
 	  automountServiceAccountToken: false
 	  terminationGracePeriodSeconds: 1
 	  containers:
-	  - name: c
-	    image: localhost/busybox:1
-	    imagePullPolicy: Never
-	    args: ["-c", "grep Cpus_allowed_list /proc/self/status; ${3:-sleep 1000000}"]
-	    resources: {$4}
 	EOF
+	for ((i = 0; i <= ${5:-0}; i++)); do
+		cat <<-EOF
+		  - name: c${i#0}
+		    image: localhost/busybox:1
+		    imagePullPolicy: Never
+		    args: ["-c", "grep Cpus_allowed_list /proc/self/status; ${3:-sleep 1000000}"]
+		    resources: {$4}
+		EOF
+	done
 }
 
 all_running() {
 	kubectl get pods "$@" --no-headers 2>/dev/null | awk -v n=$# '$3 == "Running" { n-- } END { exit n != 0 }'
 }
-
-running_at_least() { [ "$(kubectl get pods -l "set=$1" --no-headers | grep -c ' Running ')" -ge "$2" ]; }
 
 wait_running() {
 	wait_for 900 all_running "$@" ||

@@ -119,6 +119,8 @@ node_up_script() {
 	printf '[storage]\ndriver = "vfs"\nrunroot = "/run/containers/storage"\n' >/etc/containers/storage.conf
 	echo 'graphroot = "/var/lib/containers/storage"' >>/etc/containers/storage.conf
 	systemctl daemon-reload
+	# On cgroup v2 the runtimes take one for each container, and containerd does not start without.
+	sysctl -q fs.inotify.max_user_instances=8192
 	# udev gives new interfaces another address, in the middle of what CRI-O does with them.
 	mkdir -p /etc/systemd/network
 	printf '%s\n' '[Match]' 'OriginalName=veth*' '[Link]' 'MACAddressPolicy=none' >/etc/systemd/network/00-veth.link
