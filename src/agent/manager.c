@@ -265,20 +265,23 @@ static int check_resize(struct manager *m, const struct nri_pod *pod, const stru
 
 /* Takes in a container that we have not seen being created. */
 static struct container_entry *catch_up(struct manager *m, const struct nri_pod *pod,
-					const struct nri_container *c)
+					const struct nri_container *c, struct err *err)
 {
 	struct placement p = { 0 };
-	struct err err = { 0 };
 	struct claim claim;
 
-	if (claim_read(&m->rules, pod, c, &m->scratch, &claim, &err) < 0 ||
-	    manager_place(m, pod, c, &claim, &p, &err) < 0) {
-		log_error("a container that started without us has no place", LOG_POD(pod),
-			  LOG_STR("container", str_from(c->name)), LOG_ERR(&err));
+	if (claim_read(&m->rules, pod, c, &m->scratch, &claim, err) < 0 ||
+	    manager_place(m, pod, c, &claim, &p, err) < 0)
 		return NULL;
-	}
 	m->counters.missed++;
 	return manager_note(m, pod, c, &p);
+}
+
+static void log_no_place(const struct nri_pod *pod, const struct nri_container *c,
+			 const struct err *err)
+{
+	log_error("a container that started without us has no place", LOG_POD(pod),
+		  LOG_STR("container", str_from(c->name)), LOG_ERR(err));
 }
 
 /* Nothing has changed: the runtime keeps what the container has, and so do we. */
@@ -303,8 +306,9 @@ static int on_update(void *user, const struct nri_pod *pod, const struct nri_con
 	struct nri_cpu cpu;
 
 	if (!entry)
-		entry = catch_up(m, pod, c);
+		entry = catch_up(m, pod, c, &err);
 	if (!entry) {
+		log_no_place(pod, c, &err);
 		arena_reset(&m->scratch);
 		return 0;
 	}
@@ -387,27 +391,49 @@ void manager_pin_monitor(struct manager *m, uint32_t pid)
 
 /* The window between registration and the first event (spec/runtime.md 2.6), and what CRI-O leaves
  * on all CPUs. */
-static void on_started(struct manager *m, const struct nri_pod *pod, const struct nri_container *c)
+static bool take_up(struct manager *m, const struct nri_pod *pod, const struct nri_container *c,
+		    struct err *err)
 {
 	struct container_entry *entry = registry_find(&m->registry, c->id);
 
-	if (!entry)
-		entry = catch_up(m, pod, c);
-	if (entry) {
-		entry->is_started = true;
-		entry->pod->is_dirty = true; /* all of its cgroups are there by now */
-		(void)manager_enforce(m, entry, false);
-		isolate_container(m, entry);
-	}
 	manager_pin_monitor(m, c->pid);
+	if (!entry)
+		entry = catch_up(m, pod, c, err);
+	if (!entry)
+		return false;
+	entry->is_started = true;
+	entry->pod->is_dirty = true; /* all of its cgroups are there by now */
+	(void)manager_enforce(m, entry, false);
+	isolate_container(m, entry);
+	return true;
+}
+
+/* One that was being created when we came was in no list, and nobody asked about it. It waits in
+ * its cgroup, and need not begin on all CPUs, or begin at all. */
+static int on_waiting(struct manager *m, enum nri_event event, const struct nri_pod *pod,
+		      const struct nri_container *c, struct nri_reply *reply)
+{
+	struct err err = { 0 };
+
+	if (registry_find(&m->registry, c->id) || take_up(m, pod, c, &err))
+		return 0;
+	return event == NRI_START_CONTAINER ? refuse(m, pod, c, &err, reply) : 0;
+}
+
+static void on_started(struct manager *m, const struct nri_pod *pod, const struct nri_container *c)
+{
+	struct err err = { 0 };
+
+	if (!take_up(m, pod, c, &err))
+		log_no_place(pod, c, &err);
 }
 
 static int on_event(void *user, enum nri_event event, const struct nri_pod *pod,
 		    const struct nri_container *c, struct nri_reply *reply)
 {
 	struct manager *m = user;
+	int r = 0;
 
-	(void)reply;
 	switch (event) {
 	case NRI_RUN_POD:
 		manager_note_pod(m, registry_put_pod(&m->registry, pod, &m->scratch), pod);
@@ -415,6 +441,10 @@ static int on_event(void *user, enum nri_event event, const struct nri_pod *pod,
 		break;
 	case NRI_REMOVE_POD:
 		on_remove_pod(m, pod);
+		break;
+	case NRI_POST_CREATE_CONTAINER:
+	case NRI_START_CONTAINER:
+		r = on_waiting(m, event, pod, c, reply);
 		break;
 	case NRI_POST_START_CONTAINER:
 		on_started(m, pod, c);
@@ -426,7 +456,7 @@ static int on_event(void *user, enum nri_event event, const struct nri_pod *pod,
 		break;
 	}
 	arena_reset(&m->scratch);
-	return 0;
+	return r;
 }
 
 /* A drop-in that puts management containers elsewhere is somebody's mistake; ours are the CPUs that

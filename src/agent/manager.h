@@ -89,6 +89,7 @@ void manager_done(struct manager *m);
 extern const struct nri_handlers manager_handlers; /* user: struct manager * */
 #define MANAGER_EVENTS                                                                             \
 	(NRI_MASK(NRI_RUN_POD) | NRI_MASK(NRI_REMOVE_POD) | NRI_MASK(NRI_CREATE_CONTAINER) |       \
+	 NRI_MASK(NRI_POST_CREATE_CONTAINER) | NRI_MASK(NRI_START_CONTAINER) |                     \
 	 NRI_MASK(NRI_POST_START_CONTAINER) | NRI_MASK(NRI_UPDATE_CONTAINER) |                     \
 	 NRI_MASK(NRI_REMOVE_CONTAINER))
 

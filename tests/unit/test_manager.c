@@ -324,6 +324,37 @@ TEST(who_could_not_be_watched_is_watched_when_that_is_possible)
 	CHECK_STR(read_at(&n, b.cgroup + 1, "cpuset.cpus"), "2-3");
 }
 
+/* Being created when we came: in no list, and nobody asked about it. */
+TEST(who_was_being_created_is_caught_before_it_begins)
+{
+	static const char *const events[] = { "PostCreateContainer", "StartContainer" };
+
+	for (size_t i = 0; i < ARRAY_LEN(events); i++) {
+		CLEANUP(node_done) struct node n;
+		struct box b, large;
+		struct ttrpc_response r;
+
+		TEST_ROW("%s", events[i]);
+		node_init(&n, "0-1", "2-3", "4-7");
+		box_init(&b, "b", "burstable/", 512, 0);
+		make_cgroup(&n, b.cgroup + 1, "0-7");
+		CHECK(!ask(&n, events[i], &b, NULL).status);
+		CHECK_STR(read_at(&n, b.cgroup + 1, "cpuset.cpus"), "2-3");
+		CHECK_UINT(n.manager.counters.missed, 1);
+
+		/* Known by now: its own start is not our business. */
+		write_at(&n, b.cgroup + 1, "cpuset.cpus", "0-7");
+		CHECK(!ask(&n, "StartContainer", &b, NULL).status);
+		CHECK_UINT(n.manager.counters.missed, 1);
+
+		/* Without a place it does not begin. */
+		box_init(&large, "large", "", 8192, 800000);
+		r = ask(&n, events[i], &large, NULL);
+		CHECK_INT(r.status != NULL, i == 1);
+		CHECK_UINT(n.manager.counters.refused, i);
+	}
+}
+
 TEST(a_container_that_slipped_through_is_caught_when_it_has_started)
 {
 	CLEANUP(node_done) struct node n;
