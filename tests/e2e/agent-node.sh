@@ -231,13 +231,14 @@ storm_containers() {
 }
 storm_runs() { [ "$(storm_containers | wc -l)" = "$1" ]; }
 
-# For the guest's shell: who has a process and may run anywhere, and for how many milliseconds that stays so. What is
-# seen once only may be a container that its runtime is just setting up.
+# For the guest's shell: who has begun (runc's own process only waits) and may run anywhere, and for how many milliseconds that
+# stays so. One look takes seconds here, so what is seen in one only may have been put right meanwhile.
 storm_guest=$(cat <<-'EOF'
 	unpinned() {
 		grep -rlx 0-7 /sys/fs/cgroup/kubepods.slice --include=cpuset.cpus.effective | grep '[.]scope/' | grep -v conmon |
 			while read -r at; do
-				[ -z "$(cat "${at%/*}/cgroup.procs" 2>/dev/null)" ] || echo "$at"
+				pid=$(head -n 1 "${at%/*}/cgroup.procs" 2>/dev/null)
+				case ${pid:+$(cat "/proc/$pid/comm" 2>/dev/null)} in '' | runc*) ;; *) echo "$at" ;; esac
 			done
 	}
 	settled() {
