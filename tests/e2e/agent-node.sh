@@ -192,18 +192,18 @@ test_storm() {
 	wait_for 3600 storm_runs "$n" || die "lost in the storm: $(kubectl get pods | grep storm)"
 	verify_soon
 
-	storm_containers | sed 's/^\([^ ]*\) \(.*\)/\2 cpuset.cpus.effective/' | values >"$top/values"
+	storm_containers >"$top/storm"
+	awk '{ print $2, "cpuset.cpus.effective" }' "$top/storm" | values >"$top/values"
 	while read -r pod id && read -r got <&3; do
 		case $pod in
 		*-mgmt*) is "$pod $id" "$got" 0-1 ;;
 		*-share*) is "$pod $id" "$got" 2-3 ;;
 		*) echo "$got" ;;
 		esac
-	done < <(storm_containers) 3<"$top/values" >"$top/alone"
+	done <"$top/storm" 3<"$top/values" >"$top/alone"
 	is "those alone, each its own" "$(sort "$top/alone" | tr '\n' ' ')" "6 7 "
 	e2e_say "storm: $n containers; the agent's memory: $(in_guest "grep VmRSS /proc/\$(systemctl show -p MainPID --value pinfold-agent)/status")"
-	kubectl delete pods -l set=storm --wait=false >/dev/null
-	wait_for 3600 gone -l set=storm || die "the storm does not end"
+	remove storm 3600
 }
 
 # storm_manifests MORE: each has so many containers more than one, the pod that takes CPUs for itself has two.
@@ -221,7 +221,7 @@ storm_manifests() {
 }
 
 # The kubelet tells of a pod's containers when it has started the last one, so ask the kernel.
-scopes() { in_guest "find /sys/fs/cgroup/kubepods.slice -name '*.scope' ! -name '*conmon*' | wc -l"; }
+scopes() { in_guest "$scopes_there | wc -l"; }
 storm_reached() { [ "$(scopes)" -ge $((before + $1)) ]; }
 
 # Lines "POD ID".

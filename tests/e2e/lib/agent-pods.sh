@@ -20,8 +20,9 @@ kubectl() { cp_kubectl "$top/cp" -n shop "$@"; }
 
 explain() { in_guest 'journalctl -u pinfold-agent --no-pager -o cat -n 25; journalctl -t pinfold -t pinfold-agent --no-pager -o cat -n 5'; }
 
-# A question for the guest's shell.
+# For the guest's shell: a question, and the cgroups of all containers.
 ready_there="printf 'GET /readyz HTTP/1.0\r\n\r\n' | socat -t 20 - UNIX-CONNECT:/run/pinfold/agent.sock 2>/dev/null | head -n 1 | grep -q ' 200 '"
+scopes_there="find /sys/fs/cgroup/kubepods.slice -name '*.scope' ! -name '*conmon*'"
 agent_ready() { in_guest "$ready_there"; }
 agent_start() {
 	in_guest systemctl start pinfold-agent
@@ -100,17 +101,17 @@ make_three() {
 }
 
 gone() { [ -z "$(kubectl get pods "$@" --ignore-not-found -o name)" ]; }
+# remove SET [SECONDS]
 remove() {
 	kubectl delete pods -l "set=$1" --wait=false >/dev/null
-	wait_for 600 gone -l "set=$1" || die "$1 does not end"
+	wait_for "${2:-600}" gone -l "set=$1" || die "$1 does not end"
 }
 
 id_of() { kubectl get pod "$1" -o 'jsonpath={.status.containerStatuses[0].containerID}' | sed 's,.*//,,'; }
 
 # Reads lines "ID FILE" and prints a value for each. One connection and one search for all of them: each costs seconds.
 values() {
-	in_guest "$(cat <<-'EOF'
-	scopes=$(find /sys/fs/cgroup/kubepods.slice -name '*.scope' ! -name '*conmon*')
+	in_guest "scopes=\$($scopes_there)"$'\n'"$(cat <<-'EOF'
 	while read -r id file; do
 		scope=$(grep "$id" <<<"$scopes")
 		case $file in
