@@ -14,11 +14,6 @@
 #include "outside.h"
 #include "suspects.h"
 
-static bool is_classic(const struct manager *m)
-{
-	return m->ledger->now.config.is_classic;
-}
-
 /* Also what only the ledger knows. */
 static void drop(struct desk *d, const char *pod_id, struct str uid, struct str container)
 {
@@ -30,7 +25,7 @@ static void drop(struct desk *d, const char *pod_id, struct str uid, struct str 
 		manager_drop_pod(m, pod);
 	if (ledger_release_container(m->ledger, uid, container, &err) < 0)
 		log_error("cannot release CPUs", LOG_STR("container", container), LOG_ERR(&err));
-	else if (is_classic(m))
+	else if (m->ledger->now.config.is_classic)
 		(void)manager_spread_shared(m);
 }
 
@@ -68,13 +63,7 @@ static int place(struct manager *m, const struct outside *o, struct placement *r
 		return err_set(err, EPERM,
 			       "it wants CPUs of its own, and its id cannot be told from "
 			       "linux.cgroupsPath: name it with --id");
-	r = manager_place(m, &o->pod, &o->container, &claim, ret, err);
-	if (r < 0)
-		return r;
-	/* Those who share are off its CPUs before it starts. */
-	if (ret->is_exclusive && is_classic(m) && manager_spread_shared(m) < 0)
-		return err_set(err, EBUSY, "cannot clear its CPUs of other containers");
-	return 0;
+	return manager_give_place(m, &o->pod, &o->container, &claim, ret, err);
 }
 
 static int admit(struct manager *m, const struct outside *o, struct container_entry **ret,

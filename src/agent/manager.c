@@ -165,6 +165,23 @@ int manager_spread_shared(struct manager *m)
 	return worst;
 }
 
+int manager_give_place(struct manager *m, const struct nri_pod *pod, const struct nri_container *c,
+		       const struct claim *claim, struct placement *ret, struct err *err)
+{
+	int r;
+
+	r = manager_place(m, pod, c, claim, ret, err);
+	if (r < 0 && manager_sweep(m) > 0) /* who is over may hold what it needs */
+		r = manager_place(m, pod, c, claim, ret, err);
+	if (r < 0)
+		return r;
+	if (!ret->is_exclusive || !m->ledger->now.config.is_classic ||
+	    manager_spread_shared(m) >= 0)
+		return 0;
+	(void)ledger_release_container(m->ledger, str_from(pod->uid), str_from(c->name), NULL);
+	return err_set(err, EBUSY, "cannot clear its CPUs of other containers");
+}
+
 /* What a pod's own cgroup shall have (DESIGN D13). */
 void manager_note_pod(struct manager *m, struct pod_entry *entry, const struct nri_pod *pod)
 {
@@ -207,31 +224,30 @@ static int refuse(struct manager *m, const struct nri_pod *pod, const struct nri
 			  c->name, err->msg);
 }
 
+static int find_place(struct manager *m, const struct nri_pod *pod, const struct nri_container *c,
+		      struct placement *ret, struct err *err)
+{
+	struct claim claim;
+	int r;
+
+	r = claim_read(&m->rules, pod, c, &m->scratch, &claim, err);
+	if (r < 0)
+		return r;
+	manager_note_doubt(m, pod, c, claim.doubt);
+	return manager_give_place(m, pod, c, &claim, ret, err);
+}
+
 static int on_create(void *user, const struct nri_pod *pod, const struct nri_container *c,
 		     struct nri_reply *reply)
 {
 	struct manager *m = user;
 	struct placement p = { 0 };
 	struct err err = { 0 };
-	struct claim claim;
 	struct nri_cpu cpu;
-	int r;
 
-	r = claim_read(&m->rules, pod, c, &m->scratch, &claim, &err);
-	if (r == 0) {
-		manager_note_doubt(m, pod, c, claim.doubt);
-		r = manager_place(m, pod, c, &claim, &p, &err);
-		if (r < 0 && manager_sweep(m) > 0) /* who is over may hold what it needs */
-			r = manager_place(m, pod, c, &claim, &p, &err);
-	}
-	if (r == 0 && p.is_exclusive && m->ledger->now.config.is_classic &&
-	    manager_spread_shared(m) < 0) {
-		(void)ledger_release_container(m->ledger, str_from(pod->uid), str_from(c->name),
-					       NULL);
-		r = err_set(&err, EBUSY, "cannot clear its CPUs of other containers");
-	}
-	if (r < 0) {
-		r = refuse(m, pod, c, &err, reply);
+	if (find_place(m, pod, c, &p, &err) < 0) {
+		const int r = refuse(m, pod, c, &err, reply);
+
 		arena_reset(&m->scratch);
 		return r;
 	}
@@ -263,18 +279,19 @@ static int check_resize(struct manager *m, const struct nri_pod *pod, const stru
 	return ledger_check_update(m->ledger, &request, err);
 }
 
-/* Takes in a container that we have not seen being created. */
+/* Takes in a container that we have not seen being created; its cgroup is there. */
 static struct container_entry *catch_up(struct manager *m, const struct nri_pod *pod,
 					const struct nri_container *c, struct err *err)
 {
+	struct container_entry *entry;
 	struct placement p = { 0 };
-	struct claim claim;
 
-	if (claim_read(&m->rules, pod, c, &m->scratch, &claim, err) < 0 ||
-	    manager_place(m, pod, c, &claim, &p, err) < 0)
+	if (find_place(m, pod, c, &p, err) < 0)
 		return NULL;
 	m->counters.missed++;
-	return manager_note(m, pod, c, &p);
+	entry = manager_note(m, pod, c, &p);
+	entry->is_started = true;
+	return entry;
 }
 
 static void log_no_place(const struct nri_pod *pod, const struct nri_container *c,

@@ -18,6 +18,11 @@
 int manager_place(struct manager *m, const struct nri_pod *pod, const struct nri_container *c,
 		  const struct claim *claim, struct placement *ret, struct err *err);
 
+/* The same for one that is new to us: whoever is over makes way for it, and in classic mode those
+ * who share are off its CPUs when this returns. */
+int manager_give_place(struct manager *m, const struct nri_pod *pod, const struct nri_container *c,
+		       const struct claim *claim, struct placement *ret, struct err *err);
+
 /* The reserved CPUs, from the ledger into the rules. */
 void manager_read_reserved(struct manager *m);
 

@@ -194,6 +194,7 @@ test_storm() {
 
 	storm_containers >"$top/storm"
 	awk '{ print $2, "cpuset.cpus.effective" }' "$top/storm" | values >"$top/values"
+	is "all of them are read" "$(wc -l <"$top/values")" "$n"
 	while read -r pod id && read -r got <&3; do
 		case $pod in
 		*-mgmt*) is "$pod $id" "$got" 0-1 ;;

@@ -444,6 +444,36 @@ TEST(a_pod_that_ends_without_a_word_gives_its_cpus_back)
 	CHECK_UINT(n.ledger.n, 1);
 }
 
+/* However it came to us: nobody keeps it company, and who is over makes way. */
+TEST(one_that_slipped_through_gets_cpus_that_are_clear)
+{
+	static const char *const events[] = { "PostCreateContainer", "StartContainer",
+					      "PostStartContainer", "UpdateContainer" };
+
+	for (size_t i = 0; i < ARRAY_LEN(events); i++) {
+		CLEANUP(node_done) struct node n;
+		struct box share, over, alone;
+
+		TEST_ROW("%s", events[i]);
+		node_init(&n, "0-1", NULL, NULL);
+		box_init(&share, "share", "burstable/", 512, 0);
+		make_cgroup(&n, share.cgroup + 1, "0-7");
+		CHECK_STR(create(&n, &share).cpus, "2-7");
+		box_init(&over, "over", "", 4096, 400000);
+		make_cgroup(&n, over.cgroup + 1, "0-7");
+		CHECK_STR(create(&n, &over).cpus, "2-5");
+		CHECK(!ask(&n, "PostStartContainer", &over, NULL).status);
+		remove_cgroup(&n, over.pod_cgroup);
+
+		box_init(&alone, "alone", "", 3072, 300000);
+		make_cgroup(&n, alone.cgroup + 1, "0-7");
+		CHECK(!ask(&n, events[i], &alone, NULL).status);
+		CHECK_STR(read_at(&n, share.cgroup + 1, "cpuset.cpus"), "5-7");
+		manager_reassert(&n.manager, 2);
+		CHECK_STR(read_at(&n, alone.cgroup + 1, "cpuset.cpus"), "2-4");
+	}
+}
+
 TEST(the_status_tells_what_everybody_shall_have)
 {
 	CLEANUP(node_done) struct node n;

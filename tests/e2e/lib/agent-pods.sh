@@ -158,17 +158,23 @@ compare_set() {
 	local pod file want got
 	declare -A id=(["$1-mgmt"]=$(id_of "$1-mgmt") ["$1-share"]=$(id_of "$1-share") ["$1-alone"]=$(id_of "$1-alone"))
 	expectations "$@" | while read -r pod file want; do echo "${id[$pod]} $file"; done | values >"$top/values"
-	while read -r pod file want && read -r got <&3; do
-		if [ "$got" = "$want" ]; then echo "holds $pod $file"; else echo "differs $pod $file: got '$got', want '$want'"; fi
+	while read -r pod file want; do
+		if ! read -r got <&3; then
+			echo "unread $pod $file"
+		elif [ "$got" = "$want" ]; then
+			echo "holds $pod $file"
+		else
+			echo "differs $pod $file: got '$got', want '$want'"
+		fi
 	done < <(expectations "$@") 3<"$top/values"
 }
 
 holds() {
 	compare_set "$@" >"$top/compared"
-	[ -s "$top/compared" ] && ! grep -q ^differs "$top/compared"
+	[ -s "$top/compared" ] && ! grep -qv ^holds "$top/compared"
 }
 all_hold() {
-	holds "$@" || die "$(grep ^differs "$top/compared")"
+	holds "$@" || die "$(grep -v ^holds "$top/compared")"
 	checks=$((checks + $(wc -l <"$top/compared")))
 }
 wait_hold() {
@@ -177,7 +183,7 @@ wait_hold() {
 }
 all_differ() {
 	compare_set "$1" none >"$top/compared"
-	if grep ^holds "$top/compared"; then die "control: these hold without the agent"; fi
+	if grep -v ^differs "$top/compared"; then die "control: these do not differ without the agent"; fi
 	checks=$((checks + $(wc -l <"$top/compared")))
 }
 
