@@ -279,14 +279,37 @@ static int check_resize(struct manager *m, const struct nri_pod *pod, const stru
 	return ledger_check_update(m->ledger, &request, err);
 }
 
+/* It cannot be refused any more: what it may not have it does without. */
+static int find_place_of_running(struct manager *m, const struct nri_pod *pod,
+				 const struct nri_container *c, struct placement *ret,
+				 struct err *err)
+{
+	struct claim claim, humble;
+	int r;
+
+	manager_claim_of_running(m, pod, c, &claim);
+	r = manager_give_place(m, pod, c, &claim, ret, err);
+	if (r == 0)
+		return 0;
+	humble = (struct claim){ .is_management = claim.is_management };
+	if (manager_give_place(m, pod, c, &humble, ret, NULL) < 0)
+		return r;
+	log_error("a running container does not get what it asks for", LOG_POD(pod),
+		  LOG_STR("container", str_from(c->name)),
+		  LOG_STR("cpus", str_from(ret->intent.cpus)), LOG_ERR(err));
+	return 0;
+}
+
 /* Takes in a container that we have not seen being created; its cgroup is there. */
 static struct container_entry *catch_up(struct manager *m, const struct nri_pod *pod,
-					const struct nri_container *c, struct err *err)
+					const struct nri_container *c, bool runs, struct err *err)
 {
 	struct container_entry *entry;
 	struct placement p = { 0 };
+	int r;
 
-	if (find_place(m, pod, c, &p, err) < 0)
+	r = runs ? find_place_of_running(m, pod, c, &p, err) : find_place(m, pod, c, &p, err);
+	if (r < 0)
 		return NULL;
 	m->counters.missed++;
 	entry = manager_note(m, pod, c, &p);
@@ -323,7 +346,7 @@ static int on_update(void *user, const struct nri_pod *pod, const struct nri_con
 	struct nri_cpu cpu;
 
 	if (!entry)
-		entry = catch_up(m, pod, c, &err);
+		entry = catch_up(m, pod, c, true, &err);
 	if (!entry) {
 		log_no_place(pod, c, &err);
 		arena_reset(&m->scratch);
@@ -409,13 +432,13 @@ void manager_pin_monitor(struct manager *m, uint32_t pid)
 /* The window between registration and the first event (spec/runtime.md 2.6), and what CRI-O leaves
  * on all CPUs. */
 static bool take_up(struct manager *m, const struct nri_pod *pod, const struct nri_container *c,
-		    struct err *err)
+		    bool runs, struct err *err)
 {
 	struct container_entry *entry = registry_find(&m->registry, c->id);
 
 	manager_pin_monitor(m, c->pid);
 	if (!entry)
-		entry = catch_up(m, pod, c, err);
+		entry = catch_up(m, pod, c, runs, err);
 	if (!entry)
 		return false;
 	entry->is_started = true;
@@ -432,7 +455,7 @@ static int on_waiting(struct manager *m, enum nri_event event, const struct nri_
 {
 	struct err err = { 0 };
 
-	if (registry_find(&m->registry, c->id) || take_up(m, pod, c, &err))
+	if (registry_find(&m->registry, c->id) || take_up(m, pod, c, false, &err))
 		return 0;
 	return event == NRI_START_CONTAINER ? refuse(m, pod, c, &err, reply) : 0;
 }
@@ -441,7 +464,7 @@ static void on_started(struct manager *m, const struct nri_pod *pod, const struc
 {
 	struct err err = { 0 };
 
-	if (!take_up(m, pod, c, &err))
+	if (!take_up(m, pod, c, true, &err))
 		log_no_place(pod, c, &err);
 }
 

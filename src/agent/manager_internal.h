@@ -23,6 +23,11 @@ int manager_place(struct manager *m, const struct nri_pod *pod, const struct nri
 int manager_give_place(struct manager *m, const struct nri_pod *pod, const struct nri_container *c,
 		       const struct claim *claim, struct placement *ret, struct err *err);
 
+/* A running container cannot be refused. One whose annotation is broken stays where its pod opted
+ * in to. */
+void manager_claim_of_running(struct manager *m, const struct nri_pod *pod,
+			      const struct nri_container *c, struct claim *ret);
+
 /* The reserved CPUs, from the ledger into the rules. */
 void manager_read_reserved(struct manager *m);
 

@@ -52,20 +52,18 @@ static const struct nri_pod **sorted_pods(const struct nri_inventory *all, struc
 	return pods;
 }
 
-/* A running container cannot be refused. One whose annotation is broken stays where its pod opted
- * in to. */
-static void read_claim(struct manager *m, struct sync_item *item)
+void manager_claim_of_running(struct manager *m, const struct nri_pod *pod,
+			      const struct nri_container *c, struct claim *ret)
 {
 	struct err err = { 0 };
 
-	if (claim_read(&m->rules, item->pod, item->container, &m->scratch, &item->claim, &err) ==
-	    0) {
-		manager_note_doubt(m, item->pod, item->container, item->claim.doubt);
+	if (claim_read(&m->rules, pod, c, &m->scratch, ret, &err) == 0) {
+		manager_note_doubt(m, pod, c, ret->doubt);
 		return;
 	}
-	item->claim = (struct claim){ .is_management = true };
-	log_warning("a running container has a broken annotation", LOG_POD(item->pod),
-		    LOG_STR("container", str_from(item->container->name)), LOG_ERR(&err));
+	*ret = (struct claim){ .is_management = true };
+	log_warning("a running container has a broken annotation", LOG_POD(pod),
+		    LOG_STR("container", str_from(c->name)), LOG_ERR(&err));
 }
 
 static void collect(struct sync *s, const struct nri_inventory *all)
@@ -83,7 +81,7 @@ static void collect(struct sync *s, const struct nri_inventory *all)
 			continue;
 		s->items[s->n] =
 			(struct sync_item){ .pod = *pod, .container = &all->containers[i] };
-		read_claim(s->m, &s->items[s->n++]);
+		manager_claim_of_running(s->m, *pod, &all->containers[i], &s->items[s->n++].claim);
 	}
 }
 

@@ -352,6 +352,12 @@ TEST(who_was_being_created_is_caught_before_it_begins)
 		r = ask(&n, events[i], &large, NULL);
 		CHECK_INT(r.status != NULL, i == 1);
 		CHECK_UINT(n.manager.counters.refused, i);
+
+		/* CRI-O starts it all the same; then it does without. */
+		make_cgroup(&n, large.cgroup + 1, "0-7");
+		CHECK(!ask(&n, "PostStartContainer", &large, NULL).status);
+		CHECK_STR(read_at(&n, large.cgroup + 1, "cpuset.cpus"), "2-3");
+		CHECK_UINT(n.ledger.n, 0);
 	}
 }
 
