@@ -44,62 +44,6 @@ void manager_done(struct manager *m)
 	arena_done(&m->scratch);
 }
 
-struct ledger_request manager_request(const struct nri_pod *pod, const struct nri_container *c,
-				      const struct claim *claim)
-{
-	return (struct ledger_request){
-		.pod_uid = str_from(pod->uid),
-		.pod_namespace = str_from(pod->pod_namespace),
-		.pod_name = str_from(pod->name),
-		.container = str_from(c->name),
-		.demand = claim->demand,
-		.is_management = claim->is_management,
-	};
-}
-
-#define subject_of(p, c)                                                                           \
-	((struct notice_subject){ (p)->pod_namespace, (p)->name, (p)->uid, (c)->name })
-
-void manager_note_doubt(struct manager *m, const struct nri_pod *pod, const struct nri_container *c,
-			enum doubt doubt)
-{
-	if (doubt == DOUBT_NONE)
-		return;
-	m->counters.doubted++;
-	log_warning("an annotation is not believed", LOG_POD(pod),
-		    LOG_STR("container", str_from(c->name)),
-		    LOG_STR("why", str_from(doubt_text(doubt))));
-	notices_add(m->notices, NOTICE_DOUBTED, &subject_of(pod, c),
-		    str_printf(&m->scratch, "container %s: its annotations are not believed: %s",
-			       c->name, doubt_text(doubt)));
-}
-
-static void reserved_cpus(const struct manager *m, struct cpuset *ret)
-{
-	(void)ledger_cpus(m->ledger, POOL_RESERVED, ret);
-}
-
-/* Decides about one container, with the ledger's help. */
-int manager_place(struct manager *m, const struct nri_pod *pod, const struct nri_container *c,
-		  const struct claim *claim, struct placement *ret, struct err *err)
-{
-	struct ledger_request request = manager_request(pod, c, claim);
-	struct ledger_grant grant;
-	struct cpuset reserved;
-	int r;
-
-	reserved_cpus(m, &reserved);
-	if (claim->is_management)
-		return place_management(claim, &reserved, &m->scratch, ret, err);
-	if (m->kubelet_manages)
-		return place_beside_kubelet(nri_container_cpu(c)->cpus, &reserved, &m->scratch, ret,
-					    err);
-	r = ledger_allocate(m->ledger, &request, &grant, err);
-	if (r < 0)
-		return r;
-	return place_grant(&grant, &m->scratch, ret, err);
-}
-
 /* Writes one container's cgroup; what is not there yet is the runtime's to write. */
 int manager_enforce(struct manager *m, struct container_entry *c, bool is_drift)
 {
@@ -134,52 +78,6 @@ int manager_enforce(struct manager *m, struct container_entry *c, bool is_drift)
 				       c->name, c->intent.cpus));
 	}
 	return r;
-}
-
-/* In classic mode the shared set is what nobody owns: it shrinks and grows. Those who share must be
- * off a CPU before somebody gets it for himself, so this writes at once and not by the runtime. */
-int manager_spread_shared(struct manager *m)
-{
-	struct cpuset shared;
-	const char *text;
-	int worst = 0;
-
-	(void)ledger_cpus(m->ledger, POOL_SHARED, &shared);
-	if (cpuset_is_empty(&shared))
-		return -ENOSPC;
-	text = str_cstr(&m->scratch, cpuset_format(&shared, &m->scratch));
-	for (size_t i = 0; i < m->registry.n_containers; i++) {
-		struct container_entry *c = m->registry.containers[i];
-		struct intent intent = c->intent;
-		int r;
-
-		if (c->pool != POOL_SHARED || strcmp(c->intent.cpus, text) == 0)
-			continue;
-		intent.cpus = (char *)text;
-		registry_set_intent(c, &intent);
-		r = manager_enforce(m, c, false);
-		if (r < 0)
-			worst = r;
-	}
-	m->is_changed = true;
-	return worst;
-}
-
-int manager_give_place(struct manager *m, const struct nri_pod *pod, const struct nri_container *c,
-		       const struct claim *claim, struct placement *ret, struct err *err)
-{
-	int r;
-
-	r = manager_place(m, pod, c, claim, ret, err);
-	if (r < 0 && manager_sweep(m) > 0) /* who is over may hold what it needs */
-		r = manager_place(m, pod, c, claim, ret, err);
-	if (r < 0)
-		return r;
-	if (!ret->is_exclusive || !m->ledger->now.config.is_classic ||
-	    manager_spread_shared(m) >= 0)
-		return 0;
-	(void)ledger_release_container(m->ledger, str_from(pod->uid), str_from(c->name), NULL);
-	return err_set(err, EBUSY, "cannot clear its CPUs of other containers");
 }
 
 /* What a pod's own cgroup shall have (DESIGN D13). */
@@ -218,23 +116,10 @@ static int refuse(struct manager *m, const struct nri_pod *pod, const struct nri
 	m->counters.refused++;
 	log_error("container refused", LOG_POD(pod), LOG_STR("container", str_from(c->name)),
 		  LOG_ERR(err));
-	notices_add(m->notices, NOTICE_REFUSED, &subject_of(pod, c),
+	notices_add(m->notices, NOTICE_REFUSED, &SUBJECT_OF(pod, c),
 		    str_printf(&m->scratch, "container %s: %s", c->name, err->msg));
 	return nri_refuse(reply, "pinfold: %s/%s, container %s: %s", pod->pod_namespace, pod->name,
 			  c->name, err->msg);
-}
-
-static int find_place(struct manager *m, const struct nri_pod *pod, const struct nri_container *c,
-		      struct placement *ret, struct err *err)
-{
-	struct claim claim;
-	int r;
-
-	r = claim_read(&m->rules, pod, c, &m->scratch, &claim, err);
-	if (r < 0)
-		return r;
-	manager_note_doubt(m, pod, c, claim.doubt);
-	return manager_give_place(m, pod, c, &claim, ret, err);
 }
 
 static int on_create(void *user, const struct nri_pod *pod, const struct nri_container *c,
@@ -245,7 +130,7 @@ static int on_create(void *user, const struct nri_pod *pod, const struct nri_con
 	struct err err = { 0 };
 	struct nri_cpu cpu;
 
-	if (find_place(m, pod, c, &p, &err) < 0) {
+	if (manager_find_place(m, pod, c, &p, &err) < 0) {
 		const int r = refuse(m, pod, c, &err, reply);
 
 		arena_reset(&m->scratch);
@@ -279,27 +164,6 @@ static int check_resize(struct manager *m, const struct nri_pod *pod, const stru
 	return ledger_check_update(m->ledger, &request, err);
 }
 
-/* It cannot be refused any more: what it may not have it does without. */
-static int find_place_of_running(struct manager *m, const struct nri_pod *pod,
-				 const struct nri_container *c, struct placement *ret,
-				 struct err *err)
-{
-	struct claim claim, humble;
-	int r;
-
-	manager_claim_of_running(m, pod, c, &claim);
-	r = manager_give_place(m, pod, c, &claim, ret, err);
-	if (r == 0)
-		return 0;
-	humble = (struct claim){ .is_management = claim.is_management };
-	if (manager_give_place(m, pod, c, &humble, ret, NULL) < 0)
-		return r;
-	log_error("a running container does not get what it asks for", LOG_POD(pod),
-		  LOG_STR("container", str_from(c->name)),
-		  LOG_STR("cpus", str_from(ret->intent.cpus)), LOG_ERR(err));
-	return 0;
-}
-
 /* Takes in a container that we have not seen being created; its cgroup is there. */
 static struct container_entry *catch_up(struct manager *m, const struct nri_pod *pod,
 					const struct nri_container *c, bool runs, struct err *err)
@@ -308,7 +172,8 @@ static struct container_entry *catch_up(struct manager *m, const struct nri_pod 
 	struct placement p = { 0 };
 	int r;
 
-	r = runs ? find_place_of_running(m, pod, c, &p, err) : find_place(m, pod, c, &p, err);
+	r = runs ? manager_find_place_of_running(m, pod, c, &p, err) :
+		   manager_find_place(m, pod, c, &p, err);
 	if (r < 0)
 		return NULL;
 	m->counters.missed++;
@@ -363,7 +228,7 @@ static int on_update(void *user, const struct nri_pod *pod, const struct nri_con
 		struct cpuset reserved;
 		struct placement p = { 0 };
 
-		reserved_cpus(m, &reserved);
+		manager_reserved_cpus(m, &reserved);
 		if (place_beside_kubelet(requested->cpus, &reserved, &m->scratch, &p, &err) == 0)
 			registry_set_intent(entry, &p.intent);
 	}
@@ -511,7 +376,7 @@ static void look_at_crio(struct manager *m)
 	m->crio_cpus[0] = 0;
 	if (!m->crio_dir || strcmp(m->runtime_name, CRIO_RUNTIME_NAME) != 0)
 		return;
-	reserved_cpus(m, &reserved);
+	manager_reserved_cpus(m, &reserved);
 	if (crio_read(m->crio_dir, &reserved, &m->scratch, &config, &err) < 0) {
 		log_warning("cannot read CRI-O's configuration, ignoring", LOG_ERR(&err));
 		return;

@@ -14,6 +14,10 @@
 		LOG_STR("pod", str_from((c)->pod->name)),                                          \
 		LOG_STR("container", str_from((c)->name))
 
+/* Whom a notice is about. */
+#define SUBJECT_OF(p, c)                                                                           \
+	((struct notice_subject){ (p)->pod_namespace, (p)->name, (p)->uid, (c)->name })
+
 /* Decides about one container, with the ledger's help. */
 int manager_place(struct manager *m, const struct nri_pod *pod, const struct nri_container *c,
 		  const struct claim *claim, struct placement *ret, struct err *err);
@@ -23,12 +27,21 @@ int manager_place(struct manager *m, const struct nri_pod *pod, const struct nri
 int manager_give_place(struct manager *m, const struct nri_pod *pod, const struct nri_container *c,
 		       const struct claim *claim, struct placement *ret, struct err *err);
 
-/* A running container cannot be refused. One whose annotation is broken stays where its pod opted
- * in to. */
+/* The same with what it says of itself. */
+int manager_find_place(struct manager *m, const struct nri_pod *pod, const struct nri_container *c,
+		       struct placement *ret, struct err *err);
+
+/* One that runs cannot be refused any more: what it may not have it does without. */
+int manager_find_place_of_running(struct manager *m, const struct nri_pod *pod,
+				  const struct nri_container *c, struct placement *ret,
+				  struct err *err);
+
+/* What one that runs asks for. One whose annotation is broken stays where its pod opted in to. */
 void manager_claim_of_running(struct manager *m, const struct nri_pod *pod,
 			      const struct nri_container *c, struct claim *ret);
 
-/* The reserved CPUs, from the ledger into the rules. */
+/* The reserved CPUs, from the ledger; and from there into the rules. */
+void manager_reserved_cpus(const struct manager *m, struct cpuset *ret);
 void manager_read_reserved(struct manager *m);
 
 struct ledger_request manager_request(const struct nri_pod *pod, const struct nri_container *c,

@@ -52,20 +52,6 @@ static const struct nri_pod **sorted_pods(const struct nri_inventory *all, struc
 	return pods;
 }
 
-void manager_claim_of_running(struct manager *m, const struct nri_pod *pod,
-			      const struct nri_container *c, struct claim *ret)
-{
-	struct err err = { 0 };
-
-	if (claim_read(&m->rules, pod, c, &m->scratch, ret, &err) == 0) {
-		manager_note_doubt(m, pod, c, ret->doubt);
-		return;
-	}
-	*ret = (struct claim){ .is_management = true };
-	log_warning("a running container has a broken annotation", LOG_POD(pod),
-		    LOG_STR("container", str_from(c->name)), LOG_ERR(&err));
-}
-
 static void collect(struct sync *s, const struct nri_inventory *all)
 {
 	struct arena *a = &s->m->scratch;
