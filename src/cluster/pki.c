@@ -17,19 +17,10 @@
 static X509 *read_cert(struct str pem)
 {
 	CLEANUP(free_bio) BIO *bio = bio_over(pem);
-	X509 *x = PEM_read_bio_X509(bio, NULL, NULL, NULL);
+	X509 *x = PEM_read_bio_X509(bio, NULL, no_password, NULL);
 
 	ERR_clear_error();
 	return x;
-}
-
-static int no_password(char *buf, int size, int writing, void *arg)
-{
-	(void)buf;
-	(void)size;
-	(void)writing;
-	(void)arg;
-	return -1;
 }
 
 static EVP_PKEY *read_key(struct str pem)

@@ -33,6 +33,16 @@ static inline BIO *bio_over(struct str pem)
 	return BIO_new_mem_buf(pem.n ? pem.p : "", pem.n > INT_MAX ? INT_MAX : (int)pem.n);
 }
 
+/* Never ask a terminal: what is encrypted is an error. */
+static inline int no_password(char *buf, int size, int writing, void *arg)
+{
+	(void)buf;
+	(void)size;
+	(void)writing;
+	(void)arg;
+	return -1;
+}
+
 /* "<what>: <OpenSSL's reason>" */
 static inline int openssl_fail(struct err *err, const char *what)
 {

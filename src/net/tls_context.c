@@ -49,16 +49,6 @@ static void swap(struct tls_context *c, SSL_CTX **ctx)
 	SSL_CTX_free(old); /* connections that use it hold references */
 }
 
-/* Never ask a terminal: an encrypted key is an error. */
-static int no_password(char *buf, int size, int writing, void *arg)
-{
-	(void)buf;
-	(void)size;
-	(void)writing;
-	(void)arg;
-	return -1;
-}
-
 static int use_chain(SSL_CTX *ctx, struct str pem, struct err *err)
 {
 	CLEANUP(free_bio) BIO *bio = bio_over(pem);
