@@ -9,14 +9,12 @@ here=$(cd "$(dirname "$0")" && pwd)
 . "$here/lib/native-runtime.sh"
 # shellcheck source=tests/e2e/lib/control-plane.sh
 . "$here/lib/control-plane.sh"
+# shellcheck source=tests/e2e/lib/native-agent.sh
+. "$here/lib/native-agent.sh"
 
-pinfold=${PINFOLD:-$here/../../build/pinfold}
 deploy=$here/../../deploy/agent
-target='"target.workload.openshift.io/management":"{\"effect\":\"PreferredDuringScheduling\"}"'
 cores=management.workload.openshift.io/cores
 want_cores=$(nproc --all)k
-
-explain() { tail -n 25 "$dir/logs/agent.log"; }
 
 # soon WHAT WANT COMMAND...: until COMMAND prints WANT; says how long that took.
 soon() {
@@ -39,7 +37,6 @@ condition() { node "{.status.conditions[?(@.type==\"PartitioningReady\")].$1}"; 
 taints() { node '{.spec.taints[*].key}' | tr ' ' '\n' | grep -c pinfold.io/unpartitioned || :; }
 # The first Event of a reason: what it is about and what it says.
 event() { k get events -A --field-selector "reason=$1" -o 'jsonpath={.items[0].involvedObject.kind} {.items[0].involvedObject.name}: {.items[0].message}'; }
-cpus_of() { cat "/sys/fs/cgroup/cpuset$1/cpuset.cpus" 2>/dev/null || cat "/sys/fs/cgroup$1/cpuset.cpus"; }
 status_patch() { k patch node "$name" --subresource=status --type=merge -p "$1" >/dev/null; }
 
 # A kubelet's registration and its next reports; only the part that matters here.
@@ -72,11 +69,9 @@ agent_kubeconfig() { # FILE NODE
 }
 
 agent_up() { # FLAG...
-	process_start "$dir" agent "$pinfold" agent --run-dir "$dir/run" --nri-socket "$dir/nri.sock" --reassert 2 \
-		--kubelet-state /nonexistent --node-name "$name" "$@"
+	agent_start --nri-socket "$dir/nri.sock" --reassert 2 --node-name "$name" "$@"
 	wait_for 30 agent_ready || die "the agent is not ready"
 }
-agent_ready() { curl -sf --unix-socket "$dir/run/agent.sock" http://agent/readyz >/dev/null; }
 agent_down() { process_stop "$dir" agent; }
 rss() { awk '/VmRSS/ { print $2 }' "/proc/$(cut -d' ' -f1 "$dir/agent.pid")/status"; }
 

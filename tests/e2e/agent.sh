@@ -8,42 +8,18 @@ set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 # shellcheck source=tests/e2e/lib/native-runtime.sh
 . "$here/lib/native-runtime.sh"
+# shellcheck source=tests/e2e/lib/native-agent.sh
+. "$here/lib/native-agent.sh"
 
-pinfold=${PINFOLD:-$here/../../build/pinfold}
 storm=${STORM:-$([ -n "${SMOKE:-}" ] && echo 12 || echo 300)}
-target='"target.workload.openshift.io/management":"{\"effect\":\"PreferredDuringScheduling\"}"'
 
-explain() {
-	tail -n 15 "$dir/logs/agent.log"
-	if ! process_alive "$dir" agent && [ -e "$dir/agent.pid" ]; then
-		wait "$(cut -d' ' -f1 "$dir/agent.pid")" || echo "the agent ended with status $?"
-	fi
-}
-
-# A control file of a cgroup, on either version of them.
-control() { # CONTROLLER FILE PATH
-	if [ -e "/sys/fs/cgroup/$1$3/$2" ]; then cat "/sys/fs/cgroup/$1$3/$2"; else cat "/sys/fs/cgroup$3/$2"; fi
-}
-cpus_of() { control cpuset cpuset.cpus "$1"; }
 poke_cpus() { echo "$2" >"/sys/fs/cgroup/cpuset$1/cpuset.cpus" 2>/dev/null || echo "$2" >"/sys/fs/cgroup$1/cpuset.cpus"; }
 
 agent_up() {
-	process_start "$dir" agent "$pinfold" agent --reserved 0 --run-dir "$dir/run" --nri-socket "$dir/nri.sock" \
-		--reassert 600 --kubelet-state /nonexistent
+	agent_start --reserved 0 --nri-socket "$dir/nri.sock" --reassert 600
 	wait_for 30 agent_ready || die "the agent is not ready"
 }
-agent_ready() { curl -sf --unix-socket "$dir/run/agent.sock" http://agent/readyz >/dev/null; }
-agent_kill() {
-	local pid
-	read -r pid _ <"$dir/agent.pid"
-	kill -KILL "$pid"
-	wait "$pid" 2>/dev/null || :
-	rm -f "$dir/agent.pid"
-}
 verify_ok() { "$pinfold" verify --run-dir "$dir/run" >"$dir/verify.out" 2>&1; }
-counter() {
-	curl -sf --unix-socket "$dir/run/agent.sock" http://agent/metrics | awk -v name="pinfold_$1_total" '$1 == name { print $2 }'
-}
 
 # Where containers go, read from inside and from the kernel.
 test_places() {

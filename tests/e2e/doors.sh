@@ -8,35 +8,21 @@ set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 # shellcheck source=tests/e2e/lib/native-runtime.sh
 . "$here/lib/native-runtime.sh"
+# shellcheck source=tests/e2e/lib/native-agent.sh
+. "$here/lib/native-agent.sh"
 
-pinfold=${PINFOLD:-$here/../../build/pinfold}
 rounds=${ROUNDS:-$([ -n "${SMOKE:-}" ] && echo 5 || echo 25)}
-target='"target.workload.openshift.io/management":"{\"effect\":\"PreferredDuringScheduling\"}"'
 
-explain() { tail -n 15 "$dir/logs/agent.log"; }
-control() { cat "/sys/fs/cgroup/$1$3/$2" 2>/dev/null || cat "/sys/fs/cgroup$3/$2"; }
-cpus_of() { control cpuset cpuset.cpus "$1"; }
 on() { [ "$(cpus_of "$1")" = "$2" ]; }
 
 pools() { echo "$1" >"$dir/pools.new" && mv "$dir/pools.new" "$dir/pools"; }
 agent_up() {
-	process_start "$dir" agent "$pinfold" agent --pools-file "$dir/pools" --marker-file "$dir/none" --run-dir "$dir/run" \
-		--nri-socket "$dir/nri.sock" --kubelet-state /nonexistent --no-cluster --static-pods "$dir/manifests"
+	agent_start --pools-file "$dir/pools" --marker-file "$dir/none" --nri-socket "$dir/nri.sock" --no-cluster \
+		--static-pods "$dir/manifests"
 	wait_for 30 agent_ready || die "the agent is not ready"
-}
-agent_ready() { curl -sf --unix-socket "$dir/run/agent.sock" http://agent/readyz >/dev/null; }
-agent_kill() {
-	local pid
-	read -r pid _ <"$dir/agent.pid"
-	kill -KILL "$pid"
-	wait "$pid" 2>/dev/null || :
-	rm -f "$dir/agent.pid"
 }
 status() { "$pinfold" status --run-dir "$dir/run"; }
 status_has() { status | grep -q "$1"; }
-counter() {
-	curl -sf --unix-socket "$dir/run/agent.sock" http://agent/metrics | awk -v name="pinfold_$1_total" '$1 == name { print $2 }'
-}
 
 make_containers() {
 	native_pod "$dir" mgmt burstable/ "$target,\"resources.workload.openshift.io/c\":\"{\\\"cpushares\\\":400}\"" >/dev/null

@@ -8,17 +8,14 @@
 
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
-# shellcheck source=tests/e2e/lib/process.sh
-. "$here/lib/process.sh"
+# shellcheck source=tests/e2e/lib/native-agent.sh
+. "$here/lib/native-agent.sh"
 
-pinfold=${PINFOLD:-$here/../../build/pinfold}
-pinfold=$(cd "$(dirname "$pinfold")" && pwd)/$(basename "$pinfold")
 read -r reserved < <("$pinfold" cpuset --format list "$(cat /sys/devices/system/cpu/online)" | cut -d, -f1)
 rest=$("$pinfold" cpuset "$(cat /sys/devices/system/cpu/online) - $reserved")
 n=$("$pinfold" cpuset --count "$rest")
 every="\"quota\":${n}00000,\"period\":100000" # as many CPUs as there are for owners
 memory='"limit":67108864'
-target='"target.workload.openshift.io/management":"{\"effect\":\"PreferredDuringScheduling\"}"'
 
 explain() { tail -n 15 "$dir/logs/agent.log" "$dir/runc.log" 2>/dev/null; }
 
@@ -60,18 +57,10 @@ status() { "$pinfold" status -o json --run-dir "$dir/run" 2>/dev/null || :; }
 hook() { "$pinfold" oci-hook "$@" --run-dir "$dir/run" --reserved "$reserved"; }
 
 agent_up() { # OPTION...
-	process_start "$dir" agent "$pinfold" agent --reserved "$reserved" --run-dir "$dir/run" --nri-socket "$dir/no-nri.sock" \
-		--kubelet-state /nonexistent --reassert 2 --no-cluster "$@"
+	agent_start --reserved "$reserved" --nri-socket "$dir/no-nri.sock" --reassert 2 --no-cluster "$@"
 	wait_ready "$dir" agent 60 agent_answers || die "the agent does not answer"
 }
 agent_answers() { [[ $("$pinfold" status --run-dir "$dir/run" 2>/dev/null) == "not connected"* ]]; }
-agent_kill() {
-	local pid
-	read -r pid _ <"$dir/agent.pid"
-	kill -KILL "$pid"
-	wait "$pid" 2>/dev/null || :
-	rm -f "$dir/agent.pid"
-}
 
 bundles() {
 	bundle plain "" "" ""

@@ -8,18 +8,13 @@ set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 # shellcheck source=tests/e2e/lib/native-runtime.sh
 . "$here/lib/native-runtime.sh"
-
-pinfold=${PINFOLD:-$here/../../build/pinfold}
-target='"target.workload.openshift.io/management":"{\"effect\":\"PreferredDuringScheduling\"}"'
-
-explain() { tail -n 15 "$dir/logs/agent.log"; }
+# shellcheck source=tests/e2e/lib/native-agent.sh
+. "$here/lib/native-agent.sh"
 
 agent_up() { # KUBELET-SOCKET
-	process_start "$dir" agent "$pinfold" agent --reserved 0 --run-dir "$dir/run" --nri-socket "$dir/nri.sock" \
-		--kubelet-state /nonexistent --podresources "$dir/podres.sock" --kubelet-podresources "$1"
+	agent_start --reserved 0 --nri-socket "$dir/nri.sock" --podresources "$dir/podres.sock" --kubelet-podresources "$1"
 	wait_for 30 agent_ready || die "the agent is not ready"
 }
-agent_ready() { curl -sf --unix-socket "$dir/run/agent.sock" http://agent/readyz >/dev/null; }
 
 ask() { "$peer" client "$dir/podres.sock" "$@" 2>"$dir/client.err"; }
 kubelet_up() { # MOOD

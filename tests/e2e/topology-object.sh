@@ -8,10 +8,8 @@ set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 # shellcheck source=tests/e2e/lib/control-plane.sh
 . "$here/lib/control-plane.sh"
-
-pinfold=${PINFOLD:-$here/../../build/pinfold}
-
-explain() { tail -n 15 "$dir/logs/agent.log"; }
+# shellcheck source=tests/e2e/lib/native-agent.sh
+. "$here/lib/native-agent.sh"
 
 object() { cp_kubectl "$dir/cp" get noderesourcetopologies worker-0 -o json; }
 zone() { # RESOURCE
@@ -57,7 +55,7 @@ may_write() { cp_kubectl "$dir/cp" auth can-i -q patch noderesourcetopologies.to
 wait_for 60 may_write || die "the DaemonSet's account may not write it" # the server takes a moment to learn of a role
 checks=$((checks + 1))
 
-process_start "$dir" agent "$pinfold" agent --reserved 0 --run-dir "$dir/run" --nri-socket "$dir/no-nri.sock" --kubelet-state /nonexistent \
+agent_start --reserved 0 --nri-socket "$dir/no-nri.sock" \
 	--kubeconfig "$dir/cp/admin.kubeconfig" --node-name worker-0 --register --publish-topology --topology-policy single-numa-node
 wait_for 60 is_there || die "no object"
 is "guaranteed CPUs per zone" "$(zone cpu)" "2 1 1"

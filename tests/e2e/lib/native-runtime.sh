@@ -9,6 +9,8 @@
 #	native_pod DIR NAME CLASS ANNOTATIONS        runs a sandbox, prints its id; CLASS: "burstable/" or ""
 #	native_container DIR NAME RESOURCES [ARGS]   creates and starts a container in that pod, prints its id
 #	native_cgroup DIR CONTAINER-OR-POD-ID        its cgroup path, with a slash in front
+#	control CONTROLLER FILE PATH       a control file of a cgroup, on either version of them
+#	cpus_of PATH                       its cpuset
 #
 # NATIVE_CONFIG is TOML for the end of its configuration.
 # Needs root. NRI listens on DIR/nri.sock. ANNOTATIONS and RESOURCES are the insides of JSON objects.
@@ -120,3 +122,8 @@ native_cgroup() {
 		pid=$(native_crictl "$1" inspectp -o go-template --template '{{.info.pid}}' "$2") || return
 	awk -F: '$2 == "cpuset" || $2 == "" { print $3; exit }' "/proc/$pid/cgroup"
 }
+
+control() {
+	if [ -e "/sys/fs/cgroup/$1$3/$2" ]; then cat "/sys/fs/cgroup/$1$3/$2"; else cat "/sys/fs/cgroup$3/$2"; fi
+}
+cpus_of() { control cpuset cpuset.cpus "$1"; }
