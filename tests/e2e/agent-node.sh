@@ -6,7 +6,7 @@
 #
 #	RUNTIME=containerd          or containerd-1.7, crio, crio-native (CRI-O's own drop-in, by render)
 #	SMOKE=1                     the first tests only, and no scheduler and controller manager
-#	TESTS="control places"      these only
+#	TESTS="control places"      these only; the others live with the pods that control leaves
 #	STORM=300                   containers in the storm, 20 by default
 #	KEEP=DIR                    the node in DIR is used if it runs, and left running
 
