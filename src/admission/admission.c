@@ -39,11 +39,11 @@ bool admission_is_static(const struct admission_request *request)
 
 bool admission_read_facts(struct admission *ad)
 {
-	struct problems problems;
+	struct field_errors problems;
 
 	if (ad->has_facts)
 		return true;
-	problems_init(&problems, ad->a);
+	field_errors_init(&problems, ad->a);
 	if (pod_facts_read(&ad->pod, ad->a, &ad->facts, &problems) == 0) {
 		ad->has_facts = true;
 		return true;

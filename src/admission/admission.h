@@ -4,10 +4,10 @@
  * a workload type and moves to that type's CPUs, then which pool everything else is counted
  * against. Also the same decisions for the other objects that a webhook sees. */
 
+#include "admission_state.h"
 #include "decision.h"
 #include "edit.h"
-#include "facts.h"
-#include "state.h"
+#include "pod_facts.h"
 
 /* One pod on its way through the rules. The rooms' own files fill it step by step. */
 struct admission {

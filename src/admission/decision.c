@@ -75,12 +75,12 @@ void result_forbid(struct admission_result *r, enum admission_rule rule, const s
 				 s->resource, FMT_STR(name), FMT_STR(text)));
 }
 
-void problems_init(struct problems *p, struct arena *a)
+void field_errors_init(struct field_errors *p, struct arena *a)
 {
-	*p = (struct problems){ .a = a };
+	*p = (struct field_errors){ .a = a };
 }
 
-void problems_add(struct problems *p, struct str text)
+void field_errors_add(struct field_errors *p, struct str text)
 {
 	for (size_t i = 0; i < p->n; i++)
 		if (str_eq(p->items[i], text))
@@ -98,14 +98,15 @@ void problems_add(struct problems *p, struct str text)
 	p->items[p->n++] = text;
 }
 
-void problems_invalid(struct problems *p, struct str field, struct str value, struct str detail)
+void field_errors_invalid(struct field_errors *p, struct str field, struct str value,
+			  struct str detail)
 {
-	problems_add(p, str_printf(p->a, PRI_STR ": Invalid value: " PRI_STR ": " PRI_STR,
-				   FMT_STR(field), FMT_STR(value), FMT_STR(detail)));
+	field_errors_add(p, str_printf(p->a, PRI_STR ": Invalid value: " PRI_STR ": " PRI_STR,
+				       FMT_STR(field), FMT_STR(value), FMT_STR(detail)));
 }
 
 void result_invalid(struct admission_result *r, enum admission_rule rule, const struct subject *s,
-		    const struct problems *p)
+		    const struct field_errors *p)
 {
 	struct strbuf b;
 

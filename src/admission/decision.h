@@ -72,19 +72,20 @@ void result_forbid(struct admission_result *r, enum admission_rule rule, const s
 		   struct str text);
 
 /* Problems with fields, each "field: Invalid value: ...: detail". Equal ones count once. */
-struct problems {
+struct field_errors {
 	struct arena *a;
 	struct str *items;
 	size_t n, cap;
 };
 
-void problems_init(struct problems *p, struct arena *a);
-void problems_add(struct problems *p, struct str text);
-void problems_invalid(struct problems *p, struct str field, struct str value, struct str detail);
+void field_errors_init(struct field_errors *p, struct arena *a);
+void field_errors_add(struct field_errors *p, struct str text);
+void field_errors_invalid(struct field_errors *p, struct str field, struct str value,
+			  struct str detail);
 
 /* 422: `Pod "x" is invalid: <problem>`, several in brackets. */
 void result_invalid(struct admission_result *r, enum admission_rule rule, const struct subject *s,
-		    const struct problems *p);
+		    const struct field_errors *p);
 
 /* Any other status. */
 void result_refuse(struct admission_result *r, enum admission_rule rule, unsigned code,

@@ -43,11 +43,11 @@ static bool forbid(struct admission *ad, enum admission_rule rule, struct str te
 /* 422 on the annotations as the user gave them. */
 static bool reject_annotations(struct admission *ad, enum admission_rule rule, struct str detail)
 {
-	struct problems p;
+	struct field_errors p;
 
-	problems_init(&p, ad->a);
-	problems_invalid(&p, STR("metadata.Annotations"),
-			 print_map(pod_annotations(&ad->pod), false, ad->a), detail);
+	field_errors_init(&p, ad->a);
+	field_errors_invalid(&p, STR("metadata.Annotations"),
+			     print_map(pod_annotations(&ad->pod), false, ad->a), detail);
 	result_invalid(ad->result, rule, &ad->subject, &p);
 	return false;
 }
@@ -256,7 +256,8 @@ static bool was_converted(struct admission *ad, const struct container_facts *f,
 }
 
 static int plan_container(struct admission *ad, const struct container_facts *f,
-			  struct str resource, struct conversion *ret, struct problems *problems)
+			  struct str resource, struct conversion *ret,
+			  struct field_errors *problems)
 {
 	int64_t milli;
 	int r;
@@ -282,9 +283,9 @@ static int plan_container(struct admission *ad, const struct container_facts *f,
 static struct conversion *plan(struct admission *ad, struct str resource)
 {
 	struct conversion *plans = arena_alloc(ad->a, (ad->facts.n + 1) * sizeof(*plans), 16);
-	struct problems problems;
+	struct field_errors problems;
 
-	problems_init(&problems, ad->a);
+	field_errors_init(&problems, ad->a);
 	for (size_t i = 0; plans && i < ad->facts.n; i++)
 		(void)plan_container(ad, &ad->facts.items[i], resource, &plans[i], &problems);
 	if (plans && !problems.n)

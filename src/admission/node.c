@@ -10,17 +10,17 @@
 	"partitioning enabled"
 
 /* Lists what the node lacks; empty when it lacks nothing. */
-static void list_missing(yyjson_val *node, struct problems *problems)
+static void list_missing(yyjson_val *node, struct field_errors *problems)
 {
 	static const struct str lists[] = { STR_INIT("capacity"), STR_INIT("allocatable") };
 	yyjson_val *status = doc_get(node, STR("status"));
 
 	for (size_t i = 0; i < sizeof(lists) / sizeof(lists[0]); i++)
 		if (!node_has_resource(doc_get(status, lists[i]), STR(NAME_CORES)))
-			problems_add(problems, str_printf(problems->a,
-							  "status." PRI_STR "." NAME_CORES
-							  ": Required value: " REQUIRED,
-							  FMT_STR(lists[i])));
+			field_errors_add(problems, str_printf(problems->a,
+							      "status." PRI_STR "." NAME_CORES
+							      ": Required value: " REQUIRED,
+							      FMT_STR(lists[i])));
 }
 
 /* False when the request was refused or needs no further look. */
@@ -70,11 +70,11 @@ void node_validate(const struct admission_state *state, const struct admission_r
 {
 	struct subject s = subject_of(rq->object, "nodes", "Node");
 	bool joins = rq->operation == OPERATION_CREATE;
-	struct problems problems;
+	struct field_errors problems;
 
 	if (!begin(state, rq, &s, r))
 		return;
-	problems_init(&problems, r->patch.arena);
+	field_errors_init(&problems, r->patch.arena);
 	list_missing(rq->object, &problems);
 	if (!problems.n) {
 		result_decide(r, RULE_NODE, VERDICT_LEAVE, s.name);
@@ -113,7 +113,7 @@ void node_mutate(const struct admission_state *state, const struct admission_req
 		 struct admission_result *r)
 {
 	struct subject s = subject_of(rq->object, "nodes", "Node");
-	struct problems problems;
+	struct field_errors problems;
 
 	if (state->settings.nodes != NODE_MODE_TAINT) {
 		result_decide(r, RULE_SCOPE, VERDICT_LEAVE, s.name); /* validation has its say */
@@ -121,7 +121,7 @@ void node_mutate(const struct admission_state *state, const struct admission_req
 	}
 	if (!begin(state, rq, &s, r))
 		return;
-	problems_init(&problems, r->patch.arena);
+	field_errors_init(&problems, r->patch.arena);
 	list_missing(rq->object, &problems);
 	if (!problems.n || has_taint(rq->object)) {
 		result_decide(r, RULE_NODE, VERDICT_LEAVE, s.name);

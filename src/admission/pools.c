@@ -5,11 +5,11 @@
 #include "admission.h"
 #include "base/arena.h"
 #include "kube/names.h"
-#include "stamp.h"
+#include "kube/stamp.h"
 
 static const struct str pool_resources[] = {
-	[CPU_POOL_SHARED] = STR_INIT(NAME_SHARED_CPUS),
-	[CPU_POOL_GUARANTEED] = STR_INIT(NAME_GUARANTEED_CPUS),
+	[POOL_SHARED] = STR_INIT(NAME_SHARED_CPUS),
+	[POOL_GUARANTEED] = STR_INIT(NAME_GUARANTEED_CPUS),
 };
 
 /* Cluster-wide: a node without the resource would get no pods at all. */
@@ -49,9 +49,9 @@ static bool stamp_containers(struct admission *ad, struct cpu_stamp *stamps)
 	yyjson_val *pod_level = doc_get(ad->pod.spec, STR("resources"));
 	bool can_be_exclusive = !pod_level || yyjson_is_null(pod_level);
 	enum qos_class class = QOS_BURSTABLE;
-	struct problems problems;
+	struct field_errors problems;
 
-	problems_init(&problems, ad->a);
+	field_errors_init(&problems, ad->a);
 	if (can_be_exclusive && qos_kubernetes(&ad->pod, &class, NULL) < 0)
 		class = QOS_BURSTABLE; /* sums out of range: no CPU of that size exists anyway */
 	for (size_t i = 0; i < ad->facts.n; i++) {
@@ -67,8 +67,8 @@ static bool stamp_containers(struct admission *ad, struct cpu_stamp *stamps)
 			.kind = f->c.kind,
 			.milli = milli,
 			.pool = class == QOS_GUARANTEED && milli > 0 && milli % 1000 == 0 ?
-					CPU_POOL_GUARANTEED :
-					CPU_POOL_SHARED,
+					POOL_GUARANTEED :
+					POOL_SHARED,
 		};
 	}
 	if (problems.n)
@@ -102,7 +102,7 @@ static void count_container(struct admission *ad, const struct container_facts *
 	struct resource_edit e = resource_edit(&ad->result->patch, &f->c);
 
 	for (int of_limit = 0; of_limit <= 1; of_limit++)
-		for (size_t pool = 0; pool < CPU_POOL__COUNT; pool++) {
+		for (enum pool pool = POOL_SHARED; pool < POOL__COUNT; pool++) {
 			if (stamp->milli && pool == stamp->pool)
 				resource_set(&e, of_limit, pool_resources[pool], &amount);
 			else

@@ -142,8 +142,8 @@ static int answer_malformed(struct str uid, const char *fault, struct arena *a, 
 	return doc_write(e.root, false, a, ret, err);
 }
 
-static int answer(struct str uid, const struct admission_result *result, struct arena *a,
-		  struct str *ret, struct err *err)
+static int response(struct str uid, const struct admission_result *result, struct arena *a,
+		    struct str *ret, struct err *err)
 {
 	struct envelope e = envelope(uid, result->allowed, a);
 	yyjson_mut_val *audit;
@@ -204,12 +204,12 @@ static int answer_review(const struct admission_state *state, enum review_hook h
 	ret->code = result.code;
 	ret->rule = result.rule;
 	ret->is_changed = !patch_is_empty(&result.patch);
-	return answer(uid, &result, a, ret_answer, err);
+	return response(uid, &result, a, ret_answer, err);
 }
 
-int review_answer(const struct admission_state *state, enum review_hook hook, struct str body,
-		  struct arena *a, struct str *ret_answer, struct review_facts *ret,
-		  struct err *err)
+int review_respond(const struct admission_state *state, enum review_hook hook, struct str body,
+		   struct arena *a, struct str *ret_answer, struct review_facts *ret,
+		   struct err *err)
 {
 	static const struct doc_limits limits = { .size_bytes = REVIEW_MAX_SIZE };
 	struct review_facts facts = { 0 };

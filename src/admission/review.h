@@ -31,6 +31,6 @@ struct review_facts {
 /* -EINVAL when the body is no review that could be answered: not JSON, or without a uid; -ENOMEM
  * when the arena is exhausted. Everything else has an answer, also a malformed review with a uid.
  */
-int review_answer(const struct admission_state *state, enum review_hook hook, struct str body,
-		  struct arena *a, struct str *ret_answer, struct review_facts *ret,
-		  struct err *err);
+int review_respond(const struct admission_state *state, enum review_hook hook, struct str body,
+		   struct arena *a, struct str *ret_answer, struct review_facts *ret,
+		   struct err *err);

@@ -90,7 +90,7 @@ static void annotate(struct conversion *cv, const struct container_facts *f, str
 
 /* False when an amount does not fit. */
 static bool convert_cpu(struct conversion *cv, const struct container_facts *f,
-			struct problems *problems)
+			struct field_errors *problems)
 {
 	struct resource_edit e = resource_edit(&cv->r->patch, &f->c);
 	struct container_cpu cpu = { 0 };
@@ -128,7 +128,7 @@ static void complete(struct conversion *cv, const struct container_facts *f)
 }
 
 static bool convert_container(struct conversion *cv, const struct container_facts *f,
-			      struct problems *problems)
+			      struct field_errors *problems)
 {
 	bool has_cpu = f->has_request[QOS_CPU];
 	bool has_memory = f->has_request[QOS_MEMORY] || f->has_limit[QOS_MEMORY];
@@ -149,7 +149,7 @@ static bool convert_container(struct conversion *cv, const struct container_fact
 }
 
 /* App containers first: the first one that cannot be converted is the one complained about. */
-static bool convert_all(struct conversion *cv, struct problems *problems)
+static bool convert_all(struct conversion *cv, struct field_errors *problems)
 {
 	for (int pass = 0; pass < 2; pass++)
 		for (size_t i = 0; i < cv->facts.n; i++) {
@@ -165,9 +165,9 @@ static bool convert_all(struct conversion *cv, struct problems *problems)
 static void convert_managed(struct conversion *cv)
 {
 	struct subject s = { .resource = "pods", .kind = "Pod", .name = pod_name(&cv->pod) };
-	struct problems problems;
+	struct field_errors problems;
 
-	problems_init(&problems, cv->a);
+	field_errors_init(&problems, cv->a);
 	if (pod_facts_read(&cv->pod, cv->a, &cv->facts, &problems) < 0) {
 		result_invalid(cv->r, RULE_QUANTITY, &s, &problems);
 		return;

@@ -13,13 +13,13 @@
 	"You must pass --keep-annotations parameter to the debug command or upgrade the oc tool "  \
 	"to the latest version when trying to debug a pod with workload partitioning resources."
 
-static void annotation_problem(struct admission *ad, struct problems *p, struct str detail)
+static void annotation_problem(struct admission *ad, struct field_errors *p, struct str detail)
 {
-	problems_invalid(p, STR("metadata.Annotations"),
-			 print_map(pod_annotations(&ad->pod), false, ad->a), detail);
+	field_errors_invalid(p, STR("metadata.Annotations"),
+			     print_map(pod_annotations(&ad->pod), false, ad->a), detail);
 }
 
-static size_t check_resource_annotations(struct admission *ad, struct problems *p)
+static size_t check_resource_annotations(struct admission *ad, struct field_errors *p)
 {
 	size_t n = 0;
 
@@ -57,7 +57,7 @@ static bool is_news(struct cores_search *search, struct str resource)
 }
 
 static void check_container_cores(struct admission *ad, struct cores_search *search,
-				  yyjson_val *requests, struct problems *p)
+				  yyjson_val *requests, struct field_errors *p)
 {
 	yyjson_val *key, *value;
 
@@ -70,14 +70,14 @@ static void check_container_cores(struct admission *ad, struct cores_search *sea
 				    "the pod without workload annotations can not have containers "
 				    "with workload resources \"" PRI_STR "\"",
 				    FMT_STR(resource));
-		problems_invalid(p, STR("spec.containers.resources.requests"),
-				 print_map(requests, true, ad->a), detail);
+		field_errors_invalid(p, STR("spec.containers.resources.requests"),
+				     print_map(requests, true, ad->a), detail);
 	}
 	(void)value;
 }
 
 /* Backwards: of several containers that request a resource, the last one's requests are shown. */
-static void check_cores(struct admission *ad, struct problems *p)
+static void check_cores(struct admission *ad, struct field_errors *p)
 {
 	struct container_iter it = container_iter(&ad->pod, false);
 	struct cores_search search = { .n = 0 };
@@ -95,7 +95,7 @@ static void check_cores(struct admission *ad, struct problems *p)
 }
 
 static void check_untargeted(struct admission *ad, size_t n_resource_annotations,
-			     struct problems *p)
+			     struct field_errors *p)
 {
 	if (n_resource_annotations)
 		annotation_problem(ad, p,
@@ -105,7 +105,7 @@ static void check_untargeted(struct admission *ad, size_t n_resource_annotations
 }
 
 static void check_type_allowed(struct admission *ad, const struct namespace_facts *ns,
-			       struct problems *p)
+			       struct field_errors *p)
 {
 	if (!ns->has_allowed || type_is_allowed(ns->allowed, ad->type))
 		return; /* without the annotation the pod was stripped before */
@@ -120,7 +120,7 @@ void pod_validate(struct admission *ad)
 {
 	struct str problem = STR("");
 	struct namespace_facts ns;
-	struct problems p;
+	struct field_errors p;
 	size_t n_types, n_annotations;
 
 	if (admission_is_static(ad->request)) {
@@ -135,7 +135,7 @@ void pod_validate(struct admission *ad)
 	}
 	if (!admission_find_namespace(ad, &ns))
 		return;
-	problems_init(&p, ad->a);
+	field_errors_init(&p, ad->a);
 	n_types = workload_type(&ad->annotations, &ad->type, &ad->effect, &problem);
 	if (problem.n)
 		annotation_problem(ad, &p, problem);
@@ -154,7 +154,7 @@ void pod_validate(struct admission *ad)
 
 /* Annotations of ours in `ann` that `other` has not, or has with another value. */
 static void list_changes(const struct annotations *ann, const struct annotations *other,
-			 const char *what, struct problems *p)
+			 const char *what, struct field_errors *p)
 {
 	for (size_t i = 0; i < ann->n_own; i++) {
 		const struct own_annotation *own = &ann->own[i];
@@ -162,15 +162,16 @@ static void list_changes(const struct annotations *ann, const struct annotations
 
 		if (own->kind == OWN_WARNING || (match && str_eq(match->value, own->value)))
 			continue;
-		problems_add(p, str_printf(p->a,
-					   "metadata.annotations[" PRI_STR
-					   "]: Forbidden: may not be %s after the pod was created: "
-					   "delete the pod and create it anew",
-					   FMT_STR(own->key), match ? "changed" : what));
+		field_errors_add(
+			p, str_printf(p->a,
+				      "metadata.annotations[" PRI_STR
+				      "]: Forbidden: may not be %s after the pod was created: "
+				      "delete the pod and create it anew",
+				      FMT_STR(own->key), match ? "changed" : what));
 	}
 }
 
-static void check_annotations_stay(const struct admission_request *rq, struct problems *p)
+static void check_annotations_stay(const struct admission_request *rq, struct field_errors *p)
 {
 	struct annotations before, after;
 
@@ -198,7 +199,7 @@ static bool same_cpu(yyjson_val *before, yyjson_val *after)
 
 /* Extended resources cannot follow a resize, so the accounts would be wrong from then on. Lists of
  * containers cannot change here: the API server compares them before us. */
-static void check_cpu_stays(const struct admission_request *rq, struct problems *p)
+static void check_cpu_stays(const struct admission_request *rq, struct field_errors *p)
 {
 	struct pod before = { .spec = doc_get(rq->old_object, STR("spec")) };
 	struct pod after = { .spec = doc_get(rq->object, STR("spec")) };
@@ -210,7 +211,7 @@ static void check_cpu_stays(const struct admission_request *rq, struct problems 
 			continue;
 		if (same_cpu(old.requests, new.requests) && same_cpu(old.limits, new.limits))
 			continue;
-		problems_add(
+		field_errors_add(
 			p,
 			str_printf(
 				p->a,
@@ -224,14 +225,14 @@ static void check_cpu_stays(const struct admission_request *rq, struct problems 
 void pod_update_validate(const struct admission_request *rq, struct admission_result *r)
 {
 	struct subject s = subject_of(rq->object, "pods", "Pod");
-	struct problems p;
+	struct field_errors p;
 
 	if (!yyjson_is_obj(rq->object) || !yyjson_is_obj(rq->old_object) ||
 	    !str_eq(object_kind(rq->object), STR("Pod")) || admission_is_static(rq)) {
 		result_decide(r, RULE_UPDATE, VERDICT_LEAVE, rq->subresource);
 		return;
 	}
-	problems_init(&p, r->patch.arena);
+	field_errors_init(&p, r->patch.arena);
 	check_annotations_stay(rq, &p);
 	if (p.n) {
 		result_invalid(r, RULE_UPDATE, &s, &p);
@@ -250,17 +251,17 @@ void infrastructure_validate(const struct admission_request *rq, struct admissio
 	struct infrastructure_facts after = infrastructure_facts_of(rq->object);
 	struct subject s = subject_of(rq->old_object, "infrastructures.config.openshift.io",
 				      "Infrastructure.config.openshift.io");
-	struct problems p;
+	struct field_errors p;
 
 	if (!str_eq(s.name, STR(NAME_INFRASTRUCTURE)) || !before.is_partitioned ||
 	    after.is_partitioned) {
 		result_decide(r, RULE_TURN_OFF, VERDICT_LEAVE, after.partitioning);
 		return;
 	}
-	problems_init(&p, r->patch.arena);
-	problems_add(&p, STR("status." NAME_PARTITIONING_KEY
-			     ": Forbidden: workload partitioning can not be turned off once it "
-			     "is " NAME_PARTITIONING_ALL
-			     "; change the CPU sets in the profiles instead"));
+	field_errors_init(&p, r->patch.arena);
+	field_errors_add(&p, STR("status." NAME_PARTITIONING_KEY
+				 ": Forbidden: workload partitioning can not be turned off once it "
+				 "is " NAME_PARTITIONING_ALL
+				 "; change the CPU sets in the profiles instead"));
 	result_invalid(r, RULE_TURN_OFF, &s, &p);
 }

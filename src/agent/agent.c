@@ -10,27 +10,28 @@
 #include <sys/epoll.h>
 #include <unistd.h>
 
+#include "agentclient/run_dir.h"
 #include "base/arena.h"
 #include "base/err.h"
 #include "base/file.h"
 #include "base/log.h"
 #include "base/macro.h"
+#include "base/notify.h"
 #include "cgroup/cgroup.h"
 #include "codec/doc.h"
+#include "config_watch.h"
 #include "cpu/topology_read.h"
-#include "desk.h"
-#include "isolate.h"
 #include "kube/names.h"
-#include "live.h"
-#include "manager.h"
 #include "net/loop.h"
-#include "notify.h"
-#include "podres/server.h"
+#include "nodesync/pod_resources.h"
+#include "oci/oci_containers.h"
+#include "pin/isolate.h"
+#include "pin/manager.h"
+#include "podres/podres_server.h"
 #include "pool/checkpoint.h"
 #include "pool/store.h"
-#include "report.h"
-#include "resources.h"
-#include "service.h"
+#include "status.h"
+#include "status_server.h"
 
 #define TICK_MS 1000
 #define UNWATCHED_S 20 /* at most between two looks at a cgroup that cannot be watched */
@@ -52,12 +53,12 @@ struct agent {
 	uv_poll_t plugin_poll;
 	struct timer plugin_timer, tick;
 	struct signal_source signals[3];
-	struct service service;
+	struct status_server service;
 	struct podres_server podres; /* when there is a socket for it */
-	struct live live;
-	struct desk desk; /* for containers from outside NRI */
-	struct node_link link;
-	struct topology_link topology_link;
+	struct config_watch live;
+	struct oci_containers oci; /* for containers from outside NRI */
+	struct node_sync link;
+	struct nrt_sync nrt_sync;
 	uint64_t n_ticks;
 	int failure;
 };
@@ -68,7 +69,7 @@ static enum permission permitted(const void *data, struct str namespace)
 	const struct agent_config *c = agent->config;
 
 	if (c->n_namespaces == 0)
-		return node_link_permission(&agent->link, namespace);
+		return node_sync_permission(&agent->link, namespace);
 	for (size_t i = 0; i < c->n_namespaces; i++)
 		if (str_eq(str_from(c->namespaces[i]), namespace))
 			return PERMISSION_GRANTED;
@@ -155,7 +156,7 @@ static int open_ledger(struct agent *agent, struct err *err)
 	const char *from;
 	int r;
 
-	r = pools_read(&agent->config->pools, &agent->settings, &pools, &from, err);
+	r = pools_source_read(&agent->config->pools, &agent->settings, &pools, &from, err);
 	if (r == 0)
 		r = topology_read(agent->config->topology, &agent->settings, &agent->topology, err);
 	if (r == 0)
@@ -165,7 +166,7 @@ static int open_ledger(struct agent *agent, struct err *err)
 	if (r < 0)
 		return r;
 	r = store_open(&agent->store, &agent->ledger,
-		       &(struct store_settings){ agent->run_fd, REPORT_LEDGER_FILE, boot_id,
+		       &(struct store_settings){ agent->run_fd, AGENT_LEDGER_FILE, boot_id,
 						 &agent->topology, &pools },
 		       &report, err);
 	if (r < 0)
@@ -177,7 +178,7 @@ static int open_ledger(struct agent *agent, struct err *err)
 static int open_plugin(struct agent *agent, struct err *err)
 {
 	const char *lock =
-		str_cstr(&agent->settings, str_printf(&agent->settings, "%s/" REPORT_LOCK_FILE,
+		str_cstr(&agent->settings, str_printf(&agent->settings, "%s/" AGENT_LOCK_FILE,
 						      agent->config->run_dir));
 
 	agent->plugin = nri_plugin_new(&(struct nri_options){
@@ -207,9 +208,9 @@ static void write_status(struct agent *agent)
 
 	arena_init(&a, 0);
 	agent->manager.is_changed = false;
-	if (doc_write(report_status(&agent->manager, doc_build(&a), &a), false, &a, &text, &err) <
+	if (doc_write(status_describe(&agent->manager, doc_build(&a), &a), false, &a, &text, &err) <
 		    0 ||
-	    file_replace_at(agent->run_fd, REPORT_STATUS_FILE, text, 0600, &err) < 0)
+	    file_replace_at(agent->run_fd, AGENT_STATUS_FILE, text, 0600, &err) < 0)
 		log_warning("cannot write the status file", LOG_ERR(&err));
 	arena_done(&a);
 	(void)malloc_trim(0); /* the document of a full node is as large as all else we keep */
@@ -237,7 +238,7 @@ static void turn_plugin(struct agent *agent, short revents)
 {
 	const int r = nri_plugin_dispatch(agent->plugin, revents);
 
-	manager_settle(&agent->manager);
+	manager_flush(&agent->manager);
 	if (r < 0) { /* the runtime that started us is gone */
 		agent->failure = r == -ESHUTDOWN ? 0 : r;
 		loop_stop(&agent->loop);
@@ -300,19 +301,20 @@ static void check_hotplug(struct agent *agent)
 	agent->settings = a;
 	agent->topology = now;
 	agent->ledger.now.topology = &agent->topology;
-	live_judge_boot(&agent->live);
+	config_watch_check_boot(&agent->live);
 	log_warning("CPUs came or went",
 		    LOG_STR("online", cpuset_format(&agent->topology.online, &agent->settings)));
-	manager_spread(&agent->manager);
+	manager_repin(&agent->manager);
 }
 
 static size_t per_tick(const struct agent *agent)
 {
 	const struct registry *r = &agent->manager.registry;
 	const size_t n = r->n_containers > r->n_pods ? r->n_containers : r->n_pods;
-	unsigned seconds = agent->config->reassert_s ? agent->config->reassert_s : 1;
+	unsigned seconds =
+		agent->config->reconcile_interval_s ? agent->config->reconcile_interval_s : 1;
 
-	if (agent->manager.lookout.why_short && seconds > UNWATCHED_S)
+	if (agent->manager.cgroup_watch.why_short && seconds > UNWATCHED_S)
 		seconds = UNWATCHED_S;
 	return (n + seconds - 1) / seconds;
 }
@@ -321,26 +323,26 @@ static void on_tick(struct timer *t)
 {
 	struct agent *agent = container_of(t, struct agent, tick);
 
-	manager_reassert(&agent->manager, per_tick(agent));
-	live_tick(&agent->live);
+	manager_reconcile(&agent->manager, per_tick(agent));
+	config_watch_tick(&agent->live);
 	if (agent->manager.is_changed)
 		write_status(agent);
 	if (++agent->n_ticks % 10 == 0) {
 		check_hotplug(agent);
-		desk_sweep(&agent->desk);
+		oci_containers_sweep(&agent->oci);
 	}
-	node_link_tick(&agent->link);
-	if (agent->link.is_open && agent->link.seen.exists)
-		topology_link_tick(&agent->topology_link,
-				   &(struct topology_node){ &agent->link.api, agent->link.name,
-							    str_from(agent->link.seen.uid) });
+	node_sync_tick(&agent->link);
+	if (agent->link.is_open && agent->link.observed.exists)
+		nrt_sync_tick(&agent->nrt_sync,
+			      &(struct nrt_node){ &agent->link.api, agent->link.name,
+						  str_from(agent->link.observed.uid) });
 	notify_manager("WATCHDOG=1");
 }
 
 static void on_signal(struct signal_source *s, int number)
 {
 	if (number == SIGHUP) {
-		live_reload(&container_of(s, struct agent, signals[2])->live);
+		config_watch_reload(&container_of(s, struct agent, signals[2])->live);
 		return;
 	}
 	loop_stop(number == SIGTERM ? &container_of(s, struct agent, signals[0])->loop :
@@ -354,15 +356,15 @@ static int start_podres(struct agent *agent, struct err *err)
 
 	if (!c->podres)
 		return 0;
-	return podres_server_init(&agent->podres, &agent->loop,
-				  &(struct podres_settings){ c->podres,
-							     asks ? c->kubelet_podres : NULL,
-							     resources_snapshot, &agent->manager },
-				  err);
+	return podres_server_init(
+		&agent->podres, &agent->loop,
+		&(struct podres_settings){ c->podres, asks ? c->kubelet_podres : NULL,
+					   pod_resources_snapshot, &agent->manager },
+		err);
 }
 
 /* Some pod was believed before the namespaces were known: everything is judged anew. */
-static void on_distrust(struct node_link *l)
+static void on_distrust(struct node_sync *l)
 {
 	struct agent *agent = container_of(l, struct agent, link);
 
@@ -376,7 +378,7 @@ static int start_loop(struct agent *agent, struct err *err)
 	static const int numbers[] = { SIGTERM, SIGINT, SIGHUP };
 	const char *path =
 		str_cstr(&agent->settings,
-			 str_printf(&agent->settings, "%s/" REPORT_SOCKET, agent->config->run_dir));
+			 str_printf(&agent->settings, "%s/" AGENT_SOCKET, agent->config->run_dir));
 	int r;
 
 	r = loop_init(&agent->loop, err);
@@ -386,9 +388,9 @@ static int start_loop(struct agent *agent, struct err *err)
 		r = signal_source_init(&agent->signals[i], &agent->loop, numbers[i], on_signal,
 				       err);
 	if (r == 0)
-		r = service_init(&agent->service, &agent->loop, &agent->manager, path,
-				 agent->config->listen, err);
-	agent->service.desk = &agent->desk;
+		r = status_server_init(&agent->service, &agent->loop, &agent->manager, path,
+				       agent->config->listen, err);
+	agent->service.oci = &agent->oci;
 	if (r == 0)
 		r = start_podres(agent, err);
 	if (r < 0)
@@ -401,9 +403,9 @@ static int start_loop(struct agent *agent, struct err *err)
 	timer_init(&agent->plugin_timer, &agent->loop, on_plugin_timer);
 	timer_init(&agent->tick, &agent->loop, on_tick);
 	timer_start(&agent->tick, TICK_MS, TICK_MS);
-	live_start(&agent->live, &agent->loop);
+	config_watch_start(&agent->live, &agent->loop);
 	agent->link.on_distrust = on_distrust;
-	node_link_start(&agent->link, &agent->loop, &agent->manager);
+	node_sync_start(&agent->link, &agent->loop, &agent->manager);
 	turn_plugin(agent, 0);
 	return 0;
 }
@@ -416,8 +418,8 @@ static void undo_isolation(const struct agent *agent)
 	struct str text;
 
 	arena_init(&a, 0);
-	if (file_read_at(agent->run_fd, REPORT_STATUS_FILE, DOC_MAX_SIZE, &a, &text, NULL) == 0 &&
-	    doc_parse(text, STR(REPORT_STATUS_FILE), NULL, &a, &doc, NULL) == 0)
+	if (file_read_at(agent->run_fd, AGENT_STATUS_FILE, DOC_MAX_SIZE, &a, &text, NULL) == 0 &&
+	    doc_parse(text, STR(AGENT_STATUS_FILE), NULL, &a, &doc, NULL) == 0)
 		(void)isolate_undo(&agent->cgroups, doc_get(doc.root, STR("containers")), &a);
 }
 
@@ -425,7 +427,7 @@ static int agent_open(struct agent *agent, struct err *err)
 {
 	int r;
 
-	r = node_link_init(&agent->link, &agent->config->cluster, err);
+	r = node_sync_init(&agent->link, &agent->config->cluster, err);
 	if (r == 0)
 		r = open_ledger(agent, err);
 	if (r == 0)
@@ -438,20 +440,22 @@ static int agent_open(struct agent *agent, struct err *err)
 	agent->manager.isolates = agent->config->isolated_partitions;
 	if (!agent->manager.isolates)
 		undo_isolation(agent);
-	live_init(&agent->live,
-		  &(struct live_config){ &agent->config->pools, agent->config->static_pods,
-					 strcmp(agent->config->topology, "host") == 0 },
-		  &agent->manager);
+	config_watch_init(
+		&agent->live,
+		&(struct config_watch_settings){ &agent->config->pools, agent->config->static_pods,
+						 strcmp(agent->config->topology, "host") == 0 },
+		&agent->manager);
 	agent->manager.node = agent->link.name;
-	topology_link_init(&agent->topology_link, &agent->config->topology_object, &agent->manager);
+	nrt_sync_init(&agent->nrt_sync, &agent->config->topology_object, &agent->manager);
 	agent->manager.crio_dir = agent->config->crio_dir;
-	agent->desk = (struct desk){ &agent->manager, agent->run_fd };
-	agent->manager.desk = &agent->desk;
+	agent->oci = (struct oci_containers){ &agent->manager, agent->run_fd };
+	agent->manager.add_inventory = oci_containers_merge;
+	agent->manager.add_inventory_data = &agent->oci;
 	r = choose_manager(agent, err);
 	if (r == 0)
 		r = open_plugin(agent, err);
 	if (r == 0)
-		desk_open(&agent->desk, STR(""));
+		oci_containers_load(&agent->oci, STR(""));
 	return r < 0 ? r : start_loop(agent, err);
 }
 
@@ -470,21 +474,21 @@ int agent_run(const struct agent_config *config, struct err *err)
 		return r; /* the process ends; the kernel takes back what was opened */
 	}
 	log_info("agent started", LOG_STR("reserved", str_from(agent.manager.reserved)));
-	node_link_announce(&agent.link);
+	node_sync_announce(&agent.link);
 	loop_run(&agent.loop);
 	notify_manager("STOPPING=1");
-	node_link_leave(&agent.link);
+	node_sync_leave(&agent.link);
 	log_info("agent stops; containers keep their CPUs");
 	write_status(&agent);
-	live_done(&agent.live);
-	service_done(&agent.service);
+	config_watch_done(&agent.live);
+	status_server_done(&agent.service);
 	if (config->podres)
 		podres_server_done(&agent.podres);
 	nri_plugin_free(agent.plugin);
-	topology_link_close(&agent.topology_link);
-	node_link_close(&agent.link);
+	nrt_sync_close(&agent.nrt_sync);
+	node_sync_close(&agent.link);
 	loop_done(&agent.loop);
-	node_link_done(&agent.link);
+	node_sync_done(&agent.link);
 	(void)close(agent.epoll_fd);
 	manager_done(&agent.manager);
 	ledger_done(&agent.ledger);

@@ -6,9 +6,9 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "node_link.h"
-#include "settings.h"
-#include "topology_link.h"
+#include "nodesync/node_sync.h"
+#include "nodesync/nrt_sync.h"
+#include "pin/pools_source.h"
 
 struct err;
 
@@ -31,12 +31,12 @@ struct agent_config {
 	const char *listen;	    /* metrics over TCP; NULL: only the Unix socket */
 	const char *podres;	    /* our PodResources socket; NULL: none */
 	const char *kubelet_podres; /* the kubelet's, asked for devices; "": never */
-	struct topology_config topology_object;
+	struct nrt_config topology_object;
 	const char *const *namespaces; /* that may use the reserved CPUs; none: unknown */
 	size_t n_namespaces;
-	struct node_link_config cluster;
-	bool isolated_partitions; /* exclusive CPUs as partitions of the kernel's */
-	unsigned reassert_s;	  /* every cgroup is looked at once in this time */
+	struct node_sync_config cluster;
+	bool isolated_partitions;      /* exclusive CPUs as partitions of the kernel's */
+	unsigned reconcile_interval_s; /* every cgroup is looked at once in this time */
 };
 
 /* Runs until SIGTERM or SIGINT. Changed pools are noticed; SIGHUP reads them at once. */

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "agent.h"
+#include "agentclient/run_dir.h"
 #include "base/arena.h"
 #include "base/err.h"
 #include "base/file.h"
@@ -14,10 +15,10 @@
 #include "base/macro.h"
 #include "cgroup/cgroup.h"
 #include "codec/doc.h"
-#include "isolate.h"
-#include "node_link.h"
-#include "report.h"
-#include "static_pods.h"
+#include "nodesync/node_sync.h"
+#include "pin/isolate.h"
+#include "staticpod/static_pods.h"
+#include "status.h"
 
 static size_t widen_all(const struct cgroup_fs *fs, yyjson_val *list, struct str key,
 			struct arena *a)
@@ -61,7 +62,7 @@ static int restore_static_pods(const char *path, struct err *err)
 /* One that runs would put everything back. */
 static int refuse_running(int dir, struct err *err)
 {
-	AUTO_CLOSE int fd = openat(dir, REPORT_LOCK_FILE, O_RDONLY | O_CLOEXEC);
+	AUTO_CLOSE int fd = openat(dir, AGENT_LOCK_FILE, O_RDONLY | O_CLOEXEC);
 
 	if (fd >= 0 && flock(fd, LOCK_EX | LOCK_NB) < 0 && errno == EWOULDBLOCK)
 		return err_set(err, EBUSY, "an agent runs; stop it first");
@@ -79,11 +80,11 @@ static int let_go(const struct agent_config *config, int dir, size_t *ret_failed
 
 	arena_init(&a, 0);
 	*ret_failed = 0;
-	if (faccessat(dir, REPORT_STATUS_FILE, F_OK, 0) < 0 && errno == ENOENT)
+	if (faccessat(dir, AGENT_STATUS_FILE, F_OK, 0) < 0 && errno == ENOENT)
 		return 0;
-	r = file_read_at(dir, REPORT_STATUS_FILE, DOC_MAX_SIZE, &a, &text, err);
+	r = file_read_at(dir, AGENT_STATUS_FILE, DOC_MAX_SIZE, &a, &text, err);
 	if (r == 0)
-		r = doc_parse(text, STR(REPORT_STATUS_FILE), NULL, &a, &doc, err);
+		r = doc_parse(text, STR(AGENT_STATUS_FILE), NULL, &a, &doc, err);
 	if (r == 0)
 		r = cgroup_open(&fs, config->cgroup_root, err);
 	if (r < 0)
@@ -96,7 +97,7 @@ static int let_go(const struct agent_config *config, int dir, size_t *ret_failed
 
 static int forget(int dir, struct err *err)
 {
-	static const char *const files[] = { REPORT_LEDGER_FILE, REPORT_STATUS_FILE };
+	static const char *const files[] = { AGENT_LEDGER_FILE, AGENT_STATUS_FILE };
 
 	for (size_t i = 0; i < ARRAY_LEN(files); i++)
 		if (unlinkat(dir, files[i], 0) < 0 && errno != ENOENT)
@@ -121,7 +122,7 @@ int agent_uninstall(const struct agent_config *config, struct err *err)
 	if (r == 0 && dir >= 0)
 		r = forget(dir, err);
 	if (r == 0)
-		r = node_link_uninstall(&config->cluster, err);
+		r = node_sync_uninstall(&config->cluster, err);
 	if (r == 0 && failed > 0)
 		return err_set(err, EIO, "%zu cgroups could not be widened", failed);
 	return r;

@@ -1,7 +1,7 @@
 #pragma once
 
 /* One cgroup against what it should be: which of its CPUs, weight and quota differ. Pure. Putting
- * it right is agent/enforce.h, telling people is truth.h; both ask here. */
+ * it right is agent/enforce.h, event_in_flight people is truth.h; both ask here. */
 
 #include <stdbool.h>
 #include <stdint.h>

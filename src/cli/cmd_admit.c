@@ -65,7 +65,7 @@ static int answer_review(const struct admit_options *o, struct arena *a, struct 
 	const char *file = o->files.n ? o->files.items[0] : "-";
 	struct state_manifests m;
 	struct review_facts facts;
-	struct str body, answer;
+	struct str body, response;
 	int r;
 
 	r = cluster_load(&o->cluster, a, &m, err);
@@ -79,11 +79,11 @@ static int answer_review(const struct admit_options *o, struct arena *a, struct 
 		r = file_read_at(AT_FDCWD, file, REVIEW_MAX_SIZE, a, &body, err);
 	if (r < 0)
 		return r;
-	r = review_answer(&m.state, validates ? REVIEW_VALIDATE : REVIEW_MUTATE, body, a, &answer,
-			  &facts, err);
+	r = review_respond(&m.state, validates ? REVIEW_VALIDATE : REVIEW_MUTATE, body, a,
+			   &response, &facts, err);
 	if (r < 0)
 		return r;
-	r = output_text(str_printf(a, PRI_STR "\n", FMT_STR(answer)), err);
+	r = output_text(str_printf(a, PRI_STR "\n", FMT_STR(response)), err);
 	if (r < 0)
 		return r;
 	if (facts.is_malformed)

@@ -2,7 +2,7 @@
 #include <string.h>
 
 #include "agent/agent.h"
-#include "agent/report.h"
+#include "agentclient/run_dir.h"
 #include "base/err.h"
 #include "base/log.h"
 #include "command.h"
@@ -27,8 +27,7 @@ static const struct option_desc options[] = {
 	{ OPT_STR, 0, "nri-index", "NN", "our place among NRI plugins (default: 90)", NULL,
 	  AT(config.nri_index) },
 	{ OPT_STR, 0, "run-dir", "DIR",
-	  "ledger, status file and socket (default: " REPORT_RUN_DIR ")", NULL,
-	  AT(config.run_dir) },
+	  "ledger, status file and socket (default: " AGENT_RUN_DIR ")", NULL, AT(config.run_dir) },
 	{ OPT_STR, 0, "cgroup-root", "DIR", "where cgroups are mounted (default: /sys/fs/cgroup)",
 	  NULL, AT(config.cgroup_root) },
 	{ OPT_STR, 0, "crio-config", "DIR",
@@ -38,7 +37,7 @@ static const struct option_desc options[] = {
 	  AT(config.topology) },
 	{ OPT_UINT, 0, "reassert", "SECONDS",
 	  "look at every cgroup once in this time, also if nobody writes there (default: 60)", NULL,
-	  AT(config.reassert_s) },
+	  AT(config.reconcile_interval_s) },
 	{ OPT_STR, 0, "listen", "HOST:PORT", "serve /metrics and /status here, too", NULL,
 	  AT(config.listen) },
 	{ OPT_STR, 0, "podresources", "SOCKET",
@@ -133,13 +132,13 @@ static const struct agent_options defaults = {
 		.pools = { .pools_file = NAME_POOLS_FILE, .marker_file = NAME_KUBELET_MARKER },
 		.kubelet_state = "/var/lib/kubelet/cpu_manager_state",
 		.nri_index = "90",
-		.run_dir = REPORT_RUN_DIR,
+		.run_dir = AGENT_RUN_DIR,
 		.cgroup_root = "/sys/fs/cgroup",
 		.crio_dir = "/etc/crio",
 		.topology = "host",
 		.kubelet_podres = KUBELET_SOCKET,
 		.cluster = { .version = PINFOLD_VERSION },
-		.reassert_s = 60,
+		.reconcile_interval_s = 60,
 	},
 };
 
@@ -164,7 +163,7 @@ static void set_up_log(const struct agent_options *o)
 
 static int check_cluster(const struct agent_options *o, struct err *err)
 {
-	const struct node_link_config *c = &o->config.cluster;
+	const struct node_sync_config *c = &o->config.cluster;
 	const bool publishes = o->config.topology_object.is_on;
 
 	if (c->is_off && (c->kubeconfig || c->registers || c->taints_unready || publishes))

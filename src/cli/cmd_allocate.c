@@ -117,7 +117,7 @@ static int ask(const struct allocate_options *o, struct arena *a, struct questio
 }
 
 /* With full-pcpus-only a core that is not wholly free is no use (spec/cpumanager.md 3.9, Q6). */
-static int answer(struct question *q, struct cpuset *ret, struct err *err)
+static int response(struct question *q, struct cpuset *ret, struct err *err)
 {
 	if (q->options.full_pcpus_only) {
 		struct cpuset split;
@@ -177,7 +177,7 @@ static int run(struct invocation *inv, struct err *err)
 	r = ask(o, inv->arena, q, err);
 	if (r < 0)
 		return r;
-	r = answer(q, &picked, err);
+	r = response(q, &picked, err);
 	if (r < 0) { /* the question was good, the answer is no */
 		(void)fprintf(stderr, "%s\n", err->msg);
 		return EXIT_FINDING;

@@ -4,23 +4,23 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "audit_print.h"
 #include "base/arena.h"
 #include "base/err.h"
 #include "base/macro.h"
-#include "cgroup/sight.h"
+#include "cgroup/cgroup_snapshot.h"
 #include "codec/problems.h"
 #include "command.h"
 #include "cpu/topology_read.h"
 #include "input.h"
 #include "local/control.h"
-#include "local/node.h"
-#include "local/plan.h"
+#include "local/local_audit.h"
+#include "local/local_node.h"
+#include "local/local_plan.h"
 #include "local/process.h"
 #include "local/supervisor.h"
-#include "local/verify.h"
 #include "local_common.h"
 #include "output.h"
-#include "truth_print.h"
 
 /* The local commands that look at, change or end what `local up` runs. */
 
@@ -42,7 +42,8 @@ static int print_view(const struct local_view *v, const char *output, const stru
 	doc_put_str(m, root, STR("mode"), str_from(local_mode_name(v->intent.mode)));
 	doc_put(m, root, STR("pools"), pool_config_to_doc(&v->intent.config, m, a));
 	doc_put(m, root, STR("containers"),
-		local_to_doc(m, v->intent.containers, v->sights, v->intent.states, v->intent.n, a));
+		local_to_doc(m, v->intent.containers, v->snapshots, v->intent.states, v->intent.n,
+			     a));
 	if (as->map)
 		doc_put(m, root, STR("cpus"), map_cpus_to_doc(as->map, m));
 	return output_doc(root, output_format_of(output), a, err);
@@ -59,8 +60,8 @@ static int run_status(struct invocation *inv, struct err *err)
 	r = local_view_open(&v, o, inv->arena, err);
 	if (r < 0)
 		return r;
-	as.text =
-		local_table(v.intent.containers, v.sights, v.intent.states, v.intent.n, inv->arena);
+	as.text = local_table(v.intent.containers, v.snapshots, v.intent.states, v.intent.n,
+			      inv->arena);
 	r = print_view(&v, o->output, &as, inv->arena, err);
 	local_view_done(&v);
 	return r;
@@ -99,29 +100,30 @@ static int run_map(struct invocation *inv, struct err *err)
 
 /* --- verify --- */
 
-/* The machine first, then the containers: see sight_drop_ended(). */
+/* The machine first, then the containers: see cgroup_snapshot_drop_ended(). */
 static int run_verify(struct invocation *inv, struct err *err)
 {
 	struct local_options *o = inv->options;
 	AUTO_CLOSE int proc = process_open_proc(err);
 	struct processes machine;
 	struct local_view v;
-	struct truth truth;
+	struct audit audit;
 	int r = proc;
 
 	local_options_fill(o, inv->arena);
 	if (r >= 0)
-		r = sight_read_machine(proc, inv->arena, &machine, err);
+		r = cgroup_snapshot_read_machine(proc, inv->arena, &machine, err);
 	if (r >= 0)
 		r = local_view_open(&v, o, inv->arena, err);
 	if (r < 0)
 		return r;
-	sight_drop_ended(proc, &machine);
-	truth = local_verify(&(struct verify_input){ v.intent.mode, v.intent.containers, v.sights,
-						     v.intent.states, v.intent.n, &machine },
-			     inv->arena);
+	cgroup_snapshot_drop_ended(proc, &machine);
+	audit = local_audit(&(struct local_audit_input){ v.intent.mode, v.intent.containers,
+							 v.snapshots, v.intent.states, v.intent.n,
+							 &machine },
+			    inv->arena);
 	local_view_done(&v);
-	return truth_print(&truth, &(struct truth_form){ o->output, o->strict }, inv->arena, err);
+	return audit_print(&audit, &(struct audit_format){ o->output, o->strict }, inv->arena, err);
 }
 
 /* --- apply and down --- */
@@ -131,7 +133,7 @@ static int ask(const struct local_options *o, struct str question, struct arena 
 	struct str text;
 	int status, r;
 
-	r = control_ask(o->run_dir, question, a, &status, &text, err);
+	r = control_request(o->run_dir, question, a, &status, &text, err);
 	if (r == -ENOENT || r == -ECONNREFUSED)
 		return err_set(err, -r, "nothing runs here: no local machine \"%s\" in %s", o->name,
 			       o->run_dir);
@@ -176,8 +178,10 @@ static int run_apply(struct invocation *inv, struct err *err)
 /* Without a supervisor, after a crash: what it left is found and removed all the same. */
 static int clean_up(const struct local_options *o, struct err *err)
 {
-	struct node_settings s = { .name = o->name, .run_dir = o->run_dir, .topology = "host" };
-	int r = node_clean(&s, err);
+	struct local_node_settings s = { .name = o->name,
+					 .run_dir = o->run_dir,
+					 .topology = "host" };
+	int r = local_node_clean(&s, err);
 
 	if (r == 0)
 		(void)fprintf(stderr, "nothing was running: no local machine \"%s\" in %s\n",
@@ -354,7 +358,7 @@ const struct command cmd_local_verify = {
 		 "thread, and compares them with what should be; and names who else may run on "
 		 "CPUs\n"
 		 "that a container owns. Exit status 1 when something differs.",
-	LOCAL_OPTIONS(LOCAL_NAME, TRUTH_STRICT_OPTION(struct local_options), LOCAL_OUTPUT),
+	LOCAL_OPTIONS(LOCAL_NAME, AUDIT_STRICT_OPTION(struct local_options), LOCAL_OUTPUT),
 	.examples = verify_examples,
 	.run = run_verify,
 };

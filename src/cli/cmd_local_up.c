@@ -13,7 +13,7 @@
 #include "codec/problems.h"
 #include "command.h"
 #include "input.h"
-#include "local/plan.h"
+#include "local/local_plan.h"
 #include "local/supervisor.h"
 #include "local_common.h"
 #include "output.h"
@@ -55,24 +55,25 @@ static void on_report(struct str text)
 	tell(STDERR_FILENO, text);
 }
 
-static struct str summary(const struct node *node, const struct local_plan *plan, struct arena *a)
+static struct str summary(const struct local_node *node, const struct local_plan *plan,
+			  struct arena *a)
 {
 	struct strbuf b;
 
 	strbuf_init(&b, a);
 	strbuf_printf(&b, "%zu container%s by %s\n", plan->n, plan->n == 1 ? "" : "s",
-		      local_mode_name(node->cage.mode));
-	if (node->cage_why.code)
+		      local_mode_name(node->cgroup.mode));
+	if (node->cgroup_error.code)
 		strbuf_printf(&b,
 			      "notice: CPU affinity only, so weights and quotas are not enforced "
 			      "(%s)\n",
-			      node->cage_why.msg);
+			      node->cgroup_error.msg);
 	strbuf_add(&b, local_table(plan->containers, NULL, NULL, plan->n, a));
 	return strbuf_str(&b);
 }
 
-static void on_ready(const struct node *node, const struct local_plan *plan, struct str report,
-		     int outcome)
+static void on_ready(const struct local_node *node, const struct local_plan *plan,
+		     struct str report, int outcome)
 {
 	AUTO_CLOSE int null_fd = open("/dev/null", O_RDWR | O_CLOEXEC);
 	struct arena a;

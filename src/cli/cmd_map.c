@@ -1,8 +1,8 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "agent/ask.h"
-#include "agent/report.h"
+#include "agentclient/run_dir.h"
+#include "agentclient/status_client.h"
 #include "base/arena.h"
 #include "base/err.h"
 #include "base/macro.h"
@@ -20,7 +20,7 @@ struct map_options {
 #define AT(field) offsetof(struct map_options, field)
 
 static const struct option_desc options[] = {
-	{ OPT_STR, 0, "run-dir", "DIR", "the agent's directory (default: " REPORT_RUN_DIR ")", NULL,
+	{ OPT_STR, 0, "run-dir", "DIR", "the agent's directory (default: " AGENT_RUN_DIR ")", NULL,
 	  AT(run_dir) },
 	{ OPT_STR, 0, "topology", "FROM", "host (default), a file or a synthetic description", NULL,
 	  AT(topology) },
@@ -29,7 +29,7 @@ static const struct option_desc options[] = {
 	{ 0 },
 };
 
-static const struct map_options defaults = { .run_dir = REPORT_RUN_DIR, .topology = "host" };
+static const struct map_options defaults = { .run_dir = AGENT_RUN_DIR, .topology = "host" };
 
 static const struct command_example examples[] = {
 	{ "pinfold map", "which pod is on which CPU of this node" },
@@ -123,7 +123,7 @@ static int check_machine(const struct map *map, const char *topology, struct err
 		       cpuset_first(&unknown), topology);
 }
 
-static struct str title(const struct ask *ask, struct arena *a)
+static struct str title(const struct agent_status *ask, struct arena *a)
 {
 	yyjson_val *root = ask->doc.root;
 	struct str node = doc_str(doc_get(root, STR("node")));
@@ -138,8 +138,8 @@ static struct str title(const struct ask *ask, struct arena *a)
 	return strbuf_str(&b);
 }
 
-static int print_doc(const struct ask *ask, const struct map *map, enum output_format format,
-		     struct arena *a, struct err *err)
+static int print_doc(const struct agent_status *ask, const struct map *map,
+		     enum output_format format, struct arena *a, struct err *err)
 {
 	static const char *const kept[] = { "node", "mode", "pools", "containers" };
 	yyjson_mut_doc *m = doc_build(a);
@@ -161,11 +161,11 @@ static int print_map(void *data, struct arena *a, struct err *err)
 	const enum output_format format = output_format_of(o->output);
 	struct topology topology;
 	struct map map = { .topology = &topology, .colour = output_wants_colour() };
-	struct ask ask;
+	struct agent_status ask;
 	struct str text;
 	int r;
 
-	r = ask_status(o->run_dir, a, &ask, err);
+	r = status_client_read(o->run_dir, a, &ask, err);
 	if (r == 0)
 		r = topology_read(o->topology, a, &topology, err);
 	if (r == 0)

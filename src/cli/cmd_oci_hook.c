@@ -4,8 +4,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "agent/oci_hook.h"
-#include "agent/report.h"
+#include "agentclient/run_dir.h"
 #include "base/arena.h"
 #include "base/err.h"
 #include "base/file.h"
@@ -13,6 +12,7 @@
 #include "base/macro.h"
 #include "command.h"
 #include "kube/names.h"
+#include "oci/oci_hook.h"
 #include "output.h"
 
 #define MAX_HOOK_INPUT ((size_t)4 << 20)
@@ -27,8 +27,8 @@ struct oci_hook_options {
 
 static const struct option_desc options[] = {
 	{ OPT_STR, 0, "run-dir", "DIR",
-	  "the agent's directory, with its socket or the ledger (default: " REPORT_RUN_DIR ")",
-	  NULL, AT(run_dir) },
+	  "the agent's directory, with its socket or the ledger (default: " AGENT_RUN_DIR ")", NULL,
+	  AT(run_dir) },
 	{ OPT_STR, 0, "cgroup-root", "DIR", "where cgroups are mounted (default: /sys/fs/cgroup)",
 	  NULL, AT(cgroup_root) },
 	{ OPT_GROUP, 0, NULL, NULL, "The stage precreate", NULL, 0 },
@@ -66,7 +66,7 @@ static const struct option_desc options[] = {
 static const struct oci_hook_options defaults = {
 	.config = {
 		.pools = { .pools_file = NAME_POOLS_FILE, .marker_file = NAME_KUBELET_MARKER },
-		.run_dir = REPORT_RUN_DIR,
+		.run_dir = AGENT_RUN_DIR,
 		.cgroup_root = "/sys/fs/cgroup",
 		.topology = "host",
 		.proc = "/proc",

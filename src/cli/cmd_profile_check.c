@@ -7,7 +7,7 @@
 #include "intake.h"
 #include "output.h"
 #include "render/kernel_args.h"
-#include "render/kubelet.h"
+#include "render/kubelet_config.h"
 
 struct profile_check_options {
 	struct option_list topologies;

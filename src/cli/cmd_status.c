@@ -1,8 +1,8 @@
 #include <errno.h>
 #include <string.h>
 
-#include "agent/ask.h"
-#include "agent/report.h"
+#include "agentclient/run_dir.h"
+#include "agentclient/status_client.h"
 #include "base/arena.h"
 #include "base/err.h"
 #include "base/macro.h"
@@ -17,14 +17,14 @@ struct status_options {
 #define AT(field) offsetof(struct status_options, field)
 
 static const struct option_desc options[] = {
-	{ OPT_STR, 0, "run-dir", "DIR", "the agent's directory (default: " REPORT_RUN_DIR ")", NULL,
+	{ OPT_STR, 0, "run-dir", "DIR", "the agent's directory (default: " AGENT_RUN_DIR ")", NULL,
 	  AT(run_dir) },
 	{ OPT_FLAG, 'c', "containers", NULL, "list the containers, too", NULL, AT(containers) },
 	OUTPUT_OPTION(struct status_options, output),
 	{ 0 },
 };
 
-static const struct status_options defaults = { REPORT_RUN_DIR, NULL, false };
+static const struct status_options defaults = { AGENT_RUN_DIR, NULL, false };
 
 static const struct command_example examples[] = {
 	{ "pinfold status", "pools, containers in them, and what went wrong" },
@@ -34,7 +34,7 @@ static const struct command_example examples[] = {
 
 static void add_pools(struct strbuf *b, yyjson_val *root)
 {
-	static const char *const names[] = { "reserved", "shared", "guaranteed" };
+	static const char *const names[] = { "management", "shared", "guaranteed" };
 	struct table t;
 
 	table_init(&t, 5, b->a);
@@ -156,7 +156,7 @@ static void add_notes(struct strbuf *b, yyjson_val *root)
 				      FMT_STR(doc_str(doc_get(item, STR("why")))));
 }
 
-static struct str table_text(const struct ask *ask, bool with_containers, struct arena *a)
+static struct str table_text(const struct agent_status *ask, bool with_containers, struct arena *a)
 {
 	yyjson_val *root = ask->doc.root, *runtime = doc_get(root, STR("runtime"));
 	struct strbuf b;
@@ -186,12 +186,12 @@ static int run(struct invocation *inv, struct err *err)
 {
 	const struct status_options *o = inv->options;
 	const enum output_format format = output_format_of(o->output);
-	struct ask ask;
+	struct agent_status ask;
 	int r;
 
 	if (inv->args.n > 0)
 		return err_set(err, EINVAL, "status takes no operands, only options");
-	r = ask_status(o->run_dir, inv->arena, &ask, err);
+	r = status_client_read(o->run_dir, inv->arena, &ask, err);
 	if (r < 0)
 		return r;
 	if (format == OUTPUT_TABLE)

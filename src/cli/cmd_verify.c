@@ -2,16 +2,16 @@
 #include <fcntl.h>
 #include <string.h>
 
-#include "agent/ask.h"
-#include "agent/report.h"
-#include "agent/verify.h"
+#include "agent/node_audit.h"
+#include "agentclient/run_dir.h"
+#include "agentclient/status_client.h"
+#include "audit_print.h"
 #include "base/arena.h"
 #include "base/err.h"
 #include "base/macro.h"
-#include "cgroup/truth.h"
+#include "cgroup/audit.h"
 #include "command.h"
 #include "output.h"
-#include "truth_print.h"
 
 struct verify_options {
 	const char *run_dir, *cgroup_root, *proc, *output;
@@ -21,18 +21,18 @@ struct verify_options {
 #define AT(field) offsetof(struct verify_options, field)
 
 static const struct option_desc options[] = {
-	{ OPT_STR, 0, "run-dir", "DIR", "the agent's directory (default: " REPORT_RUN_DIR ")", NULL,
+	{ OPT_STR, 0, "run-dir", "DIR", "the agent's directory (default: " AGENT_RUN_DIR ")", NULL,
 	  AT(run_dir) },
 	{ OPT_STR, 0, "cgroup-root", "DIR", "where cgroups are mounted (default: /sys/fs/cgroup)",
 	  NULL, AT(cgroup_root) },
 	{ OPT_STR, 0, "proc", "DIR", "where processes are listed (default: /proc)", NULL,
 	  AT(proc) },
-	TRUTH_STRICT_OPTION(struct verify_options),
+	AUDIT_STRICT_OPTION(struct verify_options),
 	OUTPUT_OPTION(struct verify_options, output),
 	{ 0 },
 };
 
-static const struct verify_options defaults = { REPORT_RUN_DIR, "/sys/fs/cgroup", "/proc", NULL,
+static const struct verify_options defaults = { AGENT_RUN_DIR, "/sys/fs/cgroup", "/proc", NULL,
 						false };
 
 static const struct command_example examples[] = {
@@ -46,23 +46,23 @@ static int run(struct invocation *inv, struct err *err)
 	const struct verify_options *o = inv->options;
 	CLEANUP(cgroup_done) struct cgroup_fs fs = { .cpu_fd = -1, .cpuset_fd = -1 };
 	AUTO_CLOSE int proc = open(o->proc, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	struct truth truth;
-	struct ask ask;
+	struct audit audit;
+	struct agent_status ask;
 	int r;
 
 	if (inv->args.n > 0)
 		return err_set(err, EINVAL, "verify takes no operands, only options");
 	if (proc < 0)
 		return err_set(err, errno, "open %s: %s", o->proc, strerror(errno));
-	r = ask_status(o->run_dir, inv->arena, &ask, err);
+	r = status_client_read(o->run_dir, inv->arena, &ask, err);
 	if (r == 0)
 		r = cgroup_open(&fs, o->cgroup_root, err);
 	if (r == 0)
-		r = verify(&(struct verify_source){ &fs, proc }, ask.doc.root, inv->arena, &truth,
-			   err);
+		r = verify(&(struct node_audit_source){ &fs, proc }, ask.doc.root, inv->arena,
+			   &audit, err);
 	if (r < 0)
 		return r;
-	return truth_print(&truth, &(struct truth_form){ o->output, o->strict }, inv->arena, err);
+	return audit_print(&audit, &(struct audit_format){ o->output, o->strict }, inv->arena, err);
 }
 
 const struct command cmd_verify = {

@@ -8,9 +8,9 @@
 #include "base/arena.h"
 #include "base/err.h"
 #include "base/macro.h"
-#include "cgroup/sight.h"
+#include "cgroup/cgroup_snapshot.h"
 #include "cpu/topology_read.h"
-#include "local/node.h"
+#include "local/local_node.h"
 #include "output.h"
 
 void local_options_fill(struct local_options *o, struct arena *a)
@@ -34,7 +34,7 @@ int local_view_open(struct local_view *v, const struct local_options *o, struct 
 {
 	int r;
 
-	r = node_read_intent(o->run_dir, a, &v->intent, err);
+	r = local_node_read_state(o->run_dir, a, &v->intent, err);
 	if (r == -ENOENT)
 		return err_set(err, ENOENT, "nothing runs here: no local machine \"%s\" in %s",
 			       o->name, o->run_dir);
@@ -43,23 +43,24 @@ int local_view_open(struct local_view *v, const struct local_options *o, struct 
 	v->topology = arena_new(a, struct topology);
 	r = topology_read(str_cstr(a, v->intent.topology), a, v->topology, err);
 	if (r >= 0)
-		r = cage_open(&v->cage, o->name, o->run_dir, err);
+		r = container_cgroup_open(&v->cgroup, o->name, o->run_dir, err);
 	if (r < 0)
 		return r;
 	if (v->intent.mode == LOCAL_AFFINITY)
-		cage_use_affinity(&v->cage);
-	if (v->cage.mode != v->intent.mode)
+		container_cgroup_use_affinity(&v->cgroup);
+	if (v->cgroup.mode != v->intent.mode)
 		r = err_set(err, ENODEV, "no %s here to read", local_mode_name(v->intent.mode));
 	else
-		r = cage_look(&v->cage, v->intent.containers, v->intent.n, a, &v->sights, err);
+		r = container_cgroup_look(&v->cgroup, v->intent.containers, v->intent.n, a,
+					  &v->snapshots, err);
 	if (r < 0)
-		cage_done(&v->cage);
+		container_cgroup_done(&v->cgroup);
 	return r;
 }
 
 void local_view_done(struct local_view *v)
 {
-	cage_done(&v->cage);
+	container_cgroup_done(&v->cgroup);
 }
 
 static struct str quota_text(const struct local_container *c, struct arena *a)
@@ -70,34 +71,36 @@ static struct str quota_text(const struct local_container *c, struct arena *a)
 }
 
 /* "running (3)": with so many threads. */
-static struct str state_text(const struct sight *sight, enum local_state state, struct arena *a)
+static struct str state_text(const struct cgroup_snapshot *snapshot, enum local_state state,
+			     struct arena *a)
 {
-	if (sight->is_there)
+	if (snapshot->is_there)
 		return str_printf(a, "%s (%zu)", state == LOCAL_LEAVING ? "leaving" : "running",
-				  sight_threads(sight));
+				  cgroup_snapshot_threads(snapshot));
 	return str_from(state == LOCAL_STARTED ? "restarting" : local_state_name(state));
 }
 
-struct str local_table(const struct local_container *containers, const struct sight *sights,
-		       const enum local_state *states, size_t n, struct arena *a)
+struct str local_table(const struct local_container *containers,
+		       const struct cgroup_snapshot *snapshots, const enum local_state *states,
+		       size_t n, struct arena *a)
 {
 	const struct str head[] = { STR("POD"),	   STR("CONTAINER"), STR("POOL"), STR("CPUS"),
 				    STR("SHARES"), STR("QUOTA"),     STR("STATE") };
 	struct table t;
 
 	/* Without sights there is no state to show. */
-	table_init(&t, ARRAY_LEN(head) - !sights, a);
+	table_init(&t, ARRAY_LEN(head) - !snapshots, a);
 	table_add(&t, head);
 	for (size_t i = 0; i < n; i++) {
 		const struct local_container *c = &containers[i];
 		const struct str row[] = {
 			str_printf(a, PRI_STR "/" PRI_STR, FMT_STR(c->namespace), FMT_STR(c->pod)),
 			c->name,
-			str_from(c->pool == POOL_RESERVED ? "management" : pool_name(c->pool)),
+			str_from(c->pool == POOL_MANAGEMENT ? "management" : pool_name(c->pool)),
 			cpuset_format(&c->cpus, a),
 			str_printf(a, "%" PRIu64, c->shares),
 			quota_text(c, a),
-			sights ? state_text(&sights[i], states[i], a) : STR(""),
+			snapshots ? state_text(&snapshots[i], states[i], a) : STR(""),
 		};
 
 		table_add(&t, row);
@@ -113,7 +116,7 @@ struct map local_map(const struct local_machine *machine, struct arena *a)
 			   .n = machine->n,
 			   .colour = output_wants_colour() };
 
-	map.pools[POOL_RESERVED] = machine->config->reserved;
+	map.pools[POOL_MANAGEMENT] = machine->config->reserved;
 	pool_config_shared(machine->config, machine->topology, &map.pools[POOL_SHARED]);
 	pool_config_guaranteed(machine->config, machine->topology, &map.pools[POOL_GUARANTEED]);
 	for (size_t i = 0; i < machine->n; i++) {
@@ -125,20 +128,20 @@ struct map local_map(const struct local_machine *machine, struct arena *a)
 	return map;
 }
 
-static void put_sight(yyjson_mut_doc *m, yyjson_mut_val *o, const struct sight *sight,
+static void put_sight(yyjson_mut_doc *m, yyjson_mut_val *o, const struct cgroup_snapshot *snapshot,
 		      enum local_state state, struct arena *a)
 {
-	const struct cpuset allowed = sight_allowed(sight);
+	const struct cpuset allowed = cgroup_snapshot_allowed(snapshot);
 
-	doc_put_int(m, o, STR("processes"), (int64_t)sight->processes.n);
-	doc_put_int(m, o, STR("threads"), (int64_t)sight_threads(sight));
+	doc_put_int(m, o, STR("processes"), (int64_t)snapshot->processes.n);
+	doc_put_int(m, o, STR("threads"), (int64_t)cgroup_snapshot_threads(snapshot));
 	doc_put_str(m, o, STR("allowed"), cpuset_format(&allowed, a));
 	doc_put_str(m, o, STR("state"), str_from(local_state_name(state)));
 }
 
 yyjson_mut_val *local_to_doc(yyjson_mut_doc *m, const struct local_container *containers,
-			     const struct sight *sights, const enum local_state *states, size_t n,
-			     struct arena *a)
+			     const struct cgroup_snapshot *snapshots,
+			     const enum local_state *states, size_t n, struct arena *a)
 {
 	yyjson_mut_val *list = yyjson_mut_arr(m);
 
@@ -155,8 +158,8 @@ yyjson_mut_val *local_to_doc(yyjson_mut_doc *m, const struct local_container *co
 		doc_put_int(m, o, STR("shares"), (int64_t)c->shares);
 		doc_put_int(m, o, STR("quota"), c->quota_us);
 		doc_put_int(m, o, STR("period"), (int64_t)c->period_us);
-		if (sights)
-			put_sight(m, o, &sights[i], states[i], a);
+		if (snapshots)
+			put_sight(m, o, &snapshots[i], states[i], a);
 	}
 	return list;
 }

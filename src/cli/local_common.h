@@ -5,8 +5,8 @@
 
 #include "base/options.h"
 #include "base/str.h"
-#include "local/cage.h"
-#include "local/intent.h"
+#include "local/container_cgroup.h"
+#include "local/state_file.h"
 #include "map_draw.h"
 #include "output.h"
 
@@ -56,10 +56,10 @@ void local_options_fill(struct local_options *o, struct arena *a);
 
 /* The machine as it is now: its intent, and what the kernel says of every container. */
 struct local_view {
-	struct intent intent;
-	struct cage cage;
+	struct local_state_file intent;
+	struct container_cgroup cgroup;
 	struct topology *topology;
-	struct sight *sights; /* one per container */
+	struct cgroup_snapshot *snapshots; /* one per container */
 };
 
 /* -ENOENT with a sentence when nothing of this name runs. */
@@ -68,8 +68,9 @@ int local_view_open(struct local_view *v, const struct local_options *o, struct 
 void local_view_done(struct local_view *v);
 
 /* A table of containers; `sights` may be NULL for those that are only planned. */
-struct str local_table(const struct local_container *containers, const struct sight *sights,
-		       const enum local_state *states, size_t n, struct arena *a);
+struct str local_table(const struct local_container *containers,
+		       const struct cgroup_snapshot *snapshots, const enum local_state *states,
+		       size_t n, struct arena *a);
 
 /* Who runs where on it, for map_draw. */
 struct local_machine {
@@ -82,5 +83,5 @@ struct map local_map(const struct local_machine *machine, struct arena *a);
 
 /* The containers as a document: for -o json and yaml. */
 yyjson_mut_val *local_to_doc(yyjson_mut_doc *m, const struct local_container *containers,
-			     const struct sight *sights, const enum local_state *states, size_t n,
-			     struct arena *a);
+			     const struct cgroup_snapshot *snapshots,
+			     const enum local_state *states, size_t n, struct arena *a);

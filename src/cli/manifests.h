@@ -5,7 +5,7 @@
 
 #include <stdbool.h>
 
-#include "admission/state.h"
+#include "admission/admission_state.h"
 #include "base/options.h"
 #include "codec/doc.h"
 

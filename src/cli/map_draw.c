@@ -25,7 +25,7 @@ static void fill_sets(const struct map *map, struct topology_pool sets[N_SETS])
 		if (map->tenants[i].is_exclusive)
 			cpuset_union(&sets[IN_USE].cpus, &map->tenants[i].cpus);
 	sets[MANAGEMENT] =
-		(struct topology_pool){ "management", 'm', "33", map->pools[POOL_RESERVED] };
+		(struct topology_pool){ "management", 'm', "33", map->pools[POOL_MANAGEMENT] };
 	sets[SHARED] = (struct topology_pool){ "shared", 's', "32", map->pools[POOL_SHARED] };
 	sets[FREE] = (struct topology_pool){ "guaranteed, free", 'g', "36",
 					     map->pools[POOL_GUARANTEED] };
@@ -90,7 +90,7 @@ static void add_word(struct notes *n, struct str word, bool is_last)
 
 static const char *label_of(enum pool pool)
 {
-	return pool == POOL_RESERVED ? "management" : pool_name(pool);
+	return pool == POOL_MANAGEMENT ? "management" : pool_name(pool);
 }
 
 static struct str pod_label(const struct map_tenant *c, struct arena *a)
@@ -174,7 +174,7 @@ static struct str draw_tenants(const struct map *map, struct arena *a)
 	struct notes notes = { .label_width = label_width(map, a) };
 
 	strbuf_init(&notes.out, a);
-	add_pool(&notes, map, POOL_RESERVED, a);
+	add_pool(&notes, map, POOL_MANAGEMENT, a);
 	add_pool(&notes, map, POOL_SHARED, a);
 	for (size_t i = 0; i < map->n; i++)
 		if (map->tenants[i].is_exclusive && is_first_of_pod(map, i))
@@ -209,7 +209,7 @@ static const struct map_tenant *owner_of(const struct map *map, unsigned cpu)
 
 yyjson_mut_val *map_cpus_to_doc(const struct map *map, yyjson_mut_doc *m)
 {
-	static const enum pool pool_of[N_SETS] = { POOL_GUARANTEED, POOL_RESERVED, POOL_SHARED,
+	static const enum pool pool_of[N_SETS] = { POOL_GUARANTEED, POOL_MANAGEMENT, POOL_SHARED,
 						   POOL_GUARANTEED };
 	yyjson_mut_val *list = yyjson_mut_arr(m);
 	struct topology_pool sets[N_SETS];

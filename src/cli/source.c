@@ -11,7 +11,7 @@
 #include "base/file.h"
 #include "codec/yaml.h"
 #include "manifests.h"
-#include "splice.h"
+#include "yaml_edit.h"
 
 static bool looks_like_json(struct str text)
 {
@@ -94,7 +94,7 @@ static bool spliced(const struct source *s, yyjson_val **want, struct arena *a, 
 	struct doc_list got;
 	struct str text;
 
-	if (!splice_text(s->text, &s->docs, s->patches, a, &text) ||
+	if (!yaml_edit_text(s->text, &s->docs, s->patches, a, &text) ||
 	    yaml_parse(text, STR(""), NULL, a, &got, NULL) < 0 || got.n != s->docs.n)
 		return false;
 	for (size_t i = 0; i < got.n; i++)

@@ -25,7 +25,7 @@ static int use_certificates(struct api *api, const struct credentials *now, stru
 		.cert_pem = now->cert_pem,
 		.key_pem = now->key_pem,
 		.alpn = "h2",
-		.insecure = api->access->insecure,
+		.insecure = api->kubeconfig->insecure,
 	};
 	uint64_t digest = fnv1a(fnv1a(fnv1a(14695981039346656037u, now->ca_pem), now->cert_pem),
 				now->key_pem);
@@ -63,7 +63,7 @@ static int refresh(struct api *api, struct err *err)
 	int r;
 
 	arena_init(&a, 0);
-	r = access_read(api->access, &a, &now, err);
+	r = kubeconfig_find(api->kubeconfig, &a, &now, err);
 	if (r >= 0)
 		r = use_certificates(api, &now, err);
 	if (r < 0)
@@ -83,17 +83,17 @@ static void refresh_if_due(struct api *api)
 		http_client_drop(&api->http, "new credentials");
 }
 
-int api_init(struct api *api, struct loop *loop, const struct access *access,
+int api_init(struct api *api, struct loop *loop, const struct kubeconfig *kubeconfig,
 	     const char *user_agent, struct err *err)
 {
-	const struct http_client_config config = { .host = access->host,
-						   .port = access->port,
-						   .tls_name = access->tls_name,
+	const struct http_client_config config = { .host = kubeconfig->host,
+						   .port = kubeconfig->port,
+						   .tls_name = kubeconfig->tls_name,
 						   .tls = &api->tls,
 						   .user_agent = user_agent };
 	int r;
 
-	*api = (struct api){ .loop = loop, .access = access };
+	*api = (struct api){ .loop = loop, .kubeconfig = kubeconfig };
 	tls_context_init(&api->tls);
 	http_client_init(&api->http, loop, &config);
 	r = refresh(api, err);
@@ -120,7 +120,7 @@ char *api_path(const struct api *api, struct str path)
 {
 	char *text;
 
-	if (asprintf(&text, "%s" PRI_STR, api->access->prefix, FMT_STR(path)) < 0)
+	if (asprintf(&text, "%s" PRI_STR, api->kubeconfig->prefix, FMT_STR(path)) < 0)
 		abort();
 	return text;
 }
@@ -131,9 +131,9 @@ void api_start_stream(struct api *api, struct http_call *call)
 	http_client_start(&api->http, call);
 }
 
-int api_status_error(unsigned status, yyjson_val *answer, struct err *err)
+int api_status_error(unsigned status, yyjson_val *response, struct err *err)
 {
-	struct str message = doc_str(doc_get(answer, STR("message")));
+	struct str message = doc_str(doc_get(response, STR("message")));
 	int code = status == 404		  ? ENOENT :
 		   status == 409		  ? EEXIST :
 		   status == 410		  ? ESTALE :
@@ -153,7 +153,7 @@ int api_status_error(unsigned status, yyjson_val *answer, struct err *err)
 static void free_call(struct api_call *call)
 {
 	buffer_done(&call->question);
-	buffer_done(&call->answer);
+	buffer_done(&call->response);
 	free(call->path);
 	call->path = NULL;
 }
@@ -162,10 +162,10 @@ static void on_data(struct http_call *http, struct str bytes)
 {
 	struct api_call *call = container_of(http, struct api_call, http);
 
-	if (buffer_len(&call->answer) + bytes.n > API_MAX_BODY)
+	if (buffer_len(&call->response) + bytes.n > API_MAX_BODY)
 		call->is_too_large = true;
 	else
-		buffer_add(&call->answer, bytes);
+		buffer_add(&call->response, bytes);
 }
 
 /* Success is a JSON object; anything else is an error, with the server's message if it has one. */
@@ -179,7 +179,7 @@ static int read_answer(struct api_call *call, struct arena *a, struct doc *ret, 
 	if (call->is_too_large)
 		return err_set(err, EMSGSIZE, "the answer is larger than %zu MiB",
 			       API_MAX_BODY >> 20);
-	r = doc_parse(buffer_str(&call->answer), STR("answer"), &limits, a, ret, err);
+	r = doc_parse(buffer_str(&call->response), STR("answer"), &limits, a, ret, err);
 	if (status < 200 || status > 299)
 		return api_status_error(status, r < 0 ? NULL : ret->root, err);
 	if (r >= 0 && !yyjson_is_obj(ret->root))

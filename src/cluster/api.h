@@ -9,9 +9,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "access.h"
 #include "base/arena.h"
 #include "codec/doc.h"
+#include "kubeconfig.h"
 #include "net/client.h"
 #include "net/tls.h"
 
@@ -29,7 +29,7 @@ struct loop;
 
 struct api {
 	struct loop *loop;
-	const struct access *access;
+	const struct kubeconfig *kubeconfig;
 	struct tls_context tls;
 	struct http_client http;
 	char *authorization;
@@ -40,7 +40,7 @@ struct api {
 };
 
 /* `access` must outlive it. Reads the credentials for the first time. */
-int api_init(struct api *api, struct loop *loop, const struct access *access,
+int api_init(struct api *api, struct loop *loop, const struct kubeconfig *kubeconfig,
 	     const char *user_agent, struct err *err);
 void api_close(struct api *api); /* calls under way are forgotten */
 void api_done(struct api *api);	 /* after the loop is done */
@@ -57,7 +57,7 @@ struct api_call {
 	struct api *api;
 	api_call_fn on_done;
 	char *path;
-	struct buffer question, answer;
+	struct buffer question, response;
 	bool is_too_large;
 };
 
@@ -81,7 +81,7 @@ char *api_path(const struct api *api, struct str path);
 void api_start_stream(struct api *api, struct http_call *call);
 
 /* What an answer of this status and body means. */
-int api_status_error(unsigned status, yyjson_val *answer, struct err *err);
+int api_status_error(unsigned status, yyjson_val *response, struct err *err);
 
 /* Says that the server did not accept who we are. */
 void api_distrust(struct api *api);

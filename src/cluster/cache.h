@@ -10,7 +10,7 @@
 #include <stdint.h>
 #include <sys/queue.h>
 
-#include "admission/state.h"
+#include "admission/admission_state.h"
 #include "codec/doc.h"
 #include "grace.h"
 

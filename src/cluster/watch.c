@@ -190,19 +190,19 @@ static void on_head(struct http_call *http)
 		w->is_current = true;
 }
 
-static void take(struct watch *w, const struct event *event)
+static void take(struct watch *w, const struct watch_event *event)
 {
 	switch (event->type) {
-	case EVENT_ADDED:
-	case EVENT_MODIFIED:
+	case WATCH_EVENT_ADDED:
+	case WATCH_EVENT_MODIFIED:
 		w->events->on_object(w, event->object);
 		break;
-	case EVENT_DELETED:
+	case WATCH_EVENT_DELETED:
 		w->events->on_deleted(w, event->object);
 		break;
-	case EVENT_BOOKMARK:
+	case WATCH_EVENT_BOOKMARK:
 		break;
-	case EVENT_ERROR:
+	case WATCH_EVENT_ERROR:
 		w->event_code = event->code;
 		(void)err_set(&w->broken, event->code == 410 ? ESTALE : EBUSY,
 			      "the watch ended with %u: %.*s", event->code,
@@ -219,15 +219,15 @@ static void take(struct watch *w, const struct event *event)
 static void on_data(struct http_call *http, struct str bytes)
 {
 	struct watch *w = container_of(http, struct watch, http);
-	struct event event;
+	struct watch_event event;
 	struct str line;
 	int r = 0;
 
 	while (!w->broken.code && http->status == 200 &&
-	       (r = event_lines_next(&w->lines, &bytes, &line, &w->broken)) > 0) {
+	       (r = watch_lines_next(&w->lines, &bytes, &line, &w->broken)) > 0) {
 		if (!str_trim(line).n)
 			continue;
-		r = event_parse(line, &w->arena, &event, &w->broken);
+		r = watch_event_parse(line, &w->arena, &event, &w->broken);
 		if (r >= 0)
 			take(w, &event);
 		if (w->arena.used > ARENA_KEEP || w->config->frees_memory) {
@@ -256,7 +256,7 @@ static void on_watch_end(struct http_call *http, const struct err *lost)
 	};
 	struct err err = { 0 };
 
-	event_lines_done(&w->lines);
+	watch_lines_done(&w->lines);
 	free(w->path);
 	w->path = NULL;
 	if (http->status == 401 || lost)
@@ -305,7 +305,7 @@ static void start_watch(struct watch *w)
 }
 
 void watch_init(struct watch *w, struct api *api, const struct watch_config *config,
-		const struct watch_events *events)
+		const struct watch_callbacks *events)
 {
 	*w = (struct watch){
 		.api = api, .config = config, .events = events, .loop = api->loop, .must_list = true
@@ -325,7 +325,7 @@ void watch_close(struct watch *w)
 
 void watch_done(struct watch *w)
 {
-	event_lines_done(&w->lines);
+	watch_lines_done(&w->lines);
 	buffer_done(&w->next_page);
 	arena_done(&w->arena);
 	free(w->path);

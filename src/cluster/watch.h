@@ -12,11 +12,11 @@
 #include "api.h"
 #include "backoff.h"
 #include "base/arena.h"
-#include "event.h"
+#include "watch_event.h"
 
 struct watch;
 
-struct watch_events {
+struct watch_callbacks {
 	void (*on_object)(struct watch *w, yyjson_val *object); /* new or changed */
 	void (*on_deleted)(struct watch *w, yyjson_val *object);
 
@@ -48,7 +48,7 @@ enum watch_phase { WATCH_WAITING, WATCH_LISTING, WATCH_WATCHING };
 struct watch {
 	struct api *api;
 	const struct watch_config *config;
-	const struct watch_events *events;
+	const struct watch_callbacks *events;
 	struct loop *loop;
 	struct timer timer;
 	enum watch_phase phase;
@@ -56,7 +56,7 @@ struct watch {
 	struct buffer next_page; /* the server's token; empty: from the beginning */
 	struct http_call http;
 	char *path;
-	struct event_lines lines;
+	struct watch_lines lines;
 	struct arena arena; /* of one event */
 	char version[WATCH_VERSION_SIZE];
 	struct backoff backoff;
@@ -78,7 +78,7 @@ struct watch {
 
 /* `config` and `events` must outlive it. Starts at once. */
 void watch_init(struct watch *w, struct api *api, const struct watch_config *config,
-		const struct watch_events *events);
+		const struct watch_callbacks *events);
 void watch_close(struct watch *w); /* memory stays until the loop is done */
 void watch_done(struct watch *w);  /* after that */
 

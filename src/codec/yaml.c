@@ -261,13 +261,13 @@ static int read_scalar(struct reader *r, bool as_key, struct node **ret)
 	if (as_key && s.kind == YAML_NULL)
 		return fail_here(r, "a key may not be null");
 	if (as_key && s.kind == YAML_BOOL) /* as Kubernetes' tools do: yes: 1 has the key "true" */
-		s.text = s.truth ? STR("true") : STR("false");
+		s.text = s.audit ? STR("true") : STR("false");
 	if (as_key || s.kind == YAML_STRING)
 		yyjson_mut_set_strn(&n->v, s.text.p, s.text.n);
 	else if (s.kind == YAML_NUMBER)
 		yyjson_mut_set_raw(&n->v, s.text.p, s.text.n);
 	else if (s.kind == YAML_BOOL)
-		yyjson_mut_set_bool(&n->v, s.truth);
+		yyjson_mut_set_bool(&n->v, s.audit);
 	else
 		yyjson_mut_set_null(&n->v);
 	*ret = n;

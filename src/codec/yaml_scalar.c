@@ -9,7 +9,7 @@
 static const struct {
 	struct str text;
 	enum yaml_kind kind;
-	bool truth;
+	bool audit;
 } words[] = {
 	{ STR_INIT(""), YAML_NULL, false },	 { STR_INIT("~"), YAML_NULL, false },
 	{ STR_INIT("null"), YAML_NULL, false },	 { STR_INIT("Null"), YAML_NULL, false },
@@ -212,7 +212,7 @@ struct yaml_scalar yaml_scalar_resolve(struct str text, struct arena *a)
 
 	for (size_t i = 0; i < ARRAY_LEN(words); i++)
 		if (str_eq(text, words[i].text))
-			return (struct yaml_scalar){ words[i].kind, words[i].truth, text };
+			return (struct yaml_scalar){ words[i].kind, words[i].audit, text };
 	if (is_not_finite(text))
 		return (struct yaml_scalar){ .kind = YAML_NOT_FINITE, .text = text };
 	if (resolve_number(text, a, &number))

@@ -20,7 +20,7 @@ enum yaml_kind {
 
 struct yaml_scalar {
 	enum yaml_kind kind;
-	bool truth;	 /* YAML_BOOL */
+	bool audit;	 /* YAML_BOOL */
 	struct str text; /* YAML_NUMBER: as JSON writes it; YAML_STRING: unchanged */
 };
 

@@ -114,7 +114,7 @@ struct hint_list hint_list_single_numa(const struct hint_list *list, struct aren
 /* What the hints chosen so far come to. Two ways to the same state have the same future, so only
  * the first is kept, and the product of all lists never has to be walked: its size is that of the
  * number of masks, not of the number of combinations. */
-struct state {
+struct ledger_state {
 	uint64_t mask;	 /* of all nodes, what every hint allows */
 	uint64_t common; /* the mask they all gave; 0 once they are not preferred any more */
 	bool has_common;
@@ -123,12 +123,12 @@ struct state {
 
 struct states {
 	struct arena *a;
-	struct state *items; /* in the order in which the product would reach them */
+	struct ledger_state *items; /* in the order in which the product would reach them */
 	size_t n, cap;
 	uint32_t *slots; /* index + 1 by hash, 0 is empty; 2 * cap of them */
 };
 
-static size_t state_slot(const struct states *s, const struct state *x)
+static size_t state_slot(const struct states *s, const struct ledger_state *x)
 {
 	uint64_t h = x->mask * UINT64_C(0x9e3779b97f4a7c15) ^
 		     x->common * UINT64_C(0xbf58476d1ce4e5b9) ^ (x->preferred ? 128 : 0) ^
@@ -136,7 +136,7 @@ static size_t state_slot(const struct states *s, const struct state *x)
 	size_t at = (size_t)((h ^ h >> 32) & (2 * s->cap - 1));
 
 	for (; s->slots[at]; at = (at + 1) & (2 * s->cap - 1)) {
-		const struct state *y = &s->items[s->slots[at] - 1];
+		const struct ledger_state *y = &s->items[s->slots[at] - 1];
 
 		if (y->mask == x->mask && y->common == x->common &&
 		    y->has_common == x->has_common && y->preferred == x->preferred)
@@ -148,7 +148,7 @@ static size_t state_slot(const struct states *s, const struct state *x)
 static bool states_grow(struct states *s)
 {
 	const size_t cap = s->cap ? 2 * s->cap : 64;
-	struct state *items =
+	struct ledger_state *items =
 		arena_realloc(s->a, s->items, s->cap * sizeof(*items), cap * sizeof(*items));
 	uint32_t *slots = arena_array(s->a, uint32_t, 2 * cap);
 
@@ -162,7 +162,7 @@ static bool states_grow(struct states *s)
 	return true;
 }
 
-static void states_add(struct states *s, const struct state *x)
+static void states_add(struct states *s, const struct ledger_state *x)
 {
 	size_t at;
 
@@ -175,9 +175,9 @@ static void states_add(struct states *s, const struct state *x)
 	s->slots[at] = (uint32_t)s->n;
 }
 
-static struct state state_with(const struct state *s, const struct numa_hint *hint)
+static struct ledger_state state_with(const struct ledger_state *s, const struct numa_hint *hint)
 {
-	struct state next = *s;
+	struct ledger_state next = *s;
 
 	if (hint->has_mask) {
 		next.preferred = next.preferred && (!s->has_common || s->common == hint->mask);
@@ -209,13 +209,13 @@ struct numa_hint hint_lists_merge(const struct hint_rule *rule, const struct hin
 	struct numa_hint best = { .mask = all, .has_mask = true }, *current = NULL;
 	struct states states = { .a = a };
 
-	states_add(&states, &(struct state){ .mask = all, .preferred = true });
+	states_add(&states, &(struct ledger_state){ .mask = all, .preferred = true });
 	for (size_t i = 0; i < n; i++) {
 		struct states next = { .a = a };
 
 		for (size_t s = 0; s < states.n; s++)
 			for (size_t j = 0; j < lists[i].n; j++) {
-				struct state with =
+				struct ledger_state with =
 					state_with(&states.items[s], &lists[i].items[j]);
 
 				states_add(&next, &with);

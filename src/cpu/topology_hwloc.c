@@ -10,8 +10,8 @@
 #include "base/macro.h"
 #include "base/quote.h"
 #include "topology_hwloc.h"
+#include "topology_normalize.h"
 #include "topology_read.h"
-#include "topology_settle.h"
 
 #define XML_MAX ((size_t)64 << 20)
 
@@ -155,7 +155,7 @@ static int read_cpus(hwloc_topology_t h, const struct topology_extra *extra, str
 		cpus[in->n_cpus] = describe(h, pu);
 		apply_extra(extra, &cpus[in->n_cpus++]);
 	}
-	topology_settle(cpus, in->n_cpus);
+	topology_normalize(cpus, in->n_cpus);
 	in->cpus = cpus;
 	return 0;
 }

@@ -72,5 +72,5 @@ int topology_read(const char *from, struct arena *a, struct topology *ret, struc
 		return r;
 	if (str_starts(str_trim(text), STR("{")))
 		return topology_parse_json(text, str_from(from), a, ret, err);
-	return topology_parse_apart(text, str_from(from), a, ret, err);
+	return topology_parse_child(text, str_from(from), a, ret, err);
 }

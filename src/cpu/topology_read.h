@@ -29,7 +29,7 @@ int topology_parse(struct str text, struct str file, struct arena *a, struct top
 		   struct err *err);
 
 /* The same in a child process: hwloc crashes on some damaged XML. For bytes from elsewhere. */
-int topology_parse_apart(struct str text, struct str file, struct arena *a, struct topology *ret,
+int topology_parse_child(struct str text, struct str file, struct arena *a, struct topology *ret,
 			 struct err *err);
 
 /* This machine, through hwloc; which CPUs are offline or isolated, through sysfs. */

@@ -11,8 +11,8 @@
 #include "base/macro.h"
 #include "base/quote.h"
 #include "topology_hwloc.h"
+#include "topology_normalize.h"
 #include "topology_read.h"
-#include "topology_settle.h"
 
 #define VALUE_MAX ((size_t)64 << 10)
 #define UNDEFINED_ID 65535 /* what the kernel says for a die it does not know */
@@ -192,7 +192,7 @@ static int read_cpus(struct sysfs *fs, struct arena *a, struct err *err)
 	for (size_t i = 0; r == 0 && i < fs->n_cpus; i++)
 		r = read_cpu(fs, &fs->cpus[i], err);
 	if (r == 0)
-		topology_settle(fs->cpus, fs->n_cpus);
+		topology_normalize(fs->cpus, fs->n_cpus);
 	return r;
 }
 

@@ -89,7 +89,7 @@ int control_accept(int fd, char buf[CONTROL_MAX], struct str *ret_question, int 
 	return 0;
 }
 
-void control_answer(int client, int status, struct str text)
+void control_respond(int client, int status, struct str text)
 {
 	char digit = (char)('0' + status);
 	struct iovec parts[2] = { { &digit, 1 }, { NULL, text.n } };
@@ -102,8 +102,8 @@ void control_answer(int client, int status, struct str text)
 	(void)close(client);
 }
 
-int control_ask(const char *run_dir, struct str question, struct arena *a, int *ret_status,
-		struct str *ret_text, struct err *err)
+int control_request(const char *run_dir, struct str question, struct arena *a, int *ret_status,
+		    struct str *ret_text, struct err *err)
 {
 	AUTO_CLOSE int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
 	struct sockaddr_un address;

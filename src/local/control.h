@@ -25,8 +25,8 @@ void control_unlink(const char *run_dir);
 int control_accept(int fd, char buf[CONTROL_MAX], struct str *ret_question, int *ret_client);
 
 /* The answer: an exit status and what to print. Closes the client. */
-void control_answer(int client, int status, struct str text);
+void control_respond(int client, int status, struct str text);
 
 /* Asks and waits. -ECONNREFUSED or -ENOENT when no supervisor runs here. */
-int control_ask(const char *run_dir, struct str question, struct arena *a, int *ret_status,
-		struct str *ret_text, struct err *err);
+int control_request(const char *run_dir, struct str question, struct arena *a, int *ret_status,
+		    struct str *ret_text, struct err *err);

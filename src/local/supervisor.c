@@ -13,7 +13,7 @@
 #include "base/err.h"
 #include "codec/problems.h"
 #include "control.h"
-#include "plan.h"
+#include "local_plan.h"
 #include "profile/manifests.h"
 
 enum { POLL_SIGNAL, POLL_CONTROL, POLL_FIXED };
@@ -28,7 +28,7 @@ struct asker {
 
 struct supervisor {
 	const struct supervisor_settings *settings;
-	struct node node;
+	struct local_node node;
 	struct str dir; /* in `memory` */
 	struct arena memory;
 	int signal_fd, control_fd;
@@ -80,7 +80,7 @@ static int apply(struct supervisor *s, const char *dir, struct arena *a, struct 
 	if (r < 0)
 		problem_error(&p, PROBLEM_AT(NULL, NULL, NULL), "%s", err.msg);
 	else if (!p.n_errors)
-		r = node_apply(&s->node, &with, &manifests, now_ms(), ret, &p);
+		r = local_node_apply(&s->node, &with, &manifests, now_ms(), ret, &p);
 	*ret_text = local_plan_report(ret, &p, a); /* while the files' names are still there */
 	arena_done(&with);
 	if (r < 0 || p.n_errors)
@@ -88,10 +88,10 @@ static int apply(struct supervisor *s, const char *dir, struct arena *a, struct 
 	return ret->n_refusals ? 1 : 0;
 }
 
-static void answer(struct asker *asker)
+static void response(struct asker *asker)
 {
 	if (asker->fd >= 0)
-		control_answer(asker->fd, asker->status, asker->text);
+		control_respond(asker->fd, asker->status, asker->text);
 	asker->fd = -1;
 	arena_reset(&asker->memory);
 }
@@ -114,13 +114,13 @@ static void on_apply(struct supervisor *s, struct str dir, int client)
 	if (asker->status < 2)
 		remember_dir(s, dir);
 	else
-		answer(asker);
+		response(asker);
 }
 
 static void take_down(struct supervisor *s)
 {
 	s->taking_down = s->ending = true;
-	node_stop(&s->node, now_ms());
+	local_node_stop(&s->node, now_ms());
 }
 
 static void on_question(struct supervisor *s)
@@ -132,18 +132,18 @@ static void on_question(struct supervisor *s)
 	if (control_accept(s->control_fd, buf, &question, &client) < 0)
 		return;
 	if (s->down.fd >= 0) {
-		control_answer(client, 2, STR("everything is being taken down\n"));
+		control_respond(client, 2, STR("everything is being taken down\n"));
 	} else if (str_eq(question, STR("down"))) {
 		s->down.fd = client;
 		take_down(s);
 	} else if (s->apply.fd >= 0) {
-		control_answer(client, 2, STR("another change is under way\n"));
+		control_respond(client, 2, STR("another change is under way\n"));
 	} else if (str_starts(question, STR("apply "))) {
 		on_apply(s, str_skip(question, sizeof("apply ") - 1), client);
 	} else if (str_eq(question, STR("apply"))) {
 		on_apply(s, s->dir, client);
 	} else {
-		control_answer(client, 2, STR("unknown question\n"));
+		control_respond(client, 2, STR("unknown question\n"));
 	}
 }
 
@@ -194,7 +194,7 @@ static void turn(struct supervisor *s, int64_t until_ms)
 	(void)poll(fds, POLL_FIXED + n, timeout_until(until_ms));
 	for (size_t i = 0; i < n; i++)
 		if (fds[POLL_FIXED + i].revents)
-			node_ended(&s->node, &s->node.runs[i], now_ms());
+			local_node_ended(&s->node, &s->node.runs[i], now_ms());
 	/* Last, because both may replace the list of runs. */
 	if (fds[POLL_SIGNAL].revents)
 		on_signal(s);
@@ -224,26 +224,26 @@ static int finish(struct supervisor *s, struct err *err)
 {
 	int r = 0;
 
-	answer(&s->apply);
+	response(&s->apply);
 	if (s->taking_down)
-		r = node_destroy(&s->node, err);
+		r = local_node_destroy(&s->node, err);
 	else
 		control_unlink(s->settings->node.run_dir);
 	s->down.status = r < 0 ? 2 : 0;
 	s->down.text = r < 0 ? str_from(err->msg) : STR("");
-	answer(&s->down);
+	response(&s->down);
 	return r;
 }
 
 static void loop(struct supervisor *s)
 {
-	while (!s->ending || (s->taking_down && !node_is_idle(&s->node))) {
-		int64_t until_ms = node_step(&s->node, now_ms(), s->settings->on_failure);
+	while (!s->ending || (s->taking_down && !local_node_is_idle(&s->node))) {
+		int64_t until_ms = local_node_step(&s->node, now_ms(), s->settings->on_failure);
 
-		if (node_is_settled(&s->node))
-			answer(&s->apply);
+		if (local_node_is_settled(&s->node))
+			response(&s->apply);
 		turn(s, until_ms);
-		node_reap_orphans(&s->node);
+		local_node_reap_orphans(&s->node);
 	}
 }
 
@@ -259,7 +259,7 @@ static int serve(struct supervisor *s, struct err *err)
 	if (outcome < 2)
 		r = control_listen(s->settings->node.run_dir, &s->control_fd, err);
 	if (outcome < 2 && r >= 0)
-		(void)node_step(&s->node, now_ms(), s->settings->on_failure);
+		(void)local_node_step(&s->node, now_ms(), s->settings->on_failure);
 	if (r >= 0)
 		s->settings->on_ready(&s->node, &plan, text, outcome);
 	arena_done(&a);
@@ -280,7 +280,7 @@ int supervisor_run(const struct supervisor_settings *settings, struct err *err)
 
 	r = control_check(settings->node.run_dir, err);
 	if (r >= 0)
-		r = node_open(&s.node, &settings->node, err);
+		r = local_node_open(&s.node, &settings->node, err);
 	if (r < 0)
 		return r;
 	arena_init(&s.memory, 0);
@@ -294,7 +294,7 @@ int supervisor_run(const struct supervisor_settings *settings, struct err *err)
 		(void)close(s.signal_fd);
 	if (s.control_fd >= 0)
 		(void)close(s.control_fd);
-	node_done(&s.node);
+	local_node_done(&s.node);
 	arena_done(&s.apply.memory);
 	arena_done(&s.down.memory);
 	arena_done(&s.memory);

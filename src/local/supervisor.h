@@ -4,7 +4,7 @@
  * questions. SIGTERM and SIGINT leave the containers running unless told to take them down;
  * SIGHUP reads the directory again. */
 
-#include "node.h"
+#include "local_node.h"
 
 struct problem_list;
 
@@ -13,15 +13,15 @@ typedef int (*supervisor_read_fn)(const char *dir, struct manifests *ret, struct
 				  struct err *err);
 
 struct supervisor_settings {
-	struct node_settings node;
+	struct local_node_settings node;
 	const char *dir;
 	supervisor_read_fn read;
 	bool down_at_end; /* a signal ends the containers, too */
 	/* Called once the first plan is in place or refused (2), before anything waits. */
-	void (*on_ready)(const struct node *node, const struct local_plan *plan, struct str report,
-			 int outcome);
+	void (*on_ready)(const struct local_node *node, const struct local_plan *plan,
+			 struct str report, int outcome);
 	void (*on_report)(struct str text); /* of a change that a signal asked for */
-	node_failure_fn on_failure;
+	local_node_failure_fn on_failure;
 };
 
 /* Runs until it is told to end. 0, or a negative errno with a sentence. */

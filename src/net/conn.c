@@ -182,14 +182,14 @@ void conn_announce_end(struct conn *c)
 	conn_flush(c);
 }
 
-void conn_handle(struct conn *c, struct http_request *request, struct http_answer *ret)
+void conn_handle(struct conn *c, struct http_request *request, struct http_response *ret)
 {
 	struct worker *w = c->worker;
 
 	arena_reset(&w->arena);
 	request->arena = &w->arena;
 	request->thread = w->index;
-	*ret = (struct http_answer){ .status = 500 };
+	*ret = (struct http_response){ .status = 500 };
 	w->config->handler(request, ret, w->config->context);
 	stat_add(&w->stats.requests, 1);
 }
@@ -197,12 +197,12 @@ void conn_handle(struct conn *c, struct http_request *request, struct http_answe
 /* A browser, or a probe with the wrong scheme: tell it in the only language it speaks here. */
 static void answer_plain_http(struct conn *c)
 {
-	static const struct str answer = STR_INIT("HTTP/1.0 400 Bad Request\r\n"
-						  "Content-Type: text/plain\r\n\r\n"
-						  "This port speaks HTTPS only.\n");
+	static const struct str response = STR_INIT("HTTP/1.0 400 Bad Request\r\n"
+						    "Content-Type: text/plain\r\n\r\n"
+						    "This port speaks HTTPS only.\n");
 
 	buffer_consume(&c->tls.out, buffer_len(&c->tls.out)); /* a TLS alert would garble it */
-	buffer_add(&c->tls.out, answer);
+	buffer_add(&c->tls.out, response);
 	c->is_last = true;
 	c->reason = SERVER_CLOSE_NO_TLS;
 }

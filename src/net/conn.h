@@ -98,7 +98,7 @@ void conn_flush(struct conn *c);
 bool conn_count_bytes(struct conn *c, size_t now_bytes);
 
 /* Runs the handler, in the worker's arena. */
-void conn_handle(struct conn *c, struct http_request *request, struct http_answer *ret);
+void conn_handle(struct conn *c, struct http_request *request, struct http_response *ret);
 
 /* HTTP/1.1: serves every whole request in c->in. */
 void conn_serve_http1(struct conn *c);

@@ -24,62 +24,62 @@ static void put_field(struct buffer *b, const char *name, const char *value)
 	buffer_add(b, str_from(value));
 }
 
-static void put_answer(struct conn *c, const struct http_answer *answer, bool without_body)
+static void put_answer(struct conn *c, const struct http_response *response, bool without_body)
 {
 	struct buffer *b = &c->worker->head;
 	char line[80];
 	int n;
 
-	n = snprintf(line, sizeof(line), "HTTP/1.1 %u %s\r\nContent-Length: %zu", answer->status,
-		     http_status_text(answer->status), answer->body.n);
+	n = snprintf(line, sizeof(line), "HTTP/1.1 %u %s\r\nContent-Length: %zu", response->status,
+		     http_status_text(response->status), response->body.n);
 	buffer_add(b, (struct str){ line, (size_t)n });
 	put_field(b, "Date", c->worker->date);
-	put_field(b, "Content-Type", answer->content_type);
-	put_field(b, "Allow", answer->allow);
+	put_field(b, "Content-Type", response->content_type);
+	put_field(b, "Allow", response->allow);
 	put_field(b, "Connection", c->is_last ? "close" : NULL);
 	buffer_add(b, STR("\r\n\r\n"));
 	if (!without_body)
-		buffer_add(b, answer->body);
+		buffer_add(b, response->body);
 	conn_put(c, buffer_str(b));
 	buffer_consume(b, buffer_len(b));
 	buffer_trim(b, LOOP_READ_BYTES);
 }
 
 /* The end is part of the answer, so it is decided before; the TLS farewell comes behind. */
-static void answer_last(struct conn *c, const struct http_answer *answer, bool without_body,
+static void answer_last(struct conn *c, const struct http_response *response, bool without_body,
 			enum server_close_reason reason)
 {
 	c->is_last = true;
-	put_answer(c, answer, without_body);
+	put_answer(c, response, without_body);
 	c->is_last = false;
 	conn_finish(c, reason);
 }
 
 static void refuse(struct conn *c, unsigned status)
 {
-	struct http_answer answer;
+	struct http_response response;
 
 	arena_reset(&c->worker->arena);
-	http_answer_status(&answer, status, &c->worker->arena);
-	answer_last(c, &answer, false, reason_of(status));
+	http_response_status(&response, status, &c->worker->arena);
+	answer_last(c, &response, false, reason_of(status));
 }
 
 static void serve(struct conn *c, const struct http1_request *got)
 {
 	struct http_request request = { .method = got->method, .body = got->body };
 	bool is_head = str_eq(got->method, STR("HEAD"));
-	struct http_answer answer;
+	struct http_response response;
 
 	http_split_target(got->target, &request.path, &request.query);
 	if (is_head)
 		request.method = STR("GET");
-	conn_handle(c, &request, &answer);
+	conn_handle(c, &request, &response);
 	if (!got->keep_alive)
-		answer_last(c, &answer, is_head, SERVER_CLOSE_ASKED);
+		answer_last(c, &response, is_head, SERVER_CLOSE_ASKED);
 	else if (c->worker->phase != WORKER_SERVING)
-		answer_last(c, &answer, is_head, SERVER_CLOSE_DRAIN);
+		answer_last(c, &response, is_head, SERVER_CLOSE_DRAIN);
 	else
-		put_answer(c, &answer, is_head);
+		put_answer(c, &response, is_head);
 }
 
 static void wait_for_more(struct conn *c, bool served)

@@ -31,9 +31,9 @@ const char *http_status_text(unsigned status)
 	return "";
 }
 
-void http_answer_status(struct http_answer *ret, unsigned status, struct arena *a)
+void http_response_status(struct http_response *ret, unsigned status, struct arena *a)
 {
-	*ret = (struct http_answer){
+	*ret = (struct http_response){
 		.status = status,
 		.content_type = "text/plain; charset=utf-8",
 		.body = str_printf(a, "%u %s\n", status, http_status_text(status)),

@@ -20,21 +20,21 @@ struct http_request {
 	unsigned thread;     /* which of the server's threads serves it */
 };
 
-struct http_answer {
+struct http_response {
 	unsigned status;
 	const char *content_type; /* NULL when there is no body */
 	const char *allow;	  /* methods, with 405 */
 	struct str body;
 };
 
-typedef void (*http_handler_fn)(const struct http_request *request, struct http_answer *ret,
+typedef void (*http_handler_fn)(const struct http_request *request, struct http_response *ret,
 				void *context);
 
 /* "Not Found"; "" for a status nobody here uses. */
 const char *http_status_text(unsigned status);
 
 /* A short text answer for people: "404 Not Found\n". */
-void http_answer_status(struct http_answer *ret, unsigned status, struct arena *a);
+void http_response_status(struct http_response *ret, unsigned status, struct arena *a);
 
 /* Cuts "/readyz?verbose" in two. */
 void http_split_target(struct str target, struct str *ret_path, struct str *ret_query);

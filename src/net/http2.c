@@ -13,7 +13,7 @@
 struct http2_stream {
 	TAILQ_ENTRY(http2_stream) link;
 	struct buffer method, target, body;
-	struct buffer answer;
+	struct buffer response;
 	bool too_large;
 };
 
@@ -36,7 +36,7 @@ static void free_stream(struct http2 *h, struct http2_stream *s)
 	buffer_done(&s->method);
 	buffer_done(&s->target);
 	buffer_done(&s->body);
-	buffer_done(&s->answer);
+	buffer_done(&s->response);
 	free(s);
 }
 
@@ -100,14 +100,14 @@ static ssize_t read_answer(nghttp2_session *session, int32_t id, uint8_t *buf, s
 			   uint32_t *flags, nghttp2_data_source *source, void *user)
 {
 	struct http2_stream *s = source->ptr;
-	struct str rest = buffer_str(&s->answer);
+	struct str rest = buffer_str(&s->response);
 	size_t n = rest.n < cap ? rest.n : cap;
 
 	(void)session;
 	(void)id;
 	(void)user;
 	memcpy(buf, rest.p, n);
-	buffer_consume(&s->answer, n);
+	buffer_consume(&s->response, n);
 	if (n == rest.n)
 		*flags |= NGHTTP2_DATA_FLAG_EOF;
 	return (ssize_t)n;
@@ -119,26 +119,26 @@ static nghttp2_nv field(const char *name, const char *value)
 }
 
 static void submit(struct http2 *h, int32_t id, struct http2_stream *s,
-		   const struct http_answer *answer, bool without_body)
+		   const struct http_response *response, bool without_body)
 {
 	nghttp2_data_provider provider = { .source.ptr = s, .read_callback = read_answer };
 	nghttp2_nv fields[5];
 	char status[16], length[24];
 	size_t n = 0;
 
-	(void)snprintf(status, sizeof(status), "%u", answer->status);
-	(void)snprintf(length, sizeof(length), "%zu", answer->body.n);
+	(void)snprintf(status, sizeof(status), "%u", response->status);
+	(void)snprintf(length, sizeof(length), "%zu", response->body.n);
 	fields[n++] = field(":status", status);
 	fields[n++] = field("date", h->conn->worker->date);
 	fields[n++] = field("content-length", length);
-	if (answer->content_type)
-		fields[n++] = field("content-type", answer->content_type);
-	if (answer->allow)
-		fields[n++] = field("allow", answer->allow);
+	if (response->content_type)
+		fields[n++] = field("content-type", response->content_type);
+	if (response->allow)
+		fields[n++] = field("allow", response->allow);
 	if (!without_body)
-		buffer_add(&s->answer, answer->body);
+		buffer_add(&s->response, response->body);
 	(void)nghttp2_submit_response(h->session, id, fields, n,
-				      buffer_len(&s->answer) ? &provider : NULL);
+				      buffer_len(&s->response) ? &provider : NULL);
 }
 
 static void serve(struct http2 *h, int32_t id, struct http2_stream *s)
@@ -146,19 +146,19 @@ static void serve(struct http2 *h, int32_t id, struct http2_stream *s)
 	struct http_request request = { .method = buffer_str(&s->method),
 					.body = buffer_str(&s->body) };
 	bool is_head = str_eq(request.method, STR("HEAD"));
-	struct http_answer answer;
+	struct http_response response;
 
 	h->served++;
 	if (s->too_large) {
 		arena_reset(&h->conn->worker->arena);
-		http_answer_status(&answer, 413, &h->conn->worker->arena);
+		http_response_status(&response, 413, &h->conn->worker->arena);
 	} else {
 		http_split_target(buffer_str(&s->target), &request.path, &request.query);
 		if (is_head)
 			request.method = STR("GET");
-		conn_handle(h->conn, &request, &answer);
+		conn_handle(h->conn, &request, &response);
 	}
-	submit(h, id, s, &answer, is_head);
+	submit(h, id, s, &response, is_head);
 }
 
 static int on_frame(nghttp2_session *session, const nghttp2_frame *frame, void *user)

@@ -29,8 +29,8 @@ void loop_run(struct loop *loop); /* until loop_stop() or until no source is lef
 void loop_stop(struct loop *loop);
 uint64_t loop_now_ms(const struct loop *loop); /* monotonic; as of this turn of the loop */
 
-/* Closes what is still open without telling the owners, then frees the loop. Owners close their
- * streams and listeners before: those hold memory and descriptors. */
+/* Closes what is still open without event_in_flight the owners, then frees the loop. Owners close
+ * their streams and listeners before: those hold memory and descriptors. */
 void loop_done(struct loop *loop);
 
 /* Timer. */

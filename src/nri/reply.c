@@ -31,9 +31,9 @@ static struct nri_resources *resources_new(const struct nri_cpu *cpu, struct are
 
 static struct nri_adjustment *adjustment(struct nri_reply *reply)
 {
-	if (!reply->answer.adjustment)
-		reply->answer.adjustment = arena_new(reply->a, struct nri_adjustment);
-	return reply->answer.adjustment;
+	if (!reply->response.adjustment)
+		reply->response.adjustment = arena_new(reply->a, struct nri_adjustment);
+	return reply->response.adjustment;
 }
 
 void nri_adjust_cpu(struct nri_reply *reply, const struct nri_cpu *cpu)
@@ -76,19 +76,19 @@ void nri_adjust_env(struct nri_reply *reply, const char *name, const char *value
 		add_pair(&adj->env, &adj->n_env, &(struct nri_pair){ name, value }, reply->a);
 }
 
-bool reply_add_update(struct nri_answer *answer, const char *container_id,
+bool reply_add_update(struct nri_response *response, const char *container_id,
 		      const struct nri_cpu *cpu, bool may_fail, struct arena *a)
 {
 	struct nri_update *grown =
-		arena_one_more(a, answer->updates, answer->n_updates, sizeof(*grown));
+		arena_one_more(a, response->updates, response->n_updates, sizeof(*grown));
 	struct nri_linux_update *on_linux = arena_new(a, struct nri_linux_update);
 
 	if (!grown || !on_linux)
 		return false;
 	/* CRI-O dereferences the resources without looking: they are always there. */
 	on_linux->resources = resources_new(cpu, a);
-	answer->updates = grown;
-	grown[answer->n_updates++] =
+	response->updates = grown;
+	grown[response->n_updates++] =
 		(struct nri_update){ keep(a, container_id), on_linux, may_fail };
 	return on_linux->resources != NULL;
 }
@@ -96,7 +96,7 @@ bool reply_add_update(struct nri_answer *answer, const char *container_id,
 void nri_update_cpu(struct nri_reply *reply, const char *container_id, const struct nri_cpu *cpu,
 		    bool may_fail)
 {
-	(void)reply_add_update(&reply->answer, container_id, cpu, may_fail, reply->a);
+	(void)reply_add_update(&reply->response, container_id, cpu, may_fail, reply->a);
 }
 
 int nri_refuse(struct nri_reply *reply, const char *fmt, ...)

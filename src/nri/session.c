@@ -21,7 +21,7 @@ struct exchange {
 	struct str payload;
 	struct nri_reply reply;
 	const struct pb_message *answer_message; /* NULL: nothing to say */
-	const void *answer;
+	const void *response;
 	struct nri_configured configured;
 	int status; /* enum ttrpc_code */
 };
@@ -156,7 +156,7 @@ static int serve_configure(struct exchange *x, struct err *err)
 		nri_refuse(&x->reply, "configuration refused");
 	x->configured.events = (int32_t)events;
 	x->answer_message = &nri_configured_message;
-	x->answer = &x->configured;
+	x->response = &x->configured;
 	return 0;
 }
 
@@ -173,9 +173,9 @@ static int serve_synchronize(struct exchange *x, struct err *err)
 		return r;
 	}
 	x->answer_message = &nri_updated_message;
-	x->answer = &x->reply.answer;
+	x->response = &x->reply.response;
 	if (s->parts.more) { /* more parts follow; each wants "more" back, and no update */
-		x->reply.answer.more = true;
+		x->reply.response.more = true;
 		return 0;
 	}
 	all = (struct nri_inventory){ s->parts.pods, s->parts.n_pods, s->parts.containers,
@@ -206,15 +206,15 @@ static int decode_container_call(struct exchange *x, struct nri_call *ret, struc
 }
 
 /* Reads a call about a container that is answered by `answer`. */
-static int begin_container_call(struct exchange *x, const struct pb_message *answer,
+static int begin_container_call(struct exchange *x, const struct pb_message *response,
 				struct nri_call *ret, struct err *err)
 {
 	const int r = decode_container_call(x, ret, err);
 
 	if (r < 0)
 		return r;
-	x->answer_message = answer;
-	x->answer = &x->reply.answer;
+	x->answer_message = response;
+	x->response = &x->reply.response;
 	return 0;
 }
 
@@ -393,7 +393,7 @@ static void send_answer(struct exchange *x)
 	}
 	strbuf_init(&payload, &x->s->call);
 	if (x->answer_message)
-		pb_encode(x->answer_message, x->answer, &payload);
+		pb_encode(x->answer_message, x->response, &payload);
 	response.payload = strbuf_str(&payload);
 	if (payload.failed || ttrpc_write_response(&x->s->out, MUX_CONN_PLUGIN, x->stream,
 						   &response, &x->s->call) < 0)
@@ -545,13 +545,13 @@ void session_sent(struct session *s, size_t n)
 
 int session_update(struct session *s, const char *container_id, const struct nri_cpu *cpu)
 {
-	struct nri_answer answer = { 0 };
+	struct nri_response response = { 0 };
 	uint32_t stream;
 	int r;
 
-	if (!reply_add_update(&answer, container_id, cpu, true, &s->call))
+	if (!reply_add_update(&response, container_id, cpu, true, &s->call))
 		return -ENOMEM;
-	r = send_call(s, "UpdateContainers", &nri_updated_message, &answer, &stream);
+	r = send_call(s, "UpdateContainers", &nri_updated_message, &response, &stream);
 	arena_reset(&s->call);
 	return r;
 }

@@ -9,7 +9,7 @@
 
 #include "base/arena.h"
 #include "base/str.h"
-#include "messages.h"
+#include "nri_messages.h"
 #include "rpc/mux.h"
 #include "rpc/ttrpc.h"
 

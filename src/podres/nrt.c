@@ -2,13 +2,13 @@
 
 #include <inttypes.h>
 
-#include "answer.h"
 #include "base/arena.h"
 #include "codec/doc.h"
 #include "cpu/topology.h"
+#include "fingerprint.h"
 #include "kube/names.h"
-#include "pool/fingerprint.h"
 #include "pool/ledger.h"
+#include "response.h"
 
 /* Where an object is being built. */
 struct build {

@@ -13,12 +13,13 @@
 #include "cpu/pick.h"
 #include "cpu/topology.h"
 
-static const char *const pool_names[] = {
-	[POOL_RESERVED] = "reserved",
+/* Keys of the pools file, which are OpenShift's words. */
+static const char *const pool_keys[] = {
+	[POOL_MANAGEMENT] = "reserved",
 	[POOL_SHARED] = "shared",
 	[POOL_GUARANTEED] = "guaranteed",
 };
-_Static_assert(ARRAY_LEN(pool_names) == POOL__COUNT, "every pool has a name");
+_Static_assert(ARRAY_LEN(pool_keys) == POOL__COUNT, "every pool has a key");
 
 #define MODE_CLASSIC "classic"
 #define MODE_POOLS "pools"
@@ -44,11 +45,6 @@ static bool *option_of(const struct pick_options *o, size_t i)
 	return (bool *)((char *)(uintptr_t)o + option_fields[i].offset);
 }
 
-const char *pool_name(enum pool pool)
-{
-	return pool_names[pool];
-}
-
 void pool_config_init(struct pool_config *c)
 {
 	*c = (struct pool_config){ .options = { .strict_cpu_reservation = true } };
@@ -57,7 +53,7 @@ void pool_config_init(struct pool_config *c)
 static const struct cpuset *list_of(const struct pool_config *c, enum pool pool)
 {
 	const struct cpuset *lists[] = {
-		[POOL_RESERVED] = &c->reserved,
+		[POOL_MANAGEMENT] = &c->reserved,
 		[POOL_SHARED] = &c->shared,
 		[POOL_GUARANTEED] = &c->guaranteed,
 	};
@@ -130,7 +126,7 @@ static int check_lists(const struct pool_config *c, const struct topology *t, st
 		cpuset_minus(&wrong, &machine);
 		if (!cpuset_is_empty(&wrong)) {
 			(void)snprintf(complaint, sizeof(complaint), "%s, but not on this machine",
-				       pool_names[p]);
+				       pool_name(p));
 			return refuse(err, &wrong, complaint);
 		}
 		for (int q = 0; q < p; q++) {
@@ -138,8 +134,8 @@ static int check_lists(const struct pool_config *c, const struct topology *t, st
 			cpuset_intersect(&wrong, list_of(c, (enum pool)q));
 			if (cpuset_is_empty(&wrong))
 				continue;
-			(void)snprintf(complaint, sizeof(complaint), "both %s and %s",
-				       pool_names[q], pool_names[p]);
+			(void)snprintf(complaint, sizeof(complaint), "both %s and %s", pool_name(q),
+				       pool_name(p));
 			return refuse(err, &wrong, complaint);
 		}
 	}
@@ -218,7 +214,7 @@ yyjson_mut_val *pool_config_to_doc(const struct pool_config *c, yyjson_mut_doc *
 
 	doc_put_str(m, v, STR("mode"), c->is_classic ? STR(MODE_CLASSIC) : STR(MODE_POOLS));
 	for (int p = 0; p < POOL__COUNT; p++)
-		doc_put_str(m, v, str_from(pool_names[p]),
+		doc_put_str(m, v, str_from(pool_keys[p]),
 			    cpuset_format(list_of(c, (enum pool)p), a));
 	options = doc_put_obj(m, v, STR("options"));
 	for (size_t i = 0; i < ARRAY_LEN(option_fields); i++)
@@ -266,16 +262,16 @@ int pool_config_from_doc(const struct doc *doc, yyjson_val *v, struct pool_confi
 		return doc_err(err, doc, doc_get(v, STR("mode")), "unknown mode %s",
 			       quote(mode).text);
 	for (int p = 0; p < POOL__COUNT; p++) {
-		yyjson_val *list = doc_get(v, str_from(pool_names[p]));
+		yyjson_val *list = doc_get(v, str_from(pool_keys[p]));
 		struct err why = { 0 };
 
 		if (!yyjson_is_str(list))
 			return doc_err(err, doc, list ? list : v,
-				       "%s: expected a CPU list, found %s", pool_names[p],
+				       "%s: expected a CPU list, found %s", pool_keys[p],
 				       doc_type(list));
 		if (cpuset_parse(doc_str(list), (struct cpuset *)list_of(&c, (enum pool)p), &why) <
 		    0)
-			return doc_err(err, doc, list, "%s: %s", pool_names[p], why.msg);
+			return doc_err(err, doc, list, "%s: %s", pool_keys[p], why.msg);
 	}
 	r = read_options(doc, doc_get(v, STR("options")), &c, err);
 	if (r < 0)

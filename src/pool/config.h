@@ -11,20 +11,12 @@
 #include "base/str.h"
 #include "cpu/cpuset.h"
 #include "cpu/pick_options.h"
+#include "kube/pool.h"
 
 struct arena;
 struct doc;
 struct err;
 struct topology;
-
-enum pool {
-	POOL_RESERVED,	 /* management: host services, platform pods */
-	POOL_SHARED,	 /* every container that does not own whole CPUs */
-	POOL_GUARANTEED, /* CPUs that containers own, each alone on its own */
-	POOL__COUNT
-};
-
-const char *pool_name(enum pool pool); /* "reserved", "shared", "guaranteed" */
 
 struct pool_config {
 	/* No `shared` list: shared is what is online, not reserved and not held exclusively. */

@@ -290,9 +290,9 @@ void ledger_set_frame(struct ledger *l, const struct topology *t, const struct p
 	l->frame_changed = true;
 }
 
-void ledger_to_state(const struct ledger *l, struct state *ret)
+void ledger_to_state(const struct ledger *l, struct ledger_state *ret)
 {
-	*ret = (struct state){
+	*ret = (struct ledger_state){
 		.config_hash = l->now.config_hash,
 		.topology_hash = l->now.topology_hash,
 		.config = l->now.config,

@@ -16,7 +16,7 @@
 #include "config.h"
 #include "cpu/hints.h"
 #include "demand.h"
-#include "state.h"
+#include "ledger_state.h"
 
 struct arena;
 struct ledger;
@@ -126,7 +126,7 @@ struct resize_conflict {
 	struct cpuset cpus; /* those of it that the new pool lacks */
 };
 
-struct resize_plan {
+struct ledger_resize_plan {
 	struct cpuset reserved, shared;		 /* where those containers will run */
 	struct cpuset joining, leaving;		 /* CPUs that the guaranteed pool wins and loses */
 	const struct resize_conflict *conflicts; /* in `a`; none: it can be done */
@@ -134,7 +134,7 @@ struct resize_plan {
 };
 
 int ledger_plan_resize(const struct ledger *l, const struct pool_config *c, struct arena *a,
-		       struct resize_plan *ret, struct err *err);
+		       struct ledger_resize_plan *ret, struct err *err);
 int ledger_resize(struct ledger *l, const struct pool_config *c, struct err *err);
 
 /* CPUs that nobody is given any more, because a resize waits for those who have them; NULL: none.
@@ -192,7 +192,7 @@ bool ledger_is_degraded(const struct ledger *l, const struct assignment *a);
 
 /* What the node publishes; from the sizes of the pools, not from what is free (I5). */
 struct ledger_capacity {
-	int64_t reserved_milli;
+	int64_t management_milli;
 	int64_t shared_milli;
 	int64_t guaranteed_milli;
 	int64_t usable_milli; /* guaranteed, without CPUs that full-pcpus-only can never give */
@@ -219,5 +219,5 @@ int ledger_pod_hints(const struct ledger *l, const struct ledger_request *contai
 
 /* For the store: the ledger as a state, without the boot id; good until the next change. And back,
  * when ledger_init has just run. */
-void ledger_to_state(const struct ledger *l, struct state *ret);
+void ledger_to_state(const struct ledger *l, struct ledger_state *ret);
 int ledger_load(struct ledger *l, struct assignment *const *entries, size_t n, struct err *err);

@@ -102,7 +102,7 @@ static void grant_pool(const struct ledger *l, const struct ledger_request *requ
 		       struct ledger_grant *ret)
 {
 	*ret = (struct ledger_grant){
-		.pool = request->is_management ? POOL_RESERVED : POOL_SHARED,
+		.pool = request->is_management ? POOL_MANAGEMENT : POOL_SHARED,
 	};
 	(void)ledger_cpus(l, ret->pool, &ret->cpus);
 }

@@ -68,10 +68,10 @@ bool ledger_frame_cpus(const struct ledger_frame *f, enum pool pool, struct cpus
 	}
 	online_part(f, &f->config.reserved, &reserved);
 	shared_now(f, &shared);
-	*ret = pool == POOL_RESERVED ? reserved : shared;
+	*ret = pool == POOL_MANAGEMENT ? reserved : shared;
 	if (!cpuset_is_empty(ret))
 		return true;
-	*ret = pool == POOL_RESERVED ? shared : reserved;
+	*ret = pool == POOL_MANAGEMENT ? shared : reserved;
 	if (cpuset_is_empty(ret)) { /* anything, but nobody's own */
 		*ret = f->topology->online;
 		cpuset_minus(ret, &f->sets.held);
@@ -134,7 +134,7 @@ void ledger_capacity(const struct ledger *l, struct ledger_capacity *ret)
 	if (f->config.options.full_pcpus_only)
 		cpuset_minus(&usable, &f->sets.split);
 	*ret = (struct ledger_capacity){
-		.reserved_milli = milli_of(f, &f->config.reserved),
+		.management_milli = milli_of(f, &f->config.reserved),
 		.shared_milli = milli_of(f, &f->sets.shared),
 		.guaranteed_milli = milli_of(f, &f->sets.guaranteed),
 		.usable_milli = milli_of(f, &usable),

@@ -8,7 +8,7 @@
 #include "ledger_private.h"
 
 static int find_conflicts(const struct ledger *l, const struct cpuset *pool, struct arena *a,
-			  struct resize_plan *plan, struct err *err)
+			  struct ledger_resize_plan *plan, struct err *err)
 {
 	struct resize_conflict *conflicts;
 	const struct assignment *item;
@@ -33,10 +33,10 @@ static int find_conflicts(const struct ledger *l, const struct cpuset *pool, str
 }
 
 int ledger_plan_resize(const struct ledger *l, const struct pool_config *c, struct arena *a,
-		       struct resize_plan *ret, struct err *err)
+		       struct ledger_resize_plan *ret, struct err *err)
 {
 	struct ledger_frame next = { .topology = l->now.topology, .config = *c };
-	struct resize_plan plan = { 0 };
+	struct ledger_resize_plan plan = { 0 };
 	int r;
 
 	r = pool_config_check(c, l->now.topology, err);
@@ -44,7 +44,7 @@ int ledger_plan_resize(const struct ledger *l, const struct pool_config *c, stru
 		return r;
 	next.sets.held = l->now.sets.held;
 	ledger_compute(&next);
-	(void)ledger_frame_cpus(&next, POOL_RESERVED, &plan.reserved);
+	(void)ledger_frame_cpus(&next, POOL_MANAGEMENT, &plan.reserved);
 	(void)ledger_frame_cpus(&next, POOL_SHARED, &plan.shared);
 	plan.joining = next.sets.guaranteed;
 	cpuset_minus(&plan.joining, &l->now.sets.guaranteed);
@@ -57,7 +57,7 @@ int ledger_plan_resize(const struct ledger *l, const struct pool_config *c, stru
 	return 0;
 }
 
-static int in_use(const struct resize_plan *plan, struct arena *a, struct err *err)
+static int in_use(const struct ledger_resize_plan *plan, struct arena *a, struct err *err)
 {
 	const struct resize_conflict *first = &plan->conflicts[0];
 	char more[48] = "";
@@ -73,7 +73,7 @@ static int in_use(const struct resize_plan *plan, struct arena *a, struct err *e
 int ledger_resize(struct ledger *l, const struct pool_config *c, struct err *err)
 {
 	CLEANUP(arena_done) struct arena a;
-	struct resize_plan plan;
+	struct ledger_resize_plan plan;
 	bool entered;
 	int r;
 

@@ -52,14 +52,14 @@ int store_read_boot_id(int root_fd, char ret[STORE_BOOT_ID_MAX], struct err *err
 static int persist(const struct ledger *l, void *data, struct err *err)
 {
 	struct store *s = data;
-	struct state state;
+	struct ledger_state state;
 	struct str text;
 	int r;
 
 	arena_reset(&s->scratch);
 	ledger_to_state(l, &state);
 	state.boot_id = str_from(s->boot_id);
-	r = state_encode(&state, &s->scratch, &text, err);
+	r = ledger_state_encode(&state, &s->scratch, &text, err);
 	if (r < 0)
 		return r;
 	return file_replace_at(s->dir_fd, s->path, text, STATE_MODE, err);
@@ -100,7 +100,7 @@ static int set_aside(struct store *s, struct store_report *report, struct err *e
 
 /* Same boot: the containers behind the entries still run, so the entries come first and the
  * configuration second. */
-static int resume(struct ledger *l, const struct state *state,
+static int resume(struct ledger *l, const struct ledger_state *state,
 		  const struct store_settings *settings, struct store_report *report)
 {
 	const struct topology *t = settings->topology;
@@ -135,12 +135,12 @@ static int start_afresh(struct ledger *l, const struct store_settings *settings,
 static int recover(struct store *s, struct ledger *l, const struct store_settings *settings,
 		   struct store_report *report, struct err *err)
 {
-	struct state state;
+	struct ledger_state state;
 	struct str text;
 	struct err why = { 0 };
 	int r;
 
-	r = file_read_at(s->dir_fd, s->path, STATE_MAX_SIZE, &s->scratch, &text, &why);
+	r = file_read_at(s->dir_fd, s->path, LEDGER_STATE_MAX_SIZE, &s->scratch, &text, &why);
 	if (r == -ENOENT) {
 		report->outcome = STORE_FRESH;
 		return start_afresh(l, settings, err);
@@ -152,7 +152,7 @@ static int recover(struct store *s, struct ledger *l, const struct store_setting
 	}
 	report->why = why;
 	if (r >= 0)
-		r = state_decode(text, str_from(s->path), &s->scratch, &state, &report->why);
+		r = ledger_state_decode(text, str_from(s->path), &s->scratch, &state, &report->why);
 	if (r >= 0 && !str_eq(state.boot_id, str_from(s->boot_id))) {
 		report->outcome = STORE_REBOOTED;
 		return start_afresh(l, settings, err);

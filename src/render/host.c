@@ -11,7 +11,7 @@
 #include "kube/names.h"
 #include "machine_config.h"
 #include "node_files.h"
-#include "object.h"
+#include "object_build.h"
 #include "pinning.h"
 #include "profile/layout.h"
 #include "scripts.h"

@@ -6,7 +6,7 @@
 
 #include <stdbool.h>
 
-#include "kubelet.h"
+#include "kubelet_config.h"
 
 struct arena;
 struct err;

@@ -3,7 +3,7 @@
 #include "base/arena.h"
 #include "codec/base64.h"
 #include "kube/names.h"
-#include "object.h"
+#include "object_build.h"
 
 #define IGNITION_VERSION "3.2.0" /* what the Node Tuning Operator writes; every MCO reads it */
 

@@ -6,8 +6,8 @@
 
 #include <stdbool.h>
 
-#include "kubelet.h"
-#include "object.h"
+#include "kubelet_config.h"
+#include "object_build.h"
 
 struct arena;
 struct err;

@@ -3,7 +3,7 @@
 #include "base/arena.h"
 #include "kernel_args.h"
 #include "kube/names.h"
-#include "object.h"
+#include "object_build.h"
 #include "profile/layout.h"
 
 #define PROFILE_PREFIX "openshift-node-performance-"

@@ -43,7 +43,7 @@ int grpc_message_of(struct str body, struct str *ret, struct err *err);
 void grpc_escape(struct str text, char *ret, size_t cap);
 void grpc_unescape(struct str text, char *ret, size_t cap);
 
-struct grpc_answer {
+struct grpc_response {
 	enum grpc_code code;
 	struct str text;    /* of a failure */
 	struct str message; /* of a success: encoded */
@@ -54,7 +54,7 @@ struct grpc_answer {
 typedef void (*grpc_call_fn)(void *user, int32_t call, struct str path, struct str message);
 
 /* The client was answered. Comes once for every call of a connection that lasts. */
-typedef void (*grpc_answer_fn)(void *user, int32_t call, const struct grpc_answer *answer);
+typedef void (*grpc_answer_fn)(void *user, int32_t call, const struct grpc_response *response);
 
 struct grpc *grpc_server_new(grpc_call_fn on_call, void *user);
 struct grpc *grpc_client_new(grpc_answer_fn on_answer, void *user);
@@ -72,7 +72,7 @@ bool grpc_is_over(const struct grpc *g);
 
 /* Server: answers a call; one that the client has given up since is ignored. Everything is copied.
  */
-void grpc_answer(struct grpc *g, int32_t call, const struct grpc_answer *answer);
+void grpc_respond(struct grpc *g, int32_t call, const struct grpc_response *response);
 
 /* Client: asks; returns the number of the call, or a negative errno. */
 int32_t grpc_call(struct grpc *g, const char *path, struct str message);

@@ -108,7 +108,7 @@ static struct grpc_stream *find(const struct grpc *g, int32_t id)
 	return NULL;
 }
 
-void grpc_answer(struct grpc *g, int32_t call, const struct grpc_answer *answer)
+void grpc_respond(struct grpc *g, int32_t call, const struct grpc_response *response)
 {
 	struct grpc_stream *s = find(g, call);
 	nghttp2_data_provider provider = { .source.ptr = s, .read_callback = read_out };
@@ -120,13 +120,13 @@ void grpc_answer(struct grpc *g, int32_t call, const struct grpc_answer *answer)
 
 	if (!s)
 		return;
-	if (answer->code == GRPC_OK) {
-		queue_message(s, answer->message);
+	if (response->code == GRPC_OK) {
+		queue_message(s, response->message);
 		(void)nghttp2_submit_response(g->session, call, fields, 2, &provider);
 		return;
 	}
-	(void)snprintf(code, sizeof(code), "%d", (int)answer->code);
-	grpc_escape(answer->text, text, sizeof(text));
+	(void)snprintf(code, sizeof(code), "%d", (int)response->code);
+	grpc_escape(response->text, text, sizeof(text));
 	fields[2] = field("grpc-status", code);
 	fields[3] = field("grpc-message", text);
 	(void)nghttp2_submit_response(g->session, call, fields, 4, NULL);
@@ -222,7 +222,7 @@ static int on_body(nghttp2_session *session, uint8_t flags, int32_t id, const ui
 
 static void refuse(struct grpc *g, int32_t id, enum grpc_code code, struct str text)
 {
-	grpc_answer(g, id, &(struct grpc_answer){ .code = code, .text = text });
+	grpc_respond(g, id, &(struct grpc_response){ .code = code, .text = text });
 }
 
 /* The request is whole. */
@@ -267,13 +267,13 @@ static int on_frame(nghttp2_session *session, const nghttp2_frame *frame, void *
 }
 
 /* Client: the stream is through, well or badly. */
-static struct grpc_answer answer_of(struct grpc_stream *s, uint32_t error, struct err *err)
+static struct grpc_response answer_of(struct grpc_stream *s, uint32_t error, struct err *err)
 {
-	struct grpc_answer answer = { .code = GRPC_OK };
+	struct grpc_response response = { .code = GRPC_OK };
 	int r = 0;
 
 	if (s->has_code && s->code != GRPC_OK)
-		return (struct grpc_answer){ .code = s->code, .text = str_from(s->text) };
+		return (struct grpc_response){ .code = s->code, .text = str_from(s->text) };
 	if (error != NGHTTP2_NO_ERROR)
 		r = err_set(err, ECONNRESET, "the server ended the call: %s",
 			    nghttp2_http2_strerror(error));
@@ -283,29 +283,29 @@ static struct grpc_answer answer_of(struct grpc_stream *s, uint32_t error, struc
 	else if (s->is_broken)
 		r = err_set(err, EMSGSIZE, "the answer is larger than %zu bytes", GRPC_MAX_ANSWER);
 	else
-		r = grpc_message_of(buffer_str(&s->in), &answer.message, err);
+		r = grpc_message_of(buffer_str(&s->in), &response.message, err);
 	if (r == -EMSGSIZE)
-		answer.code = GRPC_RESOURCE_EXHAUSTED;
+		response.code = GRPC_RESOURCE_EXHAUSTED;
 	else if (r < 0)
-		answer.code = r == -ECONNRESET ? GRPC_UNAVAILABLE : GRPC_INTERNAL;
+		response.code = r == -ECONNRESET ? GRPC_UNAVAILABLE : GRPC_INTERNAL;
 	if (r < 0)
-		answer.text = str_from(err->msg);
-	return answer;
+		response.text = str_from(err->msg);
+	return response;
 }
 
 static int on_stream_close(nghttp2_session *session, int32_t id, uint32_t error, void *user)
 {
 	struct grpc_stream *s = nghttp2_session_get_stream_user_data(session, id);
 	struct grpc *g = user;
-	struct grpc_answer answer;
+	struct grpc_response response;
 	struct err err = { 0 };
 
 	if (!s)
 		return 0;
 	(void)nghttp2_session_set_stream_user_data(session, id, NULL);
 	if (!g->is_server) {
-		answer = answer_of(s, error, &err);
-		g->on_answer(g->user, id, &answer);
+		response = answer_of(s, error, &err);
+		g->on_answer(g->user, id, &response);
 	}
 	stream_free(g, s);
 	return 0;

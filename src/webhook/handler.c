@@ -30,8 +30,8 @@ static enum review_result result_of(const struct review_facts *facts)
 				     RESULT_ALLOWED;
 }
 
-static void answer_review(struct webhook *w, enum hook hook, const struct http_request *rq,
-			  struct http_answer *ret)
+static void answer_review(struct webhook *w, enum hook_kind hook, const struct http_request *rq,
+			  struct http_response *ret)
 {
 	struct review_facts facts = { .rule = RULE__COUNT };
 	enum review_result result = RESULT_FAILED;
@@ -39,9 +39,9 @@ static void answer_review(struct webhook *w, enum hook hook, const struct http_r
 	struct err err = { 0 };
 	int r;
 
-	r = review_answer(w->source->acquire(w->source, rq->thread),
-			  hook <= HOOK_MUTATE_NODES ? REVIEW_MUTATE : REVIEW_VALIDATE, rq->body,
-			  rq->arena, &ret->body, &facts, &err);
+	r = review_respond(w->source->acquire(w->source, rq->thread),
+			   hook <= HOOK_MUTATE_NODES ? REVIEW_MUTATE : REVIEW_VALIDATE, rq->body,
+			   rq->arena, &ret->body, &facts, &err);
 	w->source->release(w->source, rq->thread); /* the answer is a copy in the request's arena */
 	if (r >= 0) {
 		result = result_of(&facts);
@@ -56,9 +56,9 @@ static void answer_review(struct webhook *w, enum hook hook, const struct http_r
 	metrics_count(&w->counters[rq->thread], hook, result, facts.rule, now_ns() - start);
 }
 
-static void answer_text(struct http_answer *ret, unsigned status, struct str text)
+static void answer_text(struct http_response *ret, unsigned status, struct str text)
 {
-	*ret = (struct http_answer){ .status = status, .content_type = TEXT, .body = text };
+	*ret = (struct http_response){ .status = status, .content_type = TEXT, .body = text };
 }
 
 /* As the API server's own health endpoints print them. */
@@ -70,7 +70,8 @@ static void add_check(struct strbuf *b, const char *name, const char *problem)
 		strbuf_printf(b, "[+]%s ok\n", name);
 }
 
-static void answer_ready(struct webhook *w, const struct http_request *rq, struct http_answer *ret)
+static void answer_ready(struct webhook *w, const struct http_request *rq,
+			 struct http_response *ret)
 {
 	const char *state = NULL, *certificate = NULL, *shutdown = NULL;
 	struct strbuf b;
@@ -94,7 +95,7 @@ static void answer_ready(struct webhook *w, const struct http_request *rq, struc
 		answer_text(ret, is_ready ? 200 : 503, strbuf_str(&b));
 }
 
-static void answer_live(struct webhook *w, const struct http_request *rq, struct http_answer *ret)
+static void answer_live(struct webhook *w, const struct http_request *rq, struct http_response *ret)
 {
 	(void)w; /* who can answer is alive: a thread that hangs does not */
 	if (http_query_has(rq->query, STR("verbose")))
@@ -153,7 +154,7 @@ static void add_certificate(struct strbuf *b, struct certificate *c)
 }
 
 static void answer_metrics(struct webhook *w, const struct http_request *rq,
-			   struct http_answer *ret)
+			   struct http_response *ret)
 {
 	const struct prometheus_label version[] = { { "version", w->config->version }, { 0 } };
 	struct strbuf b;
@@ -166,14 +167,14 @@ static void answer_metrics(struct webhook *w, const struct http_request *rq,
 	add_certificate(&b, &w->certificate);
 	w->source->add_metrics(w->source, &b);
 	prometheus_process(&b);
-	*ret = (struct http_answer){ .status = b.failed ? 500 : 200,
-				     .content_type = PROMETHEUS_CONTENT_TYPE,
-				     .body = strbuf_str(&b) };
+	*ret = (struct http_response){ .status = b.failed ? 500 : 200,
+				       .content_type = PROMETHEUS_CONTENT_TYPE,
+				       .body = strbuf_str(&b) };
 }
 
 static const struct {
 	struct str path;
-	enum hook hook;
+	enum hook_kind hook;
 } hooks[] = {
 	{ STR_INIT("/mutate/pods"), HOOK_MUTATE_PODS },
 	{ STR_INIT("/mutate/nodes"), HOOK_MUTATE_NODES },
@@ -184,7 +185,8 @@ static const struct {
 
 static const struct {
 	struct str path;
-	void (*answer)(struct webhook *w, const struct http_request *rq, struct http_answer *ret);
+	void (*response)(struct webhook *w, const struct http_request *rq,
+			 struct http_response *ret);
 } pages[] = {
 	{ STR_INIT("/livez"), answer_live },
 	{ STR_INIT("/readyz"), answer_ready },
@@ -193,16 +195,16 @@ static const struct {
 };
 
 static bool is_method(const struct http_request *rq, struct str method, const char *allow,
-		      struct http_answer *ret)
+		      struct http_response *ret)
 {
 	if (str_eq(rq->method, method))
 		return true;
-	http_answer_status(ret, 405, rq->arena);
+	http_response_status(ret, 405, rq->arena);
 	ret->allow = allow;
 	return false;
 }
 
-void webhook_handle(const struct http_request *rq, struct http_answer *ret, void *context)
+void webhook_handle(const struct http_request *rq, struct http_response *ret, void *context)
 {
 	struct webhook *w = context;
 
@@ -215,8 +217,8 @@ void webhook_handle(const struct http_request *rq, struct http_answer *ret, void
 	for (size_t i = 0; i < ARRAY_LEN(pages); i++)
 		if (str_eq(rq->path, pages[i].path)) {
 			if (is_method(rq, STR("GET"), "GET, HEAD", ret))
-				pages[i].answer(w, rq, ret);
+				pages[i].response(w, rq, ret);
 			return;
 		}
-	http_answer_status(ret, 404, rq->arena);
+	http_response_status(ret, 404, rq->arena);
 }

@@ -29,7 +29,7 @@ static const char *const result_names[] = {
 };
 _Static_assert(ARRAY_LEN(result_names) == RESULT__COUNT, "every result has a name");
 
-const char *hook_name(enum hook hook)
+const char *hook_name(enum hook_kind hook)
 {
 	return hook_names[hook];
 }
@@ -46,7 +46,7 @@ static uint64_t get(const _Atomic uint64_t *counter)
 	return atomic_load_explicit(counter, memory_order_relaxed);
 }
 
-void metrics_count(struct thread_counters *t, enum hook hook, enum review_result result,
+void metrics_count(struct thread_counters *t, enum hook_kind hook, enum review_result result,
 		   enum admission_rule rule, uint64_t duration_ns)
 {
 	struct hook_counters *h = &t->hooks[hook];
@@ -60,7 +60,7 @@ void metrics_count(struct thread_counters *t, enum hook hook, enum review_result
 }
 
 static void write_reviews(struct strbuf *b, const struct thread_counters *threads, unsigned n,
-			  enum hook hook)
+			  enum hook_kind hook)
 {
 	for (size_t result = 0; result < RESULT__COUNT; result++)
 		for (size_t rule = 0; rule <= RULE__COUNT; rule++) {
@@ -82,7 +82,7 @@ static void write_reviews(struct strbuf *b, const struct thread_counters *thread
 }
 
 static void write_durations(struct strbuf *b, const struct thread_counters *threads, unsigned n,
-			    enum hook hook)
+			    enum hook_kind hook)
 {
 	const struct prometheus_label labels[] = { { "hook", hook_names[hook] }, { 0 } };
 	uint64_t counts[HISTOGRAM_BOUNDS + 1] = { 0 };
@@ -100,10 +100,10 @@ void metrics_write(struct strbuf *b, const struct thread_counters *threads, unsi
 {
 	prometheus_family(b, "pinfold_admission_reviews_total", "counter",
 			  "Reviews answered, by what came of them and the rule that decided");
-	for (enum hook hook = 0; hook < HOOK__COUNT; hook++)
+	for (enum hook_kind hook = 0; hook < HOOK__COUNT; hook++)
 		write_reviews(b, threads, n, hook);
 	prometheus_family(b, "pinfold_admission_duration_seconds", "histogram",
 			  "From the whole review to its answer, without the network");
-	for (enum hook hook = 0; hook < HOOK__COUNT; hook++)
+	for (enum hook_kind hook = 0; hook < HOOK__COUNT; hook++)
 		write_durations(b, threads, n, hook);
 }

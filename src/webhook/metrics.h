@@ -11,7 +11,7 @@
 struct strbuf;
 
 /* The endpoints that decide. */
-enum hook {
+enum hook_kind {
 	HOOK_MUTATE_PODS,
 	HOOK_MUTATE_NODES,
 	HOOK_VALIDATE_PODS,
@@ -20,7 +20,7 @@ enum hook {
 	HOOK__COUNT
 };
 
-const char *hook_name(enum hook hook);
+const char *hook_name(enum hook_kind hook);
 
 enum review_result {
 	RESULT_ALLOWED, /* and left as it was */
@@ -44,7 +44,7 @@ struct thread_counters {
 };
 
 /* One finished review. `rule` may be RULE__COUNT. */
-void metrics_count(struct thread_counters *t, enum hook hook, enum review_result result,
+void metrics_count(struct thread_counters *t, enum hook_kind hook, enum review_result result,
 		   enum admission_rule rule, uint64_t duration_ns);
 
 /* The families that these counters make. */

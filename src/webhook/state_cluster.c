@@ -32,7 +32,7 @@ static bool may_complain(struct state_cluster *s)
 	return true;
 }
 
-static void on_trouble(struct facts *f, const char *path, const struct err *err)
+static void on_trouble(struct informers *f, const char *path, const struct err *err)
 {
 	struct state_cluster *s = container_of(f, struct state_cluster, facts);
 
@@ -42,7 +42,7 @@ static void on_trouble(struct facts *f, const char *path, const struct err *err)
 		    LOG_ERR(err));
 }
 
-static void on_synced(struct facts *f)
+static void on_synced(struct informers *f)
 {
 	struct state_cluster *s = container_of(f, struct state_cluster, facts);
 
@@ -51,12 +51,12 @@ static void on_synced(struct facts *f)
 		 LOG_INT("nodes", cache_count(&s->cache, CACHE_NODES)));
 }
 
-static const struct facts_config facts_config = { .on_trouble = on_trouble,
-						  .on_synced = on_synced };
+static const struct informers_config facts_config = { .on_trouble = on_trouble,
+						      .on_synced = on_synced };
 
 /* Our own certificate. */
 
-static void on_certificate(struct cert_keeper *k, struct str cert_pem, struct str key_pem)
+static void on_certificate(struct cert_rotation *k, struct str cert_pem, struct str key_pem)
 {
 	struct state_cluster *s = container_of(k, struct state_cluster, keeper);
 	struct certificate *c = s->source.certificate;
@@ -71,13 +71,13 @@ static void on_certificate(struct cert_keeper *k, struct str cert_pem, struct st
 	}
 }
 
-static void on_certificate_action(struct cert_keeper *k, const char *what)
+static void on_certificate_action(struct cert_rotation *k, const char *what)
 {
 	(void)k;
 	log_info("keeping the certificate", LOG_STR("did", str_from(what)));
 }
 
-static void on_certificate_trouble(struct cert_keeper *k, const char *what, const struct err *err)
+static void on_certificate_trouble(struct cert_rotation *k, const char *what, const struct err *err)
 {
 	struct state_cluster *s = container_of(k, struct state_cluster, keeper);
 
@@ -104,7 +104,7 @@ static int plan_certificate(struct state_cluster *s, const struct state_cluster_
 {
 	const char *service = config->service ? config->service : DEFAULT_SERVICE;
 	struct str namespace, name;
-	struct access url;
+	struct kubeconfig url;
 	uint64_t port = 0;
 	size_t n = 0;
 	int r = service_parse(service, &namespace, &name, &port, err);
@@ -115,11 +115,11 @@ static int plan_certificate(struct state_cluster *s, const struct state_cluster_
 		str_printf(&s->arena, PRI_STR "." PRI_STR ".svc", FMT_STR(name), FMT_STR(namespace))
 			.p;
 	if (config->url) {
-		if (access_parse_server(str_from(config->url), &s->arena, &url, err) < 0)
+		if (kubeconfig_parse_server(str_from(config->url), &s->arena, &url, err) < 0)
 			return err_wrap(err, "--url");
 		s->names[n++] = url.host;
 	}
-	s->keeper_config = (struct cert_keeper_config){
+	s->keeper_config = (struct cert_rotation_config){
 		.namespace = str_cstr(&s->arena, namespace),
 		.secret = str_printf(&s->arena, PRI_STR "-tls", FMT_STR(name)).p,
 		.lease = str_printf(&s->arena, PRI_STR "-certificate", FMT_STR(name)).p,
@@ -141,13 +141,13 @@ static int start(struct state_source *source, struct loop *loop, unsigned thread
 
 	cache_init(&s->cache, &s->settings, threads);
 	s->is_started = true;
-	r = api_init(&s->api, loop, &s->access, s->user_agent, err);
-	facts_init(&s->facts, &s->api, &s->cache, &facts_config);
+	r = api_init(&s->api, loop, &s->kubeconfig, s->user_agent, err);
+	informers_init(&s->facts, &s->api, &s->cache, &facts_config);
 	s->keeps_certificate = source->certificate != NULL;
 	if (s->keeps_certificate)
-		cert_keeper_init(&s->keeper, &s->api, &s->keeper_config);
-	log_info("following the API server", LOG_STR("host", str_from(s->access.host)),
-		 LOG_INT("port", s->access.port));
+		cert_rotation_init(&s->keeper, &s->api, &s->keeper_config);
+	log_info("following the API server", LOG_STR("host", str_from(s->kubeconfig.host)),
+		 LOG_INT("port", s->kubeconfig.port));
 	return r;
 }
 
@@ -157,9 +157,9 @@ static void stop(struct state_source *source)
 
 	if (!s->is_started)
 		return;
-	facts_close(&s->facts);
+	informers_close(&s->facts);
 	if (s->keeps_certificate)
-		cert_keeper_close(&s->keeper);
+		cert_rotation_close(&s->keeper);
 	api_close(&s->api);
 }
 
@@ -183,7 +183,7 @@ static const char *const certificate_states[] = {
 static bool is_ready(struct state_source *source, const char **ret_missing)
 {
 	struct state_cluster *s = of(source);
-	struct facts *f = &s->facts;
+	struct informers *f = &s->facts;
 
 	if (s->keeps_certificate)
 		*ret_missing = certificate_states[atomic_load(&s->keeper.state)];
@@ -205,12 +205,12 @@ static void reload(struct state_source *source)
 }
 
 /* One family, a sample a kind. */
-static void add_family(const struct facts *f, struct strbuf *b, const char *name, const char *type,
-		       const char *help, size_t offset)
+static void add_family(const struct informers *f, struct strbuf *b, const char *name,
+		       const char *type, const char *help, size_t offset)
 {
 	prometheus_family(b, name, type, help);
 	for (enum cache_kind kind = 0; kind < CACHE__COUNT; kind++) {
-		const struct prometheus_label labels[] = { { "kind", facts_kind_name(kind) },
+		const struct prometheus_label labels[] = { { "kind", informers_kind_name(kind) },
 							   { 0 } };
 		const void *field = (const char *)&f->watches[kind].stats + offset;
 
@@ -220,12 +220,12 @@ static void add_family(const struct facts *f, struct strbuf *b, const char *name
 	}
 }
 
-static void add_age(const struct facts *f, struct strbuf *b)
+static void add_age(const struct informers *f, struct strbuf *b)
 {
 	prometheus_family(b, "pinfold_cache_age_seconds", "gauge",
 			  "Since the cache was last known to be current");
 	for (enum cache_kind kind = 0; kind < CACHE__COUNT; kind++) {
-		const struct prometheus_label labels[] = { { "kind", facts_kind_name(kind) },
+		const struct prometheus_label labels[] = { { "kind", informers_kind_name(kind) },
 							   { 0 } };
 
 		prometheus_double(b, "pinfold_cache_age_seconds", labels,
@@ -233,11 +233,11 @@ static void add_age(const struct facts *f, struct strbuf *b)
 	}
 }
 
-#define AT(field) offsetof(struct facts_stats, field)
+#define AT(field) offsetof(struct informers_stats, field)
 
 static void add_metrics(struct state_source *source, struct strbuf *b)
 {
-	const struct facts *f = &of(source)->facts;
+	const struct informers *f = &of(source)->facts;
 
 	add_family(f, b, "pinfold_state_objects", "gauge", "Objects that decisions rest on",
 		   AT(objects));
@@ -276,18 +276,19 @@ int state_cluster_init(struct state_cluster *s, const struct state_cluster_confi
 	if (r < 0)
 		return r;
 	if (config->kubeconfig)
-		return access_read_kubeconfig(config->kubeconfig, config->context, &s->arena,
-					      &s->access, err);
-	return access_in_pod(getenv("KUBERNETES_SERVICE_HOST"), getenv("KUBERNETES_SERVICE_PORT"),
-			     ACCESS_POD_DIR, &s->arena, &s->access, err);
+		return kubeconfig_read(config->kubeconfig, config->context, &s->arena,
+				       &s->kubeconfig, err);
+	return kubeconfig_in_cluster(getenv("KUBERNETES_SERVICE_HOST"),
+				     getenv("KUBERNETES_SERVICE_PORT"), KUBECONFIG_POD_DIR,
+				     &s->arena, &s->kubeconfig, err);
 }
 
 void state_cluster_done(struct state_cluster *s)
 {
 	if (s->is_started) {
-		facts_done(&s->facts);
+		informers_done(&s->facts);
 		if (s->keeps_certificate)
-			cert_keeper_done(&s->keeper);
+			cert_rotation_done(&s->keeper);
 		api_done(&s->api);
 		cache_done(&s->cache);
 	}

@@ -4,12 +4,12 @@
  * thread's loop, read by the threads that serve without locks. */
 
 #include "base/arena.h"
-#include "cluster/access.h"
 #include "cluster/api.h"
 #include "cluster/cache.h"
-#include "cluster/cert_keeper.h"
-#include "cluster/facts.h"
-#include "source.h"
+#include "cluster/cert_rotation.h"
+#include "cluster/informers.h"
+#include "cluster/kubeconfig.h"
+#include "state_source.h"
 
 struct err;
 
@@ -25,14 +25,14 @@ struct state_cluster_config {
 struct state_cluster {
 	struct state_source source;
 	struct arena arena; /* of the access */
-	struct access access;
+	struct kubeconfig kubeconfig;
 	struct admission_settings settings;
 	char user_agent[64];
 	struct api api;
 	struct cache cache;
-	struct facts facts;
-	struct cert_keeper_config keeper_config;
-	struct cert_keeper keeper; /* when the certificate is ours to keep */
+	struct informers facts;
+	struct cert_rotation_config keeper_config;
+	struct cert_rotation keeper; /* when the certificate is ours to keep */
 	const char *names[2];
 	bool keeps_certificate;
 	uint64_t complained_ms; /* not with every try */

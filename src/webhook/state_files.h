@@ -9,7 +9,7 @@
 
 #include "base/arena.h"
 #include "base/options.h"
-#include "source.h"
+#include "state_source.h"
 
 struct err;
 

@@ -12,7 +12,7 @@
 #include "net/loop.h"
 #include "net/server.h"
 #include "net/tls.h"
-#include "source.h"
+#include "state_source.h"
 
 struct err;
 struct thread_counters;
@@ -45,7 +45,7 @@ struct webhook {
 int webhook_run(const struct webhook_config *config, struct state_source *source, struct err *err);
 
 /* Answers one request: the routes of the webhook. `context` is the struct webhook. */
-void webhook_handle(const struct http_request *rq, struct http_answer *ret, void *context);
+void webhook_handle(const struct http_request *rq, struct http_response *ret, void *context);
 
 /* CPUs that this process may use: its affinity, and its cgroup's quota rounded up. */
 unsigned webhook_default_threads(void);

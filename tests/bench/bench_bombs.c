@@ -169,7 +169,7 @@ static void write_file(const char *path, const struct kind *k)
 	exit(fclose(f) ? EXIT_FAILURE : EXIT_SUCCESS);
 }
 
-static struct err *answer; /* shared with the process that reads */
+static struct err *response; /* shared with the process that reads */
 
 static int open_bomb(const char *path, const struct kind *k)
 {
@@ -188,11 +188,11 @@ static void read_file(const char *path, const struct kind *k)
 	int r;
 
 	arena_init(&a, 0);
-	r = file_read_fd(fd, "bomb", DOC_MAX_SIZE, &a, &text, answer);
+	r = file_read_fd(fd, "bomb", DOC_MAX_SIZE, &a, &text, response);
 	if (r == 0)
-		r = yaml_parse(text, STR("bomb"), NULL, &a, &docs, answer);
+		r = yaml_parse(text, STR("bomb"), NULL, &a, &docs, response);
 	if (r == 0)
-		(void)err_set(answer, EINVAL, "accepted, %zu documents", docs.n);
+		(void)err_set(response, EINVAL, "accepted, %zu documents", docs.n);
 	_exit(r < 0);
 }
 
@@ -231,7 +231,7 @@ static bool measure(const char *path, const struct kind *k)
 	took_ms = ms(usage.ru_utime) + ms(usage.ru_stime);
 	took_mb = (double)usage.ru_maxrss / 1024;
 	ok = took_ms <= MAX_MS && took_mb <= MAX_MB && refused != k->accepted;
-	printf("%-26s%8.1f ms%7.1f MB  %s%s\n", k->name, took_ms, took_mb, answer->msg,
+	printf("%-26s%8.1f ms%7.1f MB  %s%s\n", k->name, took_ms, took_mb, response->msg,
 	       ok ? "" : "  BROKEN PROMISE");
 	return ok;
 }
@@ -241,9 +241,9 @@ int main(void)
 	char path[] = "/tmp/pinfold-bomb-XXXXXX";
 	unsigned n_broken = 0;
 
-	answer = mmap(NULL, sizeof(*answer), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1,
-		      0);
-	if (answer == MAP_FAILED || close(mkstemp(path)) < 0)
+	response = mmap(NULL, sizeof(*response), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS,
+			-1, 0);
+	if (response == MAP_FAILED || close(mkstemp(path)) < 0)
 		return EXIT_FAILURE;
 	for (size_t i = 0; i < ARRAY_LEN(kinds); i++)
 		n_broken += !measure(path, &kinds[i]);

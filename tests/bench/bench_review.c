@@ -6,8 +6,8 @@
 #include <stdlib.h>
 #include <time.h>
 
+#include "admission/admission_state.h"
 #include "admission/review.h"
-#include "admission/state.h"
 #include "base/arena.h"
 #include "base/err.h"
 
@@ -86,14 +86,14 @@ static int64_t cpu_ns(void)
 	return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
 }
 
-static void answer(const struct admission_state *state, struct str body, struct arena *a)
+static void response(const struct admission_state *state, struct str body, struct arena *a)
 {
 	struct review_facts facts;
 	struct err err = { 0 };
 	struct str text;
 
 	arena_reset(a);
-	if (review_answer(state, REVIEW_MUTATE, body, a, &text, &facts, &err) < 0 ||
+	if (review_respond(state, REVIEW_MUTATE, body, a, &text, &facts, &err) < 0 ||
 	    !facts.is_changed) {
 		(void)fprintf(stderr, "bench_review: %s\n", err.msg);
 		exit(EXIT_FAILURE);
@@ -122,11 +122,11 @@ int main(void)
 	arena_init(&work, 0);
 	body = review(&texts);
 	for (unsigned i = 0; i < 8; i++) /* the arena finds its size */
-		answer(&state, body, &work);
+		response(&state, body, &work);
 	before = mallinfo2();
 	begin = cpu_ns();
 	for (unsigned long i = 0; i < runs; i++)
-		answer(&state, body, &work);
+		response(&state, body, &work);
 	if (runs)
 		printf("review of %zu bytes: %.2f us CPU each, %zu bytes of arena, heap %s\n",
 		       body.n, (double)(cpu_ns() - begin) / 1000 / (double)runs, work.used,

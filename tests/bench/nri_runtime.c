@@ -19,7 +19,7 @@
 
 #include "base/arena.h"
 #include "base/macro.h"
-#include "nri/messages.h"
+#include "nri/nri_messages.h"
 #include "rpc/mux.h"
 #include "rpc/ttrpc.h"
 
@@ -212,14 +212,14 @@ static void measure(struct peer *p, unsigned first, unsigned n)
 		struct nri_container c;
 		struct nri_call create = { .pod = &pod, .container = &c };
 		struct box box = { 0 };
-		struct str answer;
+		struct str response;
 
 		arena_reset(&p->a);
 		box_fill(&box, first + i, &pod, &c);
 		times[i] = call(p, "CreateContainer",
 				with_ballast(encode(&nri_call_message, &create, &p->a), &p->a),
-				&answer);
-		answered += answer.n > 10;
+				&response);
+		answered += response.n > 10;
 		/* Gone again, so that the number stays what it is. */
 		create.event = NRI_REMOVE_POD;
 		(void)call(p, "StateChange", encode(&nri_state_change_message, &create, &p->a),

@@ -88,7 +88,7 @@ static int emit(uint64_t seed, unsigned n)
 }
 
 /* Our answer in the peer's words; the memory lives in `a`. */
-static struct str answer(const struct pick_case *c, struct arena *a)
+static struct str response(const struct pick_case *c, struct arena *a)
 {
 	struct err err = { 0 };
 	struct cpuset got;
@@ -109,7 +109,7 @@ static void tally_line(struct tally *t, struct str line, unsigned i, const struc
 	struct str number, released, corrected, ours;
 
 	arena_init(&a, 0);
-	ours = answer(c, &a);
+	ours = response(c, &a);
 	if (!str_next(&columns, '\t', &number) || !str_next(&columns, '\t', &released) ||
 	    !str_next(&columns, '\t', &corrected) || !str_eq(ours, corrected)) {
 		t->wrong++;
@@ -124,7 +124,7 @@ static void tally_line(struct tally *t, struct str line, unsigned i, const struc
 	t->hangs += str_eq(released, STR("hang"));
 }
 
-static int compare(uint64_t seed, unsigned n, FILE *answers)
+static int compare(uint64_t seed, unsigned n, FILE *responses)
 {
 	struct cases c = { .state = seed };
 	struct tally t = { 0 };
@@ -132,7 +132,7 @@ static int compare(uint64_t seed, unsigned n, FILE *answers)
 	size_t cap = 0;
 
 	for (unsigned i = 0; i < n; i++) {
-		ssize_t length = getline(&line, &cap, answers);
+		ssize_t length = getline(&line, &cap, responses);
 
 		cases_next(&c);
 		if (length < 1) {
@@ -257,7 +257,7 @@ static void print_growth(size_t first, size_t last, const struct times *times)
 	       log(times[last].kubelets_ns / times[first].kubelets_ns) / size);
 }
 
-static int bench(FILE *answers)
+static int bench(FILE *responses)
 {
 	CLEANUP(arena_done) struct arena a;
 	struct times times[ARRAY_LEN(benches)];
@@ -271,7 +271,7 @@ static int bench(FILE *answers)
 		char name[64];
 
 		times[i].ours_ns = measure(&c);
-		if (fscanf(answers, "%63s %lf", name, &times[i].kubelets_ns) != 2 ||
+		if (fscanf(responses, "%63s %lf", name, &times[i].kubelets_ns) != 2 ||
 		    strcmp(name, benches[i].name) != 0) {
 			(void)fprintf(stderr, "no answer to %s\n", benches[i].name);
 			return 1;

@@ -5,10 +5,10 @@
 #include <string.h>
 
 #include "admission/annotation.h"
-#include "admission/stamp.h"
 #include "base/arena.h"
 #include "base/err.h"
 #include "base/macro.h"
+#include "kube/stamp.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

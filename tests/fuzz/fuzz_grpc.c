@@ -25,19 +25,19 @@ static void on_call(void *user, int32_t call, struct str path, struct str messag
 	if (message.n % 3 == 0)
 		s->kept = call;
 	else if (message.n % 3 == 1)
-		grpc_answer(s->grpc, call, &(struct grpc_answer){ .message = message });
+		grpc_respond(s->grpc, call, &(struct grpc_response){ .message = message });
 	else
-		grpc_answer(s->grpc, call,
-			    &(struct grpc_answer){ .code = GRPC_UNKNOWN, .text = path });
+		grpc_respond(s->grpc, call,
+			     &(struct grpc_response){ .code = GRPC_UNKNOWN, .text = path });
 }
 
-static void on_answer(void *user, int32_t call, const struct grpc_answer *answer)
+static void on_answer(void *user, int32_t call, const struct grpc_response *response)
 {
 	struct side *s = user;
 
 	if (call != 1 && call != 3)
 		abort();
-	if (++s->n_answers > 2 || answer->message.n > GRPC_MAX_ANSWER)
+	if (++s->n_answers > 2 || response->message.n > GRPC_MAX_ANSWER)
 		abort();
 }
 
@@ -75,7 +75,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		drain(&s);
 	}
 	if (s.kept)
-		grpc_answer(s.grpc, s.kept, &(struct grpc_answer){ .message = STR("late") });
+		grpc_respond(s.grpc, s.kept, &(struct grpc_response){ .message = STR("late") });
 	drain(&s);
 	grpc_free(s.grpc);
 	return 0;

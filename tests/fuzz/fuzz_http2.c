@@ -37,11 +37,11 @@ bool conn_count_bytes(struct conn *c, size_t now_bytes)
 	return true;
 }
 
-void conn_handle(struct conn *c, struct http_request *request, struct http_answer *ret)
+void conn_handle(struct conn *c, struct http_request *request, struct http_response *ret)
 {
 	arena_reset(&c->worker->arena);
 	request->arena = &c->worker->arena;
-	http_answer_status(ret, request->body.n % 2 ? 200 : 404, request->arena);
+	http_response_status(ret, request->body.n % 2 ? 200 : 404, request->arena);
 	n_requests++;
 }
 

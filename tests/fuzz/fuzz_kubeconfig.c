@@ -4,18 +4,18 @@
 
 #include "base/arena.h"
 #include "base/macro.h"
-#include "cluster/access.h"
+#include "cluster/kubeconfig.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	CLEANUP(arena_done) struct arena a;
-	struct access got;
+	struct kubeconfig got;
 
 	arena_init(&a, (size_t)64 << 20);
-	if (access_parse_kubeconfig((struct str){ (const char *)data, size }, STR("config"), "/d",
-				    NULL, &a, &got, NULL) >= 0 &&
+	if (kubeconfig_parse((struct str){ (const char *)data, size }, STR("config"), "/d", NULL,
+			     &a, &got, NULL) >= 0 &&
 	    (!got.host || !*got.host || !got.port))
 		abort();
 	return 0;

@@ -7,7 +7,7 @@
 #include "base/arena.h"
 #include "base/err.h"
 #include "base/macro.h"
-#include "nri/messages.h"
+#include "nri/nri_messages.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -7,8 +7,8 @@
 #include "base/arena.h"
 #include "base/err.h"
 #include "base/macro.h"
-#include "podres/answer.h"
-#include "podres/messages.h"
+#include "podres/podres_messages.h"
+#include "podres/response.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -4,8 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "admission/admission_state.h"
 #include "admission/review.h"
-#include "admission/state.h"
 #include "base/arena.h"
 #include "base/err.h"
 #include "base/macro.h"
@@ -90,14 +90,14 @@ static bool names_are_unique(yyjson_val *object)
 }
 
 /* The object after the answer's patch; NULL when there was none. */
-static yyjson_val *patched(struct str answer, yyjson_val *object, struct arena *a)
+static yyjson_val *patched(struct str response, yyjson_val *object, struct arena *a)
 {
 	struct doc doc, ops;
 	yyjson_val *patch, *after;
 	struct patch p;
 	struct str text;
 
-	require(doc_parse(answer, STR(""), NULL, a, &doc, NULL) == 0);
+	require(doc_parse(response, STR(""), NULL, a, &doc, NULL) == 0);
 	patch = doc_find(doc.root, "/response/patch");
 	if (!patch)
 		return NULL;
@@ -122,8 +122,8 @@ static struct str review_of(yyjson_val *review, yyjson_val *object, struct arena
 	return text;
 }
 
-static void check_mutation(const struct admission_state *state, struct str body, struct str answer,
-			   struct arena *a)
+static void check_mutation(const struct admission_state *state, struct str body,
+			   struct str response, struct arena *a)
 {
 	yyjson_val *review, *object, *after;
 	struct review_facts facts;
@@ -134,11 +134,11 @@ static void check_mutation(const struct admission_state *state, struct str body,
 	object = doc_find(review, "/request/object");
 	if (!names_are_unique(object))
 		return;
-	after = patched(answer, object, a);
+	after = patched(response, object, a);
 	if (!after)
 		return;
-	require(review_answer(state, REVIEW_MUTATE, review_of(review, after, a), a, &second, &facts,
-			      NULL) == 0);
+	require(review_respond(state, REVIEW_MUTATE, review_of(review, after, a), a, &second,
+			       &facts, NULL) == 0);
 	require(facts.allowed && !facts.is_changed);
 }
 
@@ -149,7 +149,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	struct admission_state state;
 	struct review_facts facts;
 	struct err err = { 0 };
-	struct str body, answer;
+	struct str body, response;
 	int r;
 
 	arena_init(&a, (size_t)64 << 20);
@@ -158,13 +158,13 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	state = state_of(data[0]);
 	hook = data[0] & 32 ? REVIEW_VALIDATE : REVIEW_MUTATE;
 	body = (struct str){ (const char *)data + 1, size - 1 };
-	r = review_answer(&state, hook, body, &a, &answer, &facts, &err);
+	r = review_respond(&state, hook, body, &a, &response, &facts, &err);
 	if (r < 0) {
 		require(err.code == -r && err.msg[0]);
 		return 0;
 	}
 	require(facts.is_malformed ? !facts.allowed : facts.allowed || facts.code >= 400);
 	if (hook == REVIEW_MUTATE && facts.is_changed)
-		check_mutation(&state, body, answer, &a);
+		check_mutation(&state, body, response, &a);
 	return 0;
 }

@@ -5,9 +5,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "agent/static_manifest.h"
 #include "base/arena.h"
 #include "base/macro.h"
+#include "staticpod/static_manifest.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

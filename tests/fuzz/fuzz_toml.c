@@ -2,12 +2,12 @@
 
 #include <stdlib.h>
 
-#include "agent/workload.h"
 #include "base/arena.h"
 #include "base/err.h"
 #include "base/macro.h"
 #include "codec/toml_read.h"
 #include "nri/nri.h"
+#include "pin/workload.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

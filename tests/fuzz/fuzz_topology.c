@@ -56,7 +56,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	if (is_slow(text))
 		return 0;
 	if (str_starts(str_trim(text), STR("<"))) /* hwloc may crash there, we may not */
-		r = topology_parse_apart(text, STR("fuzz"), &a, &t, &err);
+		r = topology_parse_child(text, STR("fuzz"), &a, &t, &err);
 	else
 		r = topology_parse(text, STR("fuzz"), &a, &t, &err);
 	if (r == 0)

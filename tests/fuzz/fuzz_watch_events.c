@@ -5,7 +5,7 @@
 
 #include "base/arena.h"
 #include "base/macro.h"
-#include "cluster/event.h"
+#include "cluster/watch_event.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -15,25 +15,25 @@ struct reading {
 
 static struct reading read_all(const uint8_t *data, size_t size, size_t step)
 {
-	struct event_lines lines = { 0 };
+	struct watch_lines lines = { 0 };
 	struct reading got = { 0 };
 
 	for (size_t at = 0; at < size; at += step) {
 		struct str bytes = { (const char *)data + at, size - at < step ? size - at : step };
 		struct str line;
 
-		while (event_lines_next(&lines, &bytes, &line, NULL) > 0) {
+		while (watch_lines_next(&lines, &bytes, &line, NULL) > 0) {
 			CLEANUP(arena_done) struct arena a;
-			struct event event;
+			struct watch_event event;
 
 			arena_init(&a, (size_t)64 << 20);
 			got.lines++;
 			for (size_t i = 0; i < line.n; i++)
 				got.sum = got.sum * 31 + (unsigned char)line.p[i];
-			got.events += event_parse(line, &a, &event, NULL) >= 0;
+			got.events += watch_event_parse(line, &a, &event, NULL) >= 0;
 		}
 	}
-	event_lines_done(&lines);
+	watch_lines_done(&lines);
 	return got;
 }
 

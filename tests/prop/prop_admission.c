@@ -6,9 +6,9 @@
 
 #include "admission/admission.h"
 #include "admission/defaults.h"
-#include "admission/stamp.h"
 #include "admission_rows.h"
 #include "kube/qos.h"
+#include "kube/stamp.h"
 #include "prop.h"
 
 static const char *const cpus[] = { "0", "1m",	  "20m", "100m", "250m", "0.5",	  "1",

@@ -47,13 +47,13 @@ static uint64_t hash_of_ledger(const struct ledger *l)
 {
 	CLEANUP(arena_done) struct arena a;
 	struct err err = { 0 };
-	struct state s;
+	struct ledger_state s;
 	struct str text;
 
 	arena_init(&a, 0);
 	ledger_to_state(l, &s);
 	s.boot_id = STR("boot");
-	CHECK_OK(state_encode(&s, &a, &text, &err));
+	CHECK_OK(ledger_state_encode(&s, &a, &text, &err));
 	return xxh64(text, 0);
 }
 
@@ -64,7 +64,7 @@ static uint64_t hash_of_file(const struct crash *c)
 	struct str text;
 
 	arena_init(&a, 0);
-	CHECK_OK(file_read_at(c->dir_fd, STATE, STATE_MAX_SIZE, &a, &text, &err));
+	CHECK_OK(file_read_at(c->dir_fd, STATE, LEDGER_STATE_MAX_SIZE, &a, &text, &err));
 	return xxh64(text, 0);
 }
 
@@ -98,10 +98,8 @@ static void one_change(struct crash *c, struct ledger *l)
 {
 	char uid[16], name[16];
 	struct ledger_request request = {
-		.pod_uid = str_from(uid),
 		.pod_namespace = STR("default"),
 		.pod_name = STR("pod-with-a-name-of-usual-length"),
-		.container = str_from(name),
 		.demand = { CONTAINER_APP, true, (int64_t)prop_between(&c->p, 1, 4) * 1000 },
 	};
 	struct ledger_grant grant;

@@ -40,12 +40,12 @@ static size_t n_events, n_grants, n_refusals, n_resizes, n_resize_refusals, n_fa
 static struct str encode(const struct ledger *l, struct arena *a)
 {
 	struct err err = { 0 };
-	struct state s;
+	struct ledger_state s;
 	struct str text;
 
 	ledger_to_state(l, &s);
 	s.boot_id = STR("boot");
-	CHECK_OK(state_encode(&s, a, &text, &err));
+	CHECK_OK(ledger_state_encode(&s, a, &text, &err));
 	return text;
 }
 
@@ -174,7 +174,7 @@ static void check_node(struct node *n)
 	view_fill(&view, n);
 	CHECK_OK(ledger_check(&n->l, &err));
 	(void)ledger_cpus(&n->l, POOL_SHARED, &shared);
-	(void)ledger_cpus(&n->l, POOL_RESERVED, &reserved);
+	(void)ledger_cpus(&n->l, POOL_MANAGEMENT, &reserved);
 	ledger_free(&n->l, &free);
 	for (unsigned cpu = 0; cpu < machine_size(&n->machine); cpu++)
 		check_cpu(n, &view, cpu, &shared, &free);
@@ -283,7 +283,7 @@ static void on_release(struct node *n, unsigned p, unsigned c)
 static void on_resize(struct node *n)
 {
 	struct pool_config c = draw_config(n);
-	struct resize_plan plan;
+	struct ledger_resize_plan plan;
 	struct cpuset shared;
 	struct err err = { 0 };
 	int r;
@@ -331,10 +331,10 @@ static void on_hotplug(struct node *n)
 static void on_restart(struct node *n)
 {
 	struct ledger again;
-	struct state s;
+	struct ledger_state s;
 	struct err err = { 0 };
 
-	CHECK_OK(state_decode(n->disk, STR("state"), &n->scratch, &s, &err));
+	CHECK_OK(ledger_state_decode(n->disk, STR("state"), &n->scratch, &s, &err));
 	CHECK_OK(ledger_init(&again, n->topology, &s.config, &err));
 	CHECK_OK(ledger_load(&again, s.entries, s.n_entries, &err));
 	CHECK_STR(encode(&again, &n->scratch), n->disk);

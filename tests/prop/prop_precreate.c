@@ -3,11 +3,11 @@
 
 #include <string.h>
 
-#include "agent/outside.h"
-#include "agent/place.h"
-#include "agent/precreate.h"
 #include "base/macro.h"
 #include "kube/names.h"
+#include "oci/oci_record.h"
+#include "oci/precreate.h"
+#include "pin/placement.h"
 #include "prop.h"
 
 static struct doc parse(struct str text, struct arena *a)
@@ -58,36 +58,36 @@ static struct str random_config(struct prop *r, struct arena *a)
 	return strbuf_str(&b);
 }
 
-static struct claim claim_of(const struct doc *config, struct arena *a)
+static struct container_class claim_of(const struct doc *config, struct arena *a)
 {
-	const struct outside_given given = { .id = STR("web"), .cgroup = "/x/web" };
-	const struct claim_rules rules = { .management = workload_management(STR("0-1")) };
+	const struct oci_record_source given = { .id = STR("web"), .cgroup = "/x/web" };
+	const struct classify_rules rules = { .management = workload_management(STR("0-1")) };
 	struct err err = { 0 };
-	struct claim claim;
-	struct outside o;
+	struct container_class class;
+	struct oci_record o;
 	struct str text;
 	struct doc doc;
 
 	CHECK_OK(precreate_check(config, a, &err));
-	CHECK_OK(outside_describe(config, &given, a, &text, &err));
+	CHECK_OK(oci_record_build(config, &given, a, &text, &err));
 	doc = parse(text, a);
-	CHECK_OK(outside_parse(&doc, a, &o, &err));
-	CHECK_OK(claim_read(&rules, &o.pod, &o.container, a, &claim, &err));
-	return claim;
+	CHECK_OK(oci_record_parse(&doc, a, &o, &err));
+	CHECK_OK(classify_container(&rules, &o.pod, &o.container, a, &class, &err));
+	return class;
 }
 
 /* As the ledger would grant it, with any CPUs. */
-static struct str answer_to(struct prop *r, const struct claim *claim, struct arena *a)
+static struct str answer_to(struct prop *r, const struct container_class *class, struct arena *a)
 {
-	const unsigned n = demand_cpus(&claim->demand);
+	const unsigned n = demand_cpus(&class->demand);
 	struct ledger_grant grant = { .pool = n ? POOL_GUARANTEED : POOL_SHARED };
 	struct placement p;
 	struct err err = { 0 };
 	struct cpuset reserved;
 
 	CHECK_OK(cpuset_parse(STR("0-1"), &reserved, &err));
-	if (claim->is_management) {
-		CHECK_OK(place_management(claim, &reserved, a, &p, &err));
+	if (class->is_management) {
+		CHECK_OK(place_management(class, &reserved, a, &p, &err));
 	} else {
 		do
 			cpuset_add(&grant.cpus, (unsigned)prop_below(r, 64));
@@ -121,21 +121,21 @@ TEST(an_adjusted_configuration_asks_for_the_same_and_stays)
 
 	PROP_LOOP (&r) {
 		CLEANUP(arena_done) struct arena a;
-		struct str text, answer, again;
-		struct claim before, after;
+		struct str text, response, again;
+		struct container_class before, after;
 		struct doc config, adjusted;
 		struct err err = { 0 };
 
 		arena_init(&a, 0);
 		config = parse(random_config(&r, &a), &a);
 		before = claim_of(&config, &a);
-		answer = answer_to(&r, &before, &a);
-		CHECK_OK(precreate_adjust(&config, answer, &a, &text, &err));
+		response = answer_to(&r, &before, &a);
+		CHECK_OK(precreate_adjust(&config, response, &a, &text, &err));
 		adjusted = parse(text, &a);
 		after = claim_of(&adjusted, &a);
 		CHECK_INT(after.is_management, before.is_management);
 		CHECK_UINT(demand_cpus(&after.demand), demand_cpus(&before.demand));
-		CHECK_OK(precreate_adjust(&adjusted, answer, &a, &again, &err));
+		CHECK_OK(precreate_adjust(&adjusted, response, &a, &again, &err));
 		CHECK_STR(again, text);
 		CHECK_STR(precreate_id(&adjusted), precreate_id(&config));
 		CHECK_STR(without_cpu_settings(&adjusted, &a), without_cpu_settings(&config, &a));

@@ -6,8 +6,8 @@
 
 #include <string.h>
 
+#include "admission/admission_state.h"
 #include "admission/review.h"
-#include "admission/state.h"
 #include "base/arena.h"
 #include "base/macro.h"
 #include "codec/base64.h"
@@ -170,17 +170,17 @@ static inline struct str row_review(const struct row_request *rq, struct arena *
 	return strbuf_str(&b);
 }
 
-/* The response of an answer to one review. */
+/* The "response" member of what the hook returns for one review. */
 static inline yyjson_val *row_ask(const struct admission_state *state, enum review_hook hook,
 				  const struct row_request *rq, struct arena *a)
 {
 	struct review_facts facts;
-	struct str answer;
+	struct str review;
 	struct err err = { 0 };
 	yyjson_val *response;
 
-	CHECK_OK(review_answer(state, hook, row_review(rq, a), a, &answer, &facts, &err));
-	response = doc_get(row_doc(answer, a), STR("response"));
+	CHECK_OK(review_respond(state, hook, row_review(rq, a), a, &review, &facts, &err));
+	response = doc_get(row_doc(review, a), STR("response"));
 	CHECK_STR(doc_str(doc_get(response, STR("uid"))), "705ab4f5");
 	CHECK(doc_bool(doc_get(response, STR("allowed")), false) == facts.allowed);
 	return response;

@@ -11,8 +11,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "agent/manager.h"
-#include "agent/report.h"
+#include "agent/status.h"
 #include "base/file.h"
 #include "base/log.h"
 #include "base/macro.h"
@@ -20,6 +19,7 @@
 #include "codec/doc.h"
 #include "cpu/topology_read.h"
 #include "nri_runtime.h"
+#include "pin/manager.h"
 
 struct node {
 	struct arena a;
@@ -176,7 +176,7 @@ static inline struct ttrpc_response ask(struct node *n, const char *method, cons
 	n->stream += 2;
 	CHECK_OK(session_feed(&n->session, runtime_request(method, n->stream, payload, &n->a),
 			      &err));
-	manager_settle(&n->manager);
+	manager_flush(&n->manager);
 	return runtime_response(&n->session, n->stream, &n->a);
 }
 
@@ -184,16 +184,16 @@ static inline struct ttrpc_response ask(struct node *n, const char *method, cons
 static inline struct nri_cpu answer_cpu(struct node *n, const struct ttrpc_response *r,
 					const struct pb_message *m)
 {
-	struct nri_answer answer = { 0 };
+	struct nri_response response = { 0 };
 	struct err err = { 0 };
 	struct nri_resources *resources = NULL;
 
 	CHECK(!r->status);
-	CHECK_OK(pb_decode(m, r->payload, &n->a, &answer, &err));
-	if (answer.adjustment)
-		resources = answer.adjustment->on_linux->resources;
-	else if (answer.n_updates == 1)
-		resources = answer.updates[0].on_linux->resources;
+	CHECK_OK(pb_decode(m, r->payload, &n->a, &response, &err));
+	if (response.adjustment)
+		resources = response.adjustment->on_linux->resources;
+	else if (response.n_updates == 1)
+		resources = response.updates[0].on_linux->resources;
 	return resources ? *resources->cpu : (struct nri_cpu){ .cpus = "" };
 }
 

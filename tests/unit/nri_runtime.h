@@ -6,7 +6,7 @@
 #include <stdio.h>
 
 #include "base/arena.h"
-#include "nri/messages.h"
+#include "nri/nri_messages.h"
 #include "nri/session.h"
 #include "rpc/mux.h"
 #include "rpc/ttrpc.h"

@@ -4,7 +4,7 @@
 
 #include "admission/admission.h"
 
-#include "admission/stamp.h"
+#include "kube/stamp.h"
 
 #include "admission_rows.h"
 
@@ -471,8 +471,8 @@ TEST(a_stamp_that_does_not_fit_is_refused)
 
 TEST(a_stamp_is_checked_against_what_the_runtime_says)
 {
-	static const struct cpu_stamp two = { .milli = 2000, .pool = CPU_POOL_GUARANTEED };
-	static const struct cpu_stamp small = { .milli = 200, .pool = CPU_POOL_SHARED };
+	static const struct cpu_stamp two = { .milli = 2000, .pool = POOL_GUARANTEED };
+	static const struct cpu_stamp small = { .milli = 200, .pool = POOL_SHARED };
 	static const struct {
 		const struct cpu_stamp *stamp;
 		struct cpu_seen seen;
@@ -499,7 +499,7 @@ TEST(a_request_that_needs_too_much_memory_fails_as_a_whole)
 	CLEANUP(arena_done) struct arena a;
 	struct state_manifests m;
 	struct row_request rq = { .operation = "CREATE", .resource = "pods" };
-	struct str body, answer = STR("untouched");
+	struct str body, response = STR("untouched");
 	size_t n_failed = 0;
 
 	arena_init(&a, 0);
@@ -513,13 +513,13 @@ TEST(a_request_that_needs_too_much_memory_fails_as_a_whole)
 		int r;
 
 		arena_init(&small, limit);
-		r = review_answer(&m.state, REVIEW_MUTATE, body, &small, &answer, &facts, &err);
+		r = review_respond(&m.state, REVIEW_MUTATE, body, &small, &response, &facts, &err);
 		if (r == 0) {
-			CHECK(str_has(answer, STR("\"patch\":")));
+			CHECK(str_has(response, STR("\"patch\":")));
 			break;
 		}
 		CHECK_INT(r, -ENOMEM);
-		CHECK_STR(answer, "untouched");
+		CHECK_STR(response, "untouched");
 		n_failed++;
 	}
 	CHECK(n_failed > 10);

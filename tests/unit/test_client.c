@@ -29,10 +29,10 @@ struct call {
 	bool again; /* start once more from on_end */
 };
 
-static void answer(const struct http_request *rq, struct http_answer *ret, void *context)
+static void response(const struct http_request *rq, struct http_response *ret, void *context)
 {
 	(void)context;
-	*ret = (struct http_answer){ .status = 200, .content_type = "text/plain" };
+	*ret = (struct http_response){ .status = 200, .content_type = "text/plain" };
 	if (str_eq(rq->path, STR("/echo"))) {
 		ret->body = str_printf(rq->arena, PRI_STR " " PRI_STR " " PRI_STR,
 				       FMT_STR(rq->method), FMT_STR(rq->query), FMT_STR(rq->body));
@@ -42,7 +42,7 @@ static void answer(const struct http_request *rq, struct http_answer *ret, void 
 		memset(p, 'x', 5 << 20);
 		ret->body = (struct str){ p, 5 << 20 };
 	} else {
-		http_answer_status(ret, 404, rq->arena);
+		http_response_status(ret, 404, rq->arena);
 	}
 }
 
@@ -55,7 +55,7 @@ static void on_patience(struct timer *t)
 
 static unsigned serve(struct fixture *f, unsigned port, const char *alpn)
 {
-	struct server_config config = { .threads = 1, .tls = &f->server_tls, .handler = answer };
+	struct server_config config = { .threads = 1, .tls = &f->server_tls, .handler = response };
 	struct err err = { 0 };
 	char address[32];
 

@@ -6,12 +6,12 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "agent/crio.h"
-#include "agent/workload.h"
 #include "base/arena.h"
 #include "base/file.h"
 #include "base/macro.h"
 #include "cpu/cpuset.h"
+#include "pin/crio.h"
+#include "pin/workload.h"
 #include "test.h"
 
 #define MANAGEMENT(resources)                                                                      \
@@ -66,7 +66,7 @@ TEST(the_drop_in_is_compared_with_the_reserved_cpus)
 			}
 		CHECK_OK(cpuset_parse(STR("0-1"), &reserved, &err));
 		CHECK_OK(workloads_parse(texts, names, n, &a, &workloads, &err));
-		got = crio_judge(&workloads, &reserved);
+		got = crio_config_compare(&workloads, &reserved);
 		CHECK_STR(crio_state_name(got.state), crio_state_name(rows[i].want));
 		CHECK_STR(got.cpus, rows[i].cpus);
 	}
@@ -91,20 +91,20 @@ TEST(the_files_are_read_in_crios_order_and_a_broken_one_is_named)
 
 	arena_init(&a, 0);
 	CHECK_OK(cpuset_parse(STR("0-1"), &reserved, &err));
-	CHECK_OK(crio_read("/nonexistent/crio", &reserved, &a, &got, &err));
+	CHECK_OK(crio_config_read("/nonexistent/crio", &reserved, &a, &got, &err));
 	CHECK_STR(crio_state_name(got.state), "none");
 	CHECK(mkdtemp(dir) != NULL);
 	put(dir, "crio.conf", MANAGEMENT("cpuset = \"7\""));
-	CHECK_OK(crio_read(dir, &reserved, &a, &got, &err)); /* no crio.conf.d */
+	CHECK_OK(crio_config_read(dir, &reserved, &a, &got, &err)); /* no crio.conf.d */
 	CHECK_STR(got.cpus, "7");
 	(void)snprintf(command, sizeof(command), "mkdir %s/crio.conf.d", dir);
 	CHECK(system(command) == 0);
 	put(dir, "crio.conf.d/99-own", MANAGEMENT("cpuset = \"0-1\""));
 	put(dir, "crio.conf.d/01-base", MANAGEMENT("cpuset = \"5\""));
-	CHECK_OK(crio_read(dir, &reserved, &a, &got, &err));
+	CHECK_OK(crio_config_read(dir, &reserved, &a, &got, &err));
 	CHECK_STR(crio_state_name(got.state), "agrees");
 	put(dir, "crio.conf.d/50-broken", "[crio\n");
-	CHECK(crio_read(dir, &reserved, &a, &got, &err) < 0);
+	CHECK(crio_config_read(dir, &reserved, &a, &got, &err) < 0);
 	CHECK(strstr(err.msg, "crio.conf.d/50-broken") != NULL);
 	CHECK_STR(crio_state_name(got.state), "agrees"); /* untouched */
 	(void)snprintf(command, sizeof(command), "rm -r %s", dir);

@@ -338,7 +338,7 @@ TEST(access_never_fails_on_another_type)
 {
 	static const struct {
 		const char *text, *str, *as_text, *type;
-		bool is_number, truth;
+		bool is_number, audit;
 	} cases[] = {
 		{ "null", "", "", "null", false, false },
 		{ "true", "", "", "a boolean", false, true },
@@ -360,7 +360,7 @@ TEST(access_never_fails_on_another_type)
 		CHECK_STR(doc_text(v), cases[i].as_text);
 		CHECK_STR(doc_type(v), cases[i].type);
 		CHECK(doc_is_number(v) == cases[i].is_number);
-		CHECK(doc_bool(v, false) == cases[i].truth);
+		CHECK(doc_bool(v, false) == cases[i].audit);
 		CHECK(!doc_get(v, STR("none")) && !doc_find(v, "/none/1"));
 		CHECK(!doc_int(v, &n));
 	}

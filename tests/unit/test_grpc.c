@@ -76,7 +76,7 @@ struct peer {
 	bool keeps;
 	size_t cut; /* bytes a piece */
 	unsigned n_answers;
-	struct grpc_answer last;
+	struct grpc_response last;
 	char text[4096], asked[4096], path[256];
 };
 
@@ -92,25 +92,25 @@ static void on_call(void *user, int32_t call, struct str path, struct str messag
 	if (p->keeps)
 		return;
 	if (str_eq(path, STR("/echo")))
-		grpc_answer(p->server, call, &(struct grpc_answer){ .message = message });
+		grpc_respond(p->server, call, &(struct grpc_response){ .message = message });
 	else if (str_eq(path, STR("/large")))
-		grpc_answer(p->server, call,
-			    &(struct grpc_answer){ .message = { large, sizeof(large) } });
+		grpc_respond(p->server, call,
+			     &(struct grpc_response){ .message = { large, sizeof(large) } });
 	else
-		grpc_answer(p->server, call,
-			    &(struct grpc_answer){ .code = GRPC_UNKNOWN,
-						   .text = STR("50% of it") });
+		grpc_respond(p->server, call,
+			     &(struct grpc_response){ .code = GRPC_UNKNOWN,
+						      .text = STR("50% of it") });
 }
 
-static void on_answer(void *user, int32_t call, const struct grpc_answer *answer)
+static void on_answer(void *user, int32_t call, const struct grpc_response *response)
 {
 	struct peer *p = user;
 
 	(void)call;
 	p->n_answers++;
-	p->last = *answer;
+	p->last = *response;
 	(void)snprintf(p->text, sizeof(p->text), PRI_STR,
-		       FMT_STR(answer->code ? answer->text : answer->message));
+		       FMT_STR(response->code ? response->text : response->message));
 }
 
 /* Bytes to and fro until both are silent. */
@@ -190,11 +190,11 @@ TEST(an_answer_may_come_later_or_for_nobody)
 	shuttle(&p);
 	CHECK_STR((const char *)p.asked, "now");
 	CHECK_UINT(p.n_answers, 0);
-	grpc_answer(p.server, p.kept, &(struct grpc_answer){ .message = STR("later") });
+	grpc_respond(p.server, p.kept, &(struct grpc_response){ .message = STR("later") });
 	shuttle(&p);
 	CHECK_STR((const char *)p.text, "later");
-	grpc_answer(p.server, p.kept, &(struct grpc_answer){ .message = STR("again") });
-	grpc_answer(p.server, 99, &(struct grpc_answer){ .message = STR("nobody") });
+	grpc_respond(p.server, p.kept, &(struct grpc_response){ .message = STR("again") });
+	grpc_respond(p.server, 99, &(struct grpc_response){ .message = STR("nobody") });
 	shuttle(&p);
 	CHECK_UINT(p.n_answers, 1);
 	part(&p);

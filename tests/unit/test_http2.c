@@ -20,7 +20,7 @@ struct client {
 	nghttp2_session *session;
 	size_t body_n; /* what the next request sends; SIZE_MAX: never comes */
 	int status[16];
-	char answer[16][64];
+	char response[16][64];
 	size_t answer_n[16];
 	unsigned closed, goaways;
 	int32_t last_goaway;
@@ -52,8 +52,8 @@ static int on_data(nghttp2_session *session, uint8_t flags, int32_t id, const ui
 
 	(void)session;
 	(void)flags;
-	for (size_t i = 0; i < n && *have < sizeof(c->answer[0]) - 1; i++)
-		c->answer[slot(id)][(*have)++] = (char)data[i];
+	for (size_t i = 0; i < n && *have < sizeof(c->response[0]) - 1; i++)
+		c->response[slot(id)][(*have)++] = (char)data[i];
 	return 0;
 }
 
@@ -157,10 +157,10 @@ static void until_closed(struct client *c, unsigned streams)
 	CHECK_UINT(c->closed, streams);
 }
 
-static void echo(const struct http_request *request, struct http_answer *ret, void *context)
+static void echo(const struct http_request *request, struct http_response *ret, void *context)
 {
 	(void)context;
-	*ret = (struct http_answer){
+	*ret = (struct http_response){
 		.status = 200,
 		.content_type = "text/plain",
 		.body = str_printf(request->arena, PRI_STR " " PRI_STR " " PRI_STR " %zu",
@@ -213,9 +213,9 @@ TEST(streams_of_one_connection_are_answered)
 	until_closed(&c, 3);
 	for (unsigned i = 0; i < 3; i++)
 		CHECK_INT(c.status[i], 200);
-	CHECK_STR(c.answer[0], "GET /a q 0");
-	CHECK_STR(c.answer[1], "");
-	CHECK_STR(c.answer[2], "POST /c  100000");
+	CHECK_STR(c.response[0], "GET /a q 0");
+	CHECK_STR(c.response[1], "");
+	CHECK_STR(c.response[2], "POST /c  100000");
 	server_stats(f.server, &stats);
 	CHECK_UINT(stats.http2_connections, 1);
 	CHECK_UINT(stats.in_flight_bytes, 0);

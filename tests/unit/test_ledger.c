@@ -21,7 +21,7 @@ TEST(each_container_runs_in_the_pool_it_belongs_to)
 	CHECK_STR(give(&b, "nothing", "app", 0), "2-5");
 	r.is_management = true;
 	CHECK_OK(ledger_allocate(&b.l, &r, &grant, &err));
-	CHECK(grant.pool == POOL_RESERVED);
+	CHECK(grant.pool == POOL_MANAGEMENT);
 	CHECK_STR(cpuset_format(&grant.cpus, &b.a), "0-1");
 	r = want("burstable", "app", 2000);
 	r.demand.is_guaranteed = false;
@@ -232,7 +232,7 @@ TEST(what_cannot_be_written_has_not_happened)
 	CHECK_INT(n_writes, 4);
 	CHECK_UINT(b.l.n, 1);
 	CHECK_STR(free_now(&b), "10-15");
-	CHECK_STR(pool_now(&b, POOL_RESERVED), "0-1");
+	CHECK_STR(pool_now(&b, POOL_MANAGEMENT), "0-1");
 	CHECK_OK(ledger_check(&b.l, &err));
 }
 

@@ -47,7 +47,7 @@ TEST(a_plan_says_who_is_in_the_way_and_where_shared_containers_go_first)
 {
 	CLEANUP(bench_done) struct bench b;
 	struct pool_config c = config("0-1", "2-3", "4-15");
-	struct resize_plan plan;
+	struct ledger_resize_plan plan;
 	struct err err = { 0 };
 
 	bench_start(&b, config("0-1", "2-7", "8-15"));
@@ -108,7 +108,7 @@ TEST(a_pool_that_is_all_offline_sends_its_containers_elsewhere)
 	CHECK_STR(pool_now(&b, POOL_SHARED), "0-1");
 	machine(&b, "0-1", &less);
 	CHECK_OK(ledger_hotplug(&b.l, &less, &err));
-	CHECK_STR(pool_now(&b, POOL_RESERVED), "2-3");
+	CHECK_STR(pool_now(&b, POOL_MANAGEMENT), "2-3");
 	machine(&b, "0-3", &less);
 	CHECK_OK(ledger_hotplug(&b.l, &less, &err));
 	CHECK_STR(give(&b, "p", "app", 2000), "4-5");

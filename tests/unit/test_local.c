@@ -7,9 +7,9 @@
 #include "cgroup/cgroup.h"
 #include "codec/problems.h"
 #include "cpu/topology_read.h"
-#include "local/intent.h"
-#include "local/plan.h"
-#include "local/verify.h"
+#include "local/local_audit.h"
+#include "local/local_plan.h"
+#include "local/state_file.h"
 #include "test.h"
 
 /* --- the intent file --- */
@@ -39,16 +39,16 @@ static struct local_container sample(void)
 	return c;
 }
 
-static struct intent sample_intent(struct local_container *c, enum local_state *state,
-				   unsigned *restarts)
+static struct local_state_file sample_intent(struct local_container *c, enum local_state *state,
+					     unsigned *restarts)
 {
-	struct intent in = { .mode = LOCAL_CGROUP_V2,
-			     .boot_id = STR("boot"),
-			     .topology = STR("host"),
-			     .containers = c,
-			     .states = state,
-			     .restarts = restarts,
-			     .n = 1 };
+	struct local_state_file in = { .mode = LOCAL_CGROUP_V2,
+				       .boot_id = STR("boot"),
+				       .topology = STR("host"),
+				       .containers = c,
+				       .states = state,
+				       .restarts = restarts,
+				       .n = 1 };
 
 	pool_config_init(&in.config);
 	cpuset_add(&in.config.reserved, 0);
@@ -62,14 +62,14 @@ TEST(an_intent_comes_back_as_it_was_written)
 	struct local_container c = sample(), *back;
 	enum local_state is = LOCAL_LEAVING;
 	unsigned restarts = 5;
-	struct intent in = sample_intent(&c, &is, &restarts), out;
+	struct local_state_file in = sample_intent(&c, &is, &restarts), out;
 	struct err err = { 0 };
 	struct arena a;
 	struct str text;
 
 	arena_init(&a, 0);
-	CHECK_OK(intent_encode(&in, &a, &text, &err));
-	CHECK_OK(intent_decode(text, STR("intent"), &a, &out, &err));
+	CHECK_OK(state_file_encode(&in, &a, &text, &err));
+	CHECK_OK(state_file_decode(text, STR("intent"), &a, &out, &err));
 	CHECK_UINT(out.n, 1);
 	CHECK_INT(out.mode, LOCAL_CGROUP_V2);
 	CHECK_STR(out.boot_id, "boot");
@@ -110,13 +110,13 @@ TEST(an_intent_that_was_damaged_is_refused_as_a_whole)
 	struct local_container c = sample();
 	enum local_state is = LOCAL_LEAVING;
 	unsigned restarts = 5;
-	struct intent in = sample_intent(&c, &is, &restarts), out;
+	struct local_state_file in = sample_intent(&c, &is, &restarts), out;
 	struct err err = { 0 };
 	struct arena a;
 	struct str text;
 
 	arena_init(&a, 0);
-	CHECK_OK(intent_encode(&in, &a, &text, &err));
+	CHECK_OK(state_file_encode(&in, &a, &text, &err));
 	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
 		const char *whole = str_cstr(&a, text), *at = strstr(whole, rows[i].from);
 		struct str damaged;
@@ -125,7 +125,7 @@ TEST(an_intent_that_was_damaged_is_refused_as_a_whole)
 		CHECK(at != NULL);
 		damaged = str_printf(&a, "%.*s%s%s", (int)(at - whole), whole, rows[i].to,
 				     at + strlen(rows[i].from));
-		CHECK(intent_decode(damaged, STR("intent"), &a, &out, &err) < 0);
+		CHECK(state_file_decode(damaged, STR("intent"), &a, &out, &err) < 0);
 		CHECK(err.msg[0]);
 	}
 	arena_done(&a);
@@ -159,12 +159,12 @@ struct sight_row {
 	const char *findings; /* "what" of each */
 };
 
-static struct truth judge(const struct sight_row *row, struct arena *a)
+static struct audit judge(const struct sight_row *row, struct arena *a)
 {
 	struct local_container *c = arena_array(a, struct local_container, 2);
 	struct proc_place *place = arena_new(a, struct proc_place);
 	struct process *process = arena_new(a, struct process);
-	struct sight *sights = arena_array(a, struct sight, 2);
+	struct cgroup_snapshot *snapshots = arena_array(a, struct cgroup_snapshot, 2);
 	const enum local_state states[] = { row->state, row->second_state };
 
 	c[0] = c[1] = sample();
@@ -175,11 +175,13 @@ static struct truth judge(const struct sight_row *row, struct arena *a)
 	cpuset_add(&place->allowed, 3);
 	*process = (struct process){ .pid = 7, .places = place, .n_places = 1 };
 	if (row->runs)
-		sights[0] = (struct sight){ .is_there = true, .processes = { process, 1, 1 } };
+		snapshots[0] = (struct cgroup_snapshot){ .is_there = true,
+							 .processes = { process, 1, 1 } };
 	if (row->second_runs)
-		sights[1] = (struct sight){ .is_there = true, .processes = { process, 1, 1 } };
-	return local_verify(&(struct verify_input){ LOCAL_AFFINITY, c, sights, states, 2, NULL },
-			    a);
+		snapshots[1] = (struct cgroup_snapshot){ .is_there = true,
+							 .processes = { process, 1, 1 } };
+	return local_audit(
+		&(struct local_audit_input){ LOCAL_AFFINITY, c, snapshots, states, 2, NULL }, a);
 }
 
 TEST(verify_knows_who_should_run)
@@ -205,13 +207,13 @@ TEST(verify_knows_who_should_run)
 
 	arena_init(&a, 0);
 	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
-		const struct truth t = judge(&rows[i], &a);
+		const struct audit t = judge(&rows[i], &a);
 		struct strbuf b;
 
 		TEST_ROW("%s", rows[i].sentence);
 		strbuf_init(&b, &a);
 		for (size_t k = 0; k < t.n_findings; k++)
-			strbuf_printf(&b, "%s ", t.findings[k].what);
+			strbuf_printf(&b, "%s ", t.findings[k].check);
 		CHECK_STR(strbuf_str(&b), rows[i].findings);
 	}
 }
@@ -222,21 +224,24 @@ TEST(verify_asks_for_what_the_plan_says)
 	struct local_container c = sample();
 	struct proc_place place = { .tid = 7, .n_threads = 1 };
 	struct process process = { .pid = 7, .places = &place, .n_places = 1 };
-	struct sight s = { .is_there = true,
-			   .has_cgroup = true,
-			   .cgroup = { .weight = 1000, .quota_us = 30000, .period_us = 5 },
-			   .processes = { &process, 1, 1 } };
+	struct cgroup_snapshot s = {
+		.is_there = true,
+		.has_cgroup = true,
+		.cgroup = { .weight = 1000, .quota_us = 30000, .period_us = 5 },
+		.processes = { &process, 1, 1 }
+	};
 	const enum local_state started = LOCAL_STARTED;
-	struct truth t;
+	struct audit t;
 
 	arena_init(&a, 0);
 	cpuset_add(&place.allowed, 4);
-	t = local_verify(&(struct verify_input){ LOCAL_CGROUP_V1, &c, &s, &started, 1, NULL }, &a);
+	t = local_audit(&(struct local_audit_input){ LOCAL_CGROUP_V1, &c, &s, &started, 1, NULL },
+			&a);
 	CHECK_UINT(t.n_findings, 4);
-	CHECK_STR(t.findings[0].want, "3");
-	CHECK_STR(t.findings[1].want, "1024");
-	CHECK_STR(t.findings[2].got, "30000/5");
-	CHECK_STR(t.findings[3].what, "thread");
+	CHECK_STR(t.findings[0].expected, "3");
+	CHECK_STR(t.findings[1].expected, "1024");
+	CHECK_STR(t.findings[2].actual, "30000/5");
+	CHECK_STR(t.findings[3].check, "thread");
 }
 
 /* --- the plan --- */

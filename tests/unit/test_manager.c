@@ -1,7 +1,7 @@
 /* The Manager between a runtime and a cgroup tree, both ours: whole stories, no socket. */
 
-#include "agent/notices.h"
 #include "agent_node.h"
+#include "pin/event_queue.h"
 
 TEST(each_container_goes_to_its_pool)
 {
@@ -70,29 +70,29 @@ TEST(what_has_no_place_is_refused_and_says_so)
 TEST(whom_it_concerns_is_told_what_happened)
 {
 	static const struct {
-		enum notice_kind kind;
+		enum event_kind kind;
 		const char *pod, *text;
 	} rows[] = {
-		{ NOTICE_DOUBTED, "liar",
+		{ EVENT_ANNOTATION_REJECTED, "liar",
 		  "container c: its annotations are not believed: it still requests CPU, so "
 		  "admission has not converted it" },
-		{ NOTICE_REFUSED, "big",
+		{ EVENT_CONTAINER_REFUSED, "big",
 		  "container c: not enough cpus available to satisfy request: requested=8, "
 		  "available=4" },
-		{ NOTICE_REPAIRED, "plain",
+		{ EVENT_DRIFT_CORRECTED, "plain",
 		  "container c: somebody changed its CPU settings; it is back on CPUs 2-3" },
-		{ NOTICE_LOST, "", "lost the container runtime: gone" },
+		{ EVENT_RUNTIME_LOST, "", "lost the container runtime: gone" },
 	};
 	CLEANUP(node_done) struct node n;
 	struct box plain, liar, big;
-	struct notices notices;
+	struct event_queue events;
 
 	node_init(&n, "0-1", "2-3", "4-7");
-	notices_init(&notices);
-	n.manager.notices = &notices;
+	event_queue_init(&events);
+	n.manager.events = &events;
 	box_init(&plain, "plain", "burstable/", 512, 0);
 	(void)create(&n, &plain);
-	CHECK_UINT(notices.n, 0);
+	CHECK_UINT(events.n, 0);
 	box_init(&liar, "liar", "burstable/", 512, 0);
 	box_manage(&liar, "{\"cpushares\":400}");
 	CHECK_STR(create(&n, &liar).cpus, "2-3");
@@ -101,19 +101,19 @@ TEST(whom_it_concerns_is_told_what_happened)
 	make_cgroup(&n, plain.cgroup + 1, "2-3");
 	CHECK(!ask(&n, "PostStartContainer", &plain, NULL).status);
 	write_at(&n, plain.cgroup + 1, "cpuset.cpus", "0-7");
-	manager_reassert(&n.manager, 2);
+	manager_reconcile(&n.manager, 2);
 	n.manager.is_connected = true;
 	manager_handlers.disconnected(&n.manager, "gone");
 	manager_handlers.disconnected(&n.manager, "still gone");
-	CHECK_UINT(notices.n, ARRAY_LEN(rows));
+	CHECK_UINT(events.n, ARRAY_LEN(rows));
 	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
-		TEST_ROW("%s", notice_reason(rows[i].kind));
-		CHECK_INT(notices.items[i].kind, rows[i].kind);
-		CHECK_STR(notices.items[i].pod, rows[i].pod);
-		CHECK_STR(notices.items[i].text, rows[i].text);
-		CHECK_UINT(notices.items[i].count, 1);
+		TEST_ROW("%s", event_reason(rows[i].kind));
+		CHECK_INT(events.items[i].kind, rows[i].kind);
+		CHECK_STR(events.items[i].pod, rows[i].pod);
+		CHECK_STR(events.items[i].text, rows[i].text);
+		CHECK_UINT(events.items[i].count, 1);
 	}
-	notices_done(&notices);
+	event_queue_done(&events);
 }
 
 TEST(a_kubelet_cannot_undo_a_pin)
@@ -180,7 +180,7 @@ TEST(what_started_without_us_is_repaired_at_synchronisation)
 	struct nri_sync sync = {
 		.pods = pods, .n_pods = 3, .containers = containers, .n_containers = 3
 	};
-	struct nri_answer answer = { 0 };
+	struct nri_response response = { 0 };
 	struct err err = { 0 };
 	struct ttrpc_response r;
 	int heard;
@@ -202,7 +202,7 @@ TEST(what_started_without_us_is_repaired_at_synchronisation)
 			      runtime_request("Synchronize", 3,
 					      runtime_encode(&nri_sync_message, &sync, &n.a), &n.a),
 			      &err));
-	manager_settle(&n.manager);
+	manager_flush(&n.manager);
 	n.stream = 3;
 	r = runtime_response(&n.session, 3, &n.a);
 	CHECK(!r.status);
@@ -213,9 +213,9 @@ TEST(what_started_without_us_is_repaired_at_synchronisation)
 	CHECK_STR(read_at(&n, "kubepods/pod-alone/alone", "cpu.max"), "max 100000");
 	CHECK_UINT(n.manager.counters.missed, 3);
 	/* The runtime's own record follows. */
-	CHECK_OK(pb_decode(&nri_updated_message, r.payload, &n.a, &answer, &err));
-	CHECK_UINT(answer.n_updates, 3);
-	CHECK(answer.updates[0].ignore_failure);
+	CHECK_OK(pb_decode(&nri_updated_message, r.payload, &n.a, &response, &err));
+	CHECK_UINT(response.n_updates, 3);
+	CHECK(response.updates[0].ignore_failure);
 
 	/* Again, with one pod gone: nothing to repair, and its CPUs are free. What listens stays:
 	 * there may be no other to be had. An inotify counts its watches from 1 and upwards. */
@@ -233,7 +233,7 @@ TEST(what_started_without_us_is_repaired_at_synchronisation)
 	CHECK_UINT(n.ledger.n, 0);
 	CHECK(n.manager.registry.containers[0]->watch.cpuset > heard);
 	write_at(&n, boxes[1].cgroup + 1, "cpuset.cpus", "0-7");
-	manager_reassert(&n.manager, 0);
+	manager_reconcile(&n.manager, 0);
 	CHECK_STR(read_at(&n, boxes[1].cgroup + 1, "cpuset.cpus"), "2-3");
 }
 
@@ -246,15 +246,15 @@ TEST(a_cgroup_that_somebody_changes_is_put_right)
 	box_init(&b, "b", "burstable/", 512, 0);
 	(void)create(&n, &b);
 	make_cgroup(&n, b.cgroup + 1, "0-7");
-	manager_reassert(&n.manager, 1); /* not started: the runtime is still at it */
+	manager_reconcile(&n.manager, 1); /* not started: the runtime is still at it */
 	CHECK_UINT(n.manager.counters.repaired, 0);
 	write_at(&n, b.cgroup + 1, "cpuset.cpus", "2-3");
 	write_at(&n, b.cgroup + 1, "cpuset.cpus.effective", "2-3");
 	CHECK(!ask(&n, "PostStartContainer", &b, NULL).status);
-	manager_reassert(&n.manager, 1);
+	manager_reconcile(&n.manager, 1);
 	CHECK_UINT(n.manager.counters.repaired, 0);
 	write_at(&n, b.cgroup + 1, "cpuset.cpus", "0-7");
-	manager_reassert(&n.manager, 1);
+	manager_reconcile(&n.manager, 1);
 	CHECK_STR(read_at(&n, b.cgroup + 1, "cpuset.cpus"), "2-3");
 	CHECK_UINT(n.manager.counters.repaired, 1);
 }
@@ -275,23 +275,23 @@ TEST(who_is_written_to_is_looked_at_out_of_turn)
 	make_cgroup(&n, other.cgroup + 1, "4-5");
 	CHECK(!ask(&n, "PostStartContainer", &b, NULL).status);
 	CHECK(!ask(&n, "PostStartContainer", &other, NULL).status);
-	manager_settle(&n.manager);
-	manager_reassert(&n.manager, 0);
+	manager_flush(&n.manager);
+	manager_reconcile(&n.manager, 0);
 	CHECK_UINT(n.manager.counters.repaired, 0);
 
 	write_at(&n, b.cgroup + 1, "cpuset.cpus", "0-7");
 	write_at(&n, other.pod_cgroup, "cpu.max", "1000 100000");
-	manager_reassert(&n.manager, 0);
+	manager_reconcile(&n.manager, 0);
 	CHECK_STR(read_at(&n, b.cgroup + 1, "cpuset.cpus"), "2-3");
 	CHECK_STR(read_at(&n, other.pod_cgroup, "cpu.max"), "max 100000");
 	CHECK_UINT(n.manager.counters.repaired, 2);
 
 	/* Nothing is written to, nothing is read. */
 	for (size_t i = 0; i < n.manager.registry.n_containers; i++)
-		CHECK(!n.manager.registry.containers[i]->is_suspect);
+		CHECK(!n.manager.registry.containers[i]->needs_check);
 	CHECK(!ask(&n, "RemovePodSandbox", &b, NULL).status);
 	write_at(&n, b.cgroup + 1, "cpuset.cpus", "0-7");
-	manager_reassert(&n.manager, 0);
+	manager_reconcile(&n.manager, 0);
 	CHECK_STR(read_at(&n, b.cgroup + 1, "cpuset.cpus"), "0-7");
 	CHECK_UINT(n.manager.counters.repaired, 2);
 }
@@ -303,24 +303,24 @@ TEST(who_could_not_be_watched_is_watched_when_that_is_possible)
 	struct box b;
 
 	node_init(&n, "0-1", "2-3", "4-7");
-	lookout_done(&n.manager.lookout);
-	n.manager.lookout.why_short = n.manager.lookout.why_now = EMFILE;
+	cgroup_watch_done(&n.manager.cgroup_watch);
+	n.manager.cgroup_watch.why_short = n.manager.cgroup_watch.why_now = EMFILE;
 	box_init(&b, "b", "burstable/", 512, 0);
 	(void)create(&n, &b);
 	make_cgroup(&n, b.cgroup + 1, "2-3");
 	CHECK(!ask(&n, "PostStartContainer", &b, NULL).status);
 	write_at(&n, b.cgroup + 1, "cpuset.cpus", "0-7");
-	manager_reassert(&n.manager, 0);
+	manager_reconcile(&n.manager, 0);
 	CHECK_STR(read_at(&n, b.cgroup + 1, "cpuset.cpus"), "0-7");
 	CHECK(n.manager.said_short);
 
-	manager_reassert(&n.manager, 1); /* its turn */
+	manager_reconcile(&n.manager, 1); /* its turn */
 	CHECK_STR(read_at(&n, b.cgroup + 1, "cpuset.cpus"), "2-3");
-	manager_reassert(&n.manager, 2); /* round after round */
-	manager_reassert(&n.manager, 0);
+	manager_reconcile(&n.manager, 2); /* round after round */
+	manager_reconcile(&n.manager, 0);
 	CHECK(!n.manager.said_short);
 	write_at(&n, b.cgroup + 1, "cpuset.cpus", "0-7");
-	manager_reassert(&n.manager, 0);
+	manager_reconcile(&n.manager, 0);
 	CHECK_STR(read_at(&n, b.cgroup + 1, "cpuset.cpus"), "2-3");
 }
 
@@ -432,7 +432,7 @@ TEST(a_pod_that_ends_without_a_word_gives_its_cpus_back)
 	CHECK_STR(create(&n, &first).cpus, "4-5");
 	CHECK_STR(create(&n, &second).cpus, "6-7");
 	make_cgroup(&n, first.cgroup + 1, "4-5");
-	manager_reassert(&n.manager, 2);
+	manager_reconcile(&n.manager, 2);
 	CHECK(!ask(&n, "PostStartContainer", &first, NULL).status);
 	CHECK(ask(&n, "CreateContainer", &third, NULL).status != NULL);
 	/* Whose cgroup was never seen is not over, and who has not started may be about to. */
@@ -442,11 +442,11 @@ TEST(a_pod_that_ends_without_a_word_gives_its_cpus_back)
 	CHECK_UINT(n.manager.registry.n_pods, 2);
 
 	make_cgroup(&n, third.cgroup + 1, "4-5");
-	manager_reassert(&n.manager, 2);
+	manager_reconcile(&n.manager, 2);
 	CHECK(!ask(&n, "PostStartContainer", &third, NULL).status);
 	remove_cgroup(&n, third.pod_cgroup);
-	manager_reassert(&n.manager, 2);
-	manager_reassert(&n.manager, 2);
+	manager_reconcile(&n.manager, 2);
+	manager_reconcile(&n.manager, 2);
 	CHECK_UINT(n.ledger.n, 1);
 }
 
@@ -475,7 +475,7 @@ TEST(one_that_slipped_through_gets_cpus_that_are_clear)
 		make_cgroup(&n, alone.cgroup + 1, "0-7");
 		CHECK(!ask(&n, events[i], &alone, NULL).status);
 		CHECK_STR(read_at(&n, share.cgroup + 1, "cpuset.cpus"), "5-7");
-		manager_reassert(&n.manager, 2);
+		manager_reconcile(&n.manager, 2);
 		CHECK_STR(read_at(&n, alone.cgroup + 1, "cpuset.cpus"), "2-4");
 	}
 }
@@ -491,7 +491,7 @@ TEST(the_status_tells_what_everybody_shall_have)
 	node_init(&n, "0-1", "2-3", "4-7");
 	box_init(&b, "b", "", 2048, 200000);
 	(void)create(&n, &b);
-	CHECK_OK(doc_write(report_status(&n.manager, doc_build(&n.a), &n.a), false, &n.a, &text,
+	CHECK_OK(doc_write(status_describe(&n.manager, doc_build(&n.a), &n.a), false, &n.a, &text,
 			   &err));
 	CHECK_OK(doc_parse(text, STR("status"), NULL, &n.a, &doc, &err));
 	CHECK_STR(doc_str(doc_find(doc.root, "/mode")), "pools");

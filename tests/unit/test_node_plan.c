@@ -3,12 +3,12 @@
 #include <errno.h>
 #include <string.h>
 
-#include "agent/node_plan.h"
 #include "base/arena.h"
 #include "base/macro.h"
 #include "codec/doc.h"
 #include "cpu/topology_read.h"
 #include "kube/patch.h"
+#include "nodesync/node_plan.h"
 #include "pool/ledger.h"
 #include "test.h"
 
@@ -21,21 +21,21 @@ static yyjson_val *parse(const char *json, struct arena *a)
 	return doc.root;
 }
 
-static struct node_seen see(const char *json, struct arena *a)
+static struct node_observed see(const char *json, struct arena *a)
 {
-	struct node_seen seen;
+	struct node_observed observed;
 
-	node_seen_of(json ? parse(json, a) : NULL, &seen);
-	return seen;
+	node_observed_of(json ? parse(json, a) : NULL, &observed);
+	return observed;
 }
 
 /* 8 CPUs without pools, all well, at 2026-11-15T00:00:00Z. */
-static struct node_intent eight(void)
+static struct node_desired eight(void)
 {
-	return (struct node_intent){ .amounts = { { 8000, NODE_ABSENT, NODE_ABSENT } },
-				     .reason = NODE_PINNING,
-				     .message = STR("fine"),
-				     .now_s = 1794700800 };
+	return (struct node_desired){ .amounts = { { 8000, NODE_ABSENT, NODE_ABSENT } },
+				      .reason = NODE_PINNING,
+				      .message = STR("fine"),
+				      .now_s = 1794700800 };
 }
 
 #define CORES "management.workload.openshift.io/cores"
@@ -88,15 +88,15 @@ TEST(the_status_is_patched_only_where_it_differs)
 
 	arena_init(&a, 0);
 	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
-		struct node_seen seen = see(rows[i].node, &a);
-		struct node_intent want = eight();
+		struct node_observed observed = see(rows[i].node, &a);
+		struct node_desired want = eight();
 		struct err err = { 0 };
 		struct str body = STR("");
 		int r;
 
 		TEST_ROW("%s", rows[i].what);
 		want.is_heartbeat_due = rows[i].heartbeat;
-		r = node_plan_status(&seen, &want, &a, &body, &err);
+		r = node_plan_status(&observed, &want, &a, &body, &err);
 		CHECK_INT(r, rows[i].want != NULL);
 		CHECK_STR(body, rows[i].want ? rows[i].want : "");
 	}
@@ -105,16 +105,16 @@ TEST(the_status_is_patched_only_where_it_differs)
 TEST(a_change_of_the_condition_has_its_own_time)
 {
 	CLEANUP(arena_done) struct arena a;
-	struct node_intent want = eight();
-	struct node_seen seen;
+	struct node_desired want = eight();
+	struct node_observed observed;
 	struct err err = { 0 };
 	struct str body;
 
 	arena_init(&a, 0);
-	seen = see(STATUS("\"" CORES "\":\"8k\"", "\"" CORES "\":\"8k\"", FINE), &a);
+	observed = see(STATUS("\"" CORES "\":\"8k\"", "\"" CORES "\":\"8k\"", FINE), &a);
 	want.reason = NODE_RUNTIME_LOST;
 	want.message = STR("gone");
-	CHECK_INT(node_plan_status(&seen, &want, &a, &body, &err), 1);
+	CHECK_INT(node_plan_status(&observed, &want, &a, &body, &err), 1);
 	CHECK_STR(body, "{\"status\":{\"conditions\":[{\"type\":\"PartitioningReady\","
 			"\"status\":\"False\",\"reason\":\"RuntimeDisconnected\","
 			"\"message\":\"gone\",\"lastHeartbeatTime\":\"2026-11-15T00:00:00Z\","
@@ -191,13 +191,13 @@ TEST(a_taint_is_touched_without_the_others)
 
 	arena_init(&a, 0);
 	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
-		struct node_seen seen = see(rows[i].node, &a);
+		struct node_observed observed = see(rows[i].node, &a);
 		struct err err = { 0 };
 		struct str body = STR("");
 		int r;
 
 		TEST_ROW("%s", rows[i].node);
-		r = node_plan_taint(&seen, rows[i].taint, &a, &body, &err);
+		r = node_plan_taint(&observed, rows[i].taint, &a, &body, &err);
 		CHECK_INT(r, rows[i].want != NULL);
 		CHECK_STR(body, rows[i].want ? rows[i].want : "");
 	}
@@ -206,26 +206,26 @@ TEST(a_taint_is_touched_without_the_others)
 TEST(uninstalling_names_only_what_is_ours_and_there)
 {
 	CLEANUP(arena_done) struct arena a;
-	struct node_seen seen;
+	struct node_observed observed;
 	struct err err = { 0 };
 	struct str body;
 
 	arena_init(&a, 0);
-	seen = see(STATUS("\"cpu\":\"8\",\"" CORES "\":\"8k\"", "\"cpu\":\"8\"", FINE), &a);
-	CHECK_INT(node_plan_removal(&seen, &a, &body, &err), 1);
+	observed = see(STATUS("\"cpu\":\"8\",\"" CORES "\":\"8k\"", "\"cpu\":\"8\"", FINE), &a);
+	CHECK_INT(node_plan_removal(&observed, &a, &body, &err), 1);
 	CHECK_STR(body, "{\"status\":{\"capacity\":{\"" CORES "\":null},\"conditions\":["
 			"{\"$patch\":\"delete\",\"type\":\"PartitioningReady\"}]}}");
-	seen = see(STATUS("\"cpu\":\"8\"", "\"cpu\":\"8\"", ""), &a);
-	CHECK_INT(node_plan_removal(&seen, &a, &body, &err), 0);
+	observed = see(STATUS("\"cpu\":\"8\"", "\"cpu\":\"8\"", ""), &a);
+	CHECK_INT(node_plan_removal(&observed, &a, &body, &err), 0);
 }
 
 TEST(a_node_is_born_with_its_resources)
 {
 	static const char *const labels[] = { "rack=r1", "example.com/empty=" };
 	static const char *const taints[] = { "dedicated=ran:NoSchedule", "slow:NoExecute" };
-	const struct node_birth birth = { STR("n1"), labels, 2, taints, 2 };
+	const struct node_registration birth = { STR("n1"), labels, 2, taints, 2 };
 	CLEANUP(arena_done) struct arena a;
-	struct node_intent want = eight();
+	struct node_desired want = eight();
 	struct err err = { 0 };
 	struct str body;
 
@@ -233,8 +233,8 @@ TEST(a_node_is_born_with_its_resources)
 	want.amounts.milli[NODE_SHARED] = 2000;
 	want.amounts.milli[NODE_GUARANTEED] = 0;
 	want.taint = NODE_TAINT_PUT;
-	CHECK_OK(node_birth_check(&birth, &err));
-	CHECK_INT(node_plan_birth(&birth, &want, &a, &body, &err), 1);
+	CHECK_OK(node_registration_check(&birth, &err));
+	CHECK_INT(node_plan_registration(&birth, &want, &a, &body, &err), 1);
 	CHECK_STR(body, "{\"apiVersion\":\"v1\",\"kind\":\"Node\",\"metadata\":{\"name\":\"n1\","
 			"\"labels\":{\"kubernetes.io/hostname\":\"n1\",\"rack\":\"r1\","
 			"\"example.com/empty\":\"\"}},\"spec\":{\"taints\":["
@@ -261,12 +261,13 @@ TEST(what_cannot_be_a_label_or_a_taint_is_said_at_once)
 	};
 
 	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
-		const struct node_birth birth = { STR("n"), &rows[i].label, rows[i].label != NULL,
-						  &rows[i].taint, rows[i].taint != NULL };
+		const struct node_registration birth = { STR("n"), &rows[i].label,
+							 rows[i].label != NULL, &rows[i].taint,
+							 rows[i].taint != NULL };
 		struct err err = { 0 };
 
 		TEST_ROW("%s", rows[i].want);
-		CHECK_ERR(node_birth_check(&birth, &err), EINVAL, rows[i].want);
+		CHECK_ERR(node_registration_check(&birth, &err), EINVAL, rows[i].want);
 	}
 }
 

@@ -461,7 +461,7 @@ TEST(two_calls_in_one_frame_and_one_call_in_many_are_served)
 	struct err err = { 0 };
 	struct ttrpc_frame f;
 	struct strbuf both, wire;
-	struct str stream, answers;
+	struct str stream, responses;
 
 	bench_init(&b);
 	strbuf_init(&both, &b.a);
@@ -474,12 +474,12 @@ TEST(two_calls_in_one_frame_and_one_call_in_many_are_served)
 		mux_write(&wire, MUX_CONN_PLUGIN, (struct str){ stream.p + i, 1 });
 	for (size_t i = 0; i < wire.n; i++)
 		CHECK_OK(session_feed(&b.s, (struct str){ wire.p + i, 1 }, &err));
-	answers = runtime_take(&b.s, MUX_CONN_PLUGIN, &b.a);
+	responses = runtime_take(&b.s, MUX_CONN_PLUGIN, &b.a);
 	for (uint32_t want = 1; want <= 5; want += 2) {
-		CHECK(ttrpc_read(&reader, &answers, &f));
+		CHECK(ttrpc_read(&reader, &responses, &f));
 		CHECK_UINT(f.stream, want);
 	}
-	CHECK_UINT(answers.n, 0);
+	CHECK_UINT(responses.n, 0);
 	ttrpc_reader_done(&reader);
 }
 

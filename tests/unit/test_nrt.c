@@ -12,8 +12,8 @@
 #include "codec/doc.h"
 #include "cpu/topology_read.h"
 #include "cpus.h"
-#include "podres/answer.h"
 #include "podres/nrt.h"
+#include "podres/response.h"
 #include "pool/ledger.h"
 #include "test.h"
 

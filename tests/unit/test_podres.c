@@ -6,8 +6,8 @@
 #include "base/arena.h"
 #include "base/macro.h"
 #include "cpus.h"
-#include "podres/answer.h"
-#include "podres/messages.h"
+#include "podres/podres_messages.h"
+#include "podres/response.h"
 #include "test.h"
 
 /* A kubelet's answer as it comes over the wire: shop/web with containers front and cache, the

@@ -51,14 +51,14 @@ TEST(a_configuration_that_cannot_be_is_refused_and_names_the_cpus)
 		{ "", "0-3", "4-7", NULL },
 		{ "0-1", NULL, "", NULL },
 		{ "0-1", NULL, "4-7", NULL },
-		{ "0-2", "2-3", "4-7", "CPU \"2\" is both reserved and shared" },
+		{ "0-2", "2-3", "4-7", "CPU \"2\" is both management and shared" },
 		{ "0-1", "2-5", "4-7", "CPUs \"4-5\" are both shared and guaranteed" },
-		{ "0-1,7", "2-3", "4-7", "CPU \"7\" is both reserved and guaranteed" },
+		{ "0-1,7", "2-3", "4-7", "CPU \"7\" is both management and guaranteed" },
 		{ "0-1", "2-3", "4-9", "CPUs \"8-9\" are guaranteed, but not on this machine" },
 		{ "0-1", "2", "4-7", "CPU \"3\" is in no pool" },
 		{ "0-1", "", "2-7", "no CPU is left for the shared pool" },
 		{ "0-7", NULL, "", "no CPU is left for the shared pool" },
-		{ "0-1", NULL, "1-7", "CPU \"1\" is both reserved and guaranteed" },
+		{ "0-1", NULL, "1-7", "CPU \"1\" is both management and guaranteed" },
 	};
 	CLEANUP(arena_done) struct arena a;
 	struct topology t;

@@ -2,9 +2,9 @@
 
 #include <errno.h>
 
-#include "agent/precreate.h"
 #include "base/arena.h"
 #include "base/macro.h"
+#include "oci/precreate.h"
 #include "test.h"
 
 static struct doc parse(const char *text, struct arena *a)
@@ -117,7 +117,7 @@ TEST(what_is_no_configuration_is_refused)
 TEST(an_adjusted_configuration_differs_in_nothing_else)
 {
 	static const struct {
-		const char *config, *answer, *want;
+		const char *config, *response, *want;
 	} rows[] = {
 		{ CPU("\"quota\":200000,\"period\":100000"), OWN,
 		  CPU("\"quota\":-1,\"period\":100000,\"shares\":2048,\"cpus\":\"4-5\"") },
@@ -161,10 +161,10 @@ TEST(an_adjusted_configuration_differs_in_nothing_else)
 
 		TEST_ROW("%s", rows[i].config);
 		CHECK_OK(precreate_check(&config, &a, &err));
-		CHECK_OK(precreate_adjust(&config, str_from(rows[i].answer), &a, &text, &err));
+		CHECK_OK(precreate_adjust(&config, str_from(rows[i].response), &a, &text, &err));
 		CHECK_STR(text, rows[i].want);
 		config = parse(rows[i].want, &a);
-		CHECK_OK(precreate_adjust(&config, str_from(rows[i].answer), &a, &again, &err));
+		CHECK_OK(precreate_adjust(&config, str_from(rows[i].response), &a, &again, &err));
 		CHECK_STR(again, rows[i].want);
 	}
 }

@@ -3,10 +3,10 @@
 
 #include "agent_node.h"
 
-#include "agent/reboot.h"
-#include "agent/resize.h"
 #include "cpus.h"
 #include "crash.h"
+#include "pin/reboot.h"
+#include "pin/resize.h"
 #include "pool/store.h"
 
 static struct resize_sets sets(const char *reserved, const char *shared)
@@ -52,7 +52,7 @@ TEST(pools_shrink_before_they_grow)
 
 		TEST_ROW("%s|%s to %s|%s", rows[i].reserved, rows[i].shared, rows[i].to_reserved,
 			 rows[i].to_shared);
-		resize_plan(&from, &to, &steps);
+		resize_order(&from, &to, &steps);
 		CHECK_STR(steps_text(&steps, &a), rows[i].steps);
 		CHECK(steps.overlaps == rows[i].overlaps);
 	}
@@ -78,7 +78,7 @@ TEST(no_order_of_steps_puts_a_cpu_into_two_pools)
 			if (cpuset_is_empty(&x.of[0]) || cpuset_is_empty(&x.of[1]) ||
 			    cpuset_is_empty(&y.of[0]) || cpuset_is_empty(&y.of[1]))
 				continue;
-			resize_plan(&x, &y, &steps);
+			resize_order(&x, &y, &steps);
 			CHECK(steps.overlaps == (cpuset_is_subset(&x.of[0], &y.of[1]) &&
 						 cpuset_is_subset(&x.of[1], &y.of[0])));
 			n_overlap += steps.overlaps;
@@ -288,7 +288,7 @@ TEST(a_step_that_fails_takes_all_of_them_back)
 	CHECK_STR(read_at(&n, s.share.pause + 1, "cpuset.cpus"), "0-1");
 	CHECK_STR(n.manager.reserved, "0-1");
 	CHECK_STR(cpuset_format(&n.ledger.now.config.reserved, &n.a), "0-1");
-	CHECK_STR(registry_find(&n.manager.registry, "mgmt")->intent.cpus, "0-1");
+	CHECK_STR(registry_find(&n.manager.registry, "mgmt")->settings.cpus, "0-1");
 }
 
 /* Crashes. */
@@ -334,7 +334,7 @@ static void start_again(struct rebirth *b, struct ledger *l, struct store *store
 					      runtime_encode(&nri_sync_message, &sync, &b->n->a),
 					      &b->n->a),
 			      &err));
-	manager_settle(m);
+	manager_flush(m);
 }
 
 static void end_life(struct ledger *l, struct store *store, struct manager *m,

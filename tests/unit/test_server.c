@@ -25,10 +25,10 @@ struct fixture {
 };
 
 /* Says what it was asked: method, path, query and how long the body was. */
-static void echo(const struct http_request *request, struct http_answer *ret, void *context)
+static void echo(const struct http_request *request, struct http_response *ret, void *context)
 {
 	(void)context;
-	*ret = (struct http_answer){
+	*ret = (struct http_response){
 		.status = 200,
 		.content_type = "text/plain",
 		.body = str_printf(request->arena, PRI_STR " " PRI_STR " " PRI_STR " %zu",
@@ -219,15 +219,15 @@ TEST(a_head_without_end_is_cut_off)
 
 TEST(a_client_without_tls_is_told_so)
 {
-	char answer[256] = { 0 };
+	char response[256] = { 0 };
 	struct fixture f;
 	int fd;
 
 	start(&f, 1, 0);
 	fd = tcp_connect_local(f.port);
 	CHECK(write(fd, GET("/"), sizeof(GET("/")) - 1) > 0);
-	CHECK(read(fd, answer, sizeof(answer) - 1) > 0);
-	CHECK(strstr(answer, "HTTP/1.0 400 Bad Request") && strstr(answer, "HTTPS only"));
+	CHECK(read(fd, response, sizeof(response) - 1) > 0);
+	CHECK(strstr(response, "HTTP/1.0 400 Bad Request") && strstr(response, "HTTPS only"));
 	(void)close(fd);
 	wait_closed(&f, SERVER_CLOSE_NO_TLS, 1);
 	stop(&f);

@@ -8,12 +8,12 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "agent/static_pods.h"
 #include "base/arena.h"
 #include "base/file.h"
 #include "base/macro.h"
 #include "codec/yaml.h"
 #include "crash.h"
+#include "staticpod/static_pods.h"
 
 #define TARGET "target.workload.openshift.io/management"
 

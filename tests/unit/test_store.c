@@ -130,7 +130,7 @@ static struct str content(struct place *p)
 	struct err err = { 0 };
 	struct str text;
 
-	CHECK_OK(file_read_at(p->dir_fd, STATE, STATE_MAX_SIZE, &p->a, &text, &err));
+	CHECK_OK(file_read_at(p->dir_fd, STATE, LEDGER_STATE_MAX_SIZE, &p->a, &text, &err));
 	return text;
 }
 
@@ -164,12 +164,12 @@ TEST(a_cpu_is_on_disk_before_it_is_handed_out)
 {
 	CLEANUP(place_done) struct place p;
 	struct err err = { 0 };
-	struct state s;
+	struct ledger_state s;
 
 	place_start(&p);
 	(void)place_reopen(&p, "one");
 	CHECK_STR(give(&p, "a", 2000), "8-9");
-	CHECK_OK(state_decode(content(&p), STR(STATE), &p.a, &s, &err));
+	CHECK_OK(ledger_state_decode(content(&p), STR(STATE), &p.a, &s, &err));
 	CHECK_UINT(s.n_entries, 1);
 	CHECK_STR(cpuset_format(&s.entries[0]->cpus, &p.a), "8-9");
 }
@@ -251,13 +251,13 @@ TEST(a_file_that_is_whole_but_impossible_is_kept_aside_too)
 		  .cpus = cpus("9-10") },
 	};
 	struct assignment *order[] = { &entries[0], &entries[1] };
-	struct state s = { .boot_id = STR("one"), .entries = order, .n_entries = 2 };
+	struct ledger_state s = { .boot_id = STR("one"), .entries = order, .n_entries = 2 };
 	struct err err = { 0 };
 	struct str text;
 
 	place_start(&p);
 	s.config = p.config;
-	CHECK_OK(state_encode(&s, &p.a, &text, &err));
+	CHECK_OK(ledger_state_encode(&s, &p.a, &text, &err));
 	put(&p, text);
 	CHECK_STR(place_reopen(&p, "one"), "corrupt");
 	CHECK_STR((const char *)p.report.why.msg,

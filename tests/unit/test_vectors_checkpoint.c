@@ -8,8 +8,8 @@
 
 #include "base/hash.h"
 #include "base/macro.h"
+#include "podres/fingerprint.h"
 #include "pool/checkpoint.h"
-#include "pool/fingerprint.h"
 #include "vectors.h"
 
 static struct str text_of(yyjson_val *row, const char *key)

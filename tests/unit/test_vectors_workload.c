@@ -3,9 +3,9 @@
 
 #include <string.h>
 
-#include "agent/workload.h"
 #include "base/macro.h"
 #include "nri/nri.h"
+#include "pin/workload.h"
 #include "vectors.h"
 
 static struct nri_cpu cpu_of(yyjson_val *v, struct arena *a)

@@ -5,8 +5,8 @@
 #include "base/arena.h"
 #include "base/macro.h"
 #include "cluster/backoff.h"
-#include "cluster/event.h"
 #include "cluster/watch.h"
+#include "cluster/watch_event.h"
 #include "test.h"
 
 #define EVENT(type, version)                                                                       \
@@ -20,7 +20,7 @@ TEST(events_come_whole_whatever_the_pieces)
 
 	for (size_t i = 0; i < ARRAY_LEN(steps); i++) {
 		CLEANUP(arena_done) struct arena a;
-		struct event_lines lines = { 0 };
+		struct watch_lines lines = { 0 };
 		struct err err = { 0 };
 		char seen[64] = "";
 
@@ -30,26 +30,26 @@ TEST(events_come_whole_whatever_the_pieces)
 			struct str rest = { text + at, sizeof(text) - 1 - at }, line;
 
 			rest.n = rest.n < steps[i] ? rest.n : steps[i];
-			while (event_lines_next(&lines, &rest, &line, &err) > 0) {
-				struct event event;
+			while (watch_lines_next(&lines, &rest, &line, &err) > 0) {
+				struct watch_event event;
 				size_t n = strlen(seen);
 
 				if (!line.n)
 					continue;
-				CHECK_OK(event_parse(line, &a, &event, &err));
+				CHECK_OK(watch_event_parse(line, &a, &event, &err));
 				(void)snprintf(seen + n, sizeof(seen) - n, "%d:" PRI_STR " ",
 					       (int)event.type, FMT_STR(event.resource_version));
 			}
 		}
 		CHECK_STR(seen, "0:1 1:22 2:333 "); /* the last line did not end */
-		event_lines_done(&lines);
+		watch_lines_done(&lines);
 	}
 }
 
 TEST(a_line_without_end_is_cut_off)
 {
 	AUTO_FREE char *piece = malloc(1 << 20);
-	struct event_lines lines = { 0 };
+	struct watch_lines lines = { 0 };
 	struct err err = { 0 };
 	struct str line;
 	int r = 0;
@@ -59,12 +59,12 @@ TEST(a_line_without_end_is_cut_off)
 		struct str bytes = { piece, 1 << 20 };
 
 		do
-			r = event_lines_next(&lines, &bytes, &line, &err);
+			r = watch_lines_next(&lines, &bytes, &line, &err);
 		while (r >= 0 && bytes.n);
 	}
 	CHECK_INT(r, -EMSGSIZE);
-	CHECK(buffer_len(&lines.rest) <= EVENT_MAX_BYTES);
-	event_lines_done(&lines);
+	CHECK(buffer_len(&lines.rest) <= WATCH_EVENT_MAX_BYTES);
+	watch_lines_done(&lines);
 }
 
 TEST(what_is_no_event_is_an_error)
@@ -83,12 +83,12 @@ TEST(what_is_no_event_is_an_error)
 
 	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
 		CLEANUP(arena_done) struct arena a;
-		struct event event = { .code = 7 };
+		struct watch_event event = { .code = 7 };
 		struct err err = { 0 };
 
 		TEST_ROW("%s", rows[i]);
 		arena_init(&a, 0);
-		CHECK(event_parse(str_from(rows[i]), &a, &event, &err) < 0);
+		CHECK(watch_event_parse(str_from(rows[i]), &a, &event, &err) < 0);
 		CHECK(err.msg[0] != '\0');
 		CHECK_UINT(event.code, 7);
 	}
@@ -98,13 +98,13 @@ TEST(an_error_event_has_a_code_and_a_message)
 {
 	CLEANUP(arena_done) struct arena a;
 	struct err err = { 0 };
-	struct event event;
+	struct watch_event event;
 
 	arena_init(&a, 0);
-	CHECK_OK(event_parse(STR("{\"type\":\"ERROR\",\"object\":{\"kind\":\"Status\","
-				 "\"code\":410,\"message\":\"too old resource version\"}}"),
-			     &a, &event, &err));
-	CHECK_UINT(event.type, EVENT_ERROR);
+	CHECK_OK(watch_event_parse(STR("{\"type\":\"ERROR\",\"object\":{\"kind\":\"Status\","
+				       "\"code\":410,\"message\":\"too old resource version\"}}"),
+				   &a, &event, &err));
+	CHECK_UINT(event.type, WATCH_EVENT_ERROR);
 	CHECK_UINT(event.code, 410);
 	CHECK_STR(event.message, "too old resource version");
 }

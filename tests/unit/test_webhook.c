@@ -147,7 +147,7 @@ static void stop(struct daemon *d)
 
 /* One request on a connection of its own. Returns the status. */
 static int ask(struct daemon *d, const char *method, const char *path, const char *body,
-	       char *answer, size_t cap)
+	       char *response, size_t cap)
 {
 	static struct https_client c;
 	char request[4096];
@@ -158,14 +158,14 @@ static int ask(struct daemon *d, const char *method, const char *path, const cha
 		       "%s %s HTTP/1.1\r\nHost: x\r\nContent-Length: %zu\r\n\r\n%s", method, path,
 		       strlen(body), body);
 	CHECK(https_send(&c, request, strlen(request)));
-	status = https_answer(&c, answer, cap);
+	status = https_answer(&c, response, cap);
 	https_close(&c);
 	return status;
 }
 
-static int get(struct daemon *d, const char *path, char *answer, size_t cap)
+static int get(struct daemon *d, const char *path, char *response, size_t cap)
 {
-	return ask(d, "GET", path, "", answer, cap);
+	return ask(d, "GET", path, "", response, cap);
 }
 
 TEST(reviews_and_questions_are_answered)
@@ -188,16 +188,16 @@ TEST(reviews_and_questions_are_answered)
 		{ "GET", "/readyz", "", 200, "ok\n" },
 		{ "GET", "/readyz?verbose", "", 200, "[+]state ok\n[+]certificate ok\n" },
 	};
-	static char answer[1 << 16];
+	static char response[1 << 16];
 	struct daemon d;
 
 	start(&d);
 	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
 		TEST_ROW("%s %s", cases[i].method, cases[i].path);
-		CHECK_INT(ask(&d, cases[i].method, cases[i].path, cases[i].body, answer,
-			      sizeof(answer)),
+		CHECK_INT(ask(&d, cases[i].method, cases[i].path, cases[i].body, response,
+			      sizeof(response)),
 			  cases[i].status);
-		CHECK(strstr(answer, cases[i].says) != NULL);
+		CHECK(strstr(response, cases[i].says) != NULL);
 	}
 	stop(&d);
 }
@@ -219,40 +219,40 @@ TEST(metrics_count_what_happened)
 		"pinfold_state_objects{kind=\"Namespace\"} 1\n",
 		"process_resident_memory_bytes ",
 	};
-	static char answer[1 << 16];
+	static char response[1 << 16];
 	struct daemon d;
 
 	start(&d);
 	for (int i = 0; i < 2; i++)
-		CHECK_INT(ask(&d, "POST", "/mutate/pods", REVIEW, answer, sizeof(answer)), 200);
-	CHECK_INT(ask(&d, "POST", "/mutate/pods", "[]", answer, sizeof(answer)), 400);
+		CHECK_INT(ask(&d, "POST", "/mutate/pods", REVIEW, response, sizeof(response)), 200);
+	CHECK_INT(ask(&d, "POST", "/mutate/pods", "[]", response, sizeof(response)), 400);
 	(void)poll(NULL, 0, 100); /* for the connections to be seen closed */
-	CHECK_INT(get(&d, "/metrics", answer, sizeof(answer)), 200);
+	CHECK_INT(get(&d, "/metrics", response, sizeof(response)), 200);
 	for (size_t i = 0; i < ARRAY_LEN(want); i++) {
 		TEST_ROW("%s", want[i]);
-		CHECK(strstr(answer, want[i]) != NULL);
+		CHECK(strstr(response, want[i]) != NULL);
 	}
 	stop(&d);
 }
 
 TEST(a_hangup_reads_the_state_again)
 {
-	static char answer[1 << 14];
+	static char response[1 << 14];
 	struct daemon d;
 
 	start(&d);
 	put_state(&d, "elsewhere");
 	(void)kill(d.pid, SIGHUP);
 	CHECK(logged(&d, "read the state again"));
-	CHECK_INT(ask(&d, "POST", "/mutate/pods", REVIEW, answer, sizeof(answer)), 200);
-	CHECK(strstr(answer, "\"code\":404") != NULL); /* nobody knows the namespace now */
+	CHECK_INT(ask(&d, "POST", "/mutate/pods", REVIEW, response, sizeof(response)), 200);
+	CHECK(strstr(response, "\"code\":404") != NULL); /* nobody knows the namespace now */
 	put(&d, "state.yaml", STR("kind: [oh no\n"));
 	(void)kill(d.pid, SIGHUP);
 	CHECK(logged(&d, "keeping the old one"));
 	CHECK(logged(&d, "state.yaml:"));
-	CHECK_INT(get(&d, "/readyz", answer, sizeof(answer)), 200);
-	CHECK_INT(get(&d, "/metrics", answer, sizeof(answer)), 200);
-	CHECK(strstr(answer, "pinfold_state_reloads_total{result=\"failed\"} 1") != NULL);
+	CHECK_INT(get(&d, "/readyz", response, sizeof(response)), 200);
+	CHECK_INT(get(&d, "/metrics", response, sizeof(response)), 200);
+	CHECK(strstr(response, "pinfold_state_reloads_total{result=\"failed\"} 1") != NULL);
 	stop(&d);
 }
 
@@ -298,15 +298,15 @@ TEST(new_certificate_files_are_served_without_closing_anything)
 
 TEST(after_sigterm_readyz_fails_first_and_requests_are_still_answered)
 {
-	static char answer[1 << 14];
+	static char response[1 << 14];
 	struct daemon d;
 
 	start(&d);
 	(void)kill(d.pid, SIGTERM);
 	CHECK(logged(&d, "shutting down"));
-	CHECK_INT(get(&d, "/readyz", answer, sizeof(answer)), 503);
-	CHECK(strstr(answer, "[-]shutdown failed") != NULL);
-	CHECK_INT(ask(&d, "POST", "/mutate/pods", REVIEW, answer, sizeof(answer)), 200);
+	CHECK_INT(get(&d, "/readyz", response, sizeof(response)), 503);
+	CHECK(strstr(response, "[-]shutdown failed") != NULL);
+	CHECK_INT(ask(&d, "POST", "/mutate/pods", REVIEW, response, sizeof(response)), 200);
 	CHECK(logged(&d, "stopped"));
 	d.is_ending = true;
 	stop(&d);

@@ -123,7 +123,7 @@ TEST(plain_scalars_mean_what_kubernetes_takes_them_for)
 		TEST_ROW("\"%s\"", cases[i].text);
 		CHECK_INT(got.kind, cases[i].kind);
 		if (got.kind == YAML_BOOL)
-			CHECK_STR(got.truth ? "true" : "false", cases[i].want);
+			CHECK_STR(got.audit ? "true" : "false", cases[i].want);
 		else
 			CHECK_STR(got.text, cases[i].want);
 	}

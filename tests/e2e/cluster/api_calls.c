@@ -11,7 +11,7 @@
 #include "base/arena.h"
 #include "base/macro.h"
 #include "cluster/api.h"
-#include "cluster/object.h"
+#include "cluster/object_path.h"
 
 struct step {
 	const char *what, *method, *path, *content_type, *body;
@@ -126,16 +126,16 @@ int main(int argc, char **argv)
 {
 	CLEANUP(arena_done) struct arena a;
 	struct run run = { .status = EXIT_FAILURE };
-	struct access access;
+	struct kubeconfig kubeconfig;
 	struct err err;
 
 	arena_init(&a, 0);
-	if (argc != 2 || access_read_kubeconfig(argv[1], NULL, &a, &access, &err) < 0 ||
+	if (argc != 2 || kubeconfig_read(argv[1], NULL, &a, &kubeconfig, &err) < 0 ||
 	    loop_init(&run.loop, &err) < 0) {
 		fprintf(stderr, "%s\n", argc == 2 ? err.msg : "usage: api_calls KUBECONFIG");
 		return 2;
 	}
-	if (api_init(&run.api, &run.loop, &access, "pinfold-test", &err) >= 0) {
+	if (api_init(&run.api, &run.loop, &kubeconfig, "pinfold-test", &err) >= 0) {
 		next(&run);
 		loop_run(&run.loop);
 	} else {

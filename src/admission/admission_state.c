@@ -1,0 +1,234 @@
+#include "admission_state.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/arena.h"
+#include "base/err.h"
+#include "base/quote.h"
+#include "kube/names.h"
+#include "kube/pod.h"
+
+/* A status whose fields are all empty is the zero value as well. */
+static bool status_is_zero(yyjson_val *status)
+{
+	yyjson_val *key, *value;
+
+	DOC_EACH_PAIR (status, key, value)
+		if (!yyjson_is_null(value) && !(yyjson_is_str(value) && !doc_str(value).n))
+			return false;
+	return true;
+}
+
+struct infrastructure_facts infrastructure_facts_of(yyjson_val *object)
+{
+	yyjson_val *status = doc_get(object, STR("status"));
+	struct str partitioning = doc_str(doc_get(status, STR(NAME_PARTITIONING_KEY)));
+	struct str control = doc_str(doc_get(status, STR(NAME_TOPOLOGY_KEY)));
+	struct str workers = doc_str(doc_get(status, STR(NAME_INFRASTRUCTURE_TOPOLOGY_KEY)));
+
+	return (struct infrastructure_facts){
+		.is_present = true,
+		.has_status = !status_is_zero(status),
+		.has_topology = control.n || workers.n,
+		.is_single = str_eq(control, STR(NAME_TOPOLOGY_SINGLE)),
+		.is_partitioned = str_eq(partitioning, STR(NAME_PARTITIONING_ALL)),
+		.partitioning = partitioning,
+	};
+}
+
+bool node_has_resource(yyjson_val *resources, struct str part)
+{
+	yyjson_val *key, *value;
+
+	DOC_EACH_PAIR (resources, key, value)
+		if (str_has(doc_str(key), part))
+			return true;
+	(void)value;
+	return false;
+}
+
+static bool find_namespace(const void *owner, struct str name, struct namespace_facts *ret)
+{
+	const struct state_manifests *m = owner;
+
+	return namespace_table_find(&m->namespaces, name, ret);
+}
+
+static bool has_cores(const void *owner, struct str type)
+{
+	const struct state_manifests *m = owner;
+
+	for (size_t i = 0; i < m->n_nodes; i++) {
+		yyjson_val *status = doc_get(m->nodes[i], STR("status"));
+		yyjson_val *key, *value;
+
+		DOC_EACH_PAIR (doc_get(status, STR("allocatable")), key, value) {
+			struct str name = doc_str(key);
+
+			if (str_ends(name, STR(NAME_CORES_SUFFIX)) &&
+			    str_eq((struct str){ name.p, name.n - strlen(NAME_CORES_SUFFIX) },
+				   type))
+				return true;
+		}
+		(void)value;
+	}
+	return false;
+}
+
+void state_manifests_init(struct state_manifests *m, struct arena *a)
+{
+	*m = (struct state_manifests){ .arena = a };
+}
+
+static void add_node(struct state_manifests *m, yyjson_val *object)
+{
+	m->nodes = arena_room(m->arena, m->nodes, m->n_nodes, &m->cap_nodes, sizeof(yyjson_val *));
+	m->nodes[m->n_nodes++] = object;
+}
+
+static void add_profile(struct state_manifests *m, yyjson_val *object)
+{
+	yyjson_val *cpu = doc_find(object, "/spec/cpu");
+
+	m->profile = (struct profile_facts){
+		.name = object_name(object),
+		.reserved = doc_text(doc_get(cpu, STR(NAME_PROFILE_RESERVED))),
+		.isolated = doc_text(doc_get(cpu, STR(NAME_PROFILE_ISOLATED))),
+		.shared = doc_text(doc_get(cpu, STR(NAME_PROFILE_SHARED))),
+	};
+}
+
+static void add_gates(struct state_manifests *m, yyjson_val *object)
+{
+	yyjson_val *gate;
+
+	DOC_EACH_ITEM (doc_find(object, "/spec/customNoUpgrade/enabled"), gate)
+		if (str_eq(doc_str(gate), STR(NAME_GATE_POOLS)))
+			m->state.settings.pools = true;
+}
+
+int state_manifests_add(struct state_manifests *m, yyjson_val *object, struct err *err)
+{
+	struct str kind = object_kind(object), name = object_name(object);
+	bool needs_name = true;
+
+	if (str_eq(kind, STR("Namespace"))) {
+		namespace_table_add(&m->namespaces, object, m->arena);
+	} else if (str_eq(kind, STR("Node"))) {
+		add_node(m, object);
+	} else if (str_eq(kind, STR(NAME_INFRASTRUCTURE_KIND))) {
+		if (str_eq(name, STR(NAME_INFRASTRUCTURE)))
+			m->state.infrastructure = infrastructure_facts_of(object);
+	} else if (str_eq(kind, STR(NAME_PROFILE_KIND))) {
+		add_profile(m, object);
+	} else if (str_eq(kind, STR(NAME_FEATURE_GATE_KIND))) {
+		add_gates(m, object);
+		needs_name = false;
+	} else {
+		return 0;
+	}
+	if (needs_name && !name.n)
+		return err_set(err, EINVAL, PRI_STR " without a name", FMT_STR(kind));
+	m->n_objects++;
+	return 1;
+}
+
+struct named_node {
+	struct str name;
+	size_t order; /* of arrival */
+	yyjson_val *object;
+};
+
+static int by_node_name(const void *a, const void *b)
+{
+	const struct named_node *x = a, *y = b;
+	int r = str_cmp(x->name, y->name);
+
+	return r ? r : (x->order > y->order) - (x->order < y->order);
+}
+
+static int by_arrival(const void *a, const void *b)
+{
+	const struct named_node *x = a, *y = b;
+
+	return (x->order > y->order) - (x->order < y->order);
+}
+
+/* Of equal names only the last to arrive stays, in the place of the first. Here and not when one
+ * is added: a cluster has thousands. */
+static void unite_nodes(struct state_manifests *m)
+{
+	struct named_node *sorted = arena_array(m->arena, struct named_node, m->n_nodes);
+	size_t n = 0;
+
+	if (!m->n_nodes)
+		return;
+	for (size_t i = 0; i < m->n_nodes; i++)
+		sorted[i] = (struct named_node){ object_name(m->nodes[i]), i, m->nodes[i] };
+	qsort(sorted, m->n_nodes, sizeof(*sorted), by_node_name);
+	for (size_t i = 0; i < m->n_nodes; i++) {
+		if (n && str_eq(sorted[n - 1].name, sorted[i].name))
+			sorted[n - 1].object = sorted[i].object;
+		else
+			sorted[n++] = sorted[i];
+	}
+	qsort(sorted, n, sizeof(*sorted), by_arrival);
+	for (size_t i = 0; i < n; i++)
+		m->nodes[i] = sorted[i].object;
+	m->n_nodes = n;
+}
+
+static struct node_totals node_totals_of(const struct state_manifests *m)
+{
+	struct node_totals t = { .n = m->n_nodes };
+
+	for (size_t i = 0; i < m->n_nodes; i++) {
+		yyjson_val *status = doc_get(m->nodes[i], STR("status"));
+		yyjson_val *allocatable = doc_get(status, STR("allocatable"));
+
+		t.n_reporting += allocatable || doc_get(status, STR("capacity"));
+		if (doc_bool(doc_find(m->nodes[i], "/spec/unschedulable"), false))
+			continue;
+		t.n_schedulable++;
+		if (doc_get(allocatable, STR(NAME_SHARED_CPUS)))
+			t.n_schedulable_shared++;
+		else if (!t.missing_shared.n)
+			t.missing_shared = object_name(m->nodes[i]);
+	}
+	return t;
+}
+
+void state_manifests_seal(struct state_manifests *m)
+{
+	namespace_table_seal(&m->namespaces);
+	unite_nodes(m);
+	m->state.nodes = node_totals_of(m);
+	m->state.is_synced = true;
+	m->state.owner = m;
+	m->state.find_namespace = find_namespace;
+	m->state.has_cores = has_cores;
+}
+
+int settings_parse_gates(struct str text, struct admission_settings *s, struct err *err)
+{
+	struct str_split split = str_split(text);
+	struct str item;
+
+	while (str_next(&split, ',', &item)) {
+		struct str_split pair = str_split(item);
+		struct str name, value = STR("");
+
+		(void)str_next(&pair, '=', &name);
+		(void)str_next(&pair, '=', &value);
+		if (!str_eq(name, STR(NAME_GATE_POOLS)))
+			return err_set(err, EINVAL, "unknown feature gate %s (known: %s)",
+				       quote(name).text, NAME_GATE_POOLS);
+		if (!str_eq(value, STR("true")) && !str_eq(value, STR("false")))
+			return err_set(err, EINVAL, "feature gate %s must be true or false, not %s",
+				       NAME_GATE_POOLS, quote(value).text);
+		s->pools = str_eq(value, STR("true"));
+	}
+	return 0;
+}

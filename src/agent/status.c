@@ -1,0 +1,215 @@
+#include "status.h"
+
+#include <stdio.h>
+
+#include "base/arena.h"
+#include "base/macro.h"
+#include "codec/doc.h"
+#include "net/prometheus.h"
+#include "nodesync/node_sync.h"
+#include "pin/isolate.h"
+#include "pin/manager.h"
+#include "staticpod/static_pods.h"
+
+static const struct {
+	const char *name, *help;
+	size_t offset;
+} counter_rows[] = {
+	{ "refused", "Containers that had no place and were not created.",
+	  offsetof(struct manager_counters, refused) },
+	{ "resizes_refused", "Resizes of running containers that would have changed their CPUs.",
+	  offsetof(struct manager_counters, resizes_refused) },
+	{ "reasserted", "Updates by others that were answered with our own values.",
+	  offsetof(struct manager_counters, reasserted) },
+	{ "missed", "Containers that were found running without their settings.",
+	  offsetof(struct manager_counters, missed) },
+	{ "repaired", "Cgroups that somebody else had changed and that were put right.",
+	  offsetof(struct manager_counters, repaired) },
+	{ "doubted", "Annotations that were not believed.",
+	  offsetof(struct manager_counters, doubted) },
+	{ "write_failures", "Cgroups that could not be written.",
+	  offsetof(struct manager_counters, write_failures) },
+	{ "syncs", "Synchronisations with the runtime.", offsetof(struct manager_counters, syncs) },
+	{ "disconnects", "Lost connections to the runtime.",
+	  offsetof(struct manager_counters, disconnects) },
+};
+
+static uint64_t counter(const struct manager *m, size_t row)
+{
+	return *(const uint64_t *)((const char *)&m->counters + counter_rows[row].offset);
+}
+
+static size_t containers_in(const struct manager *m, enum pool pool)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < m->registry.n_containers; i++)
+		n += m->registry.containers[i]->pool == pool;
+	return n;
+}
+
+static void add_pools(const struct manager *m, yyjson_mut_doc *doc, yyjson_mut_val *root,
+		      struct arena *a)
+{
+	yyjson_mut_val *pools = doc_put_obj(doc, root, STR("pools"));
+	struct ledger_capacity capacity;
+	struct cpuset cpus;
+
+	ledger_capacity(m->ledger, &capacity);
+	for (enum pool p = 0; p < POOL__COUNT; p++) {
+		const int64_t milli[] = { capacity.management_milli, capacity.shared_milli,
+					  capacity.guaranteed_milli };
+		yyjson_mut_val *pool = doc_put_obj(doc, pools, str_from(pool_name(p)));
+
+		(void)ledger_cpus(m->ledger, p, &cpus);
+		doc_put_str(doc, pool, STR("cpus"), cpuset_format(&cpus, a));
+		doc_put_int(doc, pool, STR("count"), cpuset_count(&cpus));
+		doc_put_int(doc, pool, STR("millicores"), milli[p]);
+		doc_put_int(doc, pool, STR("containers"), (int64_t)containers_in(m, p));
+		if (p == POOL_GUARANTEED) {
+			ledger_free(m->ledger, &cpus);
+			doc_put_str(doc, pool, STR("free"), cpuset_format(&cpus, a));
+		}
+	}
+}
+
+static void add_container(const struct container_entry *c, yyjson_mut_doc *doc,
+			  yyjson_mut_val *list)
+{
+	yyjson_mut_val *v = yyjson_mut_obj(doc);
+
+	doc_put_str(doc, v, STR("namespace"), str_from(c->pod->namespace));
+	doc_put_str(doc, v, STR("pod"), str_from(c->pod->name));
+	doc_put_str(doc, v, STR("uid"), str_from(c->pod->uid));
+	doc_put_str(doc, v, STR("container"), str_from(c->name));
+	doc_put_str(doc, v, STR("id"), str_from(c->id));
+	doc_put_str(doc, v, STR("pool"), str_from(pool_name(c->pool)));
+	if (c->is_exclusive)
+		doc_put_bool(doc, v, STR("exclusive"), true);
+	doc_put_str(doc, v, STR("cpus"), str_from(c->settings.cpus));
+	if (c->is_isolated)
+		doc_put_bool(doc, v, STR("isolated"), true);
+	if (c->isolation_fails)
+		doc_put_str(doc, v, STR("isolationFails"), str_from(c->isolation_fails));
+	if (c->settings.shares)
+		doc_put_int(doc, v, STR("shares"), (int64_t)c->settings.shares);
+	if (c->settings.has_quota)
+		doc_put_int(doc, v, STR("quotaUs"), c->settings.quota_us);
+	if (c->settings.period_us)
+		doc_put_int(doc, v, STR("periodUs"), (int64_t)c->settings.period_us);
+	doc_put_str(doc, v, STR("cgroup"), str_from(c->cgroup));
+	if (c->n_repairs)
+		doc_put_int(doc, v, STR("repairs"), c->n_repairs);
+	yyjson_mut_arr_append(list, v);
+}
+
+static void add_pod(const struct pod_entry *p, yyjson_mut_doc *doc, yyjson_mut_val *list)
+{
+	yyjson_mut_val *v = yyjson_mut_obj(doc);
+
+	doc_put_str(doc, v, STR("namespace"), str_from(p->namespace));
+	doc_put_str(doc, v, STR("pod"), str_from(p->name));
+	doc_put_str(doc, v, STR("uid"), str_from(p->uid));
+	doc_put_str(doc, v, STR("cgroup"), str_from(p->cgroup));
+	doc_put_str(doc, v, STR("pauseCgroup"), str_from(p->pause_cgroup));
+	doc_put_int(doc, v, STR("pausePid"), p->pause_pid);
+	if (p->shares)
+		doc_put_int(doc, v, STR("shares"), (int64_t)p->shares);
+	if (p->lift_quota)
+		doc_put_bool(doc, v, STR("noQuota"), true);
+	yyjson_mut_arr_append(list, v);
+}
+
+yyjson_mut_val *status_describe(const struct manager *m, yyjson_mut_doc *doc, struct arena *a)
+{
+	yyjson_mut_val *root = yyjson_mut_obj(doc);
+	yyjson_mut_val *runtime = doc_put_obj(doc, root, STR("runtime")), *list;
+
+	if (m->node.n)
+		doc_put_str(doc, root, STR("node"), m->node);
+	doc_put_bool(doc, runtime, STR("connected"), m->is_connected);
+	doc_put_str(doc, runtime, STR("name"), str_from(m->runtime_name));
+	doc_put_str(doc, runtime, STR("version"), str_from(m->runtime_version));
+	if (!m->is_connected)
+		doc_put_str(doc, runtime, STR("problem"), str_from(m->problem));
+	if (m->crio != CRIO_NO_WORKLOAD) {
+		yyjson_mut_val *own = doc_put_obj(doc, runtime, STR("workload"));
+
+		doc_put_str(doc, own, STR("cpus"), str_from(m->crio_cpus));
+		doc_put_str(doc, own, STR("state"), str_from(crio_state_name(m->crio)));
+	}
+	doc_put_str(doc, root, STR("mode"),
+		    m->kubelet_manages		     ? STR("kubelet") :
+		    m->ledger->now.config.is_classic ? STR("classic") :
+						       STR("pools"));
+	add_pools(m, doc, root, a);
+	list = doc_put_arr(doc, root, STR("containers"));
+	for (size_t i = 0; i < m->registry.n_containers; i++)
+		add_container(m->registry.containers[i], doc, list);
+	list = doc_put_arr(doc, root, STR("pods"));
+	for (size_t i = 0; i < m->registry.n_pods; i++)
+		add_pod(m->registry.pods[i], doc, list);
+	isolate_describe(m, doc, root, a);
+	resize_describe(&m->resize, doc, root);
+	reboot_describe(&m->reboot, a, doc, root);
+	if (m->static_pods)
+		static_pods_describe(m->static_pods, doc, root);
+	if (m->link)
+		node_sync_describe(m->link, doc, root);
+	list = doc_put_obj(doc, root, STR("counters"));
+	for (size_t i = 0; i < ARRAY_LEN(counter_rows); i++)
+		doc_put_int(doc, list, str_from(counter_rows[i].name), (int64_t)counter(m, i));
+	return root;
+}
+
+static void pool_gauges(const struct manager *m, struct strbuf *b)
+{
+	struct cpuset cpus;
+
+	prometheus_family(b, "pinfold_pool_cpus", "gauge", "CPUs of a pool that are online.");
+	for (enum pool p = 0; p < POOL__COUNT; p++) {
+		(void)ledger_cpus(m->ledger, p, &cpus);
+		prometheus_uint(b, "pinfold_pool_cpus",
+				(struct prometheus_label[]){ { "pool", pool_name(p) }, { 0 } },
+				cpuset_count(&cpus));
+	}
+	prometheus_family(b, "pinfold_pool_containers", "gauge", "Containers that run in a pool.");
+	for (enum pool p = 0; p < POOL__COUNT; p++)
+		prometheus_uint(b, "pinfold_pool_containers",
+				(struct prometheus_label[]){ { "pool", pool_name(p) }, { 0 } },
+				containers_in(m, p));
+	ledger_free(m->ledger, &cpus);
+	prometheus_family(b, "pinfold_exclusive_cpus_free", "gauge",
+			  "CPUs that a container could get for itself.");
+	prometheus_uint(b, "pinfold_exclusive_cpus_free", NULL, cpuset_count(&cpus));
+}
+
+void status_metrics(const struct manager *m, struct strbuf *b)
+{
+	const struct prometheus_histogram latency = { manager_bounds_ns, MANAGER_BUCKETS,
+						      m->latency.counts, m->latency.sum_ns };
+
+	prometheus_family(b, "pinfold_runtime_connected", "gauge",
+			  "Whether the container runtime asks us about containers.");
+	prometheus_uint(b, "pinfold_runtime_connected", NULL, m->is_connected);
+	pool_gauges(m, b);
+	prometheus_family(b, "pinfold_containers_placed_total", "counter",
+			  "Containers created, by the pool they went to.");
+	for (enum pool p = 0; p < POOL__COUNT; p++)
+		prometheus_uint(b, "pinfold_containers_placed_total",
+				(struct prometheus_label[]){ { "pool", pool_name(p) }, { 0 } },
+				m->counters.placed[p]);
+	for (size_t i = 0; i < ARRAY_LEN(counter_rows); i++) {
+		char name[64];
+
+		(void)snprintf(name, sizeof(name), "pinfold_%s_total", counter_rows[i].name);
+		prometheus_family(b, name, "counter", counter_rows[i].help);
+		prometheus_uint(b, name, NULL, counter(m, i));
+	}
+	prometheus_family(b, "pinfold_nri_call_seconds", "histogram",
+			  "How long the runtime waited for our answers.");
+	prometheus_histogram(b, "pinfold_nri_call_seconds", NULL, &latency);
+	if (m->link)
+		node_sync_metrics(m->link, b);
+	prometheus_process(b);
+}

@@ -1,0 +1,258 @@
+#include "status_server.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/arena.h"
+#include "base/err.h"
+#include "base/macro.h"
+#include "codec/doc.h"
+#include "net/http1.h"
+#include "net/prometheus.h"
+#include "oci/oci_containers.h"
+#include "oci/oci_record.h"
+#include "pin/manager.h"
+#include "status.h"
+
+#define MAX_REQUEST 8192
+#define REQUEST_MS 10000
+
+struct connection {
+	struct stream stream;
+	struct timer deadline;
+	struct status_server *service;
+	struct http1_parser parser;
+	char bytes[MAX_REQUEST];
+	size_t n;
+	bool is_answered;
+	bool is_local;	 /* by the Unix socket, so by root */
+	unsigned n_open; /* handles that are not closed yet */
+};
+
+static void on_handle_closed(struct connection *c)
+{
+	if (--c->n_open > 0)
+		return;
+	c->service->n_connections--;
+	free(c);
+}
+
+static void on_stream_closed(struct stream *s)
+{
+	on_handle_closed(container_of(s, struct connection, stream));
+}
+
+static void on_timer_closed(struct timer *t)
+{
+	on_handle_closed(container_of(t, struct connection, deadline));
+}
+
+static void hang_up(struct connection *c)
+{
+	if (stream_is_closing(&c->stream))
+		return;
+	stream_close(&c->stream, on_stream_closed);
+	timer_close(&c->deadline, on_timer_closed);
+}
+
+static void send_answer(struct connection *c, const char *status, const char *type, struct str body)
+{
+	char head[256];
+
+	(void)snprintf(head, sizeof(head),
+		       "HTTP/1.1 %s\r\nContent-Type: %s\r\nContent-Length: %zu\r\n"
+		       "Connection: close\r\n\r\n",
+		       status, type, body.n);
+	c->is_answered = true;
+	stream_write(&c->stream, str_from(head));
+	stream_write(&c->stream, body);
+	if (stream_queued(&c->stream) == 0)
+		hang_up(c);
+}
+
+static void answer_status(struct connection *c, struct arena *a)
+{
+	yyjson_mut_doc *doc = doc_build(a);
+	struct str text;
+
+	if (doc_write(status_describe(c->service->manager, doc, a), true, a, &text, NULL) < 0)
+		text = STR("{}");
+	send_answer(c, "200 OK", "application/json", text);
+}
+
+/* A hook waits with a container that is about to start. */
+static void answer_hook(struct connection *c, struct str method, struct str id, struct arena *a)
+{
+	struct oci_containers *oci = c->service->oci;
+	struct err err = { 0 };
+	struct str text = STR("{}");
+
+	if (!oci || !oci_record_id_is_valid(id)) {
+		send_answer(c, "404 Not Found", "text/plain", STR("no such container\n"));
+	} else if (str_eq(method, STR("DELETE"))) {
+		oci_containers_remove(oci, id);
+		send_answer(c, "200 OK", "application/json", text);
+	} else if (!str_eq(method, STR("POST"))) {
+		send_answer(c, "405 Method Not Allowed", "text/plain", STR("POST or DELETE\n"));
+	} else if (oci_containers_add(oci, id, a, &text, &err) < 0) {
+		send_answer(c, "409 Conflict", "text/plain", str_from(err.msg));
+	} else {
+		send_answer(c, "200 OK", "application/json", text);
+	}
+}
+
+static void response(struct connection *c, const struct http1_request *request)
+{
+	CLEANUP(arena_done) struct arena a;
+	const struct manager *m = c->service->manager;
+	struct strbuf b;
+
+	arena_init(&a, 0);
+	strbuf_init(&b, &a);
+	if (c->is_local && str_starts(request->target, STR("/oci/"))) {
+		answer_hook(c, request->method, str_skip(request->target, 5), &a);
+	} else if (!str_eq(request->method, STR("GET"))) {
+		send_answer(c, "405 Method Not Allowed", "text/plain", STR("GET only\n"));
+	} else if (str_eq(request->target, STR("/status"))) {
+		answer_status(c, &a);
+	} else if (str_eq(request->target, STR("/metrics"))) {
+		status_metrics(m, &b);
+		send_answer(c, "200 OK", PROMETHEUS_CONTENT_TYPE, strbuf_str(&b));
+	} else if (str_eq(request->target, STR("/healthz"))) {
+		send_answer(c, "200 OK", "text/plain", STR("ok\n"));
+	} else if (str_eq(request->target, STR("/readyz"))) {
+		if (m->is_connected)
+			send_answer(c, "200 OK", "text/plain", STR("ok\n"));
+		else
+			send_answer(c, "503 Service Unavailable", "text/plain",
+				    STR("not connected to the container runtime\n"));
+	} else {
+		send_answer(c, "404 Not Found", "text/plain",
+			    STR("try /status, /metrics, /healthz, /readyz\n"));
+	}
+}
+
+static void on_data(struct stream *s, struct str bytes)
+{
+	struct connection *c = container_of(s, struct connection, stream);
+	struct http1_request request;
+	int64_t r;
+
+	if (c->is_answered)
+		return;
+	if (bytes.n > sizeof(c->bytes) - c->n) {
+		hang_up(c);
+		return;
+	}
+	memcpy(c->bytes + c->n, bytes.p, bytes.n);
+	c->n += bytes.n;
+	r = http1_parse(&c->parser, c->bytes, c->n, &request);
+	if (r < 0)
+		send_answer(c, "400 Bad Request", "text/plain", STR("not HTTP\n"));
+	else if (r > 0)
+		response(c, &request);
+}
+
+static void on_end(struct stream *s, int error)
+{
+	(void)error;
+	hang_up(container_of(s, struct connection, stream));
+}
+
+static void on_drained(struct stream *s)
+{
+	struct connection *c = container_of(s, struct connection, stream);
+
+	if (c->is_answered)
+		hang_up(c);
+}
+
+static void on_deadline(struct timer *t)
+{
+	hang_up(container_of(t, struct connection, deadline));
+}
+
+static const struct stream_events events = {
+	.on_data = on_data,
+	.on_end = on_end,
+	.on_drained = on_drained,
+};
+
+static void serve(struct status_server *s, int fd, bool is_local)
+{
+	struct connection *c;
+	struct err err = { 0 };
+
+	if (s->n_connections == STATUS_SERVER_MAX_CONNECTIONS) {
+		(void)close(fd);
+		return;
+	}
+	c = calloc(1, sizeof(*c));
+	if (!c)
+		abort();
+	c->service = s;
+	c->is_local = is_local;
+	c->n_open = 2;
+	s->n_connections++;
+	timer_init(&c->deadline, s->loop, on_deadline);
+	timer_start(&c->deadline, REQUEST_MS, 0);
+	if (stream_open(&c->stream, s->loop, fd, &events, &err) < 0)
+		hang_up(c);
+}
+
+static void on_accept_unix(struct listener *l, int fd)
+{
+	serve(container_of(l, struct status_server, listeners[0]), fd, true);
+}
+
+static void on_accept_tcp(struct listener *l, int fd)
+{
+	serve(container_of(l, struct status_server, listeners[1]), fd, false);
+}
+
+static void on_accept_error(struct listener *l, int error)
+{
+	(void)l;
+	(void)error; /* it rests a moment by itself */
+}
+
+int status_server_init(struct status_server *s, struct loop *loop, const struct manager *m,
+		       const char *path, const char *address, struct err *err)
+{
+	struct sockaddr_storage where;
+	int fd, r;
+
+	*s = (struct status_server){ .loop = loop, .manager = m };
+	/* ours: the ledger's lock says that nobody else runs */
+	fd = net_listen_unix(path, STATUS_SERVER_MAX_CONNECTIONS, err);
+	if (fd < 0)
+		return fd;
+	s->path = strdup(path);
+	r = listener_init(&s->listeners[0], loop, fd, on_accept_unix, on_accept_error, err);
+	if (r < 0)
+		return r;
+	s->n_listeners = 1;
+	if (!address)
+		return 0;
+	r = net_address_parse(str_from(address), &where, err);
+	if (r < 0)
+		return r;
+	fd = net_listen(&where, false, err);
+	if (fd < 0)
+		return fd;
+	r = listener_init(&s->listeners[1], loop, fd, on_accept_tcp, on_accept_error, err);
+	if (r == 0)
+		s->n_listeners = 2;
+	return r;
+}
+
+void status_server_done(struct status_server *s)
+{
+	for (unsigned i = 0; i < s->n_listeners; i++)
+		listener_close(&s->listeners[i]);
+	if (s->path)
+		(void)unlink(s->path);
+	free(s->path);
+}

@@ -1,0 +1,117 @@
+#include "status_client.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/time.h>
+#include <sys/un.h>
+
+#include "base/arena.h"
+#include "base/err.h"
+#include "base/file.h"
+#include "base/macro.h"
+#include "base/quote.h"
+#include "run_dir.h"
+
+#define TIMEOUT_S 5
+
+int status_client_body(struct str response, struct str *ret, struct err *err)
+{
+	const char *end = response.n ? memmem(response.p, response.n, "\r\n\r\n", 4) : NULL;
+
+	if (!end)
+		return err_set(err, EBADMSG, "the agent's answer is cut short");
+	if (!str_starts(response, STR("HTTP/1.1 200 "))) {
+		struct str_split lines = str_split(response);
+		struct str first = STR("");
+
+		(void)str_next(&lines, '\r', &first);
+		return err_set(err, EBADMSG, "the agent answered %s", quote(first).text);
+	}
+	*ret = str_skip(response, (size_t)(end - response.p) + 4);
+	return 0;
+}
+
+static int connect_to(const char *path)
+{
+	struct sockaddr_un address = { .sun_family = AF_UNIX };
+	const struct timeval limit = { .tv_sec = TIMEOUT_S };
+	int fd;
+
+	if (strlen(path) >= sizeof(address.sun_path))
+		return -ENAMETOOLONG;
+	memcpy(address.sun_path, path, strlen(path) + 1);
+	fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	if (fd < 0)
+		return -errno;
+	if (setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof(limit)) < 0 ||
+	    setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof(limit)) < 0 ||
+	    connect(fd, (struct sockaddr *)&address, sizeof(address)) < 0) {
+		const int code = errno;
+
+		auto_close(&fd);
+		return -code;
+	}
+	return fd;
+}
+
+static int ask_socket(const char *path, struct str request, struct arena *a, struct str *ret,
+		      struct err *err)
+{
+	AUTO_CLOSE int fd = connect_to(path);
+
+	if (fd < 0)
+		return err_set(err, -fd, "%s: %s", path, strerror(-fd));
+	if (send(fd, request.p, request.n, MSG_NOSIGNAL) != (ssize_t)request.n)
+		return err_set(err, errno, "%s: %s", path, strerror(errno));
+	return file_read_fd(fd, path, DOC_MAX_SIZE, a, ret, err);
+}
+
+int status_client_request(const char *run_dir, const char *method, struct str target,
+			  struct arena *a, struct str *ret, struct err *err)
+{
+	const char *path = str_cstr(a, str_printf(a, "%s/" AGENT_SOCKET, run_dir));
+	const struct str refusal = STR("HTTP/1.1 409 ");
+	struct str response, request;
+	const char *body;
+	int r;
+
+	request = str_printf(a, "%s " PRI_STR " HTTP/1.1\r\nHost: agent\r\n\r\n", method,
+			     FMT_STR(target));
+	r = ask_socket(path, request, a, &response, err);
+	if (r < 0)
+		return r;
+	body = str_starts(response, refusal) ? memmem(response.p, response.n, "\r\n\r\n", 4) : NULL;
+	if (body) {
+		response = str_trim(str_skip(response, (size_t)(body - response.p)));
+		return err_set(err, ENOSPC, PRI_STR, FMT_STR(response));
+	}
+	return status_client_body(response, ret, err);
+}
+
+int status_client_read(const char *run_dir, struct arena *a, struct agent_status *ret,
+		       struct err *err)
+{
+	const char *socket_path = str_cstr(a, str_printf(a, "%s/" AGENT_SOCKET, run_dir));
+	const char *file = str_cstr(a, str_printf(a, "%s/" AGENT_STATUS_FILE, run_dir));
+	struct agent_status response = { .is_live = true, .from = socket_path };
+	struct str text;
+	int r;
+
+	r = status_client_request(run_dir, "GET", STR("/status"), a, &text, err);
+	if (r == -ENOENT || r == -ECONNREFUSED) {
+		response.is_live = false;
+		response.from = file;
+		r = file_read_at(AT_FDCWD, file, DOC_MAX_SIZE, a, &text, err);
+		if (r == -ENOENT)
+			return err_set(err, ENOENT, "no agent runs, and none left a status in %s",
+				       run_dir);
+	}
+	if (r == 0)
+		r = doc_parse(text, str_from(response.from), NULL, a, &response.doc, err);
+	if (r == 0)
+		*ret = response;
+	return r;
+}

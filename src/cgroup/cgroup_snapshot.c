@@ -1,0 +1,158 @@
+#include "cgroup_snapshot.h"
+
+#include <unistd.h>
+
+#include "base/arena.h"
+#include "base/err.h"
+#include "base/macro.h"
+
+#define DEPTH_MAX 16 /* of cgroups that a container made for itself */
+
+static struct process *add(struct processes *l, const struct process *p, struct arena *a)
+{
+	l->items = arena_room(a, l->items, l->n, &l->cap, sizeof(*l->items));
+	l->items[l->n] = *p;
+	return &l->items[l->n++];
+}
+
+static void add_living(struct processes *l, int proc_fd, pid_t pid, struct arena *a)
+{
+	struct process p = { .pid = pid };
+
+	if (proc_places(proc_fd, pid, a, &p.places, &p.n_places))
+		(void)add(l, &p, a);
+}
+
+struct search {
+	const struct cgroup_fs *fs;
+	int proc_fd;
+	struct arena *a;
+	struct processes *found;
+};
+
+static int add_cgroup(struct search *s, const char *path, int depth, struct err *err)
+{
+	struct str *names;
+	pid_t *pids;
+	size_t n;
+	int r;
+
+	r = cgroup_procs(s->fs, path, s->a, &pids, &n, err);
+	if (r < 0)
+		return r;
+	for (size_t i = 0; i < n; i++)
+		add_living(s->found, s->proc_fd, pids[i], s->a);
+	if (depth == DEPTH_MAX || cgroup_children(s->fs, path, s->a, &names, &n, NULL) < 0)
+		return 0;
+	for (size_t i = 0; i < n; i++) {
+		const struct str below = str_printf(s->a, "%s/" PRI_STR, path, FMT_STR(names[i]));
+
+		/* One that is gone; or a threaded one, whose processes its parent has listed. */
+		(void)add_cgroup(s, str_cstr(s->a, below), depth + 1, NULL);
+	}
+	return 0;
+}
+
+int cgroup_snapshot_read_cgroup(const struct cgroup_fs *fs, int proc_fd, const char *path,
+				struct arena *a, struct cgroup_snapshot *ret, struct err *err)
+{
+	struct cgroup_snapshot s = { .is_there = true, .has_cgroup = true };
+	struct search search = { fs, proc_fd, a, &s.processes };
+	bool is_there = *path && cgroup_exists(fs, path);
+	int r;
+
+	if (is_there) {
+		r = cgroup_read(fs, path, CGROUP_ALL, &s.cgroup, err);
+		if (r >= 0)
+			r = add_cgroup(&search, path, 0, err);
+		is_there = cgroup_exists(fs, path); /* still? */
+		if (r < 0 && is_there)
+			return r;
+	}
+	*ret = is_there ? s : (struct cgroup_snapshot){ 0 };
+	return 0;
+}
+
+void cgroup_snapshot_read_processes(int proc_fd, const pid_t *pids, size_t n, struct arena *a,
+				    struct cgroup_snapshot *ret)
+{
+	struct cgroup_snapshot s = { 0 };
+
+	for (size_t i = 0; i < n; i++)
+		add_living(&s.processes, proc_fd, pids[i], a);
+	s.is_there = s.processes.n > 0;
+	*ret = s;
+}
+
+/* A captured machine has no link to its reader, whose number may be anybody's there. */
+static pid_t own_pid(int proc_fd)
+{
+	char text[24] = "";
+	uint64_t pid;
+	ssize_t n = readlinkat(proc_fd, "self", text, sizeof(text) - 1);
+
+	return n > 0 && str_to_u64((struct str){ text, (size_t)n }, INT32_MAX, &pid) ? (pid_t)pid :
+										       0;
+}
+
+int cgroup_snapshot_read_machine(int proc_fd, struct arena *a, struct processes *ret,
+				 struct err *err)
+{
+	const pid_t self = own_pid(proc_fd);
+	struct processes list = { 0 };
+	CLEANUP(arena_done) struct arena scratch;
+	struct proc_stat stat;
+	pid_t *pids;
+	size_t n;
+	int r;
+
+	arena_init(&scratch, 0);
+	r = proc_list(proc_fd, a, &pids, &n, err);
+	if (r < 0)
+		return r;
+	for (size_t i = 0; i < n; i++) {
+		struct process p = { .pid = pids[i] };
+
+		arena_reset(&scratch);
+		if (p.pid != self && proc_stat(proc_fd, p.pid, &scratch, &stat) &&
+		    !stat.is_kernel && proc_places(proc_fd, p.pid, a, &p.places, &p.n_places))
+			add(&list, &p, a)->name = str_dup(a, stat.name);
+	}
+	*ret = list;
+	return 0;
+}
+
+void cgroup_snapshot_drop_ended(int proc_fd, struct processes *list)
+{
+	CLEANUP(arena_done) struct arena scratch;
+	struct proc_stat stat;
+	size_t kept = 0;
+
+	arena_init(&scratch, 0);
+	for (size_t i = 0; i < list->n; i++) {
+		arena_reset(&scratch);
+		if (proc_stat(proc_fd, list->items[i].pid, &scratch, &stat) && !stat.is_zombie)
+			list->items[kept++] = list->items[i];
+	}
+	list->n = kept;
+}
+
+size_t cgroup_snapshot_threads(const struct cgroup_snapshot *s)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < s->processes.n; i++)
+		for (size_t k = 0; k < s->processes.items[i].n_places; k++)
+			n += s->processes.items[i].places[k].n_threads;
+	return n;
+}
+
+struct cpuset cgroup_snapshot_allowed(const struct cgroup_snapshot *s)
+{
+	struct cpuset all = { 0 };
+
+	for (size_t i = 0; i < s->processes.n; i++)
+		for (size_t k = 0; k < s->processes.items[i].n_places; k++)
+			cpuset_union(&all, &s->processes.items[i].places[k].allowed);
+	return all;
+}

@@ -1,0 +1,27 @@
+#pragma once
+
+/* How `verify` and `local verify` tell what they found, and with which exit status. */
+
+#include <stdbool.h>
+
+#include "base/options.h"
+
+struct arena;
+struct err;
+struct audit;
+
+#define AUDIT_STRICT_OPTION(type)                                                                  \
+	{                                                                                          \
+		OPT_FLAG, 0, "strict", NULL,                                                       \
+			"count foreign processes on exclusive CPUs as findings", NULL,             \
+			offsetof(type, strict)                                                     \
+	}
+
+struct audit_format {
+	const char *output; /* of -o */
+	bool strict;
+};
+
+/* Returns EXIT_YES, or EXIT_FINDING when there are findings or, if strict, foreign processes. */
+int audit_print(const struct audit *t, const struct audit_format *form, struct arena *a,
+		struct err *err);

@@ -1,0 +1,83 @@
+#pragma once
+
+/* Keeps the webhook's certificate without anybody's help: a CA and what it signed in a Secret, the
+ * CA in the webhook configurations. Every replica reads; the one that holds the Lease writes, and
+ * only while there is something to write. What to do is decided by cert_plan.h. */
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "api.h"
+#include "cert_plan.h"
+#include "leader.h"
+#include "pki.h"
+#include "watch.h"
+
+struct cert_rotation;
+
+struct cert_rotation_config {
+	const char *namespace, *secret, *lease;
+	const char *configuration; /* name of both webhook configurations */
+	const char *identity;	   /* of this replica */
+	const char *const *names;  /* under which the API server reaches us */
+	size_t n_names;
+
+	/* All on the loop's thread. A certificate to serve with from now on. */
+	void (*on_certificate)(struct cert_rotation *k, struct str cert_pem, struct str key_pem);
+	void (*on_action)(struct cert_rotation *k, const char *what); /* done; for the log */
+	void (*on_trouble)(struct cert_rotation *k, const char *what, const struct err *err);
+};
+
+/* Why the webhook cannot be called yet. */
+enum cert_state {
+	CERT_STATE_NONE,
+	CERT_STATE_NOT_REGISTERED,
+	CERT_STATE_NOT_TRUSTED,
+	CERT_STATE_OK
+};
+
+/* One webhook of a configuration. */
+struct cert_hook {
+	struct str name, bundle; /* PEM */
+};
+
+struct cert_configuration {
+	struct cert_rotation *keeper;
+	const char *resource;
+	struct api_call call;
+	struct arena arena;
+	struct cert_hook *hooks;
+	size_t n_hooks;
+	bool is_known, exists, is_busy;
+};
+
+#define CERT_CONFIGURATIONS 2
+
+struct cert_rotation {
+	struct api *api;
+	const struct cert_rotation_config *config;
+	struct leader_config leader_config;
+	struct leader leader;
+	struct watch_config watch_config;
+	struct watch watch;
+	struct arena paths;
+
+	struct arena arena; /* of what the Secret holds */
+	struct str version, bundle, ca_key, cert, key;
+	bool is_known, has_secret, wants_rotation;
+	struct buffer served; /* the certificate last handed out */
+
+	struct cert_configuration configurations[CERT_CONFIGURATIONS];
+	struct api_call write;
+	const char *writing; /* what the write under way does, or NULL */
+	struct timer timer;
+	struct backoff backoff;
+	_Atomic int state; /* enum cert_state; any thread */
+};
+
+void cert_rotation_init(struct cert_rotation *k, struct api *api,
+			const struct cert_rotation_config *config);
+void cert_rotation_close(struct cert_rotation *k);
+void cert_rotation_done(struct cert_rotation *k); /* after the loop is done */

@@ -1,0 +1,173 @@
+#include "informers.h"
+
+#include <malloc.h>
+
+#include "base/macro.h"
+#include "kube/names.h"
+#include "net/loop.h"
+
+#define TICK_MS 1000
+
+#define ONLY_CLUSTER "fieldSelector=metadata.name%3D" NAME_INFRASTRUCTURE
+
+/* Pages so small that what is being read of a large cluster stays below a few MiB. */
+static const struct {
+	const char *name;
+	struct watch_config watch;
+} kinds[] = {
+	[CACHE_NAMESPACES] = { "Namespace",
+			       { .path = "/api/v1/namespaces",
+				 .only_metadata = true,
+				 .page = 500 } },
+	[CACHE_NODES] = { "Node", { .path = "/api/v1/nodes", .page = 50 } },
+	[CACHE_INFRASTRUCTURE] = { NAME_INFRASTRUCTURE_KIND,
+				   { .path = "/apis/" NAME_CONFIG_API "/infrastructures",
+				     .selector = ONLY_CLUSTER,
+				     .may_be_absent = true,
+				     .page = 10 } },
+	[CACHE_FEATURE_GATES] = { NAME_FEATURE_GATE_KIND,
+				  { .path = "/apis/" NAME_CONFIG_API "/featuregates",
+				    .selector = ONLY_CLUSTER,
+				    .may_be_absent = true,
+				    .page = 10 } },
+};
+
+const char *informers_kind_name(enum cache_kind kind)
+{
+	return kinds[kind].name;
+}
+
+static struct informer *of(struct watch *w)
+{
+	return container_of(w, struct informer, watch);
+}
+
+static uint64_t age_ms(const struct watch *w)
+{
+	return w->is_current ? 0 : loop_now_ms(w->loop) - w->lost_ms;
+}
+
+static void take_stats(struct informer *fw)
+{
+	const struct watch *w = &fw->watch;
+	struct informers_stats *s = &fw->stats;
+
+	atomic_store_explicit(&s->objects, cache_count(fw->facts->cache, fw->kind),
+			      memory_order_relaxed);
+	atomic_store_explicit(&s->age_ms, age_ms(w), memory_order_relaxed);
+	atomic_store_explicit(&s->lists, w->lists, memory_order_relaxed);
+	atomic_store_explicit(&s->watches, w->watches, memory_order_relaxed);
+	atomic_store_explicit(&s->events, w->events_seen, memory_order_relaxed);
+	atomic_store_explicit(&s->too_old, w->too_old, memory_order_relaxed);
+	atomic_store_explicit(&s->failures, w->failures, memory_order_relaxed);
+	atomic_store_explicit(&s->is_synced, w->is_synced, memory_order_relaxed);
+	atomic_store_explicit(&s->is_absent, w->is_absent, memory_order_relaxed);
+}
+
+static bool is_fresh(const struct informers *f)
+{
+	for (size_t i = 0; i < CACHE__COUNT; i++)
+		if (!f->watches[i].watch.is_synced ||
+		    age_ms(&f->watches[i].watch) > INFORMERS_STALE_MS)
+			return false;
+	return true;
+}
+
+static void judge(struct informers *f)
+{
+	bool is_synced = is_fresh(f);
+
+	cache_set_synced(f->cache, is_synced);
+	cache_publish(f->cache);
+	atomic_store(&f->is_ready, is_synced);
+	for (size_t i = 0; i < CACHE__COUNT; i++)
+		take_stats(&f->watches[i]);
+	if (!is_synced || f->was_synced)
+		return;
+	f->was_synced = true;
+	if (f->config->on_synced)
+		f->config->on_synced(f);
+}
+
+static void on_tick(struct timer *t)
+{
+	struct informers *f = container_of(t, struct informers, tick);
+
+	judge(f);
+	grace_collect(&f->cache->grace);
+}
+
+/* What the first complete list brought is visible with on_synced, not piecemeal. */
+static void publish(struct watch *w)
+{
+	if (w->is_synced)
+		cache_publish(of(w)->facts->cache);
+}
+
+static void on_object(struct watch *w, yyjson_val *object)
+{
+	cache_put(of(w)->facts->cache, of(w)->kind, object);
+	publish(w);
+}
+
+static void on_deleted(struct watch *w, yyjson_val *object)
+{
+	cache_remove(of(w)->facts->cache, of(w)->kind, object);
+	publish(w);
+}
+
+static void on_list(struct watch *w)
+{
+	cache_begin_list(of(w)->facts->cache, of(w)->kind);
+}
+
+static void on_synced(struct watch *w)
+{
+	cache_end_list(of(w)->facts->cache, of(w)->kind);
+	judge(of(w)->facts);
+	(void)malloc_trim(0); /* the lists were much larger than what is kept of them */
+}
+
+static void on_trouble(struct watch *w, const struct err *err)
+{
+	struct informers *f = of(w)->facts;
+
+	if (f->config->on_trouble)
+		f->config->on_trouble(f, w->config->path, err);
+}
+
+static const struct watch_callbacks events = {
+	.on_object = on_object,
+	.on_deleted = on_deleted,
+	.on_list = on_list,
+	.on_synced = on_synced,
+	.on_trouble = on_trouble,
+};
+
+void informers_init(struct informers *f, struct api *api, struct cache *cache,
+		    const struct informers_config *config)
+{
+	*f = (struct informers){ .api = api, .cache = cache, .config = config };
+	for (enum cache_kind kind = 0; kind < CACHE__COUNT; kind++) {
+		struct informer *fw = &f->watches[kind];
+
+		fw->facts = f;
+		fw->kind = kind;
+		watch_init(&fw->watch, api, &kinds[kind].watch, &events);
+	}
+	timer_init(&f->tick, api->loop, on_tick);
+	timer_start(&f->tick, TICK_MS, TICK_MS);
+}
+
+void informers_close(struct informers *f)
+{
+	for (size_t i = 0; i < CACHE__COUNT; i++)
+		watch_close(&f->watches[i].watch);
+	timer_close(&f->tick, NULL);
+}
+
+void informers_done(struct informers *f)
+{
+	for (size_t i = 0; i < CACHE__COUNT; i++)
+		watch_done(&f->watches[i].watch);
+}

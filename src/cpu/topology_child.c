@@ -1,0 +1,103 @@
+/* hwloc trusts its XML: a damaged file can crash it, or keep it busy for long. So it reads foreign
+ * bytes in a child process, which hands the machine back as our JSON. */
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/arena.h"
+#include "base/err.h"
+#include "base/file.h"
+#include "base/macro.h"
+#include "topology_read.h"
+
+#define CHILD_MAX_SECONDS 30
+#define ANSWER_MAX ((size_t)16 << 20)
+
+/* Dies without a core file and without anybody's crash handler. */
+static void confine(void)
+{
+	static const int fatal[] = { SIGSEGV, SIGBUS, SIGFPE, SIGABRT, SIGILL };
+	int null = open("/dev/null", O_WRONLY | O_CLOEXEC);
+
+	for (size_t i = 0; i < ARRAY_LEN(fatal); i++)
+		(void)signal(fatal[i], SIG_DFL);
+	(void)setrlimit(RLIMIT_CORE, &(struct rlimit){ 0 });
+	(void)setrlimit(RLIMIT_CPU, &(struct rlimit){ CHILD_MAX_SECONDS, CHILD_MAX_SECONDS });
+	/* What hwloc, or a sanitizer, has to say of a foreign file is not for our user. */
+	if (null >= 0)
+		(void)dup2(null, STDERR_FILENO);
+}
+
+static bool write_all(int fd, struct str text)
+{
+	while (text.n) {
+		ssize_t n = write(fd, text.p, text.n);
+
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n <= 0)
+			return false;
+		text = str_skip(text, (size_t)n);
+	}
+	return true;
+}
+
+/* The answer is JSON, or what was wrong. Never returns. */
+static void run_child(int fd, struct str text, struct str file)
+{
+	struct topology t;
+	struct err err = { 0 };
+	struct arena a;
+	struct str response;
+
+	confine();
+	arena_init(&a, 0);
+	if (topology_parse(text, file, &a, &t, &err) == 0 &&
+	    doc_write(topology_to_doc(&t, doc_build(&a), &a), false, &a, &response, &err) == 0)
+		_exit(write_all(fd, response) ? 0 : 2);
+	(void)write_all(fd, str_from(err.msg));
+	_exit(1);
+}
+
+static int wait_for(pid_t child)
+{
+	int status = 0;
+
+	while (waitpid(child, &status, 0) < 0 && errno == EINTR)
+		;
+	return status;
+}
+
+int topology_parse_child(struct str text, struct str file, struct arena *a, struct topology *ret,
+			 struct err *err)
+{
+	int pipes[2], status, r;
+	struct str response = { 0 };
+	pid_t child;
+
+	if (pipe2(pipes, O_CLOEXEC) < 0)
+		return err_set(err, errno, "pipe: %s", strerror(errno));
+	child = fork();
+	if (child == 0)
+		run_child(pipes[1], text, file);
+	(void)close(pipes[1]);
+	r = child < 0 ? err_set(err, errno, "fork: %s", strerror(errno)) :
+			file_read_fd(pipes[0], "hwloc's answer", ANSWER_MAX, a, &response, err);
+	(void)close(pipes[0]);
+	if (child < 0)
+		return r;
+	status = wait_for(child);
+	if (r < 0)
+		return r;
+	if (WIFEXITED(status) && WEXITSTATUS(status) == 1)
+		return err_set(err, EINVAL, PRI_STR, FMT_STR(response));
+	if (!WIFEXITED(status) || WEXITSTATUS(status) != 0)
+		return err_set(err, EINVAL, PRI_STR ": hwloc breaks on this file: it is damaged",
+			       FMT_STR(file));
+	return topology_parse_json(response, file, a, ret, err);
+}

@@ -1,0 +1,70 @@
+#include "topology_normalize.h"
+
+#include <string.h>
+
+static bool any_has(const struct topology_cpu *cpus, size_t n, enum topology_level level)
+{
+	for (size_t i = 0; i < n; i++)
+		if (cpus[i].id[level] != TOPOLOGY_NO_ID)
+			return true;
+	return false;
+}
+
+static void forget(struct topology_cpu *cpus, size_t n, enum topology_level level)
+{
+	for (size_t i = 0; i < n; i++)
+		cpus[i].id[level] = TOPOLOGY_NO_ID;
+}
+
+#define MAX_NAMES ((size_t)2 * CPUSET_MAX) /* CPUs, then sockets that stand for an absent L3 */
+
+/* Turns names into their ranks. */
+static void rank(struct topology_cpu *cpus, size_t n, enum topology_level level)
+{
+	uint32_t ranks[MAX_NAMES], next = 0;
+
+	memset(ranks, 0, sizeof(ranks));
+	for (size_t i = 0; i < n; i++)
+		ranks[cpus[i].id[level]] = 1;
+	for (size_t i = 0; i < MAX_NAMES; i++)
+		ranks[i] = ranks[i] ? next++ : 0;
+	for (size_t i = 0; i < n; i++)
+		cpus[i].id[level] = ranks[cpus[i].id[level]];
+}
+
+/* True when some socket has CPUs of two dies. */
+static bool dies_divide_sockets(const struct topology_cpu *cpus, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		for (size_t j = 0; j < i; j++)
+			if (cpus[i].id[TOPOLOGY_SOCKET] == cpus[j].id[TOPOLOGY_SOCKET]) {
+				if (cpus[i].id[TOPOLOGY_DIE] != cpus[j].id[TOPOLOGY_DIE])
+					return true;
+				break; /* j stands for all earlier ones of its socket */
+			}
+	return false;
+}
+
+static bool all_have(const struct topology_cpu *cpus, size_t n, enum topology_level level)
+{
+	for (size_t i = 0; i < n; i++)
+		if (cpus[i].id[level] == TOPOLOGY_NO_ID)
+			return false;
+	return true;
+}
+
+void topology_normalize(struct topology_cpu *cpus, size_t n)
+{
+	if (!all_have(cpus, n, TOPOLOGY_DIE) || !dies_divide_sockets(cpus, n))
+		forget(cpus, n, TOPOLOGY_DIE);
+	else
+		rank(cpus, n, TOPOLOGY_DIE);
+
+	if (!any_has(cpus, n, TOPOLOGY_UNCORE))
+		return;
+	for (size_t i = 0; i < n; i++)
+		if (cpus[i].id[TOPOLOGY_UNCORE] == TOPOLOGY_NO_ID)
+			cpus[i].id[TOPOLOGY_UNCORE] =
+				CPUSET_MAX + (cpus[i].id[TOPOLOGY_SOCKET] % CPUSET_MAX);
+	rank(cpus, n, TOPOLOGY_UNCORE);
+}

@@ -1,0 +1,15 @@
+#include "pool.h"
+
+#include "base/macro.h"
+
+static const char *const pool_names[] = {
+	[POOL_MANAGEMENT] = "management",
+	[POOL_SHARED] = "shared",
+	[POOL_GUARANTEED] = "guaranteed",
+};
+_Static_assert(ARRAY_LEN(pool_names) == POOL__COUNT, "every pool has a name");
+
+const char *pool_name(enum pool pool)
+{
+	return pool_names[pool];
+}

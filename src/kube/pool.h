@@ -1,0 +1,12 @@
+#pragma once
+
+/* The three CPU pools of a node. Which CPUs each has is pool/config.h. */
+
+enum pool {
+	POOL_MANAGEMENT, /* host services and platform pods that opted in */
+	POOL_SHARED,	 /* every container that does not own whole CPUs */
+	POOL_GUARANTEED, /* CPUs assigned to one container each */
+	POOL__COUNT
+};
+
+const char *pool_name(enum pool pool); /* "management", "shared", "guaranteed" */

@@ -1,0 +1,48 @@
+#include "local_audit.h"
+
+#include "base/arena.h"
+
+static struct audit_container wanted(const struct local_container *c)
+{
+	return (struct audit_container){
+		.name = { c->namespace, c->pod, c->name },
+		.want = { .cpus = c->cpus,
+			  .shares = c->shares,
+			  .has_quota = true,
+			  .quota_us = c->quota_us,
+			  .period_us = c->period_us },
+		.is_exclusive = c->is_exclusive,
+		.hands_on = c->kind == CONTAINER_INIT,
+	};
+}
+
+/* A container waits for the init containers before it; that is no finding. */
+static bool must_run(const struct local_audit_input *in, size_t i)
+{
+	return (in->states[i] == LOCAL_WAITING || in->states[i] == LOCAL_STARTED) &&
+	       local_container_may_run(in->containers, in->states, i);
+}
+
+struct audit local_audit(const struct local_audit_input *in, struct arena *a)
+{
+	struct audit_container *containers = arena_array(a, struct audit_container, in->n);
+	struct audit t;
+
+	audit_init(&t, a);
+	for (size_t i = 0; i < in->n; i++) {
+		containers[i] = wanted(&in->containers[i]);
+		if (!in->snapshots[i].is_there && must_run(in, i))
+			audit_add(&t, &containers[i].name, "not-running", STR("running"),
+				  STR("no process"));
+		if (in->states[i] == LOCAL_FAILED)
+			audit_add(&t, &containers[i].name, "failed", STR("running"),
+				  STR("ended, and is not started again"));
+	}
+	audit_run(&t, &(struct audit_input){ .version = in->mode == LOCAL_CGROUP_V2 ? CGROUP_V2 :
+										      CGROUP_V1,
+					     .containers = containers,
+					     .snapshots = in->snapshots,
+					     .n = in->n,
+					     .machine = in->machine });
+	return t;
+}

@@ -1,0 +1,309 @@
+#include "local_plan.h"
+
+#include <errno.h>
+
+#include "admission/defaults.h"
+#include "base/arena.h"
+#include "base/err.h"
+#include "codec/problems.h"
+#include "cpu/topology.h"
+#include "kube/names.h"
+#include "local_plan_private.h"
+#include "profile/layout.h"
+
+#define REPLICAS_MAX 1000
+
+/* --- the profile --- */
+
+bool local_plan_config(const struct local_plan_input *in, struct arena *a, struct pool_config *ret,
+		       struct problem_list *p)
+{
+	struct pool_topology machine = { .topology = in->topology };
+	struct layout_options options = { .topologies = &machine,
+					  .n_topologies = 1,
+					  .plain_hosts = true,
+					  .allow_split_cores = true };
+	struct layout layout = { 0 };
+	const struct partition *part;
+	struct err err = { 0 };
+	struct pool_config c;
+
+	layout_resolve(in->manifests, &options, a, &layout, p);
+	if (p->n_errors)
+		return false;
+	if (layout.n_partitions != 1) {
+		problem_error(p, PROBLEM_AT(NULL, NULL, NULL),
+			      "%zu PerformanceProfiles for this machine: exactly one is needed",
+			      layout.n_partitions);
+		return false;
+	}
+	part = &layout.partitions[0];
+	pool_config_init(&c);
+	c.is_classic = !profile_has_pools(part->profile);
+	c.reserved = part->cpus[PROFILE_RESERVED];
+	c.shared = part->cpus[PROFILE_SHARED];
+	c.guaranteed = part->cpus[PROFILE_ISOLATED];
+	c.fold_rest = true; /* CPUs that the profile does not name are nobody's loss in shared */
+	if (pool_config_check(&c, in->topology, &err) < 0) {
+		problem_error(p, PROBLEM_AT(part->profile->at.doc, part->profile->at.object, NULL),
+			      "%s", err.msg);
+		return false;
+	}
+	*ret = c;
+	return true;
+}
+
+/* --- the cluster that the directory describes --- */
+
+static void put_quantity(yyjson_mut_doc *m, yyjson_mut_val *list, const char *name, int64_t n,
+			 struct arena *a)
+{
+	doc_put_str(m, list, str_from(name), str_printf(a, "%lld", (long long)n));
+}
+
+/* This machine as a Node, advertising what its pools give. */
+static yyjson_val *this_node(const struct ledger *l, struct arena *a)
+{
+	yyjson_mut_doc *m = doc_build(a);
+	yyjson_mut_val *node = yyjson_mut_obj(m), *status, *allocatable;
+	struct ledger_capacity capacity;
+
+	ledger_capacity(l, &capacity);
+	doc_put_str(m, node, STR("apiVersion"), STR("v1"));
+	doc_put_str(m, node, STR("kind"), STR("Node"));
+	doc_put_str(m, doc_put_obj(m, node, STR("metadata")), STR("name"), STR("local"));
+	status = doc_put_obj(m, node, STR("status"));
+	allocatable = doc_put_obj(m, status, STR("allocatable"));
+	put_quantity(m, allocatable, NAME_MANAGEMENT_CORES, capacity.management_milli, a);
+	put_quantity(m, allocatable, NAME_SHARED_CPUS, capacity.shared_milli, a);
+	put_quantity(m, allocatable, NAME_GUARANTEED_CPUS, capacity.guaranteed_milli, a);
+	yyjson_mut_obj_add_val(m, status, "capacity", yyjson_mut_val_mut_copy(m, allocatable));
+	return doc_freeze(node, a);
+}
+
+static int read_cluster(const struct local_plan_input *in, const struct ledger *l, struct arena *a,
+			struct state_manifests *ret, struct err *err)
+{
+	const struct manifest_list *all = &in->manifests->all;
+	int r = 0;
+
+	state_manifests_init(ret, a);
+	for (size_t i = 0; r >= 0 && i < all->n; i++)
+		if (!str_eq(object_kind(all->items[i].object), STR("Node")))
+			r = state_manifests_add(ret, all->items[i].object, err);
+	if (r >= 0)
+		r = state_manifests_add(ret, this_node(l, a), err);
+	if (r < 0)
+		return r;
+	ret->state.settings.pools = !l->now.config.is_classic;
+	state_manifests_seal(ret);
+	return 0;
+}
+
+/* --- all pods --- */
+
+/* Pods of a kind that can have several carry a number, also when there is just one: a second one
+ * shall not give the first another name. */
+static bool is_numbered(struct str kind)
+{
+	return str_eq(kind, STR("Deployment")) || str_eq(kind, STR("StatefulSet")) ||
+	       str_eq(kind, STR("ReplicaSet")) || str_eq(kind, STR("ReplicationController"));
+}
+
+/* False when it is no number. */
+static bool replicas_of(const struct manifest *m, int64_t *ret)
+{
+	yyjson_val *v = doc_find(m->object, "/spec/replicas");
+	struct str kind = object_kind(m->object);
+
+	*ret = 1;
+	if (!v || !is_numbered(kind))
+		return true;
+	return doc_int(v, ret) && *ret >= 0 && *ret <= REPLICAS_MAX;
+}
+
+static struct candidate candidate_of(struct planner *pl, const struct manifest *m,
+				     const struct pod *pod, int64_t index)
+{
+	struct candidate c = { .at = *m, .namespace = pod_namespace(pod), .name = pod_name(pod) };
+
+	if (is_numbered(pod->kind))
+		c.name = str_printf(pl->a, PRI_STR "-%lld", FMT_STR(c.name), (long long)index);
+	c.uid = str_printf(pl->a, PRI_STR "/" PRI_STR, FMT_STR(c.namespace), FMT_STR(c.name));
+	return c;
+}
+
+/* Names become parts of paths. */
+static bool check_candidate(struct planner *pl, const struct candidate *c)
+{
+	if (local_is_name(c->namespace, LOCAL_LABEL_MAX) && local_is_name(c->name, LOCAL_POD_MAX))
+		return true;
+	problem_error(pl->p, PROBLEM_AT(c->at.doc, c->at.object, "metadata"),
+		      "\"" PRI_STR "/" PRI_STR "\" is no name for a pod", FMT_STR(c->namespace),
+		      FMT_STR(c->name));
+	return false;
+}
+
+static int add_workload(struct planner *pl, const struct manifest *m, struct err *err)
+{
+	yyjson_val *pod;
+	struct pod view;
+	int64_t n;
+	int r;
+
+	if (str_eq(object_kind(m->object), STR("CronJob"))) {
+		problem_warn(pl->p, PROBLEM_AT(m->doc, m->object, NULL),
+			     "nothing runs on a schedule here, ignoring");
+		return 0;
+	}
+	if (!replicas_of(m, &n)) {
+		problem_error(pl->p, PROBLEM_AT(m->doc, m->object, "spec.replicas"),
+			      "not a number from 0 to %d", REPLICAS_MAX);
+		return 0;
+	}
+	r = pod_from_workload(m->object, pl->a, &pod, err);
+	if (r < 0) {
+		problem_error(pl->p, PROBLEM_AT(m->doc, m->object, NULL), "%s", err->msg);
+		return 0;
+	}
+	(void)pod_from_object(m->object, &view); /* the workload's name, not its pod's */
+	for (int64_t i = 0; r >= 0 && i < n; i++) {
+		struct candidate c = candidate_of(pl, m, &view, i);
+
+		if (!check_candidate(pl, &c))
+			break;
+		r = plan_pod(pl, &c, pod, err);
+	}
+	return r;
+}
+
+/* Every pod's name, before anything is placed: CPUs of pods that are gone are free for others. */
+static bool is_wanted(struct planner *pl, struct str uid)
+{
+	const struct manifest_list *all = &pl->in->manifests->all;
+
+	for (size_t i = 0; i < all->n; i++) {
+		struct pod pod;
+		int64_t n;
+
+		if (!pod_from_object(all->items[i].object, &pod))
+			continue;
+		if (!replicas_of(&all->items[i], &n))
+			continue;
+		for (int64_t k = 0; k < n; k++)
+			if (str_eq(candidate_of(pl, &all->items[i], &pod, k).uid, uid))
+				return true;
+	}
+	return false;
+}
+
+static int release_gone(struct planner *pl, struct err *err)
+{
+	size_t i = 0;
+
+	while (i < pl->ledger->n) {
+		struct str uid = str_dup(pl->a, pl->ledger->items[i]->pod_uid);
+		int r;
+
+		if (is_wanted(pl, uid)) {
+			i++;
+			continue;
+		}
+		r = ledger_release_pod(pl->ledger, uid, err);
+		if (r < 0)
+			return r;
+	}
+	return 0;
+}
+
+static void check_names(struct planner *pl)
+{
+	for (size_t i = 0; i < pl->plan->n; i++) {
+		const struct local_container *c = &pl->plan->containers[i];
+		size_t k = 0;
+
+		while (k < i && !local_container_same(c, &pl->plan->containers[k]))
+			k++;
+		if (k < i)
+			problem_error(pl->p, PROBLEM_AT(NULL, NULL, NULL),
+				      "container " PRI_STR " is given twice",
+				      FMT_STR(local_container_id(c, pl->a)));
+	}
+}
+
+/* Where non-exclusive containers run is known only when every exclusive one has its CPUs. */
+static void settle(struct planner *pl)
+{
+	for (size_t i = 0; i < pl->plan->n; i++) {
+		struct local_container *c = &pl->plan->containers[i];
+
+		if (!c->is_exclusive)
+			(void)ledger_cpus(pl->ledger, c->pool, &c->cpus);
+	}
+}
+
+/* Names every container in the way, then fails. */
+static int resize(struct planner *pl, const struct pool_config *config, struct err *err)
+{
+	struct ledger_resize_plan plan;
+	int r;
+
+	if (pool_config_eq(&pl->ledger->now.config, config))
+		return 0;
+	r = ledger_plan_resize(pl->ledger, config, pl->a, &plan, err);
+	if (r < 0)
+		return r;
+	for (size_t i = 0; i < plan.n_conflicts; i++) {
+		const struct assignment *holder = plan.conflicts[i].assignment;
+
+		problem_error(pl->p, PROBLEM_AT(NULL, NULL, NULL),
+			      "the new profile takes CPUs " PRI_STR " from under " PRI_STR
+			      "/" PRI_STR ", which runs on them: stop that pod first",
+			      FMT_STR(cpuset_format(&plan.conflicts[i].cpus, pl->a)),
+			      FMT_STR(holder->pod_uid), FMT_STR(holder->container));
+	}
+	return plan.n_conflicts ? -EBUSY : ledger_resize(pl->ledger, config, err);
+}
+
+static int plan_all(struct planner *pl, const struct pool_config *config, struct err *err)
+{
+	const struct manifest_list *all = &pl->in->manifests->all;
+	struct pod view;
+	int r;
+
+	r = release_gone(pl, err);
+	if (r >= 0)
+		r = resize(pl, config, err);
+	if (r >= 0)
+		r = read_cluster(pl->in, pl->ledger, pl->a, &pl->cluster, err);
+	for (size_t i = 0; r >= 0 && i < all->n; i++)
+		if (pod_from_object(all->items[i].object, &view))
+			r = add_workload(pl, &all->items[i], err);
+	if (r >= 0)
+		settle(pl);
+	check_names(pl);
+	return r;
+}
+
+int local_plan_make(const struct local_plan_input *in, const struct pool_config *config,
+		    struct ledger *ledger, struct arena *a, struct local_plan *ret,
+		    struct problem_list *p)
+{
+	struct local_plan plan = { 0 };
+	struct planner pl = { .in = in, .ledger = ledger, .a = a, .p = p, .plan = &plan };
+	struct err err = { 0 };
+	int r;
+
+	ledger_begin(ledger);
+	r = plan_all(&pl, config, &err);
+	if (r >= 0 && p->n_errors)
+		r = -EINVAL;
+	if (r >= 0) {
+		*ret = plan;
+		return 0;
+	}
+	ledger_rollback(ledger);
+	if (!p->n_errors)
+		problem_error(p, PROBLEM_AT(NULL, NULL, NULL), "%s", err.msg);
+	return r;
+}

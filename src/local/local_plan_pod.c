@@ -1,0 +1,296 @@
+#include <errno.h>
+
+#include "admission/admission.h"
+#include "admission/annotation.h"
+#include "admission/defaults.h"
+#include "base/arena.h"
+#include "base/err.h"
+#include "cgroup/cgroup.h"
+#include "codec/problems.h"
+#include "cpu/hints.h"
+#include "kube/names.h"
+#include "kube/qos.h"
+#include "kube/shares.h"
+#include "local_plan_private.h"
+
+#define GRACE_DEFAULT_S 30
+
+static void refuse(struct planner *pl, const struct candidate *c, struct str text)
+{
+	struct local_plan *plan = pl->plan;
+
+	plan->refusals = arena_room(pl->a, plan->refusals, plan->n_refusals, &pl->cap_refusals,
+				    sizeof(*plan->refusals));
+	plan->refusals[plan->n_refusals++] =
+		(struct local_refusal){ c->namespace, c->name, str_dup(pl->a, text) };
+}
+
+static void note(struct planner *pl, const struct candidate *c, struct str text)
+{
+	struct local_plan *plan = pl->plan;
+
+	plan->notes =
+		arena_room(pl->a, plan->notes, plan->n_notes, &pl->cap_notes, sizeof(*plan->notes));
+	plan->notes[plan->n_notes++] = (struct local_note){ c->namespace, c->name, text };
+}
+
+/* --- admission --- */
+
+static bool is_managed(const struct pod *pod)
+{
+	yyjson_obj_iter it = yyjson_obj_iter_with(pod_annotations(pod));
+	yyjson_val *key;
+
+	while ((key = yyjson_obj_iter_next(&it)))
+		if (str_starts(doc_str(key), STR(NAME_TARGET_PREFIX)))
+			return true;
+	return false;
+}
+
+/* Through admission, as the API server would: defaults, the hook, the patch. */
+static int admit(struct planner *pl, yyjson_val *pod, struct candidate *c, struct err *err)
+{
+	struct admission_result result;
+	enum qos_class class;
+	yyjson_val *admitted;
+	int r;
+
+	r = pod_default_resources(pod, pl->a, &pod, err);
+	if (r >= 0)
+		r = admit_pod(&pl->cluster.state, pod, pl->a, &result);
+	if (r < 0)
+		return r;
+	if (!result.allowed) {
+		refuse(pl, c, result.message);
+		return 0;
+	}
+	for (size_t i = 0; i < result.n_warnings; i++)
+		note(pl, c, result.warnings[i]);
+	r = patch_apply(&result.patch, pod, pl->a, &admitted, err);
+	if (r < 0)
+		return r;
+	(void)pod_from_object(admitted, &c->pod);
+	if (qos_kubernetes(&c->pod, &class, err) < 0) {
+		refuse(pl, c, str_from(err->msg));
+		return 0;
+	}
+	c->is_guaranteed = class == QOS_GUARANTEED;
+	c->is_managed = is_managed(&c->pod);
+	return 1;
+}
+
+/* --- its command --- */
+
+static struct str *read_strings(struct planner *pl, const struct candidate *c, yyjson_val *list,
+				struct str *items, size_t *n)
+{
+	yyjson_val *item;
+
+	DOC_EACH_ITEM (list, item) {
+		if (!yyjson_is_str(item))
+			problem_error(pl->p, PROBLEM_AT(c->at.doc, c->at.object, "command"),
+				      "%s is not a string", doc_type(item));
+		items[(*n)++] = doc_str(item);
+	}
+	return items;
+}
+
+static void read_command(struct planner *pl, const struct candidate *c,
+			 const struct container *from, struct local_container *to)
+{
+	yyjson_val *command = doc_get(from->v, STR("command"));
+	yyjson_val *args = doc_get(from->v, STR("args"));
+
+	to->argv = arena_array(pl->a, struct str, yyjson_arr_size(command) + yyjson_arr_size(args));
+	read_strings(pl, c, command, to->argv, &to->n_argv);
+	read_strings(pl, c, args, to->argv, &to->n_argv);
+	if (!yyjson_arr_size(command) && !pl->in->simulate)
+		problem_error(pl->p, PROBLEM_AT(c->at.doc, c->at.object, "command"),
+			      "container " PRI_STR " of pod " PRI_STR
+			      " has none: without a cluster commands run, not images",
+			      FMT_STR(from->name), FMT_STR(c->name));
+}
+
+static void read_environment(struct planner *pl, const struct candidate *c,
+			     const struct container *from, struct local_container *to)
+{
+	yyjson_val *env = doc_get(from->v, STR("env")), *item;
+
+	to->env = arena_array(pl->a, struct str, yyjson_arr_size(env));
+	DOC_EACH_ITEM (env, item) {
+		struct str name = doc_str(doc_get(item, STR("name")));
+
+		if (doc_get(item, STR("valueFrom"))) {
+			problem_warn(pl->p, PROBLEM_AT(c->at.doc, c->at.object, "env"),
+				     "variable " PRI_STR " comes from the cluster, ignoring",
+				     FMT_STR(name));
+			continue;
+		}
+		to->env[to->n_env++] = str_printf(pl->a, PRI_STR "=" PRI_STR, FMT_STR(name),
+						  FMT_STR(doc_str(doc_get(item, STR("value")))));
+	}
+}
+
+static enum local_restart restart_of(const struct pod *pod)
+{
+	struct str policy = doc_str(doc_get(pod->spec, STR("restartPolicy")));
+
+	if (str_eq(policy, STR("OnFailure")))
+		return LOCAL_RESTART_ON_FAILURE;
+	return str_eq(policy, STR("Never")) ? LOCAL_RESTART_NEVER : LOCAL_RESTART_ALWAYS;
+}
+
+/* --- its weight and its CPUs --- */
+
+/* Quota in the runtime's arithmetic: no finer than the kernel takes. */
+static int64_t quota_of(int64_t limit_milli)
+{
+	int64_t quota = limit_milli * CGROUP_PERIOD_US / 1000;
+
+	if (limit_milli <= 0)
+		return CGROUP_UNLIMITED;
+	return quota < CGROUP_QUOTA_MIN_US ? CGROUP_QUOTA_MIN_US : quota;
+}
+
+static int milli_of(yyjson_val *list, int64_t *ret, struct err *err)
+{
+	struct quantity q;
+	int r = resource_get(list, STR(NAME_CPU), &q, err);
+
+	*ret = 0;
+	return r == 1 ? quantity_milli(&q, ret, err) : r;
+}
+
+/* Weight and quota: from the annotation admission wrote, or from the resources as a kubelet reads
+ * them. A container that owns its CPUs is never throttled on them. */
+static int set_weight(struct planner *pl, const struct candidate *c, const struct container *from,
+		      struct local_container *to, struct err *err)
+{
+	struct str key = str_printf(pl->a, NAME_RESOURCES_PREFIX PRI_STR, FMT_STR(from->name));
+	struct str text = pod_annotation(&c->pod, key);
+	struct container_cpu cpu = { .shares = CPU_SHARES_MIN };
+	int64_t request, limit;
+	int r = 0;
+
+	if (c->is_managed && text.n)
+		r = container_cpu_parse(text, pl->a, &cpu, err);
+	if (c->is_managed) {
+		to->shares = cpu.shares;
+		to->quota_us = quota_of(cpu.limit_milli);
+		return r;
+	}
+	r = milli_of(from->requests, &request, err);
+	if (r >= 0)
+		r = milli_of(from->limits, &limit, err);
+	if (r < 0)
+		return r;
+	to->shares = cpu_shares_from_milli(request);
+	to->quota_us = to->is_exclusive ? CGROUP_UNLIMITED : quota_of(limit);
+	return 0;
+}
+
+/* On one NUMA node where that is possible, as the kubelet's best-effort policy. */
+static void align(struct planner *pl, struct ledger_request *request)
+{
+	static const struct hint_config config = { .policy = HINT_POLICY_BEST_EFFORT };
+	struct hint_nodes nodes = hint_nodes_of(pl->in->topology);
+	struct hint_list hints;
+	const struct hint_provider provider = { &hints, 1 };
+
+	/* A machine with too many nodes for hints does without. */
+	if (nodes.n > 1 && ledger_hints(pl->ledger, request, pl->a, &hints, NULL) >= 0)
+		request->affinity = hints_decide(&config, &nodes, &provider, 1, pl->a).hint;
+}
+
+static int place(struct planner *pl, const struct candidate *c, const struct container *from,
+		 struct local_container *to, struct err *err)
+{
+	struct ledger_request request = {
+		.pod_uid = c->uid,
+		.pod_namespace = c->namespace,
+		.pod_name = c->name,
+		.container = from->name,
+		.demand = { .kind = from->kind, .is_guaranteed = c->is_guaranteed },
+		.is_management = c->is_managed,
+	};
+	struct ledger_grant grant;
+	int r;
+
+	r = milli_of(from->requests, &request.demand.cpu_milli, err);
+	if (r < 0)
+		return r;
+	align(pl, &request);
+	r = ledger_allocate(pl->ledger, &request, &grant, err);
+	/* It asks for something else now: as with any change of a pod, a new one takes its place.
+	 */
+	if (r >= 0 && grant.size_differs)
+		r = ledger_release_container(pl->ledger, c->uid, from->name, err);
+	if (r > 0)
+		r = ledger_allocate(pl->ledger, &request, &grant, err);
+	if (r < 0)
+		return r;
+	to->pool = grant.pool;
+	to->is_exclusive = grant.pool == POOL_GUARANTEED;
+	to->cpus = grant.cpus;
+	return set_weight(pl, c, from, to, err);
+}
+
+/* --- all of it --- */
+
+static int add_container(struct planner *pl, const struct candidate *c,
+			 const struct container *from, struct err *err)
+{
+	int64_t grace = GRACE_DEFAULT_S;
+	struct local_container to = {
+		.namespace = c->namespace,
+		.pod = c->name,
+		.name = from->name,
+		.kind = from->kind,
+		.restart = restart_of(&c->pod),
+		.workdir = doc_str(doc_get(from->v, STR("workingDir"))),
+		.period_us = CGROUP_PERIOD_US,
+	};
+	int r;
+
+	if (!local_is_name(from->name, LOCAL_LABEL_MAX))
+		return err_set(err, EINVAL, "\"" PRI_STR "\" is no name for a container",
+			       FMT_STR(from->name));
+	(void)doc_int(doc_get(c->pod.spec, STR("terminationGracePeriodSeconds")), &grace);
+	to.grace_s = grace < 0 || grace > 3600 ? GRACE_DEFAULT_S : (unsigned)grace;
+	read_command(pl, c, from, &to);
+	read_environment(pl, c, from, &to);
+	r = place(pl, c, from, &to, err);
+	if (r < 0)
+		return r;
+	pl->plan->containers = arena_room(pl->a, pl->plan->containers, pl->plan->n,
+					  &pl->cap_containers, sizeof(to));
+	pl->plan->containers[pl->plan->n++] = to;
+	return 0;
+}
+
+int plan_pod(struct planner *pl, struct candidate *c, yyjson_val *pod, struct err *err)
+{
+	struct container_iter it;
+	struct container from;
+	size_t before = pl->plan->n;
+	int r;
+
+	r = admit(pl, pod, c, err);
+	if (r == 0) /* refused now, but perhaps not the last time */
+		return ledger_release_pod(pl->ledger, c->uid, err);
+	if (r < 0)
+		return r;
+	for (it = container_iter(&c->pod, false); container_next(&it, &from);) {
+		r = add_container(pl, c, &from, err);
+		if (r < 0)
+			break;
+	}
+	if (r < 0) {
+		pl->plan->n = before;
+		refuse(pl, c,
+		       str_printf(pl->a, "container " PRI_STR ": %s", FMT_STR(from.name),
+				  err->msg));
+		return ledger_release_pod(pl->ledger, c->uid, err);
+	}
+	return 0;
+}

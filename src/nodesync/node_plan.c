@@ -1,0 +1,433 @@
+#include "node_plan.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/arena.h"
+#include "base/err.h"
+#include "base/macro.h"
+#include "base/quote.h"
+#include "cluster/object_path.h"
+#include "cpu/topology.h"
+#include "kube/names.h"
+#include "kube/patch.h"
+#include "kube/quantity.h"
+#include "pool/ledger.h"
+
+static const char *const resource_names[] = {
+	[NODE_MANAGEMENT] = NAME_MANAGEMENT_CORES,
+	[NODE_SHARED] = NAME_SHARED_CPUS,
+	[NODE_GUARANTEED] = NAME_GUARANTEED_CPUS,
+};
+
+const char *node_resource_name(enum node_resource r)
+{
+	return resource_names[r];
+}
+
+/* spec/admission.md 3.4 for the first; spec/cpumanager.md I5, 7.3, 7.9 for the pools. */
+void node_amounts_of(const struct ledger *l, bool pools, struct node_amounts *ret)
+{
+	struct ledger_capacity capacity;
+
+	ledger_capacity(l, &capacity);
+	ret->milli[NODE_MANAGEMENT] = 1000 * (int64_t)cpuset_count(&l->now.topology->online);
+	pools = pools && !l->now.config.is_classic;
+	ret->milli[NODE_SHARED] = pools ? capacity.shared_milli : NODE_ABSENT;
+	ret->milli[NODE_GUARANTEED] = pools ? capacity.usable_milli : NODE_ABSENT;
+}
+
+static const struct {
+	const char *name, *status;
+} reasons[] = {
+	[NODE_PINNING] = { "Pinning", "True" },
+	[NODE_RUNTIME_LOST] = { "RuntimeDisconnected", "False" },
+	[NODE_POOLS_REFUSED] = { "PoolsRefused", "False" },
+	[NODE_CGROUPS_FAIL] = { "CgroupWritesFail", "False" },
+	[NODE_AGENT_STOPPED] = { "AgentStopped", "Unknown" },
+};
+
+const char *node_reason_name(enum node_reason r)
+{
+	return reasons[r].name;
+}
+
+const char *node_reason_status(enum node_reason r)
+{
+	return reasons[r].status;
+}
+
+enum node_reason node_reason_choose(const struct node_health *h)
+{
+	return !h->is_connected	    ? NODE_RUNTIME_LOST :
+	       h->writes_fail	    ? NODE_CGROUPS_FAIL :
+	       h->pools_are_refused ? NODE_POOLS_REFUSED :
+				      NODE_PINNING;
+}
+
+enum node_taint node_taint_choose(bool is_ready, uint64_t unready_ms, bool taints_unready)
+{
+	if (is_ready)
+		return NODE_TAINT_REMOVE;
+	return taints_unready && unready_ms >= NODE_UNREADY_MS ? NODE_TAINT_PUT : NODE_TAINT_LEAVE;
+}
+
+/* Reading. */
+
+static int64_t amount_in(yyjson_val *list, enum node_resource r)
+{
+	yyjson_val *v = doc_get(list, str_from(resource_names[r]));
+	struct quantity q;
+
+	if (!v || quantity_parse(doc_text(v), &q, NULL) < 0)
+		return NODE_ABSENT;
+	return quantity_value(&q);
+}
+
+static void keep(char *to, size_t cap, struct str text)
+{
+	(void)snprintf(to, cap, PRI_STR, FMT_STR(text));
+}
+
+static bool is_ours(yyjson_val *taint)
+{
+	return str_eq(doc_str(doc_get(taint, STR("key"))), STR(NAME_TAINT_UNPARTITIONED)) &&
+	       str_eq(doc_str(doc_get(taint, STR("effect"))), STR(NAME_TAINT_EFFECT));
+}
+
+static void see_taints(yyjson_val *taints, struct node_observed *ret)
+{
+	yyjson_val *taint;
+	int i = 0;
+
+	ret->taint = -1;
+	ret->has_taints = yyjson_is_arr(taints);
+	DOC_EACH_ITEM (taints, taint) {
+		if (is_ours(taint))
+			ret->taint = i;
+		i++;
+	}
+}
+
+void node_observed_of(yyjson_val *node, struct node_observed *ret)
+{
+	yyjson_val *status = doc_get(node, STR("status")), *condition;
+
+	*ret = (struct node_observed){ .exists = node != NULL };
+	for (enum node_resource r = 0; r < NODE_RESOURCE__COUNT; r++) {
+		ret->capacity[r] = amount_in(doc_get(status, STR("capacity")), r);
+		ret->allocatable[r] = amount_in(doc_get(status, STR("allocatable")), r);
+	}
+	DOC_EACH_ITEM (doc_get(status, STR("conditions")), condition) {
+		if (!str_eq(doc_str(doc_get(condition, STR("type"))), STR(NAME_CONDITION_READY)))
+			continue;
+		keep(ret->status, sizeof(ret->status), doc_str(doc_get(condition, STR("status"))));
+		keep(ret->reason, sizeof(ret->reason), doc_str(doc_get(condition, STR("reason"))));
+		keep(ret->message, sizeof(ret->message),
+		     doc_str(doc_get(condition, STR("message"))));
+		keep(ret->since, sizeof(ret->since),
+		     doc_str(doc_get(condition, STR("lastTransitionTime"))));
+	}
+	see_taints(doc_find(node, "/spec/taints"), ret);
+	keep(ret->version, sizeof(ret->version),
+	     doc_str(doc_find(node, "/metadata/resourceVersion")));
+	keep(ret->uid, sizeof(ret->uid), doc_str(doc_find(node, "/metadata/uid")));
+}
+
+/* Writing. */
+
+static struct str amount_text(int64_t milli, struct arena *a)
+{
+	const struct quantity q = quantity_from_int(milli, QUANTITY_DECIMAL_SI);
+
+	return quantity_format(&q, a);
+}
+
+/* null takes a member away in a merge patch. */
+static void put_amounts(yyjson_mut_doc *m, yyjson_mut_val *status, struct str list,
+			const int64_t *observed, const int64_t *want, struct arena *a)
+{
+	yyjson_mut_val *amounts = yyjson_mut_obj(m);
+
+	for (enum node_resource r = 0; r < NODE_RESOURCE__COUNT; r++) {
+		if (observed[r] == want[r])
+			continue;
+		if (want[r] == NODE_ABSENT)
+			doc_put(m, amounts, str_from(resource_names[r]), yyjson_mut_null(m));
+		else
+			doc_put_str(m, amounts, str_from(resource_names[r]),
+				    amount_text(want[r], a));
+	}
+	if (yyjson_mut_obj_size(amounts))
+		doc_put(m, status, list, amounts);
+}
+
+static yyjson_mut_val *condition_of(const struct node_observed *observed,
+				    const struct node_desired *want, yyjson_mut_doc *m,
+				    struct arena *a)
+{
+	const struct str now = object_time(want->now_s, a);
+	const bool is_same = strcmp(observed->status, node_reason_status(want->reason)) == 0 &&
+			     observed->since[0];
+	yyjson_mut_val *c = yyjson_mut_obj(m);
+
+	doc_put_str(m, c, STR("type"), STR(NAME_CONDITION_READY));
+	doc_put_str(m, c, STR("status"), str_from(node_reason_status(want->reason)));
+	doc_put_str(m, c, STR("reason"), str_from(node_reason_name(want->reason)));
+	doc_put_str(m, c, STR("message"), want->message);
+	doc_put_str(m, c, STR("lastHeartbeatTime"), now);
+	doc_put_str(m, c, STR("lastTransitionTime"), is_same ? str_from(observed->since) : now);
+	return c;
+}
+
+static bool condition_differs(const struct node_observed *observed, const struct node_desired *want)
+{
+	return want->is_heartbeat_due ||
+	       strcmp(observed->status, node_reason_status(want->reason)) != 0 ||
+	       strcmp(observed->reason, node_reason_name(want->reason)) != 0 ||
+	       !str_eq(str_from(observed->message), want->message);
+}
+
+static int write_status(yyjson_mut_doc *m, yyjson_mut_val *status, struct arena *a,
+			struct str *ret_body, struct err *err)
+{
+	yyjson_mut_val *root = yyjson_mut_obj(m);
+	int r;
+
+	if (!yyjson_mut_obj_size(status))
+		return 0;
+	doc_put(m, root, STR("status"), status);
+	r = doc_write(root, false, a, ret_body, err);
+	return r < 0 ? r : 1;
+}
+
+static void put_condition(yyjson_mut_doc *m, yyjson_mut_val *status, yyjson_mut_val *condition)
+{
+	yyjson_mut_arr_append(doc_put_arr(m, status, STR("conditions")), condition);
+}
+
+int node_plan_status(const struct node_observed *observed, const struct node_desired *want,
+		     struct arena *a, struct str *ret_body, struct err *err)
+{
+	yyjson_mut_doc *m = doc_build(a);
+	yyjson_mut_val *status = yyjson_mut_obj(m);
+
+	put_amounts(m, status, STR("capacity"), observed->capacity, want->amounts.milli, a);
+	put_amounts(m, status, STR("allocatable"), observed->allocatable, want->amounts.milli, a);
+	if (condition_differs(observed, want))
+		put_condition(m, status, condition_of(observed, want, m, a));
+	return write_status(m, status, a, ret_body, err);
+}
+
+int node_plan_removal(const struct node_observed *observed, struct arena *a, struct str *ret_body,
+		      struct err *err)
+{
+	static const int64_t none[] = { NODE_ABSENT, NODE_ABSENT, NODE_ABSENT };
+	yyjson_mut_doc *m = doc_build(a);
+	yyjson_mut_val *status = yyjson_mut_obj(m), *condition = yyjson_mut_obj(m);
+
+	put_amounts(m, status, STR("capacity"), observed->capacity, none, a);
+	put_amounts(m, status, STR("allocatable"), observed->allocatable, none, a);
+	if (observed->status[0]) {
+		doc_put_str(m, condition, STR("$patch"), STR("delete"));
+		doc_put_str(m, condition, STR("type"), STR(NAME_CONDITION_READY));
+		put_condition(m, status, condition);
+	}
+	return write_status(m, status, a, ret_body, err);
+}
+
+static void add_test(struct patch *p, struct str path, struct str value)
+{
+	yyjson_mut_val *op = yyjson_mut_obj(p->doc);
+
+	doc_put_str(p->doc, op, STR("op"), STR("test"));
+	doc_put_str(p->doc, op, STR("path"), path);
+	doc_put_str(p->doc, op, STR("value"), value);
+	yyjson_mut_arr_append(p->ops, op);
+}
+
+static yyjson_mut_val *taint_of(yyjson_mut_doc *m, struct str key, struct str value,
+				struct str effect)
+{
+	yyjson_mut_val *taint = yyjson_mut_obj(m);
+
+	doc_put_str(m, taint, STR("key"), key);
+	if (value.n)
+		doc_put_str(m, taint, STR("value"), value);
+	doc_put_str(m, taint, STR("effect"), effect);
+	return taint;
+}
+
+static yyjson_mut_val *our_taint(yyjson_mut_doc *m)
+{
+	return taint_of(m, STR(NAME_TAINT_UNPARTITIONED), STR(""), STR(NAME_TAINT_EFFECT));
+}
+
+/* The list is replaced as a whole by every other kind of patch; this touches one item. */
+int node_plan_taint(const struct node_observed *observed, enum node_taint taint, struct arena *a,
+		    struct str *ret_body, struct err *err)
+{
+	struct patch p;
+	int r;
+
+	if (!patch_init(&p, a))
+		return err_set(err, ENOMEM, "out of memory");
+	if (taint == NODE_TAINT_REMOVE && observed->taint >= 0) {
+		const struct str path =
+			patch_path_index(a, STR("/spec/taints"), (size_t)observed->taint);
+
+		add_test(&p, patch_path(a, path, STR("key")), STR(NAME_TAINT_UNPARTITIONED));
+		patch_remove(&p, path);
+	} else if (taint == NODE_TAINT_PUT && observed->taint < 0 && observed->has_taints) {
+		patch_add(&p, STR("/spec/taints/-"), our_taint(p.doc));
+	} else if (taint == NODE_TAINT_PUT && observed->taint < 0) {
+		yyjson_mut_val *list = yyjson_mut_arr(p.doc);
+
+		add_test(&p, STR("/metadata/resourceVersion"), str_from(observed->version));
+		yyjson_mut_arr_append(list, our_taint(p.doc));
+		patch_add(&p, STR("/spec/taints"), list);
+	}
+	if (patch_is_empty(&p))
+		return 0;
+	r = patch_write(&p, a, ret_body, err);
+	return r < 0 ? r : 1;
+}
+
+/* Before the kubelet. */
+
+static bool is_plain(struct str s, const char *also, size_t max)
+{
+	for (size_t i = 0; i < s.n; i++)
+		if (!isalnum((unsigned char)s.p[i]) && !strchr(also, s.p[i]))
+			return false;
+	return s.n <= max &&
+	       (!s.n || (isalnum((unsigned char)s.p[0]) && isalnum((unsigned char)s.p[s.n - 1])));
+}
+
+/* "[prefix/]name"; the API server has the last word. */
+static bool is_key(struct str s)
+{
+	return s.n && is_plain(s, "-_./", 253 + 1 + 63);
+}
+
+/* Cuts at the first `sep`; the rest is empty when there is none. */
+static struct str cut(struct str s, char sep, struct str *ret_rest)
+{
+	struct str_split split = str_split(s);
+	struct str head = STR("");
+
+	(void)str_next(&split, sep, &head);
+	*ret_rest = split.ended ? STR("") : split.rest;
+	return head;
+}
+
+static bool parse_label(struct str text, struct str *ret_key, struct str *ret_value)
+{
+	*ret_key = cut(text, '=', ret_value);
+	return is_key(*ret_key) && is_plain(*ret_value, "-_.", 63);
+}
+
+static bool parse_taint(struct str text, struct str *ret_key, struct str *ret_value,
+			struct str *ret_effect)
+{
+	static const struct str effects[] = { STR_INIT("NoSchedule"), STR_INIT("PreferNoSchedule"),
+					      STR_INIT("NoExecute") };
+	struct str pair = cut(text, ':', ret_effect);
+
+	if (!parse_label(pair, ret_key, ret_value))
+		return false;
+	for (size_t i = 0; i < ARRAY_LEN(effects); i++)
+		if (str_eq(*ret_effect, effects[i]))
+			return true;
+	return false;
+}
+
+int node_registration_check(const struct node_registration *b, struct err *err)
+{
+	struct str key, value, effect;
+
+	for (size_t i = 0; i < b->n_labels; i++)
+		if (!strchr(b->labels[i], '=') ||
+		    !parse_label(str_from(b->labels[i]), &key, &value))
+			return err_set(err, EINVAL, "%s is not a label like key=value",
+				       quote(str_from(b->labels[i])).text);
+	for (size_t i = 0; i < b->n_taints; i++)
+		if (!parse_taint(str_from(b->taints[i]), &key, &value, &effect))
+			return err_set(err, EINVAL, "%s is not a taint like key=value:NoSchedule",
+				       quote(str_from(b->taints[i])).text);
+	return 0;
+}
+
+static void put_labels(const struct node_registration *b, yyjson_mut_doc *m, yyjson_mut_val *meta)
+{
+	yyjson_mut_val *labels = doc_put_obj(m, meta, STR("labels"));
+	struct str key, value;
+
+	doc_put_str(m, labels, STR("kubernetes.io/hostname"), b->name);
+	for (size_t i = 0; i < b->n_labels; i++)
+		if (parse_label(str_from(b->labels[i]), &key, &value))
+			doc_put_str(m, labels, key, value);
+}
+
+static void put_taints(const struct node_registration *b, bool ours, yyjson_mut_doc *m,
+		       yyjson_mut_val *spec)
+{
+	yyjson_mut_val *taints = yyjson_mut_arr(m);
+	struct str key, value, effect;
+
+	for (size_t i = 0; i < b->n_taints; i++)
+		if (parse_taint(str_from(b->taints[i]), &key, &value, &effect))
+			yyjson_mut_arr_append(taints, taint_of(m, key, value, effect));
+	if (ours)
+		yyjson_mut_arr_append(taints, our_taint(m));
+	if (yyjson_mut_arr_size(taints))
+		doc_put(m, spec, STR("taints"), taints);
+}
+
+int node_plan_registration(const struct node_registration *b, const struct node_desired *want,
+			   struct arena *a, struct str *ret_body, struct err *err)
+{
+	static const int64_t none[] = { NODE_ABSENT, NODE_ABSENT, NODE_ABSENT };
+	static const struct node_observed nothing = { 0 };
+	yyjson_mut_doc *m = doc_build(a);
+	yyjson_mut_val *root = yyjson_mut_obj(m), *meta, *status;
+	int r;
+
+	doc_put_str(m, root, STR("apiVersion"), STR("v1"));
+	doc_put_str(m, root, STR("kind"), STR("Node"));
+	meta = doc_put_obj(m, root, STR("metadata"));
+	doc_put_str(m, meta, STR("name"), b->name);
+	put_labels(b, m, meta);
+	put_taints(b, want->taint == NODE_TAINT_PUT, m, doc_put_obj(m, root, STR("spec")));
+	status = doc_put_obj(m, root, STR("status"));
+	put_amounts(m, status, STR("capacity"), none, want->amounts.milli, a);
+	put_amounts(m, status, STR("allocatable"), none, want->amounts.milli, a);
+	put_condition(m, status, condition_of(&nothing, want, m, a));
+	r = doc_write(root, false, a, ret_body, err);
+	return r < 0 ? r : 1;
+}
+
+int node_name_of(struct str host, struct arena *a, struct str *ret, struct err *err)
+{
+	struct str name = str_trim(host);
+	char *p = (char *)str_cstr(a, name);
+
+	for (size_t i = 0; i < name.n; i++)
+		p[i] = (char)tolower((unsigned char)p[i]);
+	name.p = p;
+	if (!name.n || !is_plain(name, "-.", 253))
+		return err_set(err, EINVAL, "%s is not a name for a Node", quote(name).text);
+	*ret = name;
+	return 0;
+}
+
+struct str node_path(struct str name, struct str part, struct arena *a)
+{
+	return object_path(&(struct object_ref){ .api = STR("v1"),
+						 .resource = STR("nodes"),
+						 .name = name,
+						 .subresource = part },
+			   a);
+}

@@ -1,0 +1,126 @@
+/* The last thing an agent does to its Node: a few calls, one after the other, and no more. */
+
+#include <errno.h>
+#include <stdio.h>
+#include <time.h>
+
+#include "base/err.h"
+#include "base/log.h"
+#include "base/macro.h"
+#include "node_sync.h"
+
+#define DEADLINE_MS 30000
+
+struct uninstall {
+	struct loop loop;
+	struct arena arena;
+	struct kubeconfig kubeconfig;
+	struct str name;
+	struct api api;
+	struct api_call call;
+	struct timer deadline;
+	bool is_status_done;
+	struct err err;
+	int r;
+};
+
+static void on_answer(struct api_call *call, yyjson_val *node, const struct err *err);
+
+static void end(struct uninstall *u, int r)
+{
+	u->r = r;
+	loop_stop(&u->loop);
+}
+
+/* The status first, then the taint: pods must not come for CPUs that are no longer counted. */
+static int plan(struct uninstall *u, yyjson_val *node, struct api_request *ret)
+{
+	struct node_observed observed;
+	int r = 0;
+
+	node_observed_of(node, &observed);
+	if (!u->is_status_done) {
+		u->is_status_done = true;
+		ret->content_type = API_PATCH_STRATEGIC;
+		ret->path = node_path(u->name, STR("status"), &u->arena);
+		r = node_plan_removal(&observed, &u->arena, &ret->body, &u->err);
+	}
+	if (r == 0) {
+		ret->content_type = API_PATCH_JSON;
+		ret->path = node_path(u->name, STR(""), &u->arena);
+		r = node_plan_taint(&observed, NODE_TAINT_REMOVE, &u->arena, &ret->body, &u->err);
+	}
+	return r;
+}
+
+static void on_answer(struct api_call *call, yyjson_val *node, const struct err *err)
+{
+	struct uninstall *u = container_of(call, struct uninstall, call);
+	struct api_request request = { .method = "PATCH" };
+	int r;
+
+	if (err && err->code == ENOENT) {
+		end(u, 0);
+		return;
+	}
+	if (err) {
+		u->err = *err;
+		end(u, -(err->code ? err->code : EIO));
+		return;
+	}
+	r = plan(u, node, &request);
+	if (r > 0)
+		api_start(&u->api, &u->call, &request, on_answer);
+	else
+		end(u, r);
+}
+
+static void on_deadline(struct timer *t)
+{
+	struct uninstall *u = container_of(t, struct uninstall, deadline);
+
+	end(u, err_set(&u->err, ETIMEDOUT, "the API server does not answer"));
+}
+
+static int take_away(struct uninstall *u, struct err *err)
+{
+	int r = loop_init(&u->loop, err);
+
+	if (r < 0)
+		return r;
+	r = api_init(&u->api, &u->loop, &u->kubeconfig, "pinfold-agent", err);
+	if (r == 0) {
+		timer_init(&u->deadline, &u->loop, on_deadline);
+		timer_start(&u->deadline, DEADLINE_MS, 0);
+		api_start(&u->api, &u->call,
+			  &(struct api_request){ .method = "GET",
+						 .path = node_path(u->name, STR(""), &u->arena) },
+			  on_answer);
+		loop_run(&u->loop);
+		api_cancel(&u->call);
+		r = u->r;
+		if (r < 0)
+			r = err_set(err, -r, "Node " PRI_STR ": %s", FMT_STR(u->name), u->err.msg);
+	}
+	api_close(&u->api);
+	loop_done(&u->loop);
+	api_done(&u->api);
+	return r;
+}
+
+int node_sync_uninstall(const struct node_sync_config *config, struct err *err)
+{
+	struct uninstall u = { 0 };
+	int r;
+
+	if (config->is_off)
+		return 0;
+	arena_init(&u.arena, 0);
+	r = node_sync_find(config, &u.arena, &u.kubeconfig, &u.name, err);
+	if (r == 0)
+		r = take_away(&u, err);
+	else if (r == -ENOENT && !config->kubeconfig)
+		r = 0; /* no cluster, no Node */
+	arena_done(&u.arena);
+	return r;
+}

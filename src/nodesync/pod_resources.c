@@ -1,0 +1,101 @@
+#include "pod_resources.h"
+
+#include <string.h>
+
+#include "base/arena.h"
+#include "oci/oci_record.h"
+#include "pin/manager.h"
+
+/* Arrays that are large enough for everything there is. */
+struct lists {
+	struct arena *a;
+	struct podres_pod *pods;
+	size_t n_pods;
+};
+
+static struct podres_pod *put_pod(struct lists *l, const char *namespace, const char *name)
+{
+	struct podres_pod *p;
+
+	for (size_t i = l->n_pods; i-- > 0;)
+		if (strcmp(l->pods[i].name, name) == 0 &&
+		    strcmp(l->pods[i].namespace, namespace) == 0)
+			return &l->pods[i];
+	p = &l->pods[l->n_pods++];
+	p->namespace = namespace;
+	p->name = name;
+	return p;
+}
+
+static void put_container(struct lists *l, struct podres_pod *p, const char *name,
+			  const struct cpuset *cpus)
+{
+	for (size_t i = 0; i < p->n_containers; i++)
+		if (strcmp(p->containers[i].name, name) == 0)
+			return;
+	p->containers =
+		arena_one_more(l->a, p->containers, p->n_containers, sizeof(*p->containers));
+	p->containers[p->n_containers++] = (struct podres_container){ name, cpus };
+}
+
+static void add_containers(struct lists *l, const struct manager *m)
+{
+	for (size_t i = 0; i < m->registry.n_containers; i++) {
+		const struct container_entry *c = m->registry.containers[i];
+		const struct assignment *own =
+			ledger_find(m->ledger, str_from(c->pod->uid), str_from(c->name));
+
+		if (registry_is_standalone(str_from(c->pod->uid)) ||
+		    (own && own->kind == CONTAINER_INIT))
+			continue;
+		put_container(l, put_pod(l, c->pod->namespace, c->pod->name), c->name,
+			      own ? &own->cpus : NULL);
+	}
+}
+
+/* A container that is about to be made, or made anew, has no entry but owns its CPUs. */
+static void add_assignments(struct lists *l, const struct manager *m)
+{
+	const struct assignment *own;
+
+	LEDGER_EACH(m->ledger, i, own)
+	{
+		struct podres_pod *p;
+
+		if (own->kind == CONTAINER_INIT || own->pod_name.n == 0 ||
+		    registry_is_standalone(own->pod_uid))
+			continue;
+		p = put_pod(l, str_cstr(l->a, own->pod_namespace), str_cstr(l->a, own->pod_name));
+		put_container(l, p, str_cstr(l->a, own->container), &own->cpus);
+	}
+}
+
+/* CPUs of containers that no cluster knows of are none of its business: neither to hand out nor
+ * handed out. Their pods in a list would make schedulers doubt it (fingerprint.h). */
+static void read_allocatable(const struct manager *m, struct cpuset *ret)
+{
+	const struct assignment *own;
+
+	(void)ledger_cpus(m->ledger, POOL_GUARANTEED, ret);
+	LEDGER_EACH(m->ledger, i, own)
+	if (registry_is_standalone(own->pod_uid))
+		cpuset_minus(ret, &own->cpus);
+}
+
+void pod_resources_snapshot(void *manager, struct arena *a, struct podres_snapshot *ret)
+{
+	const struct manager *m = manager;
+	struct lists l = { .a = a };
+
+	l.pods = arena_array(a, struct podres_pod, m->registry.n_pods + m->ledger->n);
+	for (size_t i = 0; i < m->registry.n_pods; i++)
+		if (!registry_is_standalone(str_from(m->registry.pods[i]->uid)))
+			(void)put_pod(&l, m->registry.pods[i]->namespace,
+				      m->registry.pods[i]->name);
+	add_containers(&l, m);
+	add_assignments(&l, m);
+	*ret = (struct podres_snapshot){ .pods = l.pods,
+					 .n_pods = l.n_pods,
+					 .kubelet_manages = m->kubelet_manages };
+	read_allocatable(m, &ret->allocatable);
+}

@@ -1,0 +1,337 @@
+#include "oci_hook.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "agentclient/run_dir.h"
+#include "agentclient/status_client.h"
+#include "base/arena.h"
+#include "base/err.h"
+#include "base/file.h"
+#include "base/macro.h"
+#include "base/quote.h"
+#include "cgroup/cgroup.h"
+#include "cpu/topology_read.h"
+#include "oci_containers.h"
+#include "oci_record.h"
+#include "pin/manager.h"
+#include "pool/store.h"
+#include "precreate.h"
+
+#define MAX_CONFIG ((size_t)4 << 20)
+#define MAX_PROC 65536
+#define PATIENCE_MS                                                                                \
+	5000 /* while the agent starts or stops, and so has the ledger but no socket               \
+	      */
+#define STEP_MS 50
+
+struct hook {
+	const struct oci_hook_config *config;
+	enum oci_stage stage;
+	struct arena *a;
+	struct doc input; /* its state, or of precreate its configuration */
+	struct str id;
+	bool is_unnamed; /* the id is made up */
+	int run_fd;
+};
+
+/* Without an agent: the ledger and everything around it, for the time of one container. */
+struct own {
+	struct cgroup_fs cgroups;
+	struct topology topology;
+	struct ledger ledger;
+	struct store store;
+	struct manager manager;
+};
+
+static enum permission permitted(const void *data, struct str namespace)
+{
+	const struct oci_hook_config *c = data;
+
+	if (c->n_namespaces == 0)
+		return PERMISSION_UNKNOWN;
+	for (size_t i = 0; i < c->n_namespaces; i++)
+		if (str_eq(str_from(c->namespaces[i]), namespace))
+			return PERMISSION_GRANTED;
+	return PERMISSION_DENIED;
+}
+
+static int open_own(const struct hook *h, struct own *own, struct err *err)
+{
+	AUTO_CLOSE int root = open("/", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	struct store_settings settings = { .dir_fd = h->run_fd, .path = AGENT_LEDGER_FILE };
+	char boot_id[STORE_BOOT_ID_MAX];
+	struct store_report report;
+	struct pool_config pools;
+	const char *from;
+	int r;
+
+	r = pools_source_read(&h->config->pools, h->a, &pools, &from, err);
+	if (r == 0)
+		r = topology_read(h->config->topology, h->a, &own->topology, err);
+	if (r == 0)
+		r = store_read_boot_id(root, boot_id, err);
+	if (r == 0)
+		r = cgroup_open(&own->cgroups, h->config->cgroup_root, err);
+	if (r < 0)
+		return r;
+	settings.boot_id = boot_id;
+	settings.topology = &own->topology;
+	settings.config = &pools;
+	r = store_open(&own->store, &own->ledger, &settings, &report, err);
+	if (r < 0)
+		cgroup_done(&own->cgroups);
+	return r;
+}
+
+static int do_it_ourselves(const struct hook *h, struct str *ret, struct err *err)
+{
+	struct own own = { .cgroups = { .cpu_fd = -1, .cpuset_fd = -1 } };
+	struct oci_containers oci = { &own.manager, h->run_fd };
+	int r;
+
+	r = open_own(h, &own, err);
+	if (r < 0)
+		return r;
+	manager_init(&own.manager, &own.ledger, &own.cgroups);
+	own.manager.rules.permission = permitted;
+	own.manager.rules.permission_data = h->config;
+	oci_containers_load(&oci, h->id); /* the others share with us, and must make room */
+	if (h->stage == OCI_REMOVE)
+		oci_containers_remove(&oci, h->id);
+	else
+		r = oci_containers_add(&oci, h->id, h->a, ret, err);
+	manager_done(&own.manager);
+	ledger_done(&own.ledger);
+	store_done(&own.store);
+	cgroup_done(&own.cgroups);
+	return r;
+}
+
+static int ask_the_agent(const struct hook *h, struct str *ret, struct err *err)
+{
+	return status_client_request(h->config->run_dir, h->stage == OCI_REMOVE ? "DELETE" : "POST",
+				     str_printf(h->a, "/oci/" PRI_STR, FMT_STR(h->id)), h->a, ret,
+				     err);
+}
+
+/* Whoever has the ledger decides: never two at once. */
+static int settle(const struct hook *h, struct str *ret, struct err *err)
+{
+	const struct timespec step = { .tv_nsec = STEP_MS * 1000000L };
+	int r = 0;
+
+	for (unsigned waited_ms = 0; waited_ms <= PATIENCE_MS; waited_ms += STEP_MS) {
+		r = ask_the_agent(h, ret, err);
+		if (r != -ENOENT && r != -ECONNREFUSED)
+			return r;
+		r = do_it_ourselves(h, ret, err);
+		if (r != -EBUSY)
+			return r;
+		(void)nanosleep(&step, NULL);
+	}
+	return r;
+}
+
+/* What was handed out is not used. If this fails, the promise lapses. */
+static void give_back(const struct hook *h)
+{
+	struct hook other = *h;
+	struct str text;
+
+	other.stage = OCI_REMOVE;
+	(void)settle(&other, &text, NULL);
+}
+
+/* Records. */
+
+static int read_json(const char *path, size_t max, struct arena *a, struct doc *ret,
+		     struct err *err)
+{
+	struct str text;
+	int r;
+
+	r = file_read_at(AT_FDCWD, path, max, a, &text, err);
+	return r < 0 ? r : doc_parse(text, str_from(path), NULL, a, ret, err);
+}
+
+static int find_cgroup(const struct hook *h, const char **ret, struct err *err)
+{
+	struct str text = { 0 }, path;
+	int64_t pid = 0;
+	int r;
+
+	if (!doc_int(doc_get(h->input.root, STR("pid")), &pid) || pid <= 0)
+		return doc_err(err, &h->input, h->input.root,
+			       "no pid: the stage must be createRuntime or prestart");
+	r = file_read_at(
+		AT_FDCWD,
+		str_cstr(h->a, str_printf(h->a, "%s/%lld/cgroup", h->config->proc, (long long)pid)),
+		MAX_PROC, h->a, &text, err);
+	if (r < 0)
+		return r;
+	path = oci_record_cgroup(text);
+	if (path.n <= 1)
+		return err_set(err, ENOENT, "process %lld is in no cgroup of its own",
+			       (long long)pid);
+	*ret = str_cstr(h->a, path);
+	return 0;
+}
+
+static int describe(const struct hook *h, struct doc *config, struct oci_record_source *given,
+		    struct err *err)
+{
+	const struct str bundle = doc_str(doc_get(h->input.root, STR("bundle")));
+	int r;
+
+	if (h->stage == OCI_PRECREATE) {
+		*config = h->input;
+		given->cgroup = precreate_cgroup(config, h->a);
+		given->is_unnamed = h->is_unnamed;
+		given->is_promised = true;
+		given->promised_at_s = oci_record_now_s();
+		return 0;
+	}
+	if (bundle.n == 0)
+		return doc_err(err, &h->input, h->input.root, "no bundle");
+	r = read_json(str_cstr(h->a, str_printf(h->a, PRI_STR "/config.json", FMT_STR(bundle))),
+		      MAX_CONFIG, h->a, config, err);
+	return r < 0 ? r : find_cgroup(h, &given->cgroup, err);
+}
+
+/* Returns 1 for a container that is not ours to place. */
+static int write_record(const struct hook *h, struct err *err)
+{
+	struct oci_record_source given = { .id = h->id, .cgroup = "" };
+	struct doc config = { 0 };
+	struct str record = { 0 };
+	int r;
+
+	r = describe(h, &config, &given, err);
+	if (r == 0)
+		r = oci_record_build(&config, &given, h->a, &record, err);
+	if (r == -EUCLEAN)
+		return 1;
+	return r < 0 ? r : oci_record_save(h->run_fd, h->id, record, err);
+}
+
+/* A rootless container's hook is root only in a user namespace: no cgroup here is its own. */
+static bool is_rootless(const struct hook *h)
+{
+	const char *path = str_cstr(h->a, str_printf(h->a, "%s/self/uid_map", h->config->proc));
+	struct str text = { 0 };
+
+	if (file_read_at(AT_FDCWD, path, MAX_PROC, h->a, &text, NULL) < 0)
+		return false;
+	return !str_ends(str_trim(text), STR("4294967295"));
+}
+
+/* Neither an agent nor pools: the hook is installed on a machine that is not partitioned. */
+static bool is_unconfigured(const struct hook *h)
+{
+	struct pool_config pools;
+	const char *from;
+	struct str response;
+	int r;
+
+	r = pools_source_read(&h->config->pools, h->a, &pools, &from, NULL);
+	return r == -ENOENT && status_client_request(h->config->run_dir, "GET", STR("/healthz"),
+						     h->a, &response, NULL) < 0;
+}
+
+static int ignore(struct oci_hook_result *ret, const struct hook *h, struct str why)
+{
+	*ret = (struct oci_hook_result){ .is_ignored = true,
+					 .text = why,
+					 .adjusted = h->input.text };
+	return 0;
+}
+
+/* Whoever cannot be named gets a name for the time of the question. */
+static void name_it(struct hook *h)
+{
+	struct timespec now;
+
+	h->id = h->config->id ? str_from(h->config->id) : precreate_id(&h->input);
+	if (h->id.n > 0 || h->config->id)
+		return;
+	(void)clock_gettime(CLOCK_BOOTTIME, &now);
+	h->is_unnamed = true;
+	h->id = str_printf(h->a, "unnamed-%d-%lld-%ld", (int)getpid(), (long long)now.tv_sec,
+			   now.tv_nsec);
+}
+
+static int read_input(struct hook *h, struct str input, struct err *err)
+{
+	const bool is_config = h->stage == OCI_PRECREATE;
+	int r;
+
+	r = doc_parse(input, is_config ? STR("config") : STR("state"), NULL, h->a, &h->input, err);
+	if (r == 0 && is_config)
+		r = precreate_check(&h->input, h->a, err);
+	if (r < 0)
+		return r;
+	if (is_config)
+		name_it(h);
+	else
+		h->id = doc_str(doc_get(h->input.root, STR("id")));
+	if (!oci_record_id_is_valid(h->id))
+		return doc_err(err, &h->input, h->input.root, "no container has the id %s",
+			       quote(h->id).text);
+	return 0;
+}
+
+static int open_run_dir(struct hook *h, struct err *err)
+{
+	int r = file_mkdirs_at(AT_FDCWD, h->config->run_dir, 0700, err);
+
+	if (r < 0)
+		return r;
+	h->run_fd = open(h->config->run_dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (h->run_fd < 0)
+		return err_set(err, errno, "open %s: %s", h->config->run_dir, strerror(errno));
+	return 0;
+}
+
+static int have_it_placed(const struct hook *h, struct oci_hook_result *ret, struct err *err)
+{
+	int r;
+
+	r = h->stage == OCI_REMOVE ? 0 : write_record(h, err);
+	if (r == 1)
+		return ignore(ret, h, STR("pause containers are left alone"));
+	if (r == 0)
+		r = settle(h, &ret->text, err);
+	if (r < 0 && h->stage != OCI_REMOVE)
+		oci_record_delete(h->run_fd, h->id);
+	if (r < 0 || h->stage != OCI_PRECREATE)
+		return r;
+	r = precreate_adjust(&h->input, ret->text, h->a, &ret->adjusted, err);
+	if (r < 0 || h->is_unnamed)
+		give_back(h);
+	return r;
+}
+
+int oci_hook_run(const struct oci_hook_config *config, enum oci_stage stage, struct str input,
+		 struct arena *a, struct oci_hook_result *ret, struct err *err)
+{
+	struct hook h = { .config = config, .stage = stage, .a = a, .run_fd = -1 };
+	int r;
+
+	r = read_input(&h, input, err);
+	if (r < 0)
+		return r;
+	if (is_rootless(&h))
+		return ignore(ret, &h, STR("rootless containers are left alone"));
+	if (is_unconfigured(&h))
+		return ignore(ret, &h, STR("no agent runs here, and no pools are configured"));
+	r = open_run_dir(&h, err);
+	if (r < 0)
+		return r;
+	r = have_it_placed(&h, ret, err);
+	(void)close(h.run_fd);
+	return r;
+}

@@ -1,0 +1,414 @@
+#include "oci_record.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/err.h"
+#include "base/file.h"
+#include "base/macro.h"
+#include "base/quote.h"
+#include "cgroup/cgroup.h"
+#include "cgroup/cgroup_path.h"
+#include "kube/names.h"
+#include "kube/shares.h"
+#include "pin/registry.h"
+
+#define NAMESPACE "oci" /* of containers that are in no pod */
+#define SHORT_ID 12	/* as people know containers */
+
+/* A pod's parent that says "Guaranteed" and is no cgroup: podman's containers lie beside things
+ * that are not ours to touch. */
+#define GUARANTEED_PARENT "pinfold-oci-guaranteed"
+
+bool oci_record_id_is_valid(struct str id)
+{
+	static const char more[] = "_.+-";
+
+	if (id.n == 0 || id.n > OCI_RECORD_MAX_ID)
+		return false;
+	for (size_t i = 0; i < id.n; i++) {
+		const char c = id.p[i];
+		const bool is_word = (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') ||
+				     (c >= 'A' && c <= 'Z');
+
+		if (!is_word && (i == 0 || !memchr(more, c, sizeof(more) - 1)))
+			return false;
+	}
+	return true;
+}
+
+/* The first of several annotations that say the same, by runtime. */
+static struct str annotation(yyjson_val *annotations, const char *const keys[2])
+{
+	struct str s = doc_str(doc_get(annotations, str_from(keys[0])));
+
+	return s.n ? s : doc_str(doc_get(annotations, str_from(keys[1])));
+}
+
+static const char *const container_keys[] = { "io.kubernetes.cri.container-name",
+					      "io.kubernetes.container.name" };
+static const char *const pod_keys[] = { "io.kubernetes.cri.sandbox-name",
+					"io.kubernetes.pod.name" };
+static const char *const namespace_keys[] = { "io.kubernetes.cri.sandbox-namespace",
+					      "io.kubernetes.pod.namespace" };
+static const char *const uid_keys[] = { "io.kubernetes.cri.sandbox-uid", "io.kubernetes.pod.uid" };
+static const char *const type_keys[] = { "io.kubernetes.cri.container-type",
+					 "io.kubernetes.cri-o.ContainerType" };
+
+static bool is_pause(yyjson_val *annotations)
+{
+	return str_eq(annotation(annotations, type_keys), STR("sandbox"));
+}
+
+/* podman tells no hook what a container is called; its own settings, if just one container has
+ * some, do. */
+static struct str name_by_settings(yyjson_val *annotations)
+{
+	const struct str prefix = STR(NAME_RESOURCES_PREFIX);
+	yyjson_obj_iter each = yyjson_obj_iter_with(annotations);
+	struct str name = { 0 };
+	yyjson_val *key;
+
+	while ((key = yyjson_obj_iter_next(&each))) {
+		if (!str_starts(doc_str(key), prefix))
+			continue;
+		if (name.n)
+			return (struct str){ 0 };
+		name = str_skip(doc_str(key), prefix.n);
+	}
+	return name;
+}
+
+static const char *text_or(struct arena *a, struct str s, struct str otherwise)
+{
+	return str_cstr(a, s.n ? s : otherwise);
+}
+
+static void read_names(yyjson_val *annotations, struct str id, struct arena *a,
+		       struct oci_record *o)
+{
+	const struct str brief = { id.p, id.n < SHORT_ID ? id.n : SHORT_ID };
+	struct str name = annotation(annotations, container_keys);
+
+	if (!name.n)
+		name = name_by_settings(annotations);
+	o->container.id = str_cstr(a, id);
+	o->container.name = text_or(a, name, brief);
+	o->pod.id = o->container.pod_id =
+		str_cstr(a, str_printf(a, REGISTRY_OCI_PREFIX PRI_STR, FMT_STR(id)));
+	o->pod.name = text_or(a, annotation(annotations, pod_keys), brief);
+	o->pod.pod_namespace = text_or(a, annotation(annotations, namespace_keys), STR(NAMESPACE));
+	o->pod.uid = text_or(a, annotation(annotations, uid_keys), str_from(o->pod.id));
+}
+
+static int read_annotations(const struct doc *doc, yyjson_val *annotations, struct arena *a,
+			    struct oci_record *o, struct err *err)
+{
+	yyjson_val *key, *value;
+	size_t n = 0;
+
+	o->pod.annotations = arena_array(a, struct nri_pair, yyjson_obj_size(annotations) + 1);
+	DOC_EACH_PAIR (annotations, key, value) {
+		if (!yyjson_is_str(value))
+			return doc_err(err, doc, value, "annotation %s: want a string, not %s",
+				       quote(doc_str(key)).text, doc_type(value));
+		o->pod.annotations[n++] =
+			(struct nri_pair){ str_cstr(a, doc_str(key)), str_cstr(a, doc_str(value)) };
+	}
+	o->pod.n_annotations = n;
+	return 0;
+}
+
+static int read_number(const struct doc *doc, const char *key, int64_t *ret, struct err *err)
+{
+	yyjson_val *v = doc_get(doc->root, str_from(key));
+
+	*ret = 0;
+	if (v && !doc_int(v, ret))
+		return doc_err(err, doc, v, "%s: want a whole number, not %s", key, doc_type(v));
+	return 0;
+}
+
+bool oci_record_is_adjusted(const struct nri_cpu *cpu)
+{
+	struct cpuset cpus;
+
+	return cpu->has_quota && cpu->quota_us == CGROUP_UNLIMITED && cpu->has_shares &&
+	       cpuset_parse(str_from(cpu->cpus), &cpus, NULL) == 0 && !cpuset_is_empty(&cpus) &&
+	       cpu->shares == cpu_shares_from_milli((int64_t)cpuset_count(&cpus) * 1000);
+}
+
+/* The limit that precreate took away: as many CPUs as it has. */
+static void restore_quota(struct nri_cpu *cpu)
+{
+	struct cpuset cpus;
+
+	(void)cpuset_parse(str_from(cpu->cpus), &cpus, NULL);
+	if (cpu->period_us == 0 || cpu->period_us > INT64_MAX / CPUSET_MAX)
+		cpu->period_us = CGROUP_PERIOD_US;
+	cpu->quota_us = (int64_t)(cpuset_count(&cpus) * cpu->period_us);
+}
+
+/* A limit without a request is the request, too; with one of memory that is class Guaranteed, as
+ * Kubernetes sees it. */
+static bool is_guaranteed(struct nri_cpu *cpu, int64_t memory)
+{
+	int64_t milli;
+
+	if (memory <= 0 || cpu->quota_us <= 0 || cpu->period_us == 0)
+		return false;
+	milli = (int64_t)((__int128)cpu->quota_us * 1000 / cpu->period_us);
+	if (!cpu->has_shares) {
+		cpu->has_shares = true;
+		cpu->shares = cpu_shares_from_milli(milli);
+	}
+	return cpu->shares == cpu_shares_from_milli(milli);
+}
+
+static int read_resources(const struct doc *doc, struct arena *a, struct oci_record *o,
+			  struct err *err)
+{
+	const char *cgroup = str_cstr(a, doc_str(doc_get(doc->root, STR("cgroup"))));
+	int64_t shares = 0, quota = 0, period = 0, memory = 0;
+	int r;
+
+	r = read_number(doc, "shares", &shares, err);
+	if (r == 0)
+		r = read_number(doc, "quotaUs", &quota, err);
+	if (r == 0)
+		r = read_number(doc, "periodUs", &period, err);
+	if (r == 0)
+		r = read_number(doc, "memoryBytes", &memory, err);
+	if (r < 0)
+		return r;
+	if (period < 0 || shares < 0)
+		return doc_err(err, doc, doc->root, "shares and periodUs are not below 0");
+	o->cpu = (struct nri_cpu){ .has_shares = shares > 0,
+				   .has_quota = quota != 0,
+				   .has_period = period > 0,
+				   .shares = (uint64_t)shares,
+				   .quota_us = quota,
+				   .period_us = (uint64_t)period,
+				   .cpus = str_cstr(a, doc_str(doc_get(doc->root, STR("cpus")))),
+				   .mems = "" };
+	if (memory > 0 && oci_record_is_adjusted(&o->cpu))
+		restore_quota(&o->cpu);
+	o->on_linux.cgroups_path = cgroup;
+	if (strstr(cgroup, "kubepods")) { /* its place says which class it is of */
+		const char *slash = strrchr(cgroup, '/');
+
+		o->pod_linux.cgroup_parent =
+			str_cstr(a, (struct str){ cgroup, slash ? (size_t)(slash - cgroup) : 0 });
+	} else {
+		o->pod_linux.cgroup_parent = is_guaranteed(&o->cpu, memory) ? GUARANTEED_PARENT :
+									      "";
+	}
+	return 0;
+}
+
+static int read_promise(const struct doc *doc, struct oci_record *o, struct err *err)
+{
+	o->is_unnamed = doc_bool(doc_get(doc->root, STR("unnamed")), false);
+	o->is_promised = doc_get(doc->root, STR("promisedAtS")) != NULL;
+	return read_number(doc, "promisedAtS", &o->promised_at_s, err);
+}
+
+int oci_record_parse(const struct doc *record, struct arena *a, struct oci_record *ret,
+		     struct err *err)
+{
+	yyjson_val *annotations = doc_get(record->root, STR("annotations"));
+	const struct str id = doc_str(doc_get(record->root, STR("id")));
+	int r;
+
+	*ret = (struct oci_record){ 0 };
+	if (!oci_record_id_is_valid(id))
+		return doc_err(err, record, record->root, "no container has the id %s",
+			       quote(id).text);
+	ret->pod.on_linux = &ret->pod_linux;
+	ret->pod_linux.cgroups_path = "";
+	ret->container.on_linux = &ret->on_linux;
+	ret->container.state = NRI_RUNNING;
+	ret->on_linux.resources = &ret->resources;
+	ret->resources.cpu = &ret->cpu;
+	read_names(annotations, id, a, ret);
+	r = read_annotations(record, annotations, a, ret, err);
+	if (r == 0)
+		r = read_promise(record, ret, err);
+	return r < 0 ? r : read_resources(record, a, ret, err);
+}
+
+/* Annotations that mean something to us; a runtime may have put a whole manifest beside them. */
+static bool matters(struct str key)
+{
+	static const struct str prefixes[] = { STR_INIT(NAME_RESOURCES_PREFIX),
+					       STR_INIT(NAME_TARGET_PREFIX),
+					       STR_INIT("io.kubernetes."), STR_INIT(NAME_STAMP) };
+
+	for (size_t i = 0; i < ARRAY_LEN(prefixes); i++)
+		if (str_starts(key, prefixes[i]))
+			return true;
+	return false;
+}
+
+static void put_number(yyjson_mut_doc *m, yyjson_mut_val *root, const char *key, yyjson_val *v)
+{
+	int64_t n;
+
+	if (doc_int(v, &n))
+		doc_put_int(m, root, str_from(key), n);
+}
+
+int oci_record_build(const struct doc *config, const struct oci_record_source *given,
+		     struct arena *a, struct str *ret, struct err *err)
+{
+	yyjson_val *annotations = doc_get(config->root, STR("annotations")), *key, *value;
+	yyjson_val *resources = doc_find(config->root, "/linux/resources");
+	const struct str cpus = doc_str(doc_find(resources, "/cpu/cpus"));
+	yyjson_mut_doc *m = doc_build(a);
+	yyjson_mut_val *root = yyjson_mut_obj(m), *kept;
+
+	if (!yyjson_is_obj(config->root))
+		return doc_err(err, config, config->root, "want an object, not %s",
+			       doc_type(config->root));
+	if (is_pause(annotations))
+		return err_set(err, EUCLEAN, "a pause container");
+	doc_put_str(m, root, STR("id"), given->id);
+	doc_put_str(m, root, STR("cgroup"), str_from(given->cgroup));
+	kept = doc_put_obj(m, root, STR("annotations"));
+	DOC_EACH_PAIR (annotations, key, value) {
+		if (matters(doc_str(key)))
+			doc_put(m, kept, doc_str(key), yyjson_val_mut_copy(m, value));
+	}
+	if (cpus.n)
+		doc_put_str(m, root, STR("cpus"), cpus);
+	put_number(m, root, "shares", doc_find(resources, "/cpu/shares"));
+	put_number(m, root, "quotaUs", doc_find(resources, "/cpu/quota"));
+	put_number(m, root, "periodUs", doc_find(resources, "/cpu/period"));
+	put_number(m, root, "memoryBytes", doc_find(resources, "/memory/limit"));
+	if (given->is_promised)
+		doc_put_int(m, root, STR("promisedAtS"), given->promised_at_s);
+	if (given->is_unnamed)
+		doc_put_bool(m, root, STR("unnamed"), true);
+	return doc_write(root, true, a, ret, err);
+}
+
+bool oci_record_is_pending(int64_t promised_at_s, int64_t now_s)
+{
+	return promised_at_s <= now_s && promised_at_s > now_s - OCI_RECORD_PENDING_S;
+}
+
+int64_t oci_record_now_s(void)
+{
+	struct timespec now;
+
+	(void)clock_gettime(CLOCK_BOOTTIME, &now);
+	return (int64_t)now.tv_sec;
+}
+
+struct str oci_record_cgroup(struct str text)
+{
+	struct str_split lines = str_split(text);
+	struct str line, unified = { 0 };
+
+	while (str_next(&lines, '\n', &line)) {
+		struct str_split fields = str_split(line);
+		struct str number, controllers, each;
+
+		if (!str_next(&fields, ':', &number) || !str_next(&fields, ':', &controllers) ||
+		    fields.ended)
+			continue;
+		if (controllers.n == 0) {
+			unified = fields.rest; /* a path may hold colons */
+			continue;
+		}
+		for (struct str_split names = str_split(controllers); str_next(&names, ',', &each);)
+			if (str_eq(each, STR("cpuset")))
+				return fields.rest;
+	}
+	return unified;
+}
+
+static const char *file_of(struct str id, struct arena *a)
+{
+	return str_cstr(a, str_printf(a, OCI_RECORD_DIR "/" PRI_STR ".json", FMT_STR(id)));
+}
+
+int oci_record_save(int run_fd, struct str id, struct str record, struct err *err)
+{
+	CLEANUP(arena_done) struct arena a;
+	int r;
+
+	arena_init(&a, 0);
+	r = file_mkdirs_at(run_fd, OCI_RECORD_DIR, 0700, err);
+	return r < 0 ? r : file_replace_at(run_fd, file_of(id, &a), record, 0600, err);
+}
+
+void oci_record_delete(int run_fd, struct str id)
+{
+	CLEANUP(arena_done) struct arena a;
+
+	arena_init(&a, 0);
+	(void)unlinkat(run_fd, file_of(id, &a), 0);
+}
+
+int oci_record_load(int run_fd, struct str id, struct arena *a, struct oci_record *ret,
+		    struct err *err)
+{
+	const char *path = file_of(id, a);
+	struct doc doc = { 0 };
+	struct str text;
+	int r;
+
+	r = file_read_at(run_fd, path, OCI_RECORD_MAX_RECORD, a, &text, err);
+	if (r == 0)
+		r = doc_parse(text, str_from(path), NULL, a, &doc, err);
+	if (r == 0)
+		r = oci_record_parse(&doc, a, ret, err);
+	if (r == 0)
+		ret->is_expected = ret->is_promised &&
+				   oci_record_is_pending(ret->promised_at_s, oci_record_now_s());
+	return r;
+}
+
+int oci_records_load(int run_fd, const struct cgroup_fs *cgroups, struct arena *a,
+		     struct oci_record_list *ret, struct err *err)
+{
+	const struct str suffix = STR(".json");
+	struct oci_record_list list = { 0 };
+	struct str *names;
+	size_t n;
+	int r;
+
+	r = file_list_at(run_fd, OCI_RECORD_DIR, a, &names, &n, err);
+	if (r == -ENOENT)
+		n = 0;
+	else if (r < 0)
+		return r;
+	list.items = arena_array(a, struct oci_record *, n + 1);
+	list.gone = arena_array(a, struct oci_record *, n + 1);
+	for (size_t i = 0; i < n; i++) {
+		const struct str id = { names[i].p, names[i].n - suffix.n };
+		struct oci_record *o = arena_new(a, struct oci_record);
+
+		if (names[i].n <= suffix.n || !str_ends(names[i], suffix) ||
+		    !oci_record_id_is_valid(id))
+			continue; /* a temporary file, or somebody else's */
+		r = oci_record_load(run_fd, id, a, o, NULL);
+		if (r == 0 && o->is_expected && o->is_unnamed)
+			continue; /* its hook is about to remove it */
+		if (r == 0 &&
+		    (o->is_expected ||
+		     cgroup_exists(cgroups, cgroup_path_of(o->on_linux.cgroups_path, a)))) {
+			list.items[list.n++] = o;
+			continue;
+		}
+		if (r == 0)
+			list.gone[list.n_gone++] = o;
+		oci_record_delete(run_fd, id);
+	}
+	*ret = list;
+	return 0;
+}

@@ -1,0 +1,97 @@
+#include "change_watch.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "cgroup/cgroup.h"
+#include "manager_private.h"
+
+void change_watch_add(struct manager *m, struct container_entry *c)
+{
+	if (m->cgroups)
+		cgroup_watch_add(&m->cgroup_watch, m->cgroups, c->cgroup, CGROUP_ALL, &c->watch);
+}
+
+void change_watch_add_pod(struct manager *m, struct pod_entry *pod)
+{
+	if (!m->cgroups)
+		return;
+	if (pod->shares || pod->lift_quota)
+		cgroup_watch_add(&m->cgroup_watch, m->cgroups, pod->cgroup,
+				 CGROUP_WEIGHT | CGROUP_QUOTA, &pod->watch);
+	cgroup_watch_add(&m->cgroup_watch, m->cgroups, pod->pause_cgroup, CGROUP_CPUS,
+			 &pod->pause_watch);
+}
+
+void change_watch_remove(struct manager *m, struct container_entry *c)
+{
+	cgroup_watch_remove(&m->cgroup_watch, &c->watch);
+}
+
+static void forget_pod(struct manager *m, struct pod_entry *pod)
+{
+	cgroup_watch_remove(&m->cgroup_watch, &pod->watch);
+	cgroup_watch_remove(&m->cgroup_watch, &pod->pause_watch);
+}
+
+void change_watch_remove_pod(struct manager *m, struct pod_entry *pod)
+{
+	for (size_t i = 0; i < m->registry.n_containers; i++)
+		if (m->registry.containers[i]->pod == pod)
+			change_watch_remove(m, m->registry.containers[i]);
+	forget_pod(m, pod);
+}
+
+void change_watch_clear(struct manager *m)
+{
+	for (size_t i = 0; i < m->registry.n_containers; i++)
+		change_watch_remove(m, m->registry.containers[i]);
+	for (size_t i = 0; i < m->registry.n_pods; i++)
+		forget_pod(m, m->registry.pods[i]);
+}
+
+static void on_write(void *data, int id)
+{
+	struct manager *m = data;
+
+	for (size_t i = 0; i < m->registry.n_containers; i++) {
+		struct container_entry *c = m->registry.containers[i];
+
+		c->needs_check = c->needs_check || id < 0 || cgroup_watch_is(&c->watch, id);
+	}
+	for (size_t i = 0; i < m->registry.n_pods; i++) {
+		struct pod_entry *p = m->registry.pods[i];
+
+		p->needs_check = p->needs_check || id < 0 || cgroup_watch_is(&p->watch, id) ||
+				 cgroup_watch_is(&p->pause_watch, id);
+	}
+}
+
+static const char *limit_of(int why)
+{
+	switch (why) {
+	case EMFILE:
+		return "fs.inotify.max_user_instances";
+	case ENOSPC:
+		return "fs.inotify.max_user_watches";
+	default:
+		return "";
+	}
+}
+
+void change_watch_collect(struct manager *m)
+{
+	const int why = m->cgroup_watch.why_short;
+
+	cgroup_watch_read(&m->cgroup_watch, on_write, m);
+	if (!why == !m->said_short)
+		return;
+	m->said_short = why != 0;
+	if (why)
+		log_warning("not every cgroup can be watched; what others write there is found "
+			    "only when its turn comes",
+			    LOG_STR("why", str_from(strerror(why))),
+			    LOG_STR("limit", str_from(limit_of(why))));
+	else
+		log_info("every cgroup is watched again");
+}

@@ -1,0 +1,165 @@
+#include "classify.h"
+
+#include <string.h>
+
+#include "base/arena.h"
+#include "base/err.h"
+#include "kube/names.h"
+#include "kube/shares.h"
+#include "kube/stamp.h"
+#include "nri/nri.h"
+
+const char *distrust_text(enum distrust_reason distrust)
+{
+	static const char *const texts[] = {
+		[DISTRUST_NONE] = "",
+		[DISTRUST_NAMESPACE] = "its namespace does not allow the workload type",
+		[DISTRUST_UNCONVERTED] = "it still requests CPU, so admission has not converted it",
+		[DISTRUST_STAMP] = "its CPU stamp contradicts what the kubelet requested",
+		[DISTRUST_UNREADABLE] = "its CPU stamp is unreadable or lacks the container",
+	};
+
+	return texts[distrust];
+}
+
+static bool has_annotation(const struct nri_pod *pod, struct str key)
+{
+	for (size_t i = 0; i < pod->n_annotations; i++)
+		if (str_eq(str_from(pod->annotations[i].key), key))
+			return true;
+	return false;
+}
+
+/* The kubelet sets this on every pod it runs, over whatever the pod says (spec/landscape.md). */
+static bool is_static(const struct nri_pod *pod)
+{
+	const char *source = nri_find(pod->annotations, pod->n_annotations, NAME_CONFIG_SOURCE);
+
+	return source && strcmp(source, NAME_CONFIG_SOURCE_API) != 0;
+}
+
+bool classify_is_management(const struct classify_rules *rules, const struct nri_pod *pod,
+			    enum distrust_reason *ret_doubt)
+{
+	enum permission permission;
+
+	*ret_doubt = DISTRUST_NONE;
+	if (!has_annotation(pod, rules->management.activation))
+		return false;
+	permission = is_static(pod)    ? PERMISSION_GRANTED :
+		     rules->permission ? rules->permission(rules->permission_data,
+							   str_from(pod->pod_namespace)) :
+					 PERMISSION_UNKNOWN;
+	if (permission == PERMISSION_DENIED) {
+		*ret_doubt = DISTRUST_NAMESPACE;
+		return false;
+	}
+	return true;
+}
+
+bool classify_is_guaranteed(const struct nri_pod *pod)
+{
+	const char *parent = nri_pod_cgroup_parent(pod);
+
+	return *parent && !strstr(parent, "burstable") && !strstr(parent, "besteffort");
+}
+
+int64_t classify_milli(uint64_t shares, int64_t quota_us, uint64_t period_us)
+{
+	if (quota_us > 0 && period_us > 0) {
+		const int64_t milli = (int64_t)((__int128)quota_us * 1000 / period_us);
+
+		/* Guaranteed means that the request is the limit: both must tell the same. */
+		if (shares == cpu_shares_from_milli(milli))
+			return milli;
+	}
+	if (shares <= CPU_SHARES_MIN)
+		return 0;
+	return (int64_t)((shares * 1000 + CPU_SHARES_PER_CPU - 1) / CPU_SHARES_PER_CPU);
+}
+
+static uint64_t shares_of(const struct nri_cpu *cpu)
+{
+	return cpu->has_shares ? cpu->shares : 0;
+}
+
+static int64_t quota_of(const struct nri_cpu *cpu)
+{
+	return cpu->has_quota ? cpu->quota_us : 0;
+}
+
+/* Where nobody can say whether the namespace allows it, a pod must at least look converted: no CPU
+ * request, which shows as the least shares and no quota, or as what we made of it earlier. */
+static bool looks_converted(const struct nri_cpu *seen, const struct workload_cpu *ours)
+{
+	const uint64_t shares = shares_of(seen);
+	const int64_t quota = quota_of(seen);
+
+	return (shares <= CPU_SHARES_MIN || shares == ours->shares) &&
+	       (quota <= 0 || quota == ours->quota_us);
+}
+
+static bool is_known_permitted(const struct classify_rules *rules, const struct nri_pod *pod)
+{
+	return is_static(pod) ||
+	       (rules->permission &&
+		rules->permission(rules->permission_data, str_from(pod->pod_namespace)) ==
+			PERMISSION_GRANTED);
+}
+
+/* From the stamp of our webhook, where it agrees with the runtime; else from the runtime alone. */
+static void read_demand(const struct nri_pod *pod, const struct nri_container *c, struct arena *a,
+			struct container_class *ret)
+{
+	const char *text = nri_find(pod->annotations, pod->n_annotations, NAME_STAMP);
+	const struct nri_cpu *cpu = nri_container_cpu(c);
+	const struct cpu_seen seen = { shares_of(cpu), quota_of(cpu), cpu->period_us,
+				       classify_is_guaranteed(pod) };
+	const struct cpu_stamp *stamp = NULL;
+	struct cpu_stamp *stamps;
+	size_t n;
+
+	if (text && stamps_parse(str_from(text), a, &stamps, &n, NULL) == 0)
+		stamp = stamps_find(stamps, n, str_from(c->name));
+	if (text && !stamp)
+		ret->distrust = DISTRUST_UNREADABLE;
+	if (stamp && !stamp_matches(stamp, &seen)) {
+		ret->distrust = DISTRUST_STAMP;
+		stamp = NULL;
+	}
+	ret->demand = (struct demand){ .kind = stamp ? stamp->kind : CONTAINER_APP,
+				       .is_guaranteed = seen.is_guaranteed };
+	if (stamp)
+		ret->demand.cpu_milli = stamp->milli;
+	else
+		ret->demand.cpu_milli = classify_milli(seen.shares, seen.quota_us, seen.period_us);
+}
+
+int classify_container(const struct classify_rules *rules, const struct nri_pod *pod,
+		       const struct nri_container *c, struct arena *a, struct container_class *ret,
+		       struct err *err)
+{
+	struct container_class class = { 0 };
+	enum distrust_reason distrust;
+	int r;
+
+	if (classify_is_management(rules, pod, &distrust)) {
+		r = workload_resolve(&rules->management, c->name, pod->annotations,
+				     pod->n_annotations, a, &class.cpu, err);
+		if (r < 0)
+			return r;
+		if (is_known_permitted(rules, pod) ||
+		    looks_converted(nri_container_cpu(c), &class.cpu)) {
+			class.is_management = true;
+			*ret = class;
+			return 0;
+		}
+		distrust = DISTRUST_UNCONVERTED;
+		class.cpu = (struct workload_cpu){ 0 };
+	}
+	read_demand(pod, c, a, &class);
+	if (distrust != DISTRUST_NONE)
+		class.distrust = distrust;
+	*ret = class;
+	return 0;
+}

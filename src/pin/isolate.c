@@ -1,0 +1,164 @@
+#include "isolate.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/arena.h"
+#include "base/macro.h"
+#include "cgroup/cgroup.h"
+#include "cgroup/partition.h"
+#include "cpu/topology.h"
+#include "manager_private.h"
+
+/* All CPUs that are isolated for somebody, but one. */
+static void isolated_cpus(const struct manager *m, const struct container_entry *but,
+			  struct cpuset *ret)
+{
+	*ret = (struct cpuset){ 0 };
+	for (size_t i = 0; i < m->registry.n_containers; i++) {
+		const struct container_entry *c = m->registry.containers[i];
+		struct cpuset cpus;
+
+		if (c != but && c->is_isolated &&
+		    cpuset_parse(str_from(c->settings.cpus), &cpus, NULL) == 0)
+			cpuset_union(ret, &cpus);
+	}
+}
+
+static void forget_failure(struct container_entry *c)
+{
+	free(c->isolation_fails);
+	c->isolation_fails = NULL;
+}
+
+/* Said once for each reason, not each time somebody looks. */
+static void note_failure(struct manager *m, struct container_entry *c, const struct err *err)
+{
+	c->is_isolated = false;
+	if (c->isolation_fails && strcmp(c->isolation_fails, err->msg) == 0)
+		return;
+	forget_failure(c);
+	c->isolation_fails = strdup(err->msg);
+	if (!c->isolation_fails)
+		abort();
+	m->is_changed = true;
+	log_warning("CPUs cannot be isolated; a plain cpuset stays", LOG_ENTRY(c),
+		    LOG_STR("cpus", str_from(c->settings.cpus)), LOG_ERR(err));
+}
+
+void isolate_container(struct manager *m, struct container_entry *c)
+{
+	struct err err = { 0 };
+	struct cpuset cpus;
+	int r;
+
+	if (!m->isolates || !m->cgroups || !c->is_exclusive || !*c->cgroup ||
+	    cpuset_parse(str_from(c->settings.cpus), &cpus, NULL) < 0)
+		return;
+	r = partition_enter(m->cgroups, c->cgroup, &cpus, &err);
+	if (r == -ENOENT && !cgroup_exists(m->cgroups, c->cgroup))
+		return; /* it has ended */
+	if (r < 0) {
+		note_failure(m, c, &err);
+		return;
+	}
+	forget_failure(c);
+	if (r == 0 && c->is_isolated)
+		return;
+	if (c->is_isolated) { /* it had been one before */
+		m->counters.repaired++;
+		c->n_repairs++;
+	}
+	c->is_isolated = true;
+	m->is_changed = true;
+	log_info("CPUs are isolated", LOG_ENTRY(c), LOG_STR("cpus", str_from(c->settings.cpus)));
+}
+
+void isolate_release(struct manager *m, struct container_entry *c)
+{
+	struct err err = { 0 };
+	struct cpuset cpus, others;
+
+	if (!c || !c->is_isolated || cpuset_parse(str_from(c->settings.cpus), &cpus, NULL) < 0)
+		return;
+	c->is_isolated = false;
+	isolated_cpus(m, c, &others);
+	cpuset_minus(&cpus, &others); /* an init container's, which others of its pod have now */
+	if (partition_leave(m->cgroups, c->cgroup, &cpus, &err) < 0)
+		log_warning("cannot give isolated CPUs back", LOG_ENTRY(c), LOG_ERR(&err));
+}
+
+void isolate_release_pod(struct manager *m, const struct pod_entry *pod)
+{
+	for (size_t i = 0; i < m->registry.n_containers; i++)
+		if (m->registry.containers[i]->pod == pod)
+			isolate_release(m, m->registry.containers[i]);
+}
+
+void isolate_sweep(struct manager *m)
+{
+	struct cpuset taken, stale;
+
+	if (!m->isolates || !m->cgroups)
+		return;
+	isolated_cpus(m, NULL, &taken);
+	stale = m->ledger->now.topology->online;
+	cpuset_minus(&stale, &taken);
+	for (size_t i = 0; i < m->registry.n_pods; i++) {
+		const char *path = str_cstr(&m->scratch, str_printf(&m->scratch, "%s/-",
+								    m->registry.pods[i]->cgroup));
+
+		/* No cgroup has this name: only those above it are looked at. */
+		if (*m->registry.pods[i]->cgroup)
+			(void)partition_leave(m->cgroups, path, &stale, NULL);
+	}
+}
+
+void isolate_describe(const struct manager *m, yyjson_mut_doc *doc, yyjson_mut_val *root,
+		      struct arena *a)
+{
+	size_t n_isolated = 0, n_refused = 0;
+	const char *why = NULL;
+	struct cpuset cpus;
+	yyjson_mut_val *v;
+
+	if (!m->isolates)
+		return;
+	for (size_t i = 0; i < m->registry.n_containers; i++) {
+		const struct container_entry *c = m->registry.containers[i];
+
+		n_isolated += c->is_isolated;
+		n_refused += c->isolation_fails != NULL;
+		why = why ? why : c->isolation_fails;
+	}
+	isolated_cpus(m, NULL, &cpus);
+	v = doc_put_obj(doc, root, STR("isolation"));
+	doc_put_str(doc, v, STR("cpus"), cpuset_format(&cpus, a));
+	doc_put_int(doc, v, STR("containers"), (int64_t)n_isolated);
+	doc_put_int(doc, v, STR("refused"), (int64_t)n_refused);
+	if (why)
+		doc_put_str(doc, v, STR("why"), str_from(why));
+}
+
+size_t isolate_undo(const struct cgroup_fs *fs, yyjson_val *containers, struct arena *a)
+{
+	yyjson_val *item;
+	size_t failed = 0;
+
+	DOC_EACH_ITEM (containers, item) {
+		const struct str path = doc_str(doc_get(item, STR("cgroup")));
+		struct err err = { 0 };
+		struct cpuset cpus;
+
+		if (!doc_bool(doc_get(item, STR("isolated")), false) ||
+		    cpuset_parse(doc_str(doc_get(item, STR("cpus"))), &cpus, NULL) < 0)
+			continue;
+		if (partition_leave(fs, str_cstr(a, path), &cpus, &err) < 0) {
+			log_warning("cannot give isolated CPUs back", LOG_STR("cgroup", path),
+				    LOG_ERR(&err));
+			failed++;
+		}
+	}
+	return failed;
+}

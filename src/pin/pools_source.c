@@ -1,0 +1,188 @@
+#include "pools_source.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+
+#include "base/arena.h"
+#include "base/err.h"
+#include "base/file.h"
+#include "base/macro.h"
+#include "base/quote.h"
+#include "codec/doc.h"
+#include "kube/names.h"
+
+#define MAX_FILE_SIZE 65536
+
+static int read_cpus(const struct doc *doc, yyjson_val *v, struct cpuset *ret, struct err *err)
+{
+	struct err why = { 0 };
+
+	if (!yyjson_is_str(v))
+		return doc_err(err, doc, v, "want a CPU list, not %s", doc_type(v));
+	if (cpuset_parse(doc_str(v), ret, &why) < 0)
+		return doc_err(err, doc, v, "%s", why.msg);
+	return 0;
+}
+
+static int read_resize(const struct doc *doc, yyjson_val *v, bool *ret, struct err *err)
+{
+	if (!str_eq(doc_str(v), STR(NAME_POOLS_RESIZE_REFUSE)) &&
+	    !str_eq(doc_str(v), STR(NAME_POOLS_RESIZE_DEFER)))
+		return doc_err(err, doc, v,
+			       "want \"" NAME_POOLS_RESIZE_REFUSE "\" or \"" NAME_POOLS_RESIZE_DEFER
+			       "\"");
+	*ret = str_eq(doc_str(v), STR(NAME_POOLS_RESIZE_DEFER));
+	return 0;
+}
+
+int pools_file_parse(struct str text, struct str file, struct arena *a, struct pool_config *ret,
+		     struct err *err)
+{
+	struct pool_config c;
+	yyjson_val *key, *value;
+	struct doc doc;
+	int r;
+
+	pool_config_init(&c);
+	c.is_classic = true; /* until a shared pool is named */
+	r = doc_parse(text, file, NULL, a, &doc, err);
+	if (r == 0)
+		r = doc_check_keys(&doc, a, err);
+	if (r < 0)
+		return r;
+	if (!yyjson_is_obj(doc.root))
+		return doc_err(err, &doc, doc.root, "want an object, not %s", doc_type(doc.root));
+	DOC_EACH_PAIR (doc.root, key, value) {
+		const struct str name = doc_str(key);
+
+		if (str_eq(name, STR(NAME_POOLS_RESERVED_KEY)))
+			r = read_cpus(&doc, value, &c.reserved, err);
+		else if (str_eq(name, STR(NAME_POOLS_SHARED_KEY)))
+			r = read_cpus(&doc, value, &c.shared, err);
+		else if (str_eq(name, STR(NAME_POOLS_GUARANTEED_KEY)))
+			r = read_cpus(&doc, value, &c.guaranteed, err);
+		else if (str_eq(name, STR(NAME_POOLS_RESIZE_KEY)))
+			r = read_resize(&doc, value, &c.defers_resize, err);
+		else
+			r = doc_err(err, &doc, key, "unknown pool %s", quote(name).text);
+		if (r < 0)
+			return r;
+	}
+	c.is_classic = !doc_get(doc.root, STR(NAME_POOLS_SHARED_KEY));
+	*ret = c;
+	return 0;
+}
+
+int marker_file_parse(struct str text, struct str file, struct arena *a, struct pool_config *ret,
+		      struct err *err)
+{
+	struct pool_config c;
+	yyjson_val *cpuset;
+	struct doc doc;
+	int r;
+
+	pool_config_init(&c);
+	c.is_classic = true;
+	r = doc_parse(text, file, NULL, a, &doc, err);
+	if (r < 0)
+		return r;
+	cpuset = doc_get(doc_get(doc.root, STR(NAME_TYPE_MANAGEMENT)), STR(NAME_MARKER_CPUSET_KEY));
+	if (!cpuset)
+		return doc_err(err, &doc, doc.root,
+			       "no \"" NAME_TYPE_MANAGEMENT "\" with a \"" NAME_MARKER_CPUSET_KEY
+			       "\"");
+	r = read_cpus(&doc, cpuset, &c.reserved, err);
+	if (r == 0)
+		*ret = c;
+	return r;
+}
+
+static int from_flags(const struct pools_source *s, struct pool_config *ret, struct err *err)
+{
+	const struct {
+		const char *text, *name;
+		struct cpuset *set;
+	} flags[] = {
+		{ s->reserved, "--reserved", &ret->reserved },
+		{ s->shared, "--shared", &ret->shared },
+		{ s->guaranteed, "--guaranteed", &ret->guaranteed },
+	};
+
+	ret->is_classic = !s->shared;
+	for (size_t i = 0; i < ARRAY_LEN(flags); i++)
+		if (flags[i].text && cpuset_parse(str_from(flags[i].text), flags[i].set, err) < 0)
+			return err_wrap(err, "%s", flags[i].name);
+	return 0;
+}
+
+typedef int (*parse_fn)(struct str text, struct str file, struct arena *a, struct pool_config *ret,
+			struct err *err);
+
+/* Returns 1 when there was a file. */
+static int from_file(const char *path, parse_fn parse, struct arena *a, struct pool_config *ret,
+		     struct err *err)
+{
+	struct str text;
+	int r;
+
+	if (!path)
+		return 0;
+	r = file_read_at(AT_FDCWD, path, MAX_FILE_SIZE, a, &text, err);
+	if (r == -ENOENT)
+		return 0;
+	if (r == 0)
+		r = parse(text, str_from(path), a, ret, err);
+	return r < 0 ? r : 1;
+}
+
+static int set_policy(const struct pools_source *s, struct pool_config *c, struct err *err)
+{
+	for (size_t i = 0; i < s->n_policy_options; i++) {
+		struct str_split split = str_split(str_from(s->policy_options[i]));
+		struct str name, value;
+		int r;
+
+		if (!str_next(&split, '=', &name) || !str_next(&split, '=', &value))
+			return err_set(err, EINVAL, "--policy-option %s: want NAME=VALUE",
+				       s->policy_options[i]);
+		r = pick_options_set(&c->options, name, value, err);
+		if (r < 0)
+			return err_wrap(err, "--policy-option");
+	}
+	return 0;
+}
+
+int pools_source_read(const struct pools_source *s, struct arena *a, struct pool_config *ret,
+		      const char **ret_from, struct err *err)
+{
+	struct pool_config c;
+	const char *from = "flags";
+	int r;
+
+	pool_config_init(&c);
+	if (s->reserved || s->shared || s->guaranteed) {
+		r = from_flags(s, &c, err);
+	} else {
+		from = s->pools_file;
+		r = from_file(s->pools_file, pools_file_parse, a, &c, err);
+		if (r == 0) {
+			from = s->marker_file;
+			r = from_file(s->marker_file, marker_file_parse, a, &c, err);
+		}
+		if (r == 0)
+			return err_set(err, ENOENT,
+				       "no pools: neither --reserved nor %s nor %s says which CPUs",
+				       s->pools_file ? s->pools_file : "a pools file",
+				       s->marker_file ? s->marker_file : "a marker");
+	}
+	if (r < 0)
+		return r;
+	c.fold_rest = s->fold_rest;
+	r = set_policy(s, &c, err);
+	if (r < 0)
+		return r;
+	*ret = c;
+	*ret_from = from;
+	return 0;
+}

@@ -1,0 +1,235 @@
+#include "registry.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "cgroup/cgroup_path.h"
+#include "nri/nri.h"
+
+static char *copy(const char *text)
+{
+	char *p = strdup(text ? text : "");
+
+	if (!p)
+		abort(); /* process-wide exhaustion; we start again and synchronise */
+	return p;
+}
+
+/* Replaces an owned string when it differs. */
+static void set(char **at, const char *text)
+{
+	if (*at && strcmp(*at, text) == 0)
+		return;
+	free(*at);
+	*at = copy(text);
+}
+
+static void free_pod(struct pod_entry *p)
+{
+	free(p->id);
+	free(p->uid);
+	free(p->namespace);
+	free(p->name);
+	free(p->cgroup);
+	free(p->pause_cgroup);
+	free(p);
+}
+
+static void free_container(struct container_entry *c)
+{
+	free(c->id);
+	free(c->name);
+	free(c->cgroup);
+	free(c->settings.cpus);
+	free(c->isolation_fails);
+	free(c);
+}
+
+void registry_init(struct registry *r)
+{
+	*r = (struct registry){ 0 };
+}
+
+void registry_clear(struct registry *r)
+{
+	for (size_t i = 0; i < r->n_containers; i++)
+		free_container(r->containers[i]);
+	for (size_t i = 0; i < r->n_pods; i++)
+		free_pod(r->pods[i]);
+	r->n_containers = r->n_pods = 0;
+}
+
+void registry_done(struct registry *r)
+{
+	registry_clear(r);
+	free(r->containers);
+	free(r->pods);
+}
+
+/* Entries begin with their id, so one search serves both arrays. */
+_Static_assert(offsetof(struct pod_entry, id) == 0 && offsetof(struct container_entry, id) == 0,
+	       "an entry begins with its id");
+
+static size_t position(void *const *items, size_t n, const char *id, bool *ret_found)
+{
+	size_t low = 0, high = n;
+
+	*ret_found = false;
+	while (low < high) {
+		const size_t middle = (low + high) / 2;
+		const int order = strcmp(*(char *const *)items[middle], id);
+
+		if (order == 0) {
+			*ret_found = true;
+			return middle;
+		}
+		if (order < 0)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low;
+}
+
+static void **insert(void **items, size_t *n, size_t *cap, size_t at, void *item)
+{
+	if (*n == *cap) {
+		*cap = *cap ? *cap * 2 : 16;
+		items = realloc(items, *cap * sizeof(*items));
+		if (!items)
+			abort();
+	}
+	memmove(items + at + 1, items + at, (*n - at) * sizeof(*items));
+	items[at] = item;
+	++*n;
+	return items;
+}
+
+struct pod_entry *registry_find_pod(const struct registry *r, const char *id)
+{
+	bool found;
+	const size_t at = position((void *const *)r->pods, r->n_pods, id, &found);
+
+	return found ? r->pods[at] : NULL;
+}
+
+struct container_entry *registry_find(const struct registry *r, const char *id)
+{
+	bool found;
+	const size_t at = position((void *const *)r->containers, r->n_containers, id, &found);
+
+	return found ? r->containers[at] : NULL;
+}
+
+struct pod_entry *registry_put_pod(struct registry *r, const struct nri_pod *pod, struct arena *a)
+{
+	bool found;
+	const size_t at = position((void *const *)r->pods, r->n_pods, pod->id, &found);
+	struct pod_entry *p;
+
+	if (!found) {
+		p = calloc(1, sizeof(*p));
+		if (!p)
+			abort();
+		p->id = copy(pod->id);
+		r->pods = (struct pod_entry **)insert((void **)r->pods, &r->n_pods, &r->cap_pods,
+						      at, p);
+	}
+	p = r->pods[at];
+	set(&p->uid, pod->uid);
+	set(&p->namespace, pod->pod_namespace);
+	set(&p->name, pod->name);
+	set(&p->cgroup, cgroup_path_of(nri_pod_cgroup_parent(pod), a));
+	set(&p->pause_cgroup, cgroup_path_of(nri_pod_cgroups_path(pod), a));
+	p->pause_pid = pod->pid;
+	return p;
+}
+
+struct container_entry *registry_put(struct registry *r, struct pod_entry *pod,
+				     const struct nri_container *c, struct arena *a)
+{
+	bool found;
+	const size_t at = position((void *const *)r->containers, r->n_containers, c->id, &found);
+	struct container_entry *e;
+
+	if (!found) {
+		e = calloc(1, sizeof(*e));
+		if (!e)
+			abort();
+		e->id = copy(c->id);
+		e->settings.cpus = copy("");
+		e->pod = pod;
+		pod->n_containers++;
+		r->containers = (struct container_entry **)insert(
+			(void **)r->containers, &r->n_containers, &r->cap_containers, at, e);
+	}
+	e = r->containers[at];
+	set(&e->name, c->name);
+	set(&e->cgroup, cgroup_path_of(nri_container_cgroups_path(c), a));
+	return e;
+}
+
+void registry_set_settings(struct container_entry *c, const struct cpu_settings *settings)
+{
+	char *cpus = c->settings.cpus;
+
+	set(&cpus, settings->cpus);
+	c->settings = *settings;
+	c->settings.cpus = cpus;
+}
+
+static void remove_at(struct registry *r, size_t at)
+{
+	struct container_entry *c = r->containers[at];
+
+	c->pod->n_containers--;
+	r->n_containers--;
+	for (size_t i = at; i < r->n_containers; i++)
+		r->containers[i] = r->containers[i + 1];
+	free_container(c);
+}
+
+void registry_remove(struct registry *r, const char *id)
+{
+	bool found;
+	const size_t at = position((void *const *)r->containers, r->n_containers, id, &found);
+
+	if (found)
+		remove_at(r, at);
+}
+
+void registry_remove_pod(struct registry *r, const char *id)
+{
+	bool found;
+	const size_t at = position((void *const *)r->pods, r->n_pods, id, &found);
+	struct pod_entry *p;
+
+	if (!found)
+		return;
+	p = r->pods[at];
+	for (size_t i = r->n_containers; i-- > 0;)
+		if (r->containers[i]->pod == p)
+			remove_at(r, i);
+	r->n_pods--;
+	for (size_t i = at; i < r->n_pods; i++)
+		r->pods[i] = r->pods[i + 1];
+	free_pod(p);
+}
+
+bool registry_has_sibling(const struct registry *r, const struct pod_entry *pod)
+{
+	for (size_t i = 0; i < r->n_pods; i++)
+		if (r->pods[i] != pod && strcmp(r->pods[i]->uid, pod->uid) == 0)
+			return true;
+	return false;
+}
+
+bool registry_is_oci_pod(const char *pod_id)
+{
+	return str_starts(str_from(pod_id), STR(REGISTRY_OCI_PREFIX));
+}
+
+bool registry_is_standalone(struct str pod_uid)
+{
+	return str_starts(pod_uid, STR(REGISTRY_OCI_PREFIX));
+}

@@ -1,0 +1,372 @@
+#include "resize.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+#include "base/arena.h"
+#include "cgroup/cgroup.h"
+#include "crio.h"
+#include "enforce.h"
+#include "manager_private.h"
+
+const char *resize_state_name(enum resize_state state)
+{
+	static const char *const names[] = {
+		[RESIZE_NONE] = "none",	      [RESIZE_DONE] = "done",
+		[RESIZE_REFUSED] = "refused", [RESIZE_DEFERRED] = "deferred",
+		[RESIZE_FAILED] = "failed",
+	};
+
+	return names[state];
+}
+
+/* The order. */
+
+static void add_step(struct resize_steps *s, struct resize_sets *now, enum pool pool,
+		     const struct cpuset *cpus)
+{
+	const bool is_shrink = cpuset_is_subset(cpus, &now->of[pool]);
+
+	s->items[s->n++] = (struct resize_step){ pool, now->of[pool], *cpus, is_shrink };
+	now->of[pool] = *cpus;
+}
+
+static bool is_clear(const struct resize_sets *now, enum pool pool, const struct cpuset *cpus)
+{
+	return !cpuset_intersects(cpus, &now->of[1 - pool]);
+}
+
+void resize_order(const struct resize_sets *from, const struct resize_sets *to,
+		  struct resize_steps *ret)
+{
+	struct resize_steps s = { 0 };
+	struct resize_sets now = *from;
+
+	for (enum pool p = 0; p < POOL_GUARANTEED; p++) {
+		struct cpuset kept = now.of[p];
+
+		cpuset_intersect(&kept, &to->of[p]);
+		if (cpuset_is_empty(&kept)) { /* then at least off those that the other one wants */
+			kept = now.of[p];
+			cpuset_minus(&kept, &to->of[1 - p]);
+		}
+		if (!cpuset_is_empty(&kept) && !cpuset_eq(&kept, &now.of[p]))
+			add_step(&s, &now, p, &kept);
+	}
+	for (size_t round = 0; round < POOL_GUARANTEED; round++) {
+		enum pool next = POOL_GUARANTEED;
+
+		for (enum pool p = 0; p < POOL_GUARANTEED; p++) {
+			if (cpuset_eq(&now.of[p], &to->of[p]) || cpuset_is_empty(&to->of[p]))
+				continue;
+			if (next == POOL_GUARANTEED || is_clear(&now, p, &to->of[p]))
+				next = p;
+			if (is_clear(&now, next, &to->of[next]))
+				break;
+		}
+		if (next == POOL_GUARANTEED)
+			break;
+		if (!is_clear(&now, next, &to->of[next]))
+			s.overlaps = true;
+		add_step(&s, &now, next, &to->of[next]);
+	}
+	*ret = s;
+}
+
+/* Who is in the way. */
+
+static void name_obstacle(struct resize_report *r, const char *name, const struct cpuset *cpus,
+			  struct arena *a)
+{
+	if (r->n_obstacles < RESIZE_MAX_NAMED) {
+		struct resize_obstacle *o = &r->obstacles[r->n_obstacles];
+
+		(void)snprintf(o->name, sizeof(o->name), "%s", name);
+		(void)snprintf(o->cpus, sizeof(o->cpus), PRI_STR, FMT_STR(cpuset_format(cpus, a)));
+	}
+	r->n_obstacles++;
+}
+
+static void name_owners(const struct ledger_resize_plan *plan, struct resize_report *r,
+			struct arena *a)
+{
+	for (size_t i = 0; i < plan->n_conflicts; i++) {
+		const struct assignment *who = plan->conflicts[i].assignment;
+
+		name_obstacle(r,
+			      str_cstr(a,
+				       str_printf(a, PRI_STR "/" PRI_STR "/" PRI_STR,
+						  FMT_STR(who->pod_namespace),
+						  FMT_STR(who->pod_name), FMT_STR(who->container))),
+			      &plan->conflicts[i].cpus, a);
+	}
+}
+
+/* A management container may have named some of the reserved CPUs for itself. */
+static bool is_narrow(const struct container_entry *c, const char *reserved)
+{
+	return c->pool == POOL_MANAGEMENT && *c->settings.cpus &&
+	       strcmp(c->settings.cpus, reserved) != 0;
+}
+
+static void name_narrow(const struct manager *m, const struct cpuset *reserved,
+			struct resize_report *r, struct arena *a)
+{
+	for (size_t i = 0; i < m->registry.n_containers; i++) {
+		const struct container_entry *c = m->registry.containers[i];
+		struct cpuset cpus;
+
+		if (!is_narrow(c, m->reserved) ||
+		    cpuset_parse(str_from(c->settings.cpus), &cpus, NULL) < 0)
+			continue;
+		cpuset_minus(&cpus, reserved);
+		if (!cpuset_is_empty(&cpus))
+			name_obstacle(r,
+				      str_cstr(a, str_printf(a, "%s/%s/%s", c->pod->namespace,
+							     c->pod->name, c->name)),
+				      &cpus, a);
+	}
+}
+
+static int refuse_for_obstacles(struct resize_report *r)
+{
+	char more[48] = "";
+
+	if (r->n_obstacles > 1)
+		(void)snprintf(more, sizeof(more), ", and %zu more are in the way",
+			       r->n_obstacles - 1);
+	return err_set(&r->why, EBUSY, "%s runs on CPUs %s, which would leave its pool%s",
+		       r->obstacles[0].name, r->obstacles[0].cpus, more);
+}
+
+/* Carrying it out. */
+
+struct work {
+	struct manager *m;
+	struct resize_report *report;
+	struct arena *a;
+	const char *text; /* of the step at hand */
+	const struct cpuset *cpus;
+	bool is_back; /* what cannot be written does not stop the rest */
+};
+
+/* One cgroup of the runtime's. One that is gone, or not there yet, has no task to be moved. */
+static int write_cpus(struct work *w, const char *path)
+{
+	struct err err = { 0 };
+	int r;
+
+	if (!w->m->cgroups || !*path)
+		return 0;
+	r = cgroup_set_cpus(w->m->cgroups, path, w->cpus, &err);
+	if (r == -ENOENT || r == -ENODEV)
+		return 0;
+	if (r < 0) {
+		w->m->counters.write_failures++;
+		w->report->why = err;
+		return w->is_back ? 0 : r;
+	}
+	w->report->n_writes++;
+	return 0;
+}
+
+static int move_containers(struct work *w, enum pool pool)
+{
+	const struct registry *all = &w->m->registry;
+
+	for (size_t i = 0; i < all->n_containers; i++) {
+		struct container_entry *c = all->containers[i];
+		struct cpu_settings settings = c->settings;
+		int r;
+
+		if (c->pool != pool || !*c->settings.cpus || c->is_apart)
+			continue;
+		settings.cpus = (char *)w->text;
+		registry_set_settings(c, &settings);
+		r = write_cpus(w, c->cgroup);
+		if (r < 0)
+			return r;
+	}
+	return 0;
+}
+
+static int move_pauses(struct work *w)
+{
+	const struct registry *all = &w->m->registry;
+
+	for (size_t i = 0; i < all->n_pods; i++) {
+		struct pod_entry *pod = all->pods[i];
+		int r;
+
+		if (!*pod->pause_cgroup && pod->pause_pid && w->m->cgroups)
+			(void)enforce_pause(w->m->cgroups, pod, w->text, NULL);
+		r = write_cpus(w, pod->pause_cgroup);
+		if (r < 0)
+			return r;
+	}
+	return 0;
+}
+
+/* They work little; it is enough that they follow when all is done. */
+static void move_monitors(struct manager *m)
+{
+	const struct registry *all = &m->registry;
+	pid_t *pids;
+	size_t n;
+
+	if (!m->cgroups || strcmp(m->runtime_name, CRIO_RUNTIME_NAME) != 0)
+		return;
+	for (size_t i = 0; i < all->n_pods; i++)
+		manager_pin_monitor(m, all->pods[i]->pause_pid);
+	for (size_t i = 0; i < all->n_containers; i++)
+		if (*all->containers[i]->cgroup &&
+		    cgroup_procs(m->cgroups, all->containers[i]->cgroup, &m->scratch, &pids, &n,
+				 NULL) == 0)
+			for (size_t k = 0; k < n; k++)
+				manager_pin_monitor(m, (uint32_t)pids[k]);
+}
+
+static int move_pool(struct work *w, enum pool pool, const struct cpuset *cpus)
+{
+	int r;
+
+	w->cpus = cpus;
+	w->text = str_cstr(w->a, cpuset_format(cpus, w->a));
+	r = move_containers(w, pool);
+	if (r == 0 && pool == POOL_MANAGEMENT)
+		r = move_pauses(w);
+	return r;
+}
+
+/* Back the way we came, so no CPU is in two pools now either. What cannot be written is found and
+ * repaired later: the intents are the old ones again. */
+static void take_back(struct work *w, const struct resize_steps *steps, size_t n_taken)
+{
+	const struct err why = w->report->why;
+
+	w->is_back = true;
+	while (n_taken-- > 0)
+		(void)move_pool(w, steps->items[n_taken].pool, &steps->items[n_taken].before);
+	w->report->why = why;
+}
+
+static void read_sets(const struct manager *m, struct resize_sets *ret)
+{
+	for (enum pool p = 0; p < POOL_GUARANTEED; p++)
+		(void)ledger_cpus(m->ledger, p, &ret->of[p]);
+}
+
+static void mark_narrow(struct manager *m, const char *reserved)
+{
+	for (size_t i = 0; i < m->registry.n_containers; i++) {
+		struct container_entry *c = m->registry.containers[i];
+
+		/* Beside a kubelet that pins, whoever is not on reserved CPUs is the kubelet's. */
+		c->is_apart = is_narrow(c, reserved) ||
+			      (m->kubelet_manages && c->pool != POOL_MANAGEMENT);
+	}
+}
+
+static int carry_out(struct work *w, const struct pool_config *pools,
+		     const struct resize_steps *steps)
+{
+	const struct pool_config before = w->m->ledger->now.config;
+	bool is_in_ledger = false;
+	size_t i;
+	int r = 0;
+
+	mark_narrow(w->m, w->m->reserved);
+	for (i = 0; r == 0 && i <= steps->n; i++) {
+		if (!is_in_ledger && (i == steps->n || !steps->items[i].is_shrink)) {
+			r = ledger_resize(w->m->ledger, pools, &w->report->why);
+			is_in_ledger = r == 0;
+		}
+		if (r == 0 && i < steps->n)
+			r = move_pool(w, steps->items[i].pool, &steps->items[i].cpus);
+	}
+	if (r == 0)
+		return 0;
+	take_back(w, steps, i < steps->n ? i : steps->n);
+	if (is_in_ledger)
+		(void)ledger_resize(w->m->ledger, &before, NULL);
+	return r;
+}
+
+static uint64_t now_us(void)
+{
+	struct timespec t;
+
+	(void)clock_gettime(CLOCK_MONOTONIC, &t);
+	return (uint64_t)t.tv_sec * 1000000 + (uint64_t)t.tv_nsec / 1000;
+}
+
+int resize_apply(struct manager *m, const struct pool_config *pools, struct resize_report *ret)
+{
+	struct resize_report report = { 0 };
+	struct work w = { .m = m, .report = &report, .a = &m->scratch };
+	const uint64_t began = now_us();
+	struct resize_steps steps;
+	struct resize_sets from, to;
+	struct ledger_resize_plan plan;
+	int r;
+
+	ledger_withhold(m->ledger, NULL);
+	read_sets(m, &from);
+	r = ledger_plan_resize(m->ledger, pools, &m->scratch, &plan, &report.why);
+	report.state = RESIZE_REFUSED;
+	if (r == 0) {
+		to = (struct resize_sets){
+			{ [POOL_MANAGEMENT] = plan.reserved, [POOL_SHARED] = plan.shared }
+		};
+		name_owners(&plan, &report, &m->scratch);
+		name_narrow(m, &plan.reserved, &report, &m->scratch);
+		if (report.n_obstacles > 0) {
+			r = refuse_for_obstacles(&report);
+			if (pools->defers_resize) {
+				report.state = RESIZE_DEFERRED;
+				ledger_withhold(m->ledger,
+						&plan.leaving); /* or it waits for ever */
+			}
+		}
+	}
+	if (r == 0) {
+		resize_order(&from, &to, &steps);
+		r = carry_out(&w, pools, &steps);
+		report.state = r < 0 ? RESIZE_FAILED : RESIZE_DONE;
+		manager_read_management(m);
+		move_monitors(m);
+		m->is_changed = true;
+	}
+	report.took_us = now_us() - began;
+	*ret = report;
+	arena_reset(&m->scratch);
+	return r;
+}
+
+void resize_describe(const struct resize_report *report, yyjson_mut_doc *doc, yyjson_mut_val *root)
+{
+	yyjson_mut_val *v, *list;
+
+	if (report->state == RESIZE_NONE)
+		return;
+	v = doc_put_obj(doc, root, STR("resize"));
+	doc_put_str(doc, v, STR("state"), str_from(resize_state_name(report->state)));
+	if (report->state == RESIZE_DONE) {
+		doc_put_int(doc, v, STR("tookUs"), (int64_t)report->took_us);
+		doc_put_int(doc, v, STR("writes"), (int64_t)report->n_writes);
+		return;
+	}
+	doc_put_str(doc, v, STR("why"), str_from(report->why.msg));
+	if (report->n_obstacles == 0)
+		return;
+	doc_put_int(doc, v, STR("inTheWay"), (int64_t)report->n_obstacles);
+	list = doc_put_arr(doc, v, STR("containers"));
+	for (size_t i = 0; i < report->n_obstacles && i < RESIZE_MAX_NAMED; i++) {
+		yyjson_mut_val *item = yyjson_mut_arr_add_obj(doc, list);
+
+		doc_put_str(doc, item, STR("name"), str_from(report->obstacles[i].name));
+		doc_put_str(doc, item, STR("cpus"), str_from(report->obstacles[i].cpus));
+	}
+}

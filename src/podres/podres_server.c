@@ -1,0 +1,287 @@
+#include "podres_server.h"
+
+#include <errno.h>
+#include <malloc.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/arena.h"
+#include "base/err.h"
+#include "base/macro.h"
+#include "podres_messages.h"
+#include "rpc/grpc.h"
+
+#define ARENA_LIMIT ((size_t)64 << 20) /* an answer of the kubelet, read and written again */
+
+struct podres_conn {
+	TAILQ_ENTRY(podres_conn) link;
+	struct stream stream;
+	struct podres_server *server;
+	struct grpc *grpc;
+	bool is_serving; /* inside nghttp2: nothing may be sent */
+};
+
+/* A call that waits for the kubelet. */
+struct podres_query {
+	struct podres_query *next;
+	struct podres_conn *conn;
+	int32_t call;
+	const char *path; /* one of ours */
+	char *request;
+	size_t n_request;
+	bool is_asked; /* the kubelet is at it */
+};
+
+static void free_question(struct podres_query *q)
+{
+	free(q->request);
+	free(q);
+}
+
+/* All questions of a client that has left. */
+static void forget(struct podres_server *s, const struct podres_conn *c)
+{
+	struct podres_query **at = &s->waiting;
+
+	while (*at) {
+		struct podres_query *q = *at;
+
+		if (q->conn != c) {
+			at = &q->next;
+			continue;
+		}
+		*at = q->next;
+		free_question(q);
+	}
+}
+
+/* Connections. */
+
+static void on_conn_closed(struct stream *stream)
+{
+	struct podres_conn *c = container_of(stream, struct podres_conn, stream);
+
+	c->server->n_connections--;
+	free(c);
+}
+
+static void hang_up(struct podres_conn *c)
+{
+	if (stream_is_closing(&c->stream))
+		return;
+	forget(c->server, c);
+	TAILQ_REMOVE(&c->server->conns, c, link);
+	grpc_free(c->grpc);
+	c->grpc = NULL;
+	stream_close(&c->stream, on_conn_closed);
+}
+
+static void send_frames(struct podres_conn *c)
+{
+	struct str bytes;
+
+	if (c->is_serving)
+		return;
+	while (grpc_send(c->grpc, &bytes))
+		stream_write(&c->stream, bytes);
+	if (grpc_is_over(c->grpc))
+		hang_up(c);
+}
+
+/* Answers. */
+
+static enum grpc_code code_of(int r)
+{
+	return r == -ENOENT  ? GRPC_UNKNOWN :
+	       r == -EBADMSG ? GRPC_INTERNAL :
+			       GRPC_RESOURCE_EXHAUSTED;
+}
+
+static void response(struct podres_conn *c, const struct podres_query *q,
+		     const struct kubelet_result *kubelet)
+{
+	const bool is_there = kubelet && kubelet->outcome == KUBELET_RESPONDED;
+	const struct podres_settings *settings = &c->server->settings;
+	const struct str request = { q->request, q->n_request };
+	struct grpc_response out = { .code = GRPC_OK };
+	CLEANUP(arena_done) struct arena a;
+	struct podres_snapshot snapshot;
+	struct err err = { 0 };
+	int r;
+
+	arena_init(&a, ARENA_LIMIT);
+	settings->snapshot(settings->user, &a, &snapshot);
+	if (strcmp(q->path, PODRES_LIST) == 0)
+		r = podres_list(&snapshot, is_there ? &kubelet->messages[KUBELET_LIST] : NULL, &a,
+				&out.message, &err);
+	else if (strcmp(q->path, PODRES_GET) == 0)
+		r = podres_get(&snapshot, request,
+			       is_there ? &kubelet->messages[KUBELET_LIST] : NULL, &a, &out.message,
+			       &err);
+	else
+		r = podres_allocatable(&snapshot,
+				       is_there ? &kubelet->messages[KUBELET_ALLOCATABLE] : NULL,
+				       &a, &out.message, &err);
+	if (r < 0)
+		out = (struct grpc_response){ .code = code_of(r), .text = str_from(err.msg) };
+	grpc_respond(c->grpc, q->call, &out);
+	send_frames(c);
+}
+
+static void refuse(const struct podres_query *q, enum grpc_code code, struct str text)
+{
+	grpc_respond(q->conn->grpc, q->call, &(struct grpc_response){ .code = code, .text = text });
+	send_frames(q->conn);
+}
+
+/* Everybody who waits is asked for at once; who comes later waits for the next answer, so that it
+ * is never older than the question. */
+static void ask_kubelet(struct podres_server *s)
+{
+	struct podres_query *q;
+	unsigned questions = 0;
+
+	if (s->kubelet.is_busy)
+		return;
+	for (q = s->waiting; q; q = q->next) {
+		q->is_asked = true;
+		questions |= 1u << (strcmp(q->path, PODRES_ALLOCATABLE) == 0 ? KUBELET_ALLOCATABLE :
+									       KUBELET_LIST);
+	}
+	if (questions)
+		kubelet_client_request(&s->kubelet, questions);
+}
+
+static void on_kubelet(struct kubelet_client *k, const struct kubelet_result *result)
+{
+	struct podres_server *s = container_of(k, struct podres_server, kubelet);
+	struct podres_query *q;
+	bool is_error = result->outcome == KUBELET_FAILED ||
+			(result->outcome == KUBELET_ABSENT && s->has_kubelet);
+
+	s->has_kubelet |= result->outcome == KUBELET_RESPONDED;
+	while ((q = s->waiting) && q->is_asked) {
+		s->waiting = q->next; /* before an answer that may end its connection */
+		if (is_error)
+			refuse(q, result->code, result->why);
+		else
+			response(q->conn, q, result);
+		free_question(q);
+	}
+	(void)malloc_trim(0); /* the answer of a full node is as large as all else we keep */
+	ask_kubelet(s);
+}
+
+static const char *known_path(struct str path)
+{
+	static const char *const paths[] = { PODRES_LIST, PODRES_GET, PODRES_ALLOCATABLE };
+
+	for (size_t i = 0; i < ARRAY_LEN(paths); i++)
+		if (str_eq(path, str_from(paths[i])))
+			return paths[i];
+	return NULL;
+}
+
+static void on_call(void *user, int32_t call, struct str path, struct str message)
+{
+	struct podres_conn *c = user;
+	struct podres_query now = { .conn = c, .call = call, .path = known_path(path) };
+	struct podres_query *q, **at;
+
+	if (!now.path) {
+		refuse(&now, GRPC_UNIMPLEMENTED, STR("unknown service or method"));
+		return;
+	}
+	now.request = malloc(message.n + 1);
+	q = malloc(sizeof(*q));
+	if (!now.request || !q)
+		abort();
+	memcpy(now.request, message.p, message.n);
+	now.n_request = message.n;
+	*q = now;
+	if (!c->server->settings.kubelet) {
+		response(c, q, NULL);
+		free_question(q);
+		return;
+	}
+	for (at = &c->server->waiting; *at; at = &(*at)->next)
+		;
+	*at = q;
+	ask_kubelet(c->server);
+}
+
+static void on_data(struct stream *s, struct str bytes)
+{
+	struct podres_conn *c = container_of(s, struct podres_conn, stream);
+	int r;
+
+	c->is_serving = true;
+	r = grpc_receive(c->grpc, bytes, NULL);
+	c->is_serving = false;
+	if (r < 0)
+		hang_up(c);
+	else
+		send_frames(c);
+}
+
+static void on_end(struct stream *s, int error)
+{
+	(void)error;
+	hang_up(container_of(s, struct podres_conn, stream));
+}
+
+static const struct stream_events events = { .on_data = on_data, .on_end = on_end };
+
+static void on_accept(struct listener *l, int fd)
+{
+	struct podres_server *s = container_of(l, struct podres_server, listener);
+	struct podres_conn *c;
+
+	if (s->n_connections == PODRES_MAX_CONNECTIONS) {
+		(void)close(fd);
+		return;
+	}
+	c = calloc(1, sizeof(*c));
+	if (!c)
+		abort();
+	c->server = s;
+	c->grpc = grpc_server_new(on_call, c);
+	s->n_connections++;
+	TAILQ_INSERT_TAIL(&s->conns, c, link);
+	if (stream_open(&c->stream, s->loop, fd, &events, NULL) < 0)
+		hang_up(c);
+	else
+		send_frames(c);
+}
+
+static void on_accept_error(struct listener *l, int error)
+{
+	(void)l;
+	(void)error; /* it rests a moment by itself */
+}
+
+int podres_server_init(struct podres_server *s, struct loop *loop,
+		       const struct podres_settings *settings, struct err *err)
+{
+	int fd;
+
+	*s = (struct podres_server){ .loop = loop, .settings = *settings };
+	TAILQ_INIT(&s->conns);
+	fd = net_listen_unix(settings->path, PODRES_MAX_CONNECTIONS, err);
+	if (fd < 0)
+		return fd;
+	kubelet_client_init(&s->kubelet, loop, settings->kubelet, on_kubelet);
+	return listener_init(&s->listener, loop, fd, on_accept, on_accept_error, err);
+}
+
+void podres_server_done(struct podres_server *s)
+{
+	struct podres_conn *c;
+
+	while ((c = TAILQ_FIRST(&s->conns)))
+		hang_up(c);
+	kubelet_client_done(&s->kubelet);
+	listener_close(&s->listener);
+	(void)unlink(s->settings.path);
+}

@@ -1,0 +1,380 @@
+/* What a container may claim, and whose word is believed. */
+
+#include <errno.h>
+#include <string.h>
+
+#include "base/arena.h"
+#include "base/macro.h"
+#include "cgroup/cgroup_path.h"
+#include "nri/nri.h"
+#include "pin/classify.h"
+#include "pin/placement.h"
+#include "pin/pools_source.h"
+#include "test.h"
+
+#define TARGET "target.workload.openshift.io/management"
+#define OWN "resources.workload.openshift.io/c"
+
+static enum permission by_name(const void *data, struct str namespace)
+{
+	(void)data;
+	if (str_eq(namespace, STR("allowed")))
+		return PERMISSION_GRANTED;
+	return str_eq(namespace, STR("denied")) ? PERMISSION_DENIED : PERMISSION_UNKNOWN;
+}
+
+struct claim_row {
+	const char *what;
+	const char *namespace, *parent;
+	struct nri_pair annotations[3];
+	struct nri_cpu cpu;
+	/* expected */
+	bool is_management;
+	uint64_t shares;
+	int64_t quota_us;
+	enum distrust_reason distrust;
+	unsigned cpus; /* of its own */
+	bool is_init;
+};
+
+#define SHARES(n) .has_shares = true, .shares = (n)
+#define QUOTA(n) .has_quota = true, .quota_us = (n), .has_period = true, .period_us = 100000
+
+static const struct claim_row rows[] = {
+	{ .what = "a converted pod, permission unknown",
+	  .annotations = { { TARGET, "{}" }, { OWN, "{\"cpushares\":20,\"cpulimit\":30}" } },
+	  .cpu = { SHARES(2) },
+	  .is_management = true,
+	  .shares = 20,
+	  .quota_us = 3000 },
+	{ .what = "the same, as we left it",
+	  .annotations = { { TARGET, "{}" }, { OWN, "{\"cpushares\":20,\"cpulimit\":30}" } },
+	  .cpu = { SHARES(20), QUOTA(3000) },
+	  .is_management = true,
+	  .shares = 20,
+	  .quota_us = 3000 },
+	{ .what = "without settings of its own",
+	  .annotations = { { TARGET, "" } },
+	  .cpu = { SHARES(2) },
+	  .is_management = true },
+	{ .what = "one that still requests CPU is not converted",
+	  .annotations = { { TARGET, "{}" }, { OWN, "{\"cpushares\":20}" } },
+	  .cpu = { SHARES(1024) },
+	  .distrust = DISTRUST_UNCONVERTED },
+	{ .what = "one that still has a limit is not converted",
+	  .annotations = { { TARGET, "{}" } },
+	  .cpu = { SHARES(2), QUOTA(50000) },
+	  .distrust = DISTRUST_UNCONVERTED },
+	{ .what = "but where the namespace allows it, it is meant",
+	  .namespace = "allowed",
+	  .annotations = { { TARGET, "{}" } },
+	  .cpu = { SHARES(1024) },
+	  .is_management = true },
+	{ .what = "where the namespace does not, the annotation is nothing",
+	  .namespace = "denied",
+	  .annotations = { { TARGET, "{}" }, { OWN, "{\"cpushares\":20}" } },
+	  .cpu = { SHARES(2) },
+	  .distrust = DISTRUST_NAMESPACE },
+	{ .what = "a static pod needs no namespace",
+	  .namespace = "denied",
+	  .annotations = { { TARGET, "{}" }, { "kubernetes.io/config.source", "file" } },
+	  .cpu = { SHARES(2) },
+	  .is_management = true },
+	{ .what = "a pod from the API is not static, whatever it says about itself",
+	  .namespace = "denied",
+	  .annotations = { { TARGET, "{}" }, { "kubernetes.io/config.source", "api" } },
+	  .cpu = { SHARES(2) },
+	  .distrust = DISTRUST_NAMESPACE },
+	{ .what = "Guaranteed, two CPUs",
+	  .parent = "/kubepods/podx",
+	  .cpu = { SHARES(2048), QUOTA(200000) },
+	  .cpus = 2 },
+	{ .what = "the same with its quota lifted",
+	  .parent = "/kubepods/podx",
+	  .cpu = { SHARES(2048), QUOTA(-1) },
+	  .cpus = 2 },
+	{ .what = "the same where the kubelet sets no quota",
+	  .parent = "kubepods-podx.slice",
+	  .cpu = { SHARES(2048) },
+	  .cpus = 2 },
+	{ .what = "one and a half",
+	  .parent = "/kubepods/podx",
+	  .cpu = { SHARES(1536), QUOTA(150000) } },
+	{ .what = "Burstable with whole CPUs",
+	  .parent = "/kubepods/burstable/podx",
+	  .cpu = { SHARES(2048), QUOTA(200000) } },
+	{ .what = "BestEffort", .parent = "kubepods-besteffort-podx.slice", .cpu = { SHARES(2) } },
+	{ .what = "nobody knows the class", .cpu = { SHARES(2048), QUOTA(200000) } },
+	{ .what = "a stamp that agrees says the kind",
+	  .parent = "/kubepods/podx",
+	  .annotations = { { "pinfold.io/cpus", "{\"c\":{\"kind\":\"init\",\"milli\":2000,\"pool\":"
+						"\"guaranteed\"}}" } },
+	  .cpu = { SHARES(2048), QUOTA(200000) },
+	  .cpus = 2,
+	  .is_init = true },
+	{ .what = "a stamp that claims more than was requested is forged",
+	  .parent = "/kubepods/podx",
+	  .annotations = { { "pinfold.io/cpus", "{\"c\":{\"kind\":\"app\",\"milli\":4000,\"pool\":"
+						"\"guaranteed\"}}" } },
+	  .cpu = { SHARES(2048), QUOTA(200000) },
+	  .cpus = 2,
+	  .distrust = DISTRUST_STAMP },
+	{ .what = "a stamp cannot make a Burstable pod Guaranteed",
+	  .parent = "/kubepods/burstable/podx",
+	  .annotations = { { "pinfold.io/cpus", "{\"c\":{\"kind\":\"app\",\"milli\":2000,\"pool\":"
+						"\"guaranteed\"}}" } },
+	  .cpu = { SHARES(2048) },
+	  .distrust = DISTRUST_STAMP },
+	{ .what = "a stamp without this container",
+	  .parent = "/kubepods/podx",
+	  .annotations = { { "pinfold.io/cpus", "{}" } },
+	  .cpu = { SHARES(1024), QUOTA(100000) },
+	  .cpus = 1,
+	  .distrust = DISTRUST_UNREADABLE },
+	{ .what = "a broken stamp",
+	  .parent = "/kubepods/podx",
+	  .annotations = { { "pinfold.io/cpus", "{" } },
+	  .cpu = { SHARES(1024), QUOTA(100000) },
+	  .cpus = 1,
+	  .distrust = DISTRUST_UNREADABLE },
+};
+
+TEST(annotations_are_believed_for_a_reason)
+{
+	const struct classify_rules rules = { .management = workload_management(STR("0-1")),
+					      .permission = by_name };
+	CLEANUP(arena_done) struct arena a;
+
+	arena_init(&a, 0);
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+		const struct claim_row *row = &rows[i];
+		struct nri_cpu cpu = row->cpu;
+		struct nri_resources resources = { .cpu = &cpu };
+		struct nri_container_linux on_linux = { .resources = &resources,
+							.cgroups_path = "" };
+		struct nri_container c = { .name = "c", .on_linux = &on_linux };
+		struct nri_pod_linux pod_linux = { .cgroup_parent = row->parent ? row->parent : "",
+						   .cgroups_path = "" };
+		struct nri_pod pod = { .pod_namespace = row->namespace ? row->namespace : "any",
+				       .annotations = (struct nri_pair *)row->annotations,
+				       .on_linux = &pod_linux };
+		struct err err = { 0 };
+		struct container_class class;
+
+		TEST_ROW("%s", row->what);
+		while (pod.n_annotations < 3 && row->annotations[pod.n_annotations].key)
+			pod.n_annotations++;
+		CHECK_OK(classify_container(&rules, &pod, &c, &a, &class, &err));
+		CHECK_INT(class.is_management, row->is_management);
+		CHECK_UINT(class.cpu.shares, row->shares);
+		CHECK_INT(class.cpu.quota_us, row->quota_us);
+		CHECK_STR(distrust_text(class.distrust), distrust_text(row->distrust));
+		CHECK_UINT(class.is_management ? 0 : demand_cpus(&class.demand), row->cpus);
+		if (row->cpus)
+			CHECK_INT(class.demand.kind, row->is_init ? CONTAINER_INIT : CONTAINER_APP);
+	}
+	TEST_NOTE("%zu rows", ARRAY_LEN(rows));
+}
+
+TEST(a_broken_annotation_of_a_management_container_is_refused)
+{
+	const struct classify_rules rules = { .management = workload_management(STR("0-1")) };
+	struct nri_pair annotations[] = { { TARGET, "{}" }, { OWN, "{\"cpushares\":\"20\"}" } };
+	struct nri_pod pod = { .pod_namespace = "x",
+			       .annotations = annotations,
+			       .n_annotations = 2 };
+	struct nri_container c = { .name = "c" };
+	CLEANUP(arena_done) struct arena a;
+	struct err err = { 0 };
+	struct container_class class;
+
+	arena_init(&a, 0);
+	CHECK_ERR(
+		classify_container(&rules, &pod, &c, &a, &class, &err), EINVAL,
+		"annotation resources.workload.openshift.io/c: cpushares: want a whole number from "
+		"0 on, not a string");
+}
+
+static struct cpuset cpus(const char *list)
+{
+	struct cpuset s;
+
+	CHECK(cpuset_parse(str_from(list), &s, NULL) == 0);
+	return s;
+}
+
+TEST(a_management_container_stays_within_the_reserved_cpus)
+{
+	static const struct {
+		const char *asked, *got, *sentence;
+	} table[] = {
+		{ "", "0-3", NULL },
+		{ "1,2", "1-2", NULL },
+		{ "3-4", NULL, "annotation cpuset \"3-4\" is not within the reserved CPUs 0-3" },
+		{ "9", NULL, "annotation cpuset \"9\" is not within the reserved CPUs 0-3" },
+		{ "x", NULL, NULL },
+	};
+	const struct cpuset reserved = cpus("0-3");
+	CLEANUP(arena_done) struct arena a;
+
+	arena_init(&a, 0);
+	for (size_t i = 0; i < ARRAY_LEN(table); i++) {
+		const struct container_class class = { .cpu.cpus = str_from(table[i].asked) };
+		struct placement p;
+		struct err err = { 0 };
+		int r;
+
+		TEST_ROW("%s", table[i].asked);
+		r = place_management(&class, &reserved, &a, &p, &err);
+		CHECK_INT(r == 0, table[i].got != NULL);
+		if (r == 0)
+			CHECK_STR(p.settings.cpus, table[i].got);
+		else if (table[i].sentence)
+			CHECK_STR(err.msg, table[i].sentence);
+	}
+}
+
+TEST(an_empty_set_is_never_pushed)
+{
+	const struct ledger_grant grant = { .pool = POOL_SHARED };
+	CLEANUP(arena_done) struct arena a;
+	struct placement p;
+	struct err err = { 0 };
+
+	arena_init(&a, 0);
+	CHECK_ERR(place_grant(&grant, &a, &p, &err), ENOSPC, "no CPU left in the shared pool");
+}
+
+TEST(exclusive_containers_lose_their_quota_and_shared_ones_keep_all_but_cpus)
+{
+	struct ledger_grant grant = { .pool = POOL_GUARANTEED, .cpus = cpus("4-5") };
+	CLEANUP(arena_done) struct arena a;
+	struct placement p;
+	struct err err = { 0 };
+	struct nri_cpu say;
+
+	arena_init(&a, 0);
+	CHECK_OK(place_grant(&grant, &a, &p, &err));
+	CHECK(p.is_exclusive && p.settings.has_quota);
+	CHECK(place_difference(&p.settings,
+			       &(struct nri_cpu){ SHARES(2048), QUOTA(200000), .cpus = "" }, &say));
+	CHECK_STR(say.cpus, "4-5");
+	CHECK(say.has_quota && !say.has_shares && !say.has_period);
+	CHECK_INT(say.quota_us, -1);
+
+	grant.pool = POOL_SHARED;
+	CHECK_OK(place_grant(&grant, &a, &p, &err));
+	CHECK(place_difference(&p.settings,
+			       &(struct nri_cpu){ SHARES(512), QUOTA(50000), .cpus = "" }, &say));
+	CHECK(say.cpus && !say.has_quota && !say.has_shares);
+	/* Spelled differently, but the same. */
+	CHECK(!place_difference(&p.settings, &(struct nri_cpu){ .cpus = "4,5" }, &say));
+}
+
+TEST(an_update_is_answered_only_where_it_would_undo_ours)
+{
+	const struct cpu_settings settings = {
+		.cpus = (char *)"0-1", .shares = 20, .has_quota = true, .quota_us = 3000
+	};
+	struct nri_cpu say;
+
+	/* A CPU manager's reconcile: cpus only, zeros elsewhere. */
+	CHECK(place_insist(&settings,
+			   &(struct nri_cpu){ SHARES(0), .has_quota = true, .cpus = "2-7" }, &say));
+	CHECK_STR(say.cpus, "0-1");
+	CHECK(!say.has_shares && !say.has_quota);
+	/* A resize of memory carries the least shares and a period. */
+	CHECK(place_insist(&settings, &(struct nri_cpu){ SHARES(2), .cpus = "" }, &say));
+	CHECK(say.has_shares && !say.cpus);
+	CHECK_UINT(say.shares, 20);
+	CHECK(!place_insist(&settings, &(struct nri_cpu){ .cpus = "" }, &say));
+	CHECK(!place_insist(&settings, &(struct nri_cpu){ SHARES(20), .cpus = "0,1" }, &say));
+}
+
+TEST(beside_a_kubelet_that_pins_containers_only_leave_the_reserved_cpus)
+{
+	static const struct {
+		const char *given, *want;
+	} table[] = {
+		{ "", "" },
+		{ "4-7", "" },
+		{ "0-7", "2-7" },
+		{ "0-1", "" },
+	};
+	const struct cpuset reserved = cpus("0-1");
+	CLEANUP(arena_done) struct arena a;
+
+	arena_init(&a, 0);
+	for (size_t i = 0; i < ARRAY_LEN(table); i++) {
+		struct err err = { 0 };
+		struct placement p;
+
+		TEST_ROW("%s", table[i].given);
+		CHECK_OK(place_beside_kubelet(table[i].given, &reserved, &a, &p, &err));
+		CHECK_STR(p.settings.cpus, table[i].want);
+	}
+}
+
+TEST(cgroups_are_found_by_the_names_of_both_drivers)
+{
+	static const struct {
+		const char *name, *path;
+	} table[] = {
+		{ "", "" },
+		{ "/kubepods/burstable/pod1/abc", "kubepods/burstable/pod1/abc" },
+		{ "kubepods/pod1", "kubepods/pod1" },
+		{ "kubepods-pod1.slice:cri-containerd:abc",
+		  "kubepods.slice/kubepods-pod1.slice/cri-containerd-abc.scope" },
+		{ "kubepods-burstable-pod1.slice:crio:abc",
+		  "kubepods.slice/kubepods-burstable.slice/kubepods-burstable-pod1.slice/"
+		  "crio-abc.scope" },
+		{ "kubepods-burstable-pod1.slice",
+		  "kubepods.slice/kubepods-burstable.slice/kubepods-burstable-pod1.slice" },
+		{ "/kubepods.slice/kubepods-pod1.slice", "kubepods.slice/kubepods-pod1.slice" },
+		{ "-.slice:crio:abc", "crio-abc.scope" },
+		{ "/../etc", "" },
+		{ "/kubepods/./x", "" },
+		{ "a.slice:crio", "" },
+		{ "a.slice::abc", "" },
+		{ "noslice:crio:abc", "" },
+		{ "a.slice:crio:../../x", "" },
+	};
+	CLEANUP(arena_done) struct arena a;
+
+	arena_init(&a, 0);
+	for (size_t i = 0; i < ARRAY_LEN(table); i++) {
+		TEST_ROW("%s", table[i].name);
+		CHECK_STR(cgroup_path_of(table[i].name, &a), table[i].path);
+	}
+}
+
+TEST(pools_come_from_either_file)
+{
+	CLEANUP(arena_done) struct arena a;
+	struct pool_config c;
+	struct err err = { 0 };
+
+	arena_init(&a, 0);
+	CHECK_OK(pools_file_parse(
+		STR("{\"reserved\":\"0-1\",\"shared\":\"2-5\",\"guaranteed\":\"6-15\"}"), STR("f"),
+		&a, &c, &err));
+	CHECK(!c.is_classic);
+	CHECK_STR(cpuset_format(&c.guaranteed, &a), "6-15");
+	CHECK_OK(pools_file_parse(STR("{\"reserved\":\"0-1\"}"), STR("f"), &a, &c, &err));
+	CHECK(c.is_classic);
+	CHECK_OK(marker_file_parse(STR("{\"management\":{\"cpuset\":\"0-1,52-53\"}}"), STR("f"), &a,
+				   &c, &err));
+	CHECK(c.is_classic);
+	CHECK_STR(cpuset_format(&c.reserved, &a), "0-1,52-53");
+	CHECK_OK(pools_file_parse(STR("{\"reserved\":\"0\",\"resize\":\"defer\"}"), STR("f"), &a,
+				  &c, &err));
+	CHECK(c.defers_resize);
+	CHECK_ERR(pools_file_parse(STR("{\"resize\":\"later\"}"), STR("f"), &a, &c, &err), EINVAL,
+		  "f:1:11: want \"refuse\" or \"defer\"");
+	CHECK_ERR(pools_file_parse(STR("{\"reserved\":\"1-0\"}"), STR("f"), &a, &c, &err), EINVAL,
+		  "f:1:13: bad range \"1-0\": 1 is above 0");
+	CHECK_ERR(pools_file_parse(STR("{\"resrved\":\"0\"}"), STR("f"), &a, &c, &err), EINVAL,
+		  "f:1:2: unknown pool \"resrved\"");
+	CHECK_ERR(marker_file_parse(STR("{\"management\":{}}"), STR("f"), &a, &c, &err), EINVAL,
+		  "f:1:1: no \"management\" with a \"cpuset\"");
+}
