@@ -41,6 +41,7 @@ check_shell() {
 ninja -C build --quiet # generated sources have to be there
 step clang-format check_format
 step include-order scripts/check-includes
+step citations scripts/check-citations
 step shellcheck check_shell
 step cppcheck check_cppcheck
 step clang-tidy scripts/tidy.py build
