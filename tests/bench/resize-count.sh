@@ -14,7 +14,7 @@ trap 'rm -rf "$dir"' EXIT
 ninja -C build pinfold tests/bench/nri_runtime >/dev/null
 {
     echo "N=${CONTAINERS:-400} COUNT=1"
-    cat tests/e2e/lib/checks.sh tests/e2e/doors/kernel-guest.sh
+    cat tests/e2e/lib/checks.sh tests/e2e/node-features/kernel-guest.sh
 } >"$dir/script"
 KERNEL_COUNTS=1 kernel_run "$dir" trixie "$dir/script" build/pinfold build/tests/bench/nri_runtime ||
     { tail -n 30 "$dir/console.log"; exit 1; }

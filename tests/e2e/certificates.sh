@@ -4,8 +4,8 @@
 # Policy Fail, so that anything the API server cannot verify fails a pod. CERT_PODS (600) in each part.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
-# shellcheck source=tests/e2e/lib-webhook.sh
-. tests/e2e/lib-webhook.sh
+# shellcheck source=tests/e2e/lib/webhook.sh
+. tests/e2e/lib/webhook.sh
 
 pods=${CERT_PODS:-600}
 export WH_TIMEOUT_SECONDS=10

@@ -4,8 +4,8 @@
 # restarted under load. CLUSTER_NAMESPACES (2000) and CLUSTER_PODS (1000) say how many.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
-# shellcheck source=tests/e2e/lib-webhook.sh
-. tests/e2e/lib-webhook.sh
+# shellcheck source=tests/e2e/lib/webhook.sh
+. tests/e2e/lib/webhook.sh
 
 namespaces=${CLUSTER_NAMESPACES:-2000}
 pods=${CLUSTER_PODS:-1000}

@@ -3,8 +3,8 @@
 # should and only then, and every metric and label they name is exported by a running webhook or API server.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
-# shellcheck source=tests/e2e/lib-webhook.sh
-. tests/e2e/lib-webhook.sh
+# shellcheck source=tests/e2e/lib/webhook.sh
+. tests/e2e/lib/webhook.sh
 
 dir=$(mktemp -d)
 cp=$dir/cp

@@ -4,8 +4,8 @@
 # itself is restarted under load. At least ROLLING_PODS (2000) pods in each part.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
-# shellcheck source=tests/e2e/lib-webhook.sh
-. tests/e2e/lib-webhook.sh
+# shellcheck source=tests/e2e/lib/webhook.sh
+. tests/e2e/lib/webhook.sh
 
 pods=${ROLLING_PODS:-2000}
 [ -z "${SMOKE:-}" ] || pods=200

@@ -5,8 +5,8 @@
 # time-out is that of deploy/: a second.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
-# shellcheck source=tests/e2e/lib-webhook.sh
-. tests/e2e/lib-webhook.sh
+# shellcheck source=tests/e2e/lib/webhook.sh
+. tests/e2e/lib/webhook.sh
 # shellcheck source=tests/e2e/components/versions
 . tests/e2e/components/versions
 

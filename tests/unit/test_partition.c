@@ -1,5 +1,5 @@
 /* Isolated partitions: the kernel's words, and the order of what is written, in a tree of plain
- * files. Real kernels are asked in tests/e2e/doors-kernel.sh. */
+ * files. Real kernels are asked in tests/e2e/node-features-kernel.sh. */
 
 #include <errno.h>
 #include <fcntl.h>

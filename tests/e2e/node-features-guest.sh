@@ -1,6 +1,6 @@
 #!/bin/bash
 #
-# The node's other doors beside a stock kubelet in a guest (cgroup v2, systemd driver, Debian 13's kernel): a static
+# Static pods, isolated partitions and pool resizes beside a stock kubelet in a guest (cgroup v2, systemd driver, Debian 13's kernel): a static
 # pod that asks for it is converted in place, accounted in cores and pinned, and stays so when the machine restarts;
 # CPUs that a container owns are an isolated partition of the kernel's; --uninstall gives all of it back.
 #
@@ -18,7 +18,7 @@ here=$(cd "$(dirname "$0")" && pwd)
 RUNTIME=${RUNTIME:-containerd-1.7}
 tests=${TESTS:-control static resize isolated reboot uninstall}
 pinfold=$here/../../build/pinfold
-top=${KEEP:-$(mktemp -d /tmp/pinfold-doors-XXXXXX)}
+top=${KEEP:-$(mktemp -d /tmp/pinfold-node-features-XXXXXX)}
 manifest=/etc/kubernetes/manifests/static.yaml
 original=/etc/kubernetes/manifests/.static.yaml.pinfold-original
 
@@ -141,4 +141,4 @@ for t in $tests; do
 	e2e_say "$RUNTIME: $t"
 	"test_$t"
 done
-echo "doors-node.sh: $checks checks passed"
+echo "node-features-guest.sh: $checks checks passed"

@@ -10,9 +10,9 @@
 #	says SENTENCE TEXT COMMAND...  COMMAND must succeed, and say TEXT
 #
 # shellcheck source=tests/e2e/lib/control-plane.sh
-. "${E2E_LIB:-$(dirname "${BASH_SOURCE[0]}")/lib}/control-plane.sh"
+. "$(dirname "${BASH_SOURCE[0]}")/control-plane.sh"
 
-pinfold=${PINFOLD:-$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)/build/pinfold}
+pinfold=${PINFOLD:-$(cd "$(dirname "${BASH_SOURCE[0]}")/../../.." && pwd)/build/pinfold}
 passed=0
 
 tell() { # passed or failed, sentence, output

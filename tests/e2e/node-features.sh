@@ -1,6 +1,6 @@
 #!/bin/bash
 #
-# The node's other doors with a real containerd and runc on this machine, no kubelet: pools that change while
+# Pool resizes, in-place pod resizes and static pods with a real containerd and runc on this machine, no kubelet: pools that change while
 # containers run, containers that are resized in place, static pods converted through crashes. Needs root and two
 # CPUs. RUNTIMES="containerd" runs one of them only.
 
@@ -139,9 +139,9 @@ test_static() {
 	is "no original is left" "$(find "$dir/manifests" -name '.*' -type f | wc -l)" 0
 }
 
-[ "$(nproc)" -ge 2 ] || { echo "doors.sh: needs two CPUs" >&2; exit 77; }
+[ "$(nproc)" -ge 2 ] || { echo "node-features.sh: needs two CPUs" >&2; exit 77; }
 for runtime in ${RUNTIMES:-containerd}; do
-	dir=$(mktemp -d "/tmp/pinfold-doors-XXXXXX")
+	dir=$(mktemp -d "/tmp/pinfold-node-features-XXXXXX")
 	trap 'process_stop "$dir" agent; native_stop "$dir"' EXIT
 	mkdir "$dir/manifests"
 	native_start "$dir" "$runtime"
@@ -156,4 +156,4 @@ for runtime in ${RUNTIMES:-containerd}; do
 	trap - EXIT
 	rm -rf "$dir"
 done
-echo "doors.sh: $checks checks passed"
+echo "node-features.sh: $checks checks passed"

@@ -9,15 +9,15 @@ here=$(cd "$(dirname "$0")" && pwd)
 . "$here/lib/kernel.sh"
 
 build=${BUILD:-$here/../../build}
-dir=$(mktemp -d /tmp/pinfold-doors-XXXXXX)
+dir=$(mktemp -d /tmp/pinfold-node-features-XXXXXX)
 trap 'rm -rf "$dir"' EXIT
 ninja -C "$build" pinfold tests/bench/nri_runtime tests/bench/cpuset_sampler >/dev/null
 {
 	echo "N=$([ -n "${SMOKE:-}" ] && echo 40 || echo "${CONTAINERS:-400}")"
-	cat "$here/lib/checks.sh" "$here/doors/kernel-guest.sh"
+	cat "$here/lib/checks.sh" "$here/node-features/kernel-guest.sh"
 } >"$dir/script"
 for suite in ${SUITES:-trixie bookworm}; do
-	echo "doors-kernel.sh: kernel of $suite" >&2
+	echo "node-features-kernel.sh: kernel of $suite" >&2
 	kernel_run "$dir" "$suite" "$dir/script" "$build/pinfold" "$build/tests/bench/nri_runtime" \
 		"$build/tests/bench/cpuset_sampler" || { echo "FAIL: $suite"; tail -n 30 "$dir/console.log"; exit 1; }
 done
