@@ -311,16 +311,14 @@ static void on_namespace_list(struct watch *w)
 	namespace_allowlist_begin_list(permits_of(w));
 }
 
-/* Before the namespaces were known pods were believed by their looks. */
-static bool has_impostor(const struct node_sync *l)
+bool node_sync_has_untrusted_pod(const struct manager *m)
 {
-	const struct registry *r = &l->manager->registry;
-	const struct classify_rules *rules = &l->manager->rules;
+	const struct registry *r = &m->registry;
 
 	for (size_t i = 0; i < r->n_pods; i++)
 		if (r->pods[i]->is_management &&
-		    rules->permission(rules->permission_data, str_from(r->pods[i]->namespace)) ==
-			    PERMISSION_DENIED)
+		    classify_permission(&m->rules, r->pods[i]->is_static,
+					str_from(r->pods[i]->namespace)) == PERMISSION_DENIED)
 			return true;
 	return false;
 }
@@ -336,7 +334,7 @@ static void on_namespaces_synced(struct watch *w)
 	if (was_known)
 		return;
 	log_info("following the namespaces", LOG_INT("permitted", l->allowlist.n));
-	if (has_impostor(l) && l->on_distrust)
+	if (node_sync_has_untrusted_pod(l->manager) && l->on_distrust)
 		l->on_distrust(l);
 }
 

@@ -107,6 +107,11 @@ void node_sync_announce(struct node_sync *l);
 
 enum permission node_sync_permission(const struct node_sync *l, struct str namespace);
 
+/* A pod runs on the management CPUs that would be refused now. Until the namespaces are known, pods
+ * are accepted when they look converted. Decides by classify_permission(), so a static pod is
+ * trusted whatever its namespace says. */
+bool node_sync_has_untrusted_pod(const struct manager *m);
+
 /* For `status` and metrics: {"cluster":{"node":"worker-0","connected":true,...}}. */
 void node_sync_describe(const struct node_sync *l, yyjson_mut_doc *doc, yyjson_mut_val *root);
 void node_sync_metrics(const struct node_sync *l, struct strbuf *b);

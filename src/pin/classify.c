@@ -30,27 +30,35 @@ static bool has_annotation(const struct nri_pod *pod, struct str key)
 	return false;
 }
 
-/* The kubelet sets this on every pod it runs, over whatever the pod says (spec/landscape.md). */
-static bool is_static(const struct nri_pod *pod)
+/* The kubelet sets the annotation on every pod it runs, and overwrites what the pod has there. */
+bool classify_is_static(const struct nri_pod *pod)
 {
 	const char *source = nri_find(pod->annotations, pod->n_annotations, NAME_CONFIG_SOURCE);
 
 	return source && strcmp(source, NAME_CONFIG_SOURCE_API) != 0;
 }
 
+enum permission classify_permission(const struct classify_rules *rules, bool is_static,
+				    struct str namespace)
+{
+	if (is_static)
+		return PERMISSION_GRANTED;
+	return rules->permission ? rules->permission(rules->permission_data, namespace) :
+				   PERMISSION_UNKNOWN;
+}
+
+static enum permission permission_of(const struct classify_rules *rules, const struct nri_pod *pod)
+{
+	return classify_permission(rules, classify_is_static(pod), str_from(pod->pod_namespace));
+}
+
 bool classify_is_management(const struct classify_rules *rules, const struct nri_pod *pod,
 			    enum distrust_reason *ret_doubt)
 {
-	enum permission permission;
-
 	*ret_doubt = DISTRUST_NONE;
 	if (!has_annotation(pod, rules->management.activation))
 		return false;
-	permission = is_static(pod)    ? PERMISSION_GRANTED :
-		     rules->permission ? rules->permission(rules->permission_data,
-							   str_from(pod->pod_namespace)) :
-					 PERMISSION_UNKNOWN;
-	if (permission == PERMISSION_DENIED) {
+	if (permission_of(rules, pod) == PERMISSION_DENIED) {
 		*ret_doubt = DISTRUST_NAMESPACE;
 		return false;
 	}
@@ -99,14 +107,6 @@ static bool looks_converted(const struct nri_cpu *seen, const struct workload_cp
 	       (quota <= 0 || quota == ours->quota_us);
 }
 
-static bool is_known_permitted(const struct classify_rules *rules, const struct nri_pod *pod)
-{
-	return is_static(pod) ||
-	       (rules->permission &&
-		rules->permission(rules->permission_data, str_from(pod->pod_namespace)) ==
-			PERMISSION_GRANTED);
-}
-
 /* From the stamp of our webhook, where it agrees with the runtime; else from the runtime alone. */
 static void read_demand(const struct nri_pod *pod, const struct nri_container *c, struct arena *a,
 			struct container_class *ret)
@@ -148,7 +148,7 @@ int classify_container(const struct classify_rules *rules, const struct nri_pod 
 				     pod->n_annotations, a, &class.cpu, err);
 		if (r < 0)
 			return r;
-		if (is_known_permitted(rules, pod) ||
+		if (permission_of(rules, pod) == PERMISSION_GRANTED ||
 		    looks_converted(nri_container_cpu(c), &class.cpu)) {
 			class.is_management = true;
 			*ret = class;

@@ -58,6 +58,14 @@ int classify_container(const struct classify_rules *rules, const struct nri_pod 
 bool classify_is_management(const struct classify_rules *rules, const struct nri_pod *pod,
 			    enum distrust_reason *ret_doubt);
 
+/* The kubelet read the pod from its manifest directory, not from the API server. */
+bool classify_is_static(const struct nri_pod *pod);
+
+/* The rule behind classify_is_management() for pods that carry the annotation: static pods are
+ * always permitted, others by their namespace. */
+enum permission classify_permission(const struct classify_rules *rules, bool is_static,
+				    struct str namespace);
+
 /* The pod's QoS class is Guaranteed, as its cgroup says: in neither of the other two. */
 bool classify_is_guaranteed(const struct nri_pod *pod);
 

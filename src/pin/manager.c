@@ -86,6 +86,7 @@ void manager_note_pod(struct manager *m, struct pod_entry *entry, const struct n
 	enum distrust_reason distrust;
 
 	entry->is_management = classify_is_management(&m->rules, pod, &distrust);
+	entry->is_static = classify_is_static(pod);
 	entry->is_dirty = true;
 	if (entry->is_management)
 		entry->shares = workload_pod_shares(&m->rules.management, pod->annotations,

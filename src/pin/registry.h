@@ -30,6 +30,7 @@ struct pod_entry {
 	char *pause_cgroup; /* likewise */
 	uint32_t pause_pid;
 	bool is_management;
+	bool is_static;	 /* from the kubelet's manifest directory */
 	uint64_t shares; /* wanted for its cgroup; 0: leave it */
 	bool lift_quota;
 	bool is_dirty;	  /* its cgroup waits to be written */
