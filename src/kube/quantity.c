@@ -358,7 +358,8 @@ static void add_binary(struct strbuf *b, int64_t value)
 	static const char *const names[] = { "", "Ki", "Mi", "Gi", "Ti", "Pi", "Ei" };
 	size_t i = 0;
 
-	for (; value % 1024 == 0; value /= 1024)
+	/* Bounded by the suffixes: zero would divide without end. */
+	for (; i + 1 < ARRAY_LEN(names) && value % 1024 == 0; value /= 1024)
 		i++;
 	strbuf_printf(b, "%" PRId64 "%s", value, names[i]);
 }
