@@ -1,5 +1,5 @@
-/* An NRI plugin in one page: containers of pods with the annotation "example.org/cpus" run on those
- * CPUs, whatever the kubelet says later.
+/* A minimal NRI plugin: containers of pods with the annotation "example.org/cpus" run on those
+ * CPUs, also after updates by the kubelet.
  *
  *	cc -o nri-pin nri-pin.c $(pkg-config --cflags --libs nri) && sudo ./nri-pin
  */
@@ -9,7 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 
-static const char *wanted(const struct nri_pod *pod)
+static const char *annotated_cpus(const struct nri_pod *pod)
 {
 	return nri_find(pod->annotations, pod->n_annotations, "example.org/cpus");
 }
@@ -17,11 +17,12 @@ static const char *wanted(const struct nri_pod *pod)
 static int on_create(void *user, const struct nri_pod *pod, const struct nri_container *c,
 		     struct nri_reply *reply)
 {
-	const char *cpus = wanted(pod);
+	const char *cpus = annotated_cpus(pod);
 
 	(void)user;
 	if (cpus && !*cpus)
-		return nri_refuse(reply, "%s/%s: which CPUs?", pod->name, c->name);
+		return nri_refuse(reply, "%s/%s: annotation example.org/cpus is empty", pod->name,
+				  c->name);
 	nri_adjust_cpu(reply, &(struct nri_cpu){ .cpus = cpus });
 	return 0;
 }
@@ -29,16 +30,18 @@ static int on_create(void *user, const struct nri_pod *pod, const struct nri_con
 static int on_update(void *user, const struct nri_pod *pod, const struct nri_container *c,
 		     const struct nri_cpu *requested, struct nri_reply *reply)
 {
+	const char *cpus = annotated_cpus(pod);
+
 	(void)user;
-	if (wanted(pod) && *requested->cpus && strcmp(requested->cpus, wanted(pod)) != 0)
-		nri_update_cpu(reply, c->id, &(struct nri_cpu){ .cpus = wanted(pod) }, false);
+	if (cpus && *requested->cpus && strcmp(requested->cpus, cpus) != 0)
+		nri_update_cpu(reply, c->id, &(struct nri_cpu){ .cpus = cpus }, false);
 	return 0;
 }
 
 static void on_disconnected(void *user, const char *why)
 {
 	(void)user;
-	fprintf(stderr, "%s; trying again\n", why);
+	fprintf(stderr, "%s, retrying\n", why);
 }
 
 int main(int argc, char **argv)

@@ -1,7 +1,8 @@
 #pragma once
 
-/* NRI's messages as tables (spec/runtime.md 2.8): only the fields we read or write. The structs
- * that handlers see are in nri.h; those here wrap them the way the wire does. */
+/* NRI's messages as field tables for rpc/pb.h (docs/reference/nri.md#messages): only the fields
+ * that are read or written here. The structs that handlers get are in nri.h; the structs here wrap
+ * them as the wire format nests them. */
 
 #include "nri.h"
 #include "rpc/pb.h"
@@ -21,8 +22,8 @@ struct nri_sync {
 	bool more;
 };
 
-/* Every request about a pod or a container, and StateChange: which fields there are depends on the
- * table. */
+/* Every request about a pod or a container, and StateChange: which fields exist depends on the
+ * table used. */
 struct nri_call {
 	int32_t event;
 	struct nri_pod *pod;
@@ -50,7 +51,8 @@ struct nri_adjustment {
 	struct nri_linux_adjustment *on_linux;
 };
 
-/* The answer to CreateContainer, UpdateContainer, StopContainer, Synchronize; UpdateContainers. */
+/* The response to CreateContainer, UpdateContainer, StopContainer and Synchronize, and the request
+ * UpdateContainers. */
 struct nri_response {
 	struct nri_adjustment *adjustment;
 	struct nri_update *updates;

@@ -1,5 +1,5 @@
-/* Sockets and time around a session: connect, read and write without blocking, reconnect with
- * growing pauses, and see to it that there is only one of us. */
+/* Sockets and timers around a session: connect, read and write without blocking, reconnect with
+ * backoff, and a lock file that admits one instance. */
 
 #include <errno.h>
 #include <fcntl.h>
@@ -22,13 +22,13 @@
 #include "session.h"
 
 #define READ_BYTES 16384
-#define READS_PER_TURN 128 /* then other work of the loop gets its turn */
+#define READS_PER_DISPATCH 128 /* then return to the caller's event loop */
 
-/* A runtime serves registrations one after the other, each for up to 5 s (spec 2.2, nri#292). */
+/* The runtime accepts plugins one after the other and waits up to 5 s for each: the handshake may
+ * have to wait for several others (docs/reference/nri.md#connection). */
 #define HANDSHAKE_MS 20000
 
-/* A socket that is not there costs nothing to try again; a runtime that sends us away should not be
- * pestered. */
+/* A missing socket is cheap to check often; a runtime that refuses the plugin is retried slowly. */
 #define PAUSE_FIRST_MS 50
 #define PAUSE_ABSENT_MAX_MS 1000
 #define PAUSE_REFUSED_MAX_MS 10000
@@ -40,11 +40,11 @@ struct nri_plugin {
 	char *name, *index, *socket_path;
 	uint32_t events;
 	int lock_fd;
-	int wake_fd; /* nri_plugin_stop() */
+	int wake_fd; /* nri_plugin_stop() may run in a signal handler: it writes here */
 	volatile sig_atomic_t is_stopped;
-	bool was_launched; /* by the runtime: there is only this one connection */
+	bool was_launched; /* by the runtime: it gave us the connection, and there is no second */
 
-	int fd; /* -1 while waiting for the next try */
+	int fd; /* -1 while waiting for the next attempt */
 	uint64_t retry_ms, deadline_ms;
 	unsigned n_failures;
 	struct err problem;
@@ -58,21 +58,18 @@ static uint64_t now_ms(void)
 	return (uint64_t)t.tv_sec * 1000 + (uint64_t)t.tv_nsec / 1000000;
 }
 
-static bool index_is_valid(const char *index)
-{
-	return index && strlen(index) == 2 && strspn(index, "0123456789") == 2;
-}
-
-static bool name_is_valid(const char *name)
+static bool name_and_index_are_valid(const char *name, const char *index)
 {
 	static const char allowed[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
 				      "0123456789_.+-";
 
-	return name && *name && strspn(name, allowed) == strlen(name);
+	return *name && strspn(name, allowed) == strlen(name) && strlen(index) == 2 &&
+	       strspn(index, "0123456789") == 2;
 }
 
-/* Two connected instances make every request fail: both set the same fields (spec 2.9). */
-static int take_lock(const char *path)
+/* Two connected instances make every request fail, because both set the same fields
+ * (docs/reference/nri.md#replies). */
+static int lock_file(const char *path)
 {
 	int fd;
 
@@ -91,8 +88,9 @@ static int take_lock(const char *path)
 	return fd;
 }
 
-/* A plugin in /opt/nri/plugins gets its connection and its name from the runtime (spec 2.2). */
-static bool take_launch(struct nri_plugin *p)
+/* A plugin in /opt/nri/plugins gets its connection and its name from the runtime
+ * (docs/reference/nri.md#connection). */
+static bool adopt_launch_environment(struct nri_plugin *p)
 {
 	const char *fd = getenv("NRI_PLUGIN_SOCKET");
 	const char *name = getenv("NRI_PLUGIN_NAME");
@@ -126,7 +124,7 @@ struct nri_plugin *nri_plugin_new(const struct nri_options *options)
 	p->handlers = options->handlers;
 	p->user = options->user;
 	session_init(&p->session, options->handlers, options->user);
-	if (!take_launch(p)) {
+	if (!adopt_launch_environment(p)) {
 		p->name = strdup(options->name ? options->name : "");
 		p->index = strdup(options->index ? options->index : "");
 	}
@@ -134,9 +132,9 @@ struct nri_plugin *nri_plugin_new(const struct nri_options *options)
 	if (!p->name || !p->index || !p->socket_path)
 		goto failed;
 	errno = EINVAL;
-	if (!name_is_valid(p->name) || !index_is_valid(p->index))
+	if (!name_and_index_are_valid(p->name, p->index))
 		goto failed;
-	p->lock_fd = take_lock(options->lock_path);
+	p->lock_fd = lock_file(options->lock_path);
 	if (options->lock_path && p->lock_fd < 0)
 		goto failed;
 	p->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
@@ -167,7 +165,8 @@ void nri_plugin_free(struct nri_plugin *p)
 	if (p->wake_fd >= 0)
 		(void)close(p->wake_fd);
 	if (p->lock_fd >= 0)
-		(void)close(p->lock_fd); /* the file stays: removing it would race with the next */
+		(void)close(
+			p->lock_fd); /* not unlinked: another instance may just have opened it */
 	free(p->name);
 	free(p->index);
 	free(p->socket_path);
@@ -175,19 +174,19 @@ void nri_plugin_free(struct nri_plugin *p)
 	errno = code;
 }
 
-/* Doubles from PAUSE_FIRST_MS on, and differs by a quarter so that plugins do not come in step. */
+/* Exponential backoff from PAUSE_FIRST_MS on, with 25 % jitter. */
 static uint64_t pause_ms(unsigned n_failures, uint64_t max_ms)
 {
 	uint64_t pause = PAUSE_FIRST_MS;
-	uint16_t dice = 0;
+	uint16_t jitter = 0;
 
 	while (n_failures-- > 0 && pause < max_ms)
 		pause *= 2;
 	if (pause > max_ms)
 		pause = max_ms;
-	if (getrandom(&dice, sizeof(dice), GRND_NONBLOCK) < 0)
-		dice = 0; /* early in a boot: in step then */
-	return pause * 3 / 4 + pause / 2 * dice / UINT16_MAX;
+	if (getrandom(&jitter, sizeof(jitter), GRND_NONBLOCK) < 0)
+		jitter = 0; /* early in a boot there is no entropy yet: go without */
+	return pause * 3 / 4 + pause / 2 * jitter / UINT16_MAX;
 }
 
 static void disconnect(struct nri_plugin *p, const struct err *why, uint64_t max_ms)
@@ -201,7 +200,7 @@ static void disconnect(struct nri_plugin *p, const struct err *why, uint64_t max
 	p->retry_ms = now_ms() + pause_ms(p->n_failures, max_ms);
 	if (p->n_failures < 16)
 		p->n_failures++;
-	/* Said once, not at every try. */
+	/* Reported once, not at every attempt. */
 	if (p->handlers->disconnected && strcmp(p->problem.msg, why->msg) != 0)
 		p->handlers->disconnected(p->user, why->msg);
 	p->problem = *why;
@@ -254,7 +253,7 @@ static int receive(struct nri_plugin *p, struct err *err)
 {
 	char bytes[READ_BYTES];
 
-	for (int i = 0; i < READS_PER_TURN; i++) {
+	for (int i = 0; i < READS_PER_DISPATCH; i++) {
 		const ssize_t n = recv(p->fd, bytes, sizeof(bytes), 0);
 		int r;
 
@@ -276,14 +275,6 @@ static int receive(struct nri_plugin *p, struct err *err)
 	return 0;
 }
 
-static int check_deadline(const struct nri_plugin *p, struct err *err)
-{
-	if (p->session.is_synced || now_ms() < p->deadline_ms)
-		return 0;
-	return err_set(err, ETIMEDOUT, "the runtime did not finish the handshake within %d s",
-		       HANDSHAKE_MS / 1000);
-}
-
 int nri_plugin_dispatch(struct nri_plugin *p, short revents)
 {
 	struct err err = { 0 };
@@ -302,8 +293,9 @@ int nri_plugin_dispatch(struct nri_plugin *p, short revents)
 		r = receive(p, &err);
 	if (r == 0)
 		r = send_pending(p, &err);
-	if (r == 0)
-		r = check_deadline(p, &err);
+	if (r == 0 && !p->session.is_synced && now_ms() >= p->deadline_ms)
+		r = err_set(&err, ETIMEDOUT, "the runtime did not finish the handshake within %d s",
+			    HANDSHAKE_MS / 1000);
 	if (r < 0) {
 		disconnect(p, &err, PAUSE_REFUSED_MAX_MS);
 		return p->was_launched ? -ESHUTDOWN : 0;

@@ -9,7 +9,7 @@ void reply_init(struct nri_reply *reply, struct arena *a)
 	*reply = (struct nri_reply){ .a = a };
 }
 
-static const char *keep(struct arena *a, const char *text)
+static const char *copy_text(struct arena *a, const char *text)
 {
 	return str_cstr(a, str_from(text));
 }
@@ -24,8 +24,8 @@ static struct nri_resources *resources_new(const struct nri_cpu *cpu, struct are
 	if (!r->cpu)
 		return NULL;
 	*r->cpu = *cpu;
-	r->cpu->cpus = keep(a, cpu->cpus);
-	r->cpu->mems = keep(a, cpu->mems);
+	r->cpu->cpus = copy_text(a, cpu->cpus);
+	r->cpu->mems = copy_text(a, cpu->mems);
 	return r;
 }
 
@@ -42,7 +42,7 @@ void nri_adjust_cpu(struct nri_reply *reply, const struct nri_cpu *cpu)
 	struct nri_linux_adjustment *on_linux = arena_new(reply->a, struct nri_linux_adjustment);
 
 	if (!adj || !on_linux)
-		return; /* the arena remembers; the session answers with a failure */
+		return; /* a->failed is set, and the session responds with a failure */
 	on_linux->resources = resources_new(cpu, reply->a);
 	adj->on_linux = on_linux;
 }
@@ -55,7 +55,7 @@ static void add_pair(struct nri_pair **pairs, size_t *n, const struct nri_pair *
 	if (!grown)
 		return;
 	*pairs = grown;
-	grown[*n] = (struct nri_pair){ keep(a, pair->key), keep(a, pair->value) };
+	grown[*n] = (struct nri_pair){ copy_text(a, pair->key), copy_text(a, pair->value) };
 	++*n;
 }
 
@@ -85,11 +85,11 @@ bool reply_add_update(struct nri_response *response, const char *container_id,
 
 	if (!grown || !on_linux)
 		return false;
-	/* CRI-O dereferences the resources without looking: they are always there. */
+	/* Always present: CRI-O dereferences `resources` without a check. */
 	on_linux->resources = resources_new(cpu, a);
 	response->updates = grown;
 	grown[response->n_updates++] =
-		(struct nri_update){ keep(a, container_id), on_linux, may_fail };
+		(struct nri_update){ copy_text(a, container_id), on_linux, may_fail };
 	return on_linux->resources != NULL;
 }
 

@@ -11,16 +11,18 @@
 
 #define SERVICE_PLUGIN "nri.pkg.api.v1alpha1.Plugin"
 #define SERVICE_RUNTIME "nri.pkg.api.v1alpha1.Runtime"
-#define OUR_NRI_VERSION "v0.12.2" /* the protocol this was written to */
+#define OUR_NRI_VERSION "v0.12.2" /* the version of api.proto that the message tables follow */
 
-/* One call of the runtime on its way to an answer. */
+struct method;
+
+/* One call of the runtime, from its request to our response. */
 struct exchange {
 	struct session *s;
 	uint32_t stream;
-	const char *method;
+	const struct method *method; /* NULL until the request is decoded, or when unknown */
 	struct str payload;
 	struct nri_reply reply;
-	const struct pb_message *answer_message; /* NULL: nothing to say */
+	const struct pb_message *response_message; /* NULL: a response without content */
 	const void *response;
 	struct nri_configured configured;
 	int status; /* enum ttrpc_code */
@@ -31,7 +33,7 @@ typedef int (*serve_fn)(struct exchange *x, struct err *err);
 struct method {
 	const char *name;
 	serve_fn serve;
-	enum nri_event event; /* of those without a handler of their own */
+	enum nri_event event; /* 0: none, or named in the message (StateChange) */
 };
 
 void session_init(struct session *s, const struct nri_handlers *handlers, void *user)
@@ -51,20 +53,21 @@ void session_done(struct session *s)
 	arena_done(&s->outgoing);
 }
 
-static void forget_output(struct session *s)
+static void reset_output(struct session *s)
 {
 	arena_reset(&s->outgoing);
 	strbuf_init(&s->out, &s->outgoing);
 	s->sent = 0;
 }
 
-static void forget_parts(struct session *s)
+static void drop_sync_parts(struct session *s)
 {
-	arena_done(&s->syncing); /* returned, not kept: it may be megabytes, once a day */
+	/* Freed, not kept for reuse: it may be megabytes, and is needed once per connection. */
+	arena_done(&s->syncing);
 	s->parts = (struct nri_sync){ 0 };
 }
 
-/* A call of ours, with a message for payload. */
+/* Queues a call to the runtime. Stream ids of a client are odd, so they rise by two. */
 static int send_call(struct session *s, const char *method, const struct pb_message *m,
 		     const void *value, uint32_t *ret_stream)
 {
@@ -94,12 +97,13 @@ void session_start(struct session *s)
 	s->next_stream = 1;
 	s->is_synced = s->can_update = false;
 	arena_reset(&s->call);
-	forget_parts(s);
-	forget_output(s);
+	drop_sync_parts(s);
+	reset_output(s);
 	(void)send_call(s, "RegisterPlugin", &nri_register_message, &reg, &s->register_stream);
 }
 
-/* True when nri >= 0.12.1: events and updates take their locks in one order (spec 2.13). */
+/* True when NRI >= 0.12.1: before that the runtime can deadlock when an update coincides with an
+ * event (docs/reference/nri.md#locking). */
 static bool version_can_update(const char *text)
 {
 	const uint64_t want[] = { 0, 12, 1 };
@@ -122,7 +126,7 @@ static bool version_can_update(const char *text)
 	return true;
 }
 
-/* What a plugin subscribes to when it does not say: whatever has a handler. */
+/* Without an explicit choice a plugin subscribes to the events it has handlers for. */
 static uint32_t default_events(const struct nri_handlers *h)
 {
 	uint32_t own = NRI_MASK(NRI_CREATE_CONTAINER) | NRI_MASK(NRI_UPDATE_CONTAINER) |
@@ -135,7 +139,7 @@ static uint32_t default_events(const struct nri_handlers *h)
 		mask |= NRI_MASK(NRI_UPDATE_CONTAINER);
 	if (h->stop_container)
 		mask |= NRI_MASK(NRI_STOP_CONTAINER);
-	/* 0 would subscribe to everything the runtime knows, also what we do not. */
+	/* A mask of 0 subscribes to every event of the runtime, including unknown ones. */
 	return mask ? mask : NRI_MASK(NRI_REMOVE_CONTAINER);
 }
 
@@ -155,7 +159,7 @@ static int serve_configure(struct exchange *x, struct err *err)
 	    s->handlers->configure(s->user, &runtime, &events, &x->reply) < 0 && !x->reply.refusal)
 		nri_refuse(&x->reply, "configuration refused");
 	x->configured.events = (int32_t)events;
-	x->answer_message = &nri_configured_message;
+	x->response_message = &nri_configured_message;
 	x->response = &x->configured;
 	return 0;
 }
@@ -169,12 +173,12 @@ static int serve_synchronize(struct exchange *x, struct err *err)
 	s->parts.more = false;
 	r = pb_decode(&nri_sync_message, x->payload, &s->syncing, &s->parts, err);
 	if (r < 0) {
-		s->parts.more = false; /* what came before is of no use without this part */
+		s->parts.more = false; /* the inventory is incomplete without this part: drop it */
 		return r;
 	}
-	x->answer_message = &nri_updated_message;
+	x->response_message = &nri_updated_message;
 	x->response = &x->reply.response;
-	if (s->parts.more) { /* more parts follow; each wants "more" back, and no update */
+	if (s->parts.more) { /* the runtime expects "more" echoed, and no updates, for each part */
 		x->reply.response.more = true;
 		return 0;
 	}
@@ -188,89 +192,11 @@ static int serve_synchronize(struct exchange *x, struct err *err)
 	return 0;
 }
 
-static int decode_call(struct exchange *x, const struct pb_message *m, struct nri_call *ret,
-		       struct err *err)
-{
-	*ret = (struct nri_call){ 0 };
-	return pb_decode(m, x->payload, &x->s->call, ret, err);
-}
-
-/* A runtime always names both; one that does not is not believed to mean something. */
-static int decode_container_call(struct exchange *x, struct nri_call *ret, struct err *err)
-{
-	const int r = decode_call(x, &nri_call_message, ret, err);
-
-	if (r == 0 && (!ret->pod || !ret->container))
-		return err_set(err, EBADMSG, "no pod, or no container");
-	return r;
-}
-
-/* Reads a call about a container that is answered by `answer`. */
-static int begin_container_call(struct exchange *x, const struct pb_message *response,
-				struct nri_call *ret, struct err *err)
-{
-	const int r = decode_container_call(x, ret, err);
-
-	if (r < 0)
-		return r;
-	x->answer_message = response;
-	x->response = &x->reply.response;
-	return 0;
-}
-
+/* A handler that fails without a text of its own refuses with the name of the method. */
 static void check_handled(struct exchange *x, int r)
 {
 	if (r < 0 && !x->reply.refusal)
-		nri_refuse(&x->reply, "%s refused", x->method);
-}
-
-static int serve_create(struct exchange *x, struct err *err)
-{
-	const struct nri_handlers *h = x->s->handlers;
-	struct nri_call call;
-	int r;
-
-	r = begin_container_call(x, &nri_created_message, &call, err);
-	if (r < 0)
-		return r;
-	if (h->create_container)
-		check_handled(x,
-			      h->create_container(x->s->user, call.pod, call.container, &x->reply));
-	return 0;
-}
-
-static int serve_update(struct exchange *x, struct err *err)
-{
-	static const struct nri_cpu nothing = { .cpus = "", .mems = "" };
-	const struct nri_handlers *h = x->s->handlers;
-	const struct nri_cpu *requested = &nothing;
-	struct nri_call call;
-	int r;
-
-	r = begin_container_call(x, &nri_updated_message, &call, err);
-	if (r < 0)
-		return r;
-	if (call.resources && call.resources->cpu)
-		requested = call.resources->cpu;
-	if (h->update_container)
-		check_handled(x, h->update_container(x->s->user, call.pod, call.container,
-						     requested, &x->reply));
-	return 0;
-}
-
-static int serve_stop(struct exchange *x, struct err *err)
-{
-	const struct nri_handlers *h = x->s->handlers;
-	struct nri_call call;
-	int r;
-
-	r = begin_container_call(x, &nri_updated_message, &call, err);
-	if (r < 0)
-		return r;
-	if (h->stop_container)
-		check_handled(x,
-			      h->stop_container(x->s->user, call.pod, call.container, &x->reply));
-	return 0;
+		nri_refuse(&x->reply, "%s refused", x->method->name);
 }
 
 static bool event_is_of_pod(enum nri_event e)
@@ -278,50 +204,84 @@ static bool event_is_of_pod(enum nri_event e)
 	return e <= NRI_REMOVE_POD || e == NRI_UPDATE_POD || e == NRI_POST_UPDATE_POD;
 }
 
-static int tell_event(struct exchange *x, enum nri_event event, const struct nri_call *call,
-		      struct err *err)
+static int decode_call(struct exchange *x, const struct pb_message *m, struct nri_call *ret,
+		       struct err *err)
 {
-	const struct nri_handlers *h = x->s->handlers;
-	const bool of_pod = event_is_of_pod(event);
+	*ret = (struct nri_call){ 0 };
+	return pb_decode(m, x->payload, &x->s->call, ret, err);
+}
 
+/* Runtimes always send both messages; handlers rely on that and never get NULL. */
+static int check_call(const struct nri_call *call, bool of_pod, struct err *err)
+{
 	if (!call->pod || (!of_pod && !call->container))
 		return err_set(err, EBADMSG, "no pod, or no container");
-	if (h->event)
-		check_handled(x, h->event(x->s->user, event, call->pod,
-					  of_pod ? NULL : call->container, &x->reply));
 	return 0;
 }
 
-static const struct method *method_find(const char *name);
-
-/* The form in which runtimes before NRI 0.12 tell every event but three. */
-static int serve_state_change(struct exchange *x, struct err *err)
+/* The three calls that have a handler of their own and a response with content. */
+static int serve_container(struct exchange *x, struct err *err)
 {
+	static const struct nri_cpu nothing = { .cpus = "", .mems = "" };
+	const struct nri_handlers *h = x->s->handlers;
+	const enum nri_event event = x->method->event;
 	struct nri_call call;
 	int r;
 
-	r = decode_call(x, &nri_state_change_message, &call, err);
+	r = decode_call(x, &nri_call_message, &call, err);
+	if (r == 0)
+		r = check_call(&call, false, err);
 	if (r < 0)
 		return r;
-	if (call.event < NRI_RUN_POD || call.event > NRI_POST_UPDATE_POD)
-		return 0; /* newer than we are, or none at all: there is nothing to say to it */
-	return tell_event(x, (enum nri_event)call.event, &call, err);
+	x->response_message = event == NRI_CREATE_CONTAINER ? &nri_created_message :
+							      &nri_updated_message;
+	x->response = &x->reply.response;
+	if (event == NRI_CREATE_CONTAINER && h->create_container)
+		r = h->create_container(x->s->user, call.pod, call.container, &x->reply);
+	else if (event == NRI_STOP_CONTAINER && h->stop_container)
+		r = h->stop_container(x->s->user, call.pod, call.container, &x->reply);
+	else if (event == NRI_UPDATE_CONTAINER && h->update_container)
+		r = h->update_container(
+			x->s->user, call.pod, call.container,
+			call.resources && call.resources->cpu ? call.resources->cpu : &nothing,
+			&x->reply);
+	check_handled(x, r);
+	return 0;
 }
 
+/* Every other call about a pod or a container; its response has no content. */
 static int serve_event(struct exchange *x, struct err *err)
 {
-	const struct method *m = method_find(x->method);
+	const struct nri_handlers *h = x->s->handlers;
+	enum nri_event event = x->method->event;
 	struct nri_call call;
+	bool of_pod;
 	int r;
 
-	r = decode_call(x, event_is_of_pod(m->event) ? &nri_pod_call_message : &nri_call_message,
+	r = decode_call(x,
+			event == 0	       ? &nri_state_change_message :
+			event_is_of_pod(event) ? &nri_pod_call_message :
+						 &nri_call_message,
 			&call, err);
 	if (r < 0)
 		return r;
-	return tell_event(x, m->event, &call, err);
+	if (event == 0) { /* StateChange: runtimes before NRI 0.12 name the event in the message */
+		if (call.event < NRI_RUN_POD || call.event > NRI_POST_UPDATE_POD)
+			return 0; /* an event of a newer NRI: success, and no handler */
+		event = (enum nri_event)call.event;
+	}
+	of_pod = event_is_of_pod(event);
+	r = check_call(&call, of_pod, err);
+	if (r < 0)
+		return r;
+	if (h->event)
+		check_handled(x, h->event(x->s->user, event, call.pod,
+					  of_pod ? NULL : call.container, &x->reply));
+	return 0;
 }
 
-static int serve_nothing(struct exchange *x, struct err *err)
+/* The runtime closes the connection after this call; that is what the plugin acts on. */
+static int serve_shutdown(struct exchange *x, struct err *err)
 {
 	(void)x;
 	(void)err;
@@ -329,10 +289,10 @@ static int serve_nothing(struct exchange *x, struct err *err)
 }
 
 static const struct method methods[] = {
-	{ "CreateContainer", serve_create, NRI_CREATE_CONTAINER },
-	{ "UpdateContainer", serve_update, NRI_UPDATE_CONTAINER },
-	{ "StopContainer", serve_stop, NRI_STOP_CONTAINER },
-	{ "StateChange", serve_state_change, 0 },
+	{ "CreateContainer", serve_container, NRI_CREATE_CONTAINER },
+	{ "UpdateContainer", serve_container, NRI_UPDATE_CONTAINER },
+	{ "StopContainer", serve_container, NRI_STOP_CONTAINER },
+	{ "StateChange", serve_event, 0 },
 	{ "RunPodSandbox", serve_event, NRI_RUN_POD },
 	{ "StopPodSandbox", serve_event, NRI_STOP_POD },
 	{ "RemovePodSandbox", serve_event, NRI_REMOVE_POD },
@@ -345,7 +305,7 @@ static const struct method methods[] = {
 	{ "PostUpdatePodSandbox", serve_event, NRI_POST_UPDATE_POD },
 	{ "Configure", serve_configure, 0 },
 	{ "Synchronize", serve_synchronize, 0 },
-	{ "Shutdown", serve_nothing, 0 },
+	{ "Shutdown", serve_shutdown, 0 },
 };
 
 static const struct method *method_find(const char *name)
@@ -364,7 +324,7 @@ const char *nri_event_name(enum nri_event event)
 	return "unknown";
 }
 
-/* Answers with a status of the protocol's own, not of a handler's. */
+/* Responds with a ttrpc status code instead of a handler's refusal. */
 #define fail(x, code, ...) ((x)->status = (int)(code), (void)nri_refuse(&(x)->reply, __VA_ARGS__))
 
 static void send_status(struct exchange *x, int code, const char *message)
@@ -378,12 +338,12 @@ static void send_status(struct exchange *x, int code, const char *message)
 	arena_done(&scratch);
 }
 
-static void send_answer(struct exchange *x)
+static void send_response(struct exchange *x)
 {
 	struct ttrpc_response response = { 0 };
 	struct strbuf payload;
 
-	if (x->s->call.failed) { /* half an answer would leave a container unpinned */
+	if (x->s->call.failed) { /* a partial response would leave a container unpinned */
 		send_status(x, TTRPC_RESOURCE_EXHAUSTED, "out of memory for this request");
 		return;
 	}
@@ -392,18 +352,17 @@ static void send_answer(struct exchange *x)
 		return;
 	}
 	strbuf_init(&payload, &x->s->call);
-	if (x->answer_message)
-		pb_encode(x->answer_message, x->response, &payload);
+	if (x->response_message)
+		pb_encode(x->response_message, x->response, &payload);
 	response.payload = strbuf_str(&payload);
 	if (payload.failed || ttrpc_write_response(&x->s->out, MUX_CONN_PLUGIN, x->stream,
 						   &response, &x->s->call) < 0)
-		send_status(x, TTRPC_RESOURCE_EXHAUSTED, "the answer is too large");
+		send_status(x, TTRPC_RESOURCE_EXHAUSTED, "the response is too large");
 }
 
 static void dispatch(struct exchange *x, const struct ttrpc_frame *frame)
 {
 	struct ttrpc_request request;
-	const struct method *m;
 	struct err err = { 0 };
 	int r;
 
@@ -412,19 +371,17 @@ static void dispatch(struct exchange *x, const struct ttrpc_frame *frame)
 		fail(x, TTRPC_INTERNAL, "ttrpc: error unmarshalling payload: %s", err.msg);
 		return;
 	}
-	x->method = request.method;
 	if (strcmp(request.service, SERVICE_PLUGIN) != 0) {
 		fail(x, TTRPC_UNIMPLEMENTED, "service %s", quote(str_from(request.service)).text);
 		return;
 	}
-	m = method_find(request.method);
-	if (!m) {
+	x->method = method_find(request.method);
+	if (!x->method) {
 		fail(x, TTRPC_UNIMPLEMENTED, "method %s", quote(str_from(request.method)).text);
 		return;
 	}
-	x->method = m->name; /* outlives the call */
 	x->payload = request.payload;
-	r = m->serve(x, &err);
+	r = x->method->serve(x, &err);
 	if (r == -ENOMEM)
 		fail(x, TTRPC_RESOURCE_EXHAUSTED, "%s", err.msg);
 	else if (r < 0)
@@ -439,26 +396,19 @@ static uint64_t now_ns(void)
 	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
 }
 
-/* Streams: odd, rising, never used again (spec 2.4). */
-static const char *stream_problem(const struct session *s, uint32_t stream)
-{
-	if (stream % 2 == 0)
-		return "StreamID must be odd for client initiated streams";
-	if (stream <= s->last_stream)
-		return "StreamID cannot be re-used and must increment";
-	return NULL;
-}
-
+/* The status texts are those of the Go ttrpc server. */
 static void serve_request(struct session *s, const struct ttrpc_frame *frame)
 {
 	const bool was_synced = s->is_synced;
 	const uint64_t began_ns = now_ns();
-	struct exchange x = { .s = s, .stream = frame->stream, .method = "" };
-	const char *problem = stream_problem(s, frame->stream);
+	struct exchange x = { .s = s, .stream = frame->stream };
 
 	reply_init(&x.reply, &s->call);
-	if (problem) {
-		fail(&x, TTRPC_INVALID_ARGUMENT, "%s", problem);
+	if (frame->stream % 2 == 0) {
+		fail(&x, TTRPC_INVALID_ARGUMENT,
+		     "StreamID must be odd for client initiated streams");
+	} else if (frame->stream <= s->last_stream) {
+		fail(&x, TTRPC_INVALID_ARGUMENT, "StreamID cannot be re-used and must increment");
 	} else {
 		s->last_stream = frame->stream;
 		if (frame->is_oversized)
@@ -468,18 +418,19 @@ static void serve_request(struct session *s, const struct ttrpc_frame *frame)
 		else
 			dispatch(&x, frame);
 	}
-	send_answer(&x);
-	if (s->handlers->answered && x.payload.p)
-		s->handlers->answered(s->user, x.method, now_ns() - began_ns);
+	send_response(&x);
+	if (s->handlers->handled && x.payload.p)
+		s->handlers->handled(s->user, x.method->name, now_ns() - began_ns);
 	arena_reset(&s->call);
 	if (!s->parts.more)
-		forget_parts(s);
+		drop_sync_parts(s);
 	if (s->is_synced && !was_synced && s->handlers->connected)
 		s->handlers->connected(s->user);
 }
 
-/* Only the answer to our registration matters; a late or unknown one is nobody's. */
-static int take_response(struct session *s, const struct ttrpc_frame *frame, struct err *err)
+/* Only the response to RegisterPlugin has an effect: a refusal ends the connection. Responses to
+ * updates and to unknown streams are ignored. */
+static int check_registration(struct session *s, const struct ttrpc_frame *frame, struct err *err)
 {
 	struct ttrpc_response response;
 	int r;
@@ -488,7 +439,7 @@ static int take_response(struct session *s, const struct ttrpc_frame *frame, str
 		return 0;
 	r = ttrpc_response_decode(frame->data, &s->call, &response, err);
 	if (r < 0)
-		return err_wrap(err, "answer to the registration");
+		return err_wrap(err, "response to the registration");
 	if (response.status && response.status->code != TTRPC_OK)
 		r = err_set(err, EACCES, "the runtime refused the registration: %s",
 			    quote(str_from(response.status->message)).text);
@@ -504,13 +455,13 @@ static int feed_piece(struct session *s, const struct mux_piece *piece, struct e
 	int r = 0;
 
 	if (!of_plugin && piece->conn != MUX_CONN_RUNTIME)
-		return 0; /* nobody opened this one */
+		return 0; /* frames of other connection ids are ignored */
 	while (r == 0 && bytes.n > 0 &&
 	       ttrpc_read(of_plugin ? &s->plugin_in : &s->runtime_in, &bytes, &frame)) {
 		if (of_plugin && frame.type == TTRPC_REQUEST)
 			serve_request(s, &frame);
 		else if (!of_plugin && frame.type == TTRPC_RESPONSE)
-			r = take_response(s, &frame, err);
+			r = check_registration(s, &frame, err);
 		ttrpc_release(of_plugin ? &s->plugin_in : &s->runtime_in);
 	}
 	return r;
@@ -526,7 +477,7 @@ int session_feed(struct session *s, struct str bytes, struct err *err)
 		if (r < 0)
 			return r;
 		if (s->out.n - s->sent > SESSION_MAX_PENDING)
-			return err_set(err, ENOBUFS, "the runtime does not read our answers");
+			return err_set(err, ENOBUFS, "the runtime does not read our responses");
 	}
 	return r;
 }
@@ -540,7 +491,7 @@ void session_sent(struct session *s, size_t n)
 {
 	s->sent += n;
 	if (s->sent >= s->out.n)
-		forget_output(s);
+		reset_output(s);
 }
 
 int session_update(struct session *s, const char *container_id, const struct nri_cpu *cpu)

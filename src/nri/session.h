@@ -1,8 +1,9 @@
 #pragma once
 
-/* One connection to a runtime as a machine of bytes: registration, configuration, synchronisation
- * in parts, events old and new. Bytes go in with session_feed() and wait in session_pending() to be
- * sent; sockets and reconnecting are plugin.c's. */
+/* The NRI protocol of one connection, without I/O: registration, configuration, synchronization in
+ * parts, and events in both forms (one method each since NRI 0.12, StateChange before). Received
+ * bytes are passed to session_feed(), bytes to send are in session_pending(). Sockets, timeouts and
+ * reconnecting are in plugin.c. */
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -15,8 +16,10 @@
 
 struct err;
 
-#define SESSION_MAX_MEMORY ((size_t)64 << 20)  /* one request decoded, or one synchronisation */
-#define SESSION_MAX_PENDING ((size_t)16 << 20) /* a runtime that does not read is given up */
+#define SESSION_MAX_MEMORY ((size_t)64 << 20) /* one decoded request, or one synchronization */
+#define SESSION_MAX_PENDING                                                                        \
+	((size_t)16 << 20) /* unsent bytes; beyond that session_feed() fails                       \
+			    */
 
 struct session {
 	const struct nri_handlers *handlers;
@@ -26,17 +29,17 @@ struct session {
 
 	struct mux_reader mux;
 	struct ttrpc_reader plugin_in;	/* calls of the runtime */
-	struct ttrpc_reader runtime_in; /* answers to ours */
+	struct ttrpc_reader runtime_in; /* responses to our calls */
 	uint32_t last_stream;		/* the runtime's, on the plugin connection */
 	uint32_t next_stream;		/* ours, on the runtime connection */
 	uint32_t register_stream;
 
-	struct arena call;     /* of the request being answered */
-	struct arena syncing;  /* of the parts of a synchronisation */
-	struct nri_sync parts; /* what has come of it */
+	struct arena call;     /* reset after each request */
+	struct arena syncing;  /* holds `parts`, from the first part to the last */
+	struct nri_sync parts; /* the parts of a synchronization received so far */
 	struct arena outgoing;
 	struct strbuf out;
-	size_t sent; /* bytes of `out` that are gone */
+	size_t sent; /* bytes of `out` already sent */
 
 	bool is_synced;
 	bool can_update; /* NRI >= 0.12.1 */
@@ -45,14 +48,14 @@ struct session {
 void session_init(struct session *s, const struct nri_handlers *handlers, void *user);
 void session_done(struct session *s);
 
-/* Forgets the last connection and puts the registration into the output. */
+/* Drops the state of the last connection and queues the registration. */
 void session_start(struct session *s);
 
-/* Fails when this connection is of no more use. */
+/* On failure the caller closes the connection: the stream is broken or the runtime refused us. */
 int session_feed(struct session *s, struct str bytes, struct err *err);
 
 struct str session_pending(const struct session *s);
 void session_sent(struct session *s, size_t n);
 
-/* An unsolicited update; the caller has asked can_update. */
+/* Queues an unsolicited update; the caller has checked can_update. */
 int session_update(struct session *s, const char *container_id, const struct nri_cpu *cpu);

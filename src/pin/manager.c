@@ -441,7 +441,7 @@ static void on_disconnected(void *user, const char *why)
 	log_warning("not connected to the runtime, trying again", LOG_STR("why", str_from(why)));
 }
 
-static void on_answered(void *user, const char *method, uint64_t ns)
+static void on_handled(void *user, const char *method, uint64_t ns)
 {
 	struct manager *m = user;
 	size_t i = 0;
@@ -461,5 +461,5 @@ const struct nri_handlers manager_handlers = {
 	.event = on_event,
 	.connected = on_connected,
 	.disconnected = on_disconnected,
-	.answered = on_answered,
+	.handled = on_handled,
 };

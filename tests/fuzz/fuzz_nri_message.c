@@ -1,5 +1,5 @@
-/* NRI's messages: what is accepted survives being written and read again. The first byte chooses
- * the message. */
+/* NRI's messages: a message that decodes is unchanged after being encoded and decoded again. The
+ * first byte chooses the message. */
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,5 +1,5 @@
-/* A runtime that sends anything: the session answers or gives up, and every request it answers
- * gets one well-formed response. */
+/* Arbitrary bytes from the runtime: the session responds or fails, and everything it sends can be
+ * decoded. */
 
 #include <stdlib.h>
 

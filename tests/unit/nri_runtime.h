@@ -1,7 +1,6 @@
 #pragma once
 
-/* The runtime's side of NRI for tests: makes its calls as bytes and reads what a session answers.
- */
+/* The runtime's side of NRI for tests: encodes its calls and decodes the session's responses. */
 
 #include <stdio.h>
 
@@ -60,7 +59,7 @@ static inline struct str runtime_encode(const struct pb_message *m, const void *
 	return strbuf_str(&b);
 }
 
-/* All bytes of one connection that wait to be sent, without the frames around them. */
+/* The bytes of one connection without the frames around them. */
 static inline struct str runtime_stream(struct str wire, uint32_t conn, struct arena *a)
 {
 	struct mux_reader mux = { 0 };
@@ -75,7 +74,7 @@ static inline struct str runtime_stream(struct str wire, uint32_t conn, struct a
 	return strbuf_str(&b);
 }
 
-/* What the session has to say, and nothing is left of it. */
+/* Takes all bytes that the session has queued. */
 static inline struct str runtime_take(struct session *s, uint32_t conn, struct arena *a)
 {
 	const struct str out = str_dup(a, session_pending(s));

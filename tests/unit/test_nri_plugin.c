@@ -1,5 +1,5 @@
-/* The plugin over real sockets: a runtime that comes late, goes away and comes back; one instance
- * at a time; a plugin that the runtime started. */
+/* The plugin over real sockets: a runtime that starts later and restarts; one instance at a time;
+ * a plugin that the runtime started. */
 
 #include <errno.h>
 #include <poll.h>
@@ -13,7 +13,7 @@
 #include "base/macro.h"
 #include "nri_runtime.h"
 
-struct world {
+struct fixture {
 	char dir[64], socket_path[96], lock_path[96];
 	int listener, conn;
 	struct nri_plugin *plugin;
@@ -26,18 +26,18 @@ static int on_sync(void *user, const struct nri_inventory *all, struct nri_reply
 {
 	(void)all;
 	(void)reply;
-	((struct world *)user)->n_syncs++;
+	((struct fixture *)user)->n_syncs++;
 	return 0;
 }
 
 static void on_connected(void *user)
 {
-	((struct world *)user)->n_connected++;
+	((struct fixture *)user)->n_connected++;
 }
 
 static void on_disconnected(void *user, const char *why)
 {
-	struct world *w = user;
+	struct fixture *w = user;
 
 	w->n_disconnected++;
 	(void)snprintf(w->why, sizeof(w->why), "%s", why);
@@ -49,7 +49,7 @@ static const struct nri_handlers handlers = {
 	.disconnected = on_disconnected,
 };
 
-static struct nri_plugin *plugin_new(struct world *w)
+static struct nri_plugin *plugin_new(struct fixture *w)
 {
 	return nri_plugin_new(&(struct nri_options){ .name = "test",
 						     .index = "10",
@@ -59,7 +59,7 @@ static struct nri_plugin *plugin_new(struct world *w)
 						     .user = w });
 }
 
-static void listen_again(struct world *w)
+static void listen_again(struct fixture *w)
 {
 	struct sockaddr_un address = { .sun_family = AF_UNIX };
 
@@ -70,9 +70,9 @@ static void listen_again(struct world *w)
 	CHECK(listen(w->listener, 4) == 0);
 }
 
-static void world_init(struct world *w)
+static void fixture_init(struct fixture *w)
 {
-	*w = (struct world){ .listener = -1, .conn = -1 };
+	*w = (struct fixture){ .listener = -1, .conn = -1 };
 	arena_init(&w->a, 0);
 	(void)snprintf(w->dir, sizeof(w->dir), "/tmp/nri-test-XXXXXX");
 	CHECK(mkdtemp(w->dir) != NULL);
@@ -80,7 +80,7 @@ static void world_init(struct world *w)
 	(void)snprintf(w->lock_path, sizeof(w->lock_path), "%s/lock", w->dir);
 }
 
-static void world_done(struct world *w)
+static void fixture_done(struct fixture *w)
 {
 	nri_plugin_free(w->plugin);
 	auto_close(&w->listener);
@@ -91,8 +91,8 @@ static void world_done(struct world *w)
 	arena_done(&w->a);
 }
 
-/* Turns the plugin's loop until something can be read on `fd`, or for a second. */
-static void turn(struct world *w, int fd)
+/* Runs the plugin's loop until `fd` is readable, or for a second. */
+static void run_until_readable(struct fixture *w, int fd)
 {
 	for (int i = 0; i < 100; i++) {
 		struct pollfd fds[2] = { { .fd = fd, .events = POLLIN } };
@@ -108,29 +108,29 @@ static void turn(struct world *w, int fd)
 	}
 }
 
-static void serve_handshake(struct world *w)
+static void serve_handshake(struct fixture *w)
 {
 	char bytes[4096];
 	struct str call;
 
-	turn(w, w->listener);
+	run_until_readable(w, w->listener);
 	w->conn = accept(w->listener, NULL, NULL);
 	CHECK(w->conn >= 0);
-	turn(w, w->conn);
+	run_until_readable(w, w->conn);
 	CHECK(recv(w->conn, bytes, sizeof(bytes), 0) > 0);
 	call = runtime_request("Configure", 1, STR(""), &w->a);
 	CHECK(send(w->conn, call.p, call.n, 0) == (ssize_t)call.n);
 	call = runtime_request("Synchronize", 3, STR(""), &w->a);
 	CHECK(send(w->conn, call.p, call.n, 0) == (ssize_t)call.n);
-	turn(w, w->conn);
+	run_until_readable(w, w->conn);
 	CHECK(recv(w->conn, bytes, sizeof(bytes), 0) > 0);
 }
 
-TEST(a_runtime_that_comes_late_and_comes_back_is_found)
+TEST(the_plugin_connects_to_a_runtime_that_starts_later_and_after_a_restart)
 {
-	CLEANUP(world_done) struct world w;
+	CLEANUP(fixture_done) struct fixture w;
 
-	world_init(&w);
+	fixture_init(&w);
 	w.plugin = plugin_new(&w);
 	CHECK(w.plugin != NULL);
 	for (int i = 0; i < 3; i++) {
@@ -142,7 +142,7 @@ TEST(a_runtime_that_comes_late_and_comes_back_is_found)
 		(void)poll(NULL, 0, want.timeout_ms);
 		CHECK(nri_plugin_dispatch(w.plugin, 0) == 0);
 	}
-	CHECK_UINT(w.n_disconnected, 1); /* said once, not at every try */
+	CHECK_UINT(w.n_disconnected, 1); /* reported once, not at every attempt */
 	CHECK(strstr(nri_plugin_problem(w.plugin), "nri.sock: No such file or directory"));
 
 	listen_again(&w);
@@ -153,7 +153,7 @@ TEST(a_runtime_that_comes_late_and_comes_back_is_found)
 
 	auto_close(&w.conn); /* a restart */
 	auto_close(&w.listener);
-	turn(&w, -1);
+	run_until_readable(&w, -1);
 	CHECK(!nri_plugin_is_connected(w.plugin));
 	listen_again(&w);
 	serve_handshake(&w);
@@ -161,11 +161,11 @@ TEST(a_runtime_that_comes_late_and_comes_back_is_found)
 	CHECK_UINT(w.n_syncs, 2);
 }
 
-TEST(registering_again_has_everything_listed_anew)
+TEST(resync_registers_again_and_synchronizes)
 {
-	CLEANUP(world_done) struct world w;
+	CLEANUP(fixture_done) struct fixture w;
 
-	world_init(&w);
+	fixture_init(&w);
 	listen_again(&w);
 	w.plugin = plugin_new(&w);
 	serve_handshake(&w);
@@ -174,7 +174,7 @@ TEST(registering_again_has_everything_listed_anew)
 	auto_close(&w.conn);
 	serve_handshake(&w);
 	CHECK_UINT(w.n_syncs, 2);
-	/* This runtime did not say that it survives unsolicited updates. */
+	/* This runtime sent no NRI version. */
 	CHECK(!nri_plugin_can_update(w.plugin));
 	CHECK_INT(nri_plugin_update_cpu(w.plugin, "c", &(struct nri_cpu){ .cpus = "0" }),
 		  -EOPNOTSUPP);
@@ -183,38 +183,38 @@ TEST(registering_again_has_everything_listed_anew)
 TEST(bytes_beyond_the_limit_close_the_connection)
 {
 	static const char frame[] = "\0\0\0\1\xff\xff\xff\xff";
-	CLEANUP(world_done) struct world w;
+	CLEANUP(fixture_done) struct fixture w;
 
-	world_init(&w);
+	fixture_init(&w);
 	listen_again(&w);
 	w.plugin = plugin_new(&w);
 	serve_handshake(&w);
 	CHECK(send(w.conn, frame, sizeof(frame) - 1, 0) == sizeof(frame) - 1);
-	turn(&w, w.conn);
+	run_until_readable(&w, w.conn);
 	CHECK_UINT(w.n_disconnected, 1);
 	CHECK_STR(w.why, "a frame of 4294967295 bytes, more than 4194314");
 }
 
-TEST(a_connection_cut_inside_a_frame_is_told_apart)
+TEST(a_connection_closed_inside_a_frame_is_reported_as_such)
 {
-	CLEANUP(world_done) struct world w;
+	CLEANUP(fixture_done) struct fixture w;
 
-	world_init(&w);
+	fixture_init(&w);
 	listen_again(&w);
 	w.plugin = plugin_new(&w);
 	serve_handshake(&w);
 	CHECK(send(w.conn, "\0\0\0\1\0\0", 6, 0) == 6);
 	auto_close(&w.conn);
-	turn(&w, -1);
+	run_until_readable(&w, -1);
 	CHECK_STR(w.why, "the runtime closed the connection inside a frame");
 }
 
-TEST(there_is_one_instance_at_a_time)
+TEST(a_second_instance_with_the_same_lock_fails_with_ebusy)
 {
-	CLEANUP(world_done) struct world w;
+	CLEANUP(fixture_done) struct fixture w;
 	struct nri_plugin *second;
 
-	world_init(&w);
+	fixture_init(&w);
 	w.plugin = plugin_new(&w);
 	CHECK(w.plugin != NULL);
 	second = plugin_new(&w);
@@ -225,7 +225,7 @@ TEST(there_is_one_instance_at_a_time)
 	CHECK(w.plugin != NULL);
 }
 
-TEST(names_and_indices_that_runtimes_refuse_are_refused_here)
+TEST(invalid_names_and_indices_are_refused)
 {
 	static const struct {
 		const char *name, *index;
@@ -247,14 +247,14 @@ TEST(names_and_indices_that_runtimes_refuse_are_refused_here)
 	}
 }
 
-TEST(a_plugin_started_by_the_runtime_uses_its_socket_and_ends_with_it)
+TEST(a_plugin_started_by_the_runtime_uses_the_inherited_socket)
 {
-	CLEANUP(world_done) struct world w;
+	CLEANUP(fixture_done) struct fixture w;
 	char number[16], bytes[4096];
 	int pair[2];
 	ssize_t n;
 
-	world_init(&w);
+	fixture_init(&w);
 	CHECK(socketpair(AF_UNIX, SOCK_STREAM, 0, pair) == 0);
 	(void)snprintf(number, sizeof(number), "%d", pair[1]);
 	CHECK(setenv("NRI_PLUGIN_SOCKET", number, 1) == 0);

@@ -1,4 +1,4 @@
-/* A runtime that is old, odd or hostile (spec/nri-wire.md, negative cases). */
+/* The session against old runtimes and malformed input (docs/reference/nri.md#malformed-input). */
 
 #include <errno.h>
 #include <string.h>
@@ -7,7 +7,7 @@
 #include "nri_runtime.h"
 
 struct seen {
-	size_t n_pods, n_containers, n_syncs, n_events, n_answered;
+	size_t n_pods, n_containers, n_syncs, n_events, n_handled;
 	enum nri_event event;
 	bool connected;
 	uint32_t events;
@@ -68,11 +68,11 @@ static void on_connected(void *user)
 	((struct seen *)user)->connected = true;
 }
 
-static void on_answered(void *user, const char *method, uint64_t ns)
+static void on_handled(void *user, const char *method, uint64_t ns)
 {
 	(void)ns;
 	CHECK(method[0]);
-	((struct seen *)user)->n_answered++;
+	((struct seen *)user)->n_handled++;
 }
 
 static const struct nri_handlers handlers = {
@@ -81,7 +81,7 @@ static const struct nri_handlers handlers = {
 	.create_container = on_create,
 	.event = on_event,
 	.connected = on_connected,
-	.answered = on_answered,
+	.handled = on_handled,
 };
 
 struct bench {
@@ -107,7 +107,7 @@ static void bench_done(struct bench *b)
 	arena_done(&b->a);
 }
 
-/* Feeds one call and returns the answer. */
+/* Feeds one call and returns the response. */
 static struct ttrpc_response call(struct bench *b, const char *method, uint32_t stream,
 				  struct str payload)
 {
@@ -134,7 +134,7 @@ static struct str create_request(struct arena *a)
 	return runtime_encode(&nri_call_message, &m, a);
 }
 
-TEST(configure_is_served_before_the_registration_is_answered)
+TEST(configure_is_served_before_the_response_to_the_registration)
 {
 	CLEANUP(bench_done) struct bench b;
 	struct ttrpc_response r;
@@ -158,7 +158,7 @@ TEST(configure_is_served_before_the_registration_is_answered)
 	CHECK(b.seen.connected && b.s.is_synced);
 }
 
-TEST(a_refused_registration_ends_the_connection_with_the_runtimes_words)
+TEST(a_refused_registration_ends_the_connection_with_the_runtimes_message)
 {
 	CLEANUP(bench_done) struct bench b;
 	struct ttrpc_status status = { 2, "invalid plugin index" };
@@ -173,7 +173,7 @@ TEST(a_refused_registration_ends_the_connection_with_the_runtimes_words)
 		  "the runtime refused the registration: \"invalid plugin index\"");
 }
 
-TEST(an_answer_to_a_call_we_did_not_make_is_ignored)
+TEST(a_response_to_an_unknown_stream_is_ignored)
 {
 	CLEANUP(bench_done) struct bench b;
 	struct ttrpc_status status = { 2, "no" };
@@ -187,7 +187,7 @@ TEST(an_answer_to_a_call_we_did_not_make_is_ignored)
 	CHECK_OK(session_feed(&b.s, strbuf_str(&wire), &err));
 }
 
-TEST(updates_come_with_the_last_part_of_a_synchronisation)
+TEST(updates_are_sent_with_the_last_part_of_a_synchronization)
 {
 	CLEANUP(bench_done) struct bench b;
 	struct nri_pod pods[3] = { { .id = "p0" }, { .id = "p1" }, { .id = "p2" } };
@@ -211,13 +211,13 @@ TEST(updates_come_with_the_last_part_of_a_synchronisation)
 						   "0a0f0a02633112070a0512033201301801");
 	CHECK_UINT(b.seen.n_pods, 3);
 	CHECK_UINT(b.seen.n_containers, 2);
-	/* The next one starts from nothing. */
+	/* The next synchronization starts from an empty inventory. */
 	(void)call(&b, "Synchronize", 11, runtime_encode(&nri_sync_message, &part3, &b.a));
 	CHECK_UINT(b.seen.n_pods, 0);
 	CHECK_UINT(b.seen.n_containers, 1);
 }
 
-TEST(what_nobody_implements_is_answered_so)
+TEST(unknown_methods_and_services_get_status_unimplemented)
 {
 	CLEANUP(bench_done) struct bench b;
 	struct ttrpc_request other = { "some.other.Service", "Configure", { 0 }, 0 };
@@ -237,7 +237,7 @@ TEST(what_nobody_implements_is_answered_so)
 	check_status(&r, TTRPC_UNIMPLEMENTED, "service \"some.other.Service\"");
 }
 
-TEST(streams_must_be_odd_and_rising)
+TEST(stream_ids_must_be_odd_and_rising)
 {
 	CLEANUP(bench_done) struct bench b;
 	struct ttrpc_response r;
@@ -255,7 +255,7 @@ TEST(streams_must_be_odd_and_rising)
 	CHECK(!r.status);
 }
 
-TEST(what_is_no_protocol_buffer_is_an_internal_error)
+TEST(a_payload_that_is_not_protobuf_gets_status_internal)
 {
 	static const char *const methods[] = {
 		"Configure",	   "Synchronize",     "CreateContainer",
@@ -303,7 +303,7 @@ TEST(a_call_without_its_pod_or_container_is_refused)
 	CHECK_UINT(b.seen.n_events, 1);
 }
 
-TEST(events_arrive_alike_in_their_old_and_their_new_form)
+TEST(state_change_and_the_method_of_an_event_call_the_same_handler)
 {
 	static const struct {
 		const char *method;
@@ -345,7 +345,7 @@ TEST(events_arrive_alike_in_their_old_and_their_new_form)
 		CHECK_STR(nri_event_name(rows[i].event), rows[i].method);
 		stream += 4;
 	}
-	CHECK_UINT(b.seen.n_answered, 2 * ARRAY_LEN(rows));
+	CHECK_UINT(b.seen.n_handled, 2 * ARRAY_LEN(rows));
 }
 
 TEST(an_event_of_a_newer_runtime_is_acknowledged)
@@ -360,7 +360,7 @@ TEST(an_event_of_a_newer_runtime_is_acknowledged)
 	CHECK_UINT(b.seen.n_events, 0);
 }
 
-TEST(a_handler_that_fails_without_words_still_refuses)
+TEST(a_handler_that_fails_without_a_message_refuses_with_the_method_name)
 {
 	CLEANUP(bench_done) struct bench b;
 	struct nri_pod pod = { .id = "p" };
@@ -389,7 +389,7 @@ TEST(an_adjustment_carries_cpus_annotations_and_environment)
 						   "0130");
 }
 
-TEST(an_oversized_request_is_answered_and_the_next_one_served)
+TEST(an_oversized_request_gets_a_status_and_the_next_one_is_served)
 {
 	enum { SIZE = 4194305 };
 	CLEANUP(bench_done) struct bench b;
@@ -413,7 +413,7 @@ TEST(an_oversized_request_is_answered_and_the_next_one_served)
 	CHECK(!r.status);
 }
 
-TEST(a_request_that_swells_in_memory_is_refused_and_the_next_one_served)
+TEST(a_request_that_needs_too_much_memory_is_refused_and_the_next_one_served)
 {
 	const size_t size = 4000000;
 	CLEANUP(bench_done) struct bench b;
@@ -483,7 +483,7 @@ TEST(two_calls_in_one_frame_and_one_call_in_many_are_served)
 	ttrpc_reader_done(&reader);
 }
 
-TEST(unsolicited_updates_are_for_runtimes_that_survive_them)
+TEST(unsolicited_updates_need_nri_0_12_1)
 {
 	static const struct {
 		const char *version;
