@@ -21,14 +21,14 @@ static bool status_is_zero(yyjson_val *status)
 	return true;
 }
 
-struct infrastructure_facts infrastructure_facts_of(yyjson_val *object)
+struct infrastructure_status infrastructure_status_of(yyjson_val *object)
 {
 	yyjson_val *status = doc_get(object, STR("status"));
 	struct str partitioning = doc_str(doc_get(status, STR(NAME_PARTITIONING_KEY)));
 	struct str control = doc_str(doc_get(status, STR(NAME_TOPOLOGY_KEY)));
 	struct str workers = doc_str(doc_get(status, STR(NAME_INFRASTRUCTURE_TOPOLOGY_KEY)));
 
-	return (struct infrastructure_facts){
+	return (struct infrastructure_status){
 		.is_present = true,
 		.has_status = !status_is_zero(status),
 		.has_topology = control.n || workers.n,
@@ -49,7 +49,7 @@ bool node_has_resource(yyjson_val *resources, struct str part)
 	return false;
 }
 
-static bool find_namespace(const void *owner, struct str name, struct namespace_facts *ret)
+static bool find_namespace(const void *owner, struct str name, struct namespace_permission *ret)
 {
 	const struct state_manifests *m = owner;
 
@@ -92,7 +92,7 @@ static void add_profile(struct state_manifests *m, yyjson_val *object)
 {
 	yyjson_val *cpu = doc_find(object, "/spec/cpu");
 
-	m->profile = (struct profile_facts){
+	m->profile = (struct profile_cpus){
 		.name = object_name(object),
 		.reserved = doc_text(doc_get(cpu, STR(NAME_PROFILE_RESERVED))),
 		.isolated = doc_text(doc_get(cpu, STR(NAME_PROFILE_ISOLATED))),
@@ -120,7 +120,7 @@ int state_manifests_add(struct state_manifests *m, yyjson_val *object, struct er
 		add_node(m, object);
 	} else if (str_eq(kind, STR(NAME_INFRASTRUCTURE_KIND))) {
 		if (str_eq(name, STR(NAME_INFRASTRUCTURE)))
-			m->state.infrastructure = infrastructure_facts_of(object);
+			m->state.infrastructure = infrastructure_status_of(object);
 	} else if (str_eq(kind, STR(NAME_PROFILE_KIND))) {
 		add_profile(m, object);
 	} else if (str_eq(kind, STR(NAME_FEATURE_GATE_KIND))) {

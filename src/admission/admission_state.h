@@ -15,7 +15,7 @@
 struct arena;
 struct err;
 
-struct infrastructure_facts {
+struct infrastructure_status {
 	bool is_present;
 	bool has_status;	 /* false: a bootstrap race, everything is refused */
 	bool has_topology;	 /* one of the two topologies is set */
@@ -44,21 +44,22 @@ struct admission_settings {
 
 struct admission_state {
 	struct admission_settings settings;
-	struct infrastructure_facts infrastructure;
+	struct infrastructure_status infrastructure;
 	struct node_totals nodes;
 	bool is_synced; /* false until the owner has seen the cluster once */
 	const void *owner;
-	bool (*find_namespace)(const void *owner, struct str name, struct namespace_facts *ret);
+	bool (*find_namespace)(const void *owner, struct str name,
+			       struct namespace_permission *ret);
 	bool (*has_cores)(const void *owner,
 			  struct str type); /* some node allocates type's cores */
 };
 
 /* Facts of one object, for owners. Texts point into the object. */
-struct infrastructure_facts infrastructure_facts_of(yyjson_val *object);
+struct infrastructure_status infrastructure_status_of(yyjson_val *object);
 bool node_has_resource(yyjson_val *resources, struct str part); /* a key that contains `part` */
 
 /* CPU lists of a profile, for those who explain where a pod would run. */
-struct profile_facts {
+struct profile_cpus {
 	struct str name, reserved, isolated, shared;
 };
 
@@ -70,7 +71,7 @@ struct state_manifests {
 	struct namespace_table namespaces;
 	yyjson_val **nodes;
 	size_t n_nodes, cap_nodes;
-	struct profile_facts profile;
+	struct profile_cpus profile;
 	size_t n_objects; /* of the kinds that matter */
 };
 

@@ -7,9 +7,9 @@
 
 #include "base/arena.h"
 #include "base/err.h"
-#include "codec/doc.h"
 #include "decision.h"
 #include "kube/names.h"
+#include "kube/patch.h"
 
 static const struct doc_limits one_object = { .depth = 8 };
 
@@ -245,4 +245,167 @@ struct str container_cpu_format(const struct container_cpu *cpu, struct arena *a
 	}
 	strbuf_addc(&b, '}');
 	return strbuf_str(&b);
+}
+
+/* These names are made for every container of every pod; printf would cost more than the rest. */
+static struct str joined(struct str x, struct str y, struct arena *a)
+{
+	struct strbuf b;
+
+	strbuf_init(&b, a);
+	strbuf_add(&b, x);
+	strbuf_add(&b, y);
+	return strbuf_str(&b);
+}
+
+struct str resources_key(struct str container, struct arena *a)
+{
+	return joined(STR(NAME_RESOURCES_PREFIX), container, a);
+}
+
+struct str target_key(struct str type, struct arena *a)
+{
+	return joined(STR(NAME_TARGET_PREFIX), type, a);
+}
+
+struct str cores_resource(struct str type, struct arena *a)
+{
+	return joined(type, STR(NAME_CORES_SUFFIX), a);
+}
+
+static bool classify(struct str key, bool legacy, struct own_annotation *ret)
+{
+	static const struct {
+		struct str prefix;
+		enum own_kind kind;
+		bool is_legacy, is_whole;
+	} kinds[] = {
+		{ STR_INIT(NAME_TARGET_PREFIX), OWN_TARGET, false, false },
+		{ STR_INIT(NAME_RESOURCES_PREFIX), OWN_RESOURCES, false, false },
+		{ STR_INIT(NAME_STAMP), OWN_STAMP, false, true },
+		{ STR_INIT(NAME_WARNING), OWN_WARNING, false, true },
+		{ STR_INIT(NAME_LEGACY_CPU_PREFIX), OWN_LEGACY_CPU, true, false },
+	};
+
+	for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++) {
+		if (!str_starts(key, kinds[i].prefix) || (kinds[i].is_legacy && !legacy) ||
+		    (kinds[i].is_whole && key.n != kinds[i].prefix.n))
+			continue;
+		*ret = (struct own_annotation){
+			.key = key,
+			.name = str_skip(key, kinds[i].prefix.n),
+			.kind = kinds[i].kind,
+		};
+		return true;
+	}
+	return false;
+}
+
+static int by_key(const void *a, const void *b)
+{
+	return str_cmp(((const struct own_annotation *)a)->key,
+		       ((const struct own_annotation *)b)->key);
+}
+
+/* Up to here a plain search is faster than a sorted one, and qsort() needs no heap. */
+#define FEW 16
+
+void annotations_scan(struct annotations *ann, yyjson_val *map, bool legacy, struct arena *a)
+{
+	yyjson_val *key, *value;
+	size_t n = yyjson_obj_size(map);
+
+	*ann = (struct annotations){ .a = a, .map = map };
+	if (!n)
+		return;
+	ann->own = arena_alloc(a, n * sizeof(*ann->own), 16);
+	if (!ann->own) {
+		ann->failed = true;
+		return;
+	}
+	DOC_EACH_PAIR (map, key, value) {
+		struct own_annotation *own = &ann->own[ann->n_own];
+
+		if (!classify(doc_str(key), legacy, own))
+			continue;
+		own->value = doc_str(value);
+		ann->n_own++;
+	}
+	if (ann->n_own > FEW)
+		qsort(ann->own, ann->n_own, sizeof(*ann->own), by_key);
+}
+
+struct own_annotation *annotations_find(const struct annotations *ann, struct str key)
+{
+	struct own_annotation wanted = { .key = key };
+
+	if (ann->n_own > FEW)
+		return bsearch(&wanted, ann->own, ann->n_own, sizeof(*ann->own), by_key);
+	for (size_t i = 0; i < ann->n_own; i++)
+		if (str_eq(ann->own[i].key, key))
+			return &ann->own[i];
+	return NULL;
+}
+
+void annotations_keep(struct own_annotation *own)
+{
+	own->is_settled = true;
+}
+
+void annotations_set(struct annotations *ann, struct str key, struct str value)
+{
+	if (ann->n_sets == ann->cap_sets) {
+		size_t cap = ann->cap_sets ? ann->cap_sets * 2 : 8;
+		struct annotation_set *sets = arena_realloc(
+			ann->a, ann->sets, ann->cap_sets * sizeof(*sets), cap * sizeof(*sets));
+
+		if (!sets) {
+			ann->failed = true;
+			return;
+		}
+		ann->sets = sets;
+		ann->cap_sets = cap;
+	}
+	ann->sets[ann->n_sets++] = (struct annotation_set){ key, value };
+}
+
+/* Where there is no map yet, it is added with everything in it. */
+static void add_map(const struct annotations *ann, yyjson_val *meta, struct patch *p)
+{
+	yyjson_mut_val *map = yyjson_mut_obj(p->doc), *outer;
+
+	for (size_t i = 0; i < ann->n_sets; i++)
+		doc_put_str(p->doc, map, ann->sets[i].key, ann->sets[i].value);
+	if (yyjson_is_obj(meta)) {
+		patch_put(p, STR("/metadata/annotations"), ann->map != NULL, map);
+		return;
+	}
+	outer = yyjson_mut_obj(p->doc);
+	doc_put(p->doc, outer, STR("annotations"), map);
+	patch_put(p, STR("/metadata"), meta != NULL, outer);
+}
+
+void annotations_flush(struct annotations *ann, yyjson_val *meta, struct patch *p)
+{
+	static const struct str base = STR_INIT("/metadata/annotations");
+
+	if (!yyjson_is_obj(ann->map)) {
+		if (ann->n_sets)
+			add_map(ann, meta, p);
+		return;
+	}
+	for (size_t i = 0; i < ann->n_sets; i++) {
+		const struct annotation_set *set = &ann->sets[i];
+		struct own_annotation *own = annotations_find(ann, set->key);
+
+		if (own)
+			own->is_settled = true;
+		if (own && str_eq(own->value, set->value))
+			continue;
+		patch_put(p, patch_path(p->arena, base, set->key),
+			  doc_get(ann->map, set->key) != NULL, doc_new_str(p->doc, set->value));
+	}
+	for (size_t i = 0; i < ann->n_own; i++)
+		if (!ann->own[i].is_settled && ann->own[i].kind != OWN_WARNING)
+			patch_remove(p, patch_path(p->arena, base, ann->own[i].key));
 }

@@ -1,8 +1,9 @@
 #pragma once
 
-/* A request as the decisions see it, and what they answer: allowed or refused with the API server's
- * own words, a patch, warnings, and the chain of rules that led there. Pure data and the few
- * functions that fill it. */
+/* A request as the decisions see it, and their result: allowed, or refused with the text that the
+ * API server would use, a patch, warnings, and the chain of rules that led there. Audit annotations
+ * carry the name of the rule that decided, `pinfold explain` prints the whole chain, metrics count
+ * by rule. Data and the functions that fill it; no decision is made here. */
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -10,9 +11,61 @@
 #include "base/str.h"
 #include "codec/doc.h"
 #include "kube/patch.h"
-#include "rule.h"
 
 struct arena;
+
+/* In the order in which a pod meets them. */
+enum admission_rule {
+	RULE_SCOPE,
+	RULE_OBJECT,
+	RULE_STATIC,
+	RULE_TARGET,
+	RULE_SYNCED,
+	RULE_INFRASTRUCTURE,
+	RULE_TOPOLOGY,
+	RULE_PARTITIONING,
+	RULE_SINGLE_NODE,
+	RULE_NAMESPACE,
+	RULE_PERMISSION,
+	RULE_TYPE_ALLOWED,
+	RULE_EFFECT,
+	RULE_POD_LEVEL,
+	RULE_QUANTITY,
+	RULE_GUARANTEED,
+	RULE_QOS_CHANGE,
+	RULE_CONVERT,
+	RULE_POOL_GATE,
+	RULE_POOL_NODES,
+	RULE_POOLS,
+	RULE_AGENT,
+	RULE_RESOURCES_ANNOTATION,
+	RULE_UNTARGETED,
+	RULE_UPDATE,
+	RULE_RESIZE,
+	RULE_TURN_OFF,
+	RULE_NODE,
+	RULE__COUNT
+};
+
+enum rule_verdict {
+	VERDICT_GO_ON,	/* holds, the next rule is asked */
+	VERDICT_LEAVE,	/* nothing for us to do */
+	VERDICT_STRIP,	/* the workload annotations are removed, the rest stays */
+	VERDICT_CHANGE, /* the object is changed */
+	VERDICT_REFUSE,
+	VERDICT__COUNT
+};
+
+struct rule_step {
+	enum admission_rule rule;
+	enum rule_verdict verdict;
+	struct str seen; /* what the rule looked at */
+};
+
+const char *rule_name(enum admission_rule rule);     /* "guaranteed": for audits and metrics */
+const char *rule_question(enum admission_rule rule); /* for people */
+const char *rule_advice(enum admission_rule rule); /* what to change; NULL when there is nothing */
+const char *verdict_name(enum rule_verdict verdict);
 
 enum admission_operation {
 	OPERATION_CREATE,

@@ -7,6 +7,8 @@
 #include "base/macro.h"
 #include "defaults.h"
 #include "kube/names.h"
+#include "kube/pod.h"
+#include "kube/qos.h"
 #include "legacy.h"
 
 static const struct {
@@ -80,11 +82,11 @@ static void find(struct lint_findings *f, struct lint_finding finding)
 }
 
 /* A cluster in which everything that could go wrong outside of the pod goes right. */
-static bool allows_all(const void *owner, struct str name, struct namespace_facts *ret)
+static bool allows_all(const void *owner, struct str name, struct namespace_permission *ret)
 {
 	(void)name;
-	*ret = (struct namespace_facts){ .has_allowed = true,
-					 .allowed = *(const struct str *)owner };
+	*ret = (struct namespace_permission){ .has_allowed = true,
+					      .allowed = *(const struct str *)owner };
 	return true;
 }
 
@@ -276,7 +278,7 @@ void lint_pod(yyjson_val *object, struct str type, struct lint_findings *f)
 void lint_namespace(yyjson_val *object, yyjson_val *workload, struct str name, struct str type,
 		    struct lint_findings *f)
 {
-	struct namespace_facts facts = namespace_facts_of(object);
+	struct namespace_permission facts = namespace_permission_of(object);
 
 	if (!object) {
 		find(f, (struct lint_finding){

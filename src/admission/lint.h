@@ -12,7 +12,7 @@
 
 struct admission_state;
 struct arena;
-struct namespace_facts;
+struct namespace_permission;
 
 enum lint_rule {
 	LINT_TARGET,	 /* no opt-in */

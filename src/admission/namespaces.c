@@ -8,17 +8,17 @@
 
 struct namespace_entry {
 	struct str name;
-	struct namespace_facts facts;
+	struct namespace_permission facts;
 	size_t order; /* of arrival */
 };
 
-struct namespace_facts namespace_facts_of(yyjson_val *object)
+struct namespace_permission namespace_permission_of(yyjson_val *object)
 {
 	yyjson_val *meta = doc_get(object, STR("metadata"));
 	yyjson_val *allowed = doc_get(doc_get(meta, STR("annotations")), STR(NAME_ALLOWED));
 	yyjson_val *legacy = doc_get(doc_get(meta, STR("labels")), STR(NAME_LEGACY_ALLOWED));
 
-	return (struct namespace_facts){
+	return (struct namespace_permission){
 		.allowed = doc_str(allowed),
 		.has_allowed = allowed != NULL,
 		.legacy_allowed = doc_str(legacy),
@@ -26,11 +26,22 @@ struct namespace_facts namespace_facts_of(yyjson_val *object)
 	};
 }
 
+bool type_is_allowed(struct str allowed, struct str type)
+{
+	struct str_split split = str_split(allowed);
+	struct str item;
+
+	while (str_next(&split, ',', &item))
+		if (str_eq(item, type))
+			return true;
+	return false;
+}
+
 void namespace_table_add(struct namespace_table *t, yyjson_val *object, struct arena *a)
 {
 	t->items = arena_room(a, t->items, t->n, &t->cap, sizeof(*t->items));
-	t->items[t->n] =
-		(struct namespace_entry){ object_name(object), namespace_facts_of(object), t->n };
+	t->items[t->n] = (struct namespace_entry){ object_name(object),
+						   namespace_permission_of(object), t->n };
 	t->n++;
 }
 
@@ -77,7 +88,7 @@ struct namespace_table namespace_table_copy(const struct namespace_table *t, str
 }
 
 bool namespace_table_find(const struct namespace_table *t, struct str name,
-			  struct namespace_facts *ret)
+			  struct namespace_permission *ret)
 {
 	size_t low = 0, high = t->n;
 

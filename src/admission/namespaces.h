@@ -11,11 +11,15 @@
 
 struct arena;
 
-struct namespace_facts {
+struct namespace_permission {
 	struct str allowed;	   /* value of the permission annotation */
 	struct str legacy_allowed; /* of the first document's label */
 	bool has_allowed, has_legacy_allowed;
 };
+
+/* Exact comparison with the items of the list, without trimming
+ * (docs/reference/admission.md#allowed-list). */
+bool type_is_allowed(struct str allowed, struct str type);
 
 struct namespace_entry;
 
@@ -25,7 +29,7 @@ struct namespace_table {
 };
 
 /* Facts of one object. Texts point into the object. */
-struct namespace_facts namespace_facts_of(yyjson_val *object);
+struct namespace_permission namespace_permission_of(yyjson_val *object);
 
 /* The object has to outlive the table. */
 void namespace_table_add(struct namespace_table *t, yyjson_val *object, struct arena *a);
@@ -35,4 +39,4 @@ void namespace_table_seal(struct namespace_table *t);
 struct namespace_table namespace_table_copy(const struct namespace_table *t, struct arena *a);
 
 bool namespace_table_find(const struct namespace_table *t, struct str name,
-			  struct namespace_facts *ret);
+			  struct namespace_permission *ret);

@@ -1,9 +1,9 @@
 /* Nodes that join a partitioned cluster must advertise the workload resource (spec/admission.md 2,
  * D7). Two modes: such a node is refused, or let in with a taint that its agent removes. */
 
-#include "admission.h"
 #include "base/arena.h"
 #include "kube/names.h"
+#include "steps.h"
 
 #define REQUIRED                                                                                   \
 	"node does not contain resource information, this is required for clusters with workload " \

@@ -2,10 +2,10 @@
  * creates no container of a pod that says so while our agent is not connected. Only where asked
  * for: without the agent such pods wait. */
 
-#include "admission.h"
 #include "base/arena.h"
 #include "codec/yaml.h"
 #include "kube/names.h"
+#include "steps.h"
 
 #define POD_SUFFIX "/pod"
 #define ONLY_OURS "[\"" NAME_AGENT_PLUGIN "\"]"
@@ -54,14 +54,14 @@ static bool add_name(struct str list, struct arena *a, struct str *ret)
 	return doc_write(names, false, a, ret, NULL) >= 0;
 }
 
-void plugin_require(struct admission *ad)
+void required_plugin_admit(struct pod_context *ctx)
 {
 	const struct str base = STR(NAME_REQUIRED_PLUGINS), prefix = STR(NAME_REQUIRED_PLUGINS "/");
-	yyjson_val *map = pod_annotations(&ad->pod), *key, *value;
+	yyjson_val *map = pod_annotations(&ctx->pod), *key, *value;
 	bool is_covered = false;
 	struct str list;
 
-	if (!ad->state->settings.requires_agent || !(ad->is_managed || ad->is_counted) ||
+	if (!ctx->state->settings.requires_agent || !(ctx->is_managed || ctx->is_counted) ||
 	    tolerates(map))
 		return;
 	/* The validator takes the most specific of them, so each must name us. */
@@ -70,16 +70,16 @@ void plugin_require(struct admission *ad)
 			continue;
 		is_covered |= str_eq(doc_str(key), base) ||
 			      str_eq(doc_str(key), STR(NAME_REQUIRED_PLUGINS POD_SUFFIX));
-		if (!add_name(doc_str(value), ad->a, &list))
-			result_warn(ad->result,
-				    str_printf(ad->a,
+		if (!add_name(doc_str(value), ctx->a, &list))
+			result_warn(ctx->result,
+				    str_printf(ctx->a,
 					       "annotation " PRI_STR
 					       " is not a list of plugins and was left as it is",
 					       FMT_STR(doc_str(key))));
 		else if (list.n)
-			annotations_set(&ad->annotations, doc_str(key), list);
+			annotations_set(&ctx->annotations, doc_str(key), list);
 	}
 	if (!is_covered)
-		annotations_set(&ad->annotations, base, STR(ONLY_OURS));
-	result_step(ad->result, RULE_AGENT, VERDICT_CHANGE, base);
+		annotations_set(&ctx->annotations, base, STR(ONLY_OURS));
+	result_step(ctx->result, RULE_AGENT, VERDICT_CHANGE, base);
 }

@@ -7,6 +7,7 @@
 #include "base/err.h"
 #include "codec/base64.h"
 #include "kube/names.h"
+#include "kube/pod.h"
 
 #define REVIEW_API "admission.k8s.io/v1"
 
@@ -177,7 +178,7 @@ static int exhausted(struct err *err)
 
 static int answer_review(const struct admission_state *state, enum review_hook hook,
 			 yyjson_val *root, struct arena *a, struct str *ret_answer,
-			 struct review_facts *ret, struct err *err)
+			 struct review_outcome *ret, struct err *err)
 {
 	yyjson_val *rq = doc_get(root, STR("request"));
 	struct str uid = doc_str(doc_get(rq, STR("uid")));
@@ -188,7 +189,7 @@ static int answer_review(const struct admission_state *state, enum review_hook h
 	if (!uid.n)
 		return err_set(err, EINVAL, "malformed AdmissionReview: %s",
 			       fault ? fault : "request.uid is missing");
-	*ret = (struct review_facts){
+	*ret = (struct review_outcome){
 		.namespace = parsed.namespace,
 		.name = object_name(parsed.object),
 		.rule = RULE__COUNT,
@@ -208,11 +209,11 @@ static int answer_review(const struct admission_state *state, enum review_hook h
 }
 
 int review_respond(const struct admission_state *state, enum review_hook hook, struct str body,
-		   struct arena *a, struct str *ret_answer, struct review_facts *ret,
+		   struct arena *a, struct str *ret_answer, struct review_outcome *ret,
 		   struct err *err)
 {
 	static const struct doc_limits limits = { .size_bytes = REVIEW_MAX_SIZE };
-	struct review_facts facts = { 0 };
+	struct review_outcome facts = { 0 };
 	struct str text = STR("");
 	struct doc doc;
 	int r;

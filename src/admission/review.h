@@ -6,7 +6,7 @@
 #include <stdbool.h>
 
 #include "base/str.h"
-#include "rule.h"
+#include "decision.h"
 
 struct admission_state;
 struct arena;
@@ -15,7 +15,7 @@ struct err;
 enum review_hook { REVIEW_MUTATE, REVIEW_VALIDATE };
 
 /* For metrics and exit statuses. */
-struct review_facts {
+struct review_outcome {
 	bool is_malformed; /* answered with a status of the 400 class */
 	bool allowed;
 	bool is_changed;	    /* there is a patch */
@@ -32,5 +32,5 @@ struct review_facts {
  * when the arena is exhausted. Everything else has an answer, also a malformed review with a uid.
  */
 int review_respond(const struct admission_state *state, enum review_hook hook, struct str body,
-		   struct arena *a, struct str *ret_answer, struct review_facts *ret,
+		   struct arena *a, struct str *ret_answer, struct review_outcome *ret,
 		   struct err *err);

@@ -2,25 +2,24 @@
 
 #include <errno.h>
 
-#include "admission.h"
-#include "annotation.h"
 #include "base/arena.h"
 #include "kube/names.h"
 #include "kube/shares.h"
+#include "pod_context.h"
 
-struct conversion {
+struct static_conversion {
 	struct admission_result *r;
 	struct arena *a;
 	const struct static_options *options;
 	struct pod pod;
 	struct annotations annotations;
-	struct pod_facts facts;
+	struct pod_resources resources;
 	struct str type, resource;
 	bool keeps_class; /* without its CPU the pod is still Burstable */
 };
 
 /* Nothing is checked about types here; of several annotations the first one counts. */
-static bool find_type(struct conversion *cv)
+static bool find_type(struct static_conversion *cv)
 {
 	bool is_managed = false;
 
@@ -34,17 +33,17 @@ static bool find_type(struct conversion *cv)
 		if (own->kind != OWN_STAMP)
 			annotations_keep(own); /* verbatim, also of other containers */
 	}
-	cv->resource = str_printf(cv->a, PRI_STR NAME_CORES_SUFFIX, FMT_STR(cv->type));
+	cv->resource = cores_resource(cv->type, cv->a);
 	return is_managed;
 }
 
 /* Init and app containers are judged apart; a list without containers counts as Guaranteed. */
-static bool is_guaranteed(const struct conversion *cv)
+static bool is_guaranteed(const struct static_conversion *cv)
 {
 	struct qos_hook_fold init = { 0 }, app = { 0 };
 
-	for (size_t i = 0; i < cv->facts.n; i++) {
-		const struct container_facts *f = &cv->facts.items[i];
+	for (size_t i = 0; i < cv->resources.n; i++) {
+		const struct container_resources *f = &cv->resources.items[i];
 
 		container_fold(f->c.kind == CONTAINER_APP ? &app : &init, f, false);
 	}
@@ -52,16 +51,16 @@ static bool is_guaranteed(const struct conversion *cv)
 }
 
 /* The API hook's rule, over the whole pod. */
-static bool keeps_class(const struct conversion *cv)
+static bool keeps_class(const struct static_conversion *cv)
 {
 	struct qos_hook_fold after = { 0 };
 
-	for (size_t i = 0; i < cv->facts.n; i++)
-		container_fold(&after, &cv->facts.items[i], true);
+	for (size_t i = 0; i < cv->resources.n; i++)
+		container_fold(&after, &cv->resources.items[i], true);
 	return after.not_best_effort;
 }
 
-static void strip(struct conversion *cv)
+static void strip(struct static_conversion *cv)
 {
 	struct str text =
 		STR("skipping pod CPUs requests modifications because it has guaranteed QoS class");
@@ -73,7 +72,8 @@ static void strip(struct conversion *cv)
 	result_decide(cv->r, RULE_GUARANTEED, VERDICT_STRIP, str_from(qos_name(QOS_GUARANTEED)));
 }
 
-static bool refuse(struct conversion *cv, const struct container_facts *f, const char *what)
+static bool refuse(struct static_conversion *cv, const struct container_resources *f,
+		   const char *what)
 {
 	result_refuse(cv->r, RULE_CONVERT, 422, "Invalid",
 		      str_printf(cv->a, "managed container " PRI_STR " does not have %s requests",
@@ -81,39 +81,16 @@ static bool refuse(struct conversion *cv, const struct container_facts *f, const
 	return false;
 }
 
-static void annotate(struct conversion *cv, const struct container_facts *f, struct str value)
+static void annotate(struct static_conversion *cv, const struct container_resources *f,
+		     struct str value)
 {
-	annotations_set(&cv->annotations,
-			str_printf(cv->a, NAME_RESOURCES_PREFIX PRI_STR, FMT_STR(f->c.name)),
-			value);
-}
-
-/* False when an amount does not fit. */
-static bool convert_cpu(struct conversion *cv, const struct container_facts *f,
-			struct field_errors *problems)
-{
-	struct resource_edit e = resource_edit(&cv->r->patch, &f->c);
-	struct container_cpu cpu = { 0 };
-	struct quantity cores;
-	int64_t milli;
-
-	if (container_milli(f, false, &milli, problems) < 0 ||
-	    (f->has_limit[QOS_CPU] && container_milli(f, true, &cpu.limit_milli, problems) < 0))
-		return false;
-	cpu.shares = cpu_shares_from_milli(milli);
-	cores = quantity_from_int(milli, f->request[QOS_CPU].format);
-	annotate(cv, f, container_cpu_format(&cpu, cv->a));
-	for (int of_limit = 0; of_limit <= 1; of_limit++) {
-		resource_drop(&e, of_limit, STR(NAME_CPU));
-		resource_set(&e, of_limit, cv->resource, &cores);
-	}
-	return true;
+	annotations_set(&cv->annotations, resources_key(f->c.name, cv->a), value);
 }
 
 /* A container without CPU to convert: one that was converted before keeps its weight. */
-static void complete(struct conversion *cv, const struct container_facts *f)
+static void complete(struct static_conversion *cv, const struct container_resources *f)
 {
-	struct str key = str_printf(cv->a, NAME_RESOURCES_PREFIX PRI_STR, FMT_STR(f->c.name));
+	struct str key = resources_key(f->c.name, cv->a);
 	struct container_cpu cpu = { 0 };
 	struct quantity cores;
 
@@ -127,11 +104,12 @@ static void complete(struct conversion *cv, const struct container_facts *f)
 	annotate(cv, f, container_cpu_format(&cpu, cv->a));
 }
 
-static bool convert_container(struct conversion *cv, const struct container_facts *f,
+static bool convert_container(struct static_conversion *cv, const struct container_resources *f,
 			      struct field_errors *problems)
 {
 	bool has_cpu = f->has_request[QOS_CPU];
 	bool has_memory = f->has_request[QOS_MEMORY] || f->has_limit[QOS_MEMORY];
+	struct cpu_conversion conversion;
 
 	if (!yyjson_is_obj(f->c.requests) || (!has_cpu && !has_memory)) {
 		complete(cv, f);
@@ -145,15 +123,18 @@ static bool convert_container(struct conversion *cv, const struct container_fact
 		return refuse(cv, f, "cpu");
 	if (!has_memory && !(cv->options->every_container && cv->keeps_class))
 		return refuse(cv, f, "memory");
-	return convert_cpu(cv, f, problems);
+	if (cpu_conversion_plan(f, &conversion, problems) < 0)
+		return false;
+	cpu_conversion_apply(&conversion, &f->c, cv->resource, &cv->annotations, &cv->r->patch);
+	return true;
 }
 
 /* App containers first: the first one that cannot be converted is the one complained about. */
-static bool convert_all(struct conversion *cv, struct field_errors *problems)
+static bool convert_all(struct static_conversion *cv, struct field_errors *problems)
 {
 	for (int pass = 0; pass < 2; pass++)
-		for (size_t i = 0; i < cv->facts.n; i++) {
-			const struct container_facts *f = &cv->facts.items[i];
+		for (size_t i = 0; i < cv->resources.n; i++) {
+			const struct container_resources *f = &cv->resources.items[i];
 
 			if ((f->c.kind == CONTAINER_APP) == (pass == 0) &&
 			    !convert_container(cv, f, problems))
@@ -162,13 +143,13 @@ static bool convert_all(struct conversion *cv, struct field_errors *problems)
 	return true;
 }
 
-static void convert_managed(struct conversion *cv)
+static void convert_managed(struct static_conversion *cv)
 {
 	struct subject s = { .resource = "pods", .kind = "Pod", .name = pod_name(&cv->pod) };
 	struct field_errors problems;
 
 	field_errors_init(&problems, cv->a);
-	if (pod_facts_read(&cv->pod, cv->a, &cv->facts, &problems) < 0) {
+	if (pod_resources_read(&cv->pod, cv->a, &cv->resources, &problems) < 0) {
 		result_invalid(cv->r, RULE_QUANTITY, &s, &problems);
 		return;
 	}
@@ -188,7 +169,7 @@ static void convert_managed(struct conversion *cv)
 int static_pod_convert(yyjson_val *pod, const struct static_options *options, struct arena *a,
 		       struct admission_result *ret)
 {
-	struct conversion cv = { .r = ret, .a = a, .options = options };
+	struct static_conversion cv = { .r = ret, .a = a, .options = options };
 
 	if (!result_init(ret, a))
 		return -ENOMEM;
@@ -206,5 +187,64 @@ int static_pod_convert(yyjson_val *pod, const struct static_options *options, st
 	convert_managed(&cv);
 	if (ret->allowed)
 		annotations_flush(&cv.annotations, cv.pod.meta, &ret->patch);
+	return a->failed ? -ENOMEM : 0;
+}
+
+/* The cores of a container, of whatever workload type. */
+static bool find_cores(const struct container *c, struct str *ret_name, struct quantity *ret)
+{
+	yyjson_val *key, *value;
+
+	DOC_EACH_PAIR (c->requests, key, value) {
+		if (!str_ends(doc_str(key), STR(NAME_CORES_SUFFIX)) || yyjson_is_null(value))
+			continue;
+		*ret_name = doc_str(key);
+		return resource_get(c->requests, *ret_name, ret, NULL) == 1;
+	}
+	return false;
+}
+
+static void revert_container(const struct container *c, struct annotations *ann, struct patch *p)
+{
+	struct resource_edit e = resource_edit(p, c);
+	struct str key = resources_key(c->name, p->arena);
+	const struct own_annotation *own = annotations_find(ann, key);
+	struct container_cpu cpu = { 0 };
+	struct quantity cores, amount;
+	struct str name;
+
+	if (!find_cores(c, &name, &cores))
+		return; /* its annotation, if any, goes: best effort */
+	if (own)
+		(void)container_cpu_parse(own->value, p->arena, &cpu, NULL);
+	amount = quantity_from_milli(quantity_value(&cores), cores.format);
+	for (int of_limit = 0; of_limit <= 1; of_limit++)
+		resource_drop(&e, of_limit, name);
+	resource_set(&e, false, STR(NAME_CPU), &amount);
+	if (cpu.limit_milli > 0) {
+		amount = quantity_from_milli(cpu.limit_milli, cores.format);
+		resource_set(&e, true, STR(NAME_CPU), &amount);
+	}
+}
+
+int static_pod_revert(yyjson_val *object, struct arena *a, struct patch *ret)
+{
+	struct annotations ann;
+	struct container_iter it;
+	struct container c;
+	struct pod pod;
+
+	if (!pod_from_object(object, &pod))
+		return -EINVAL;
+	if (!patch_init(ret, a))
+		return -ENOMEM;
+	annotations_scan(&ann, pod_annotations(&pod), false, a);
+	it = container_iter(&pod, false);
+	while (container_next(&it, &c))
+		revert_container(&c, &ann, ret);
+	for (size_t i = 0; i < ann.n_own; i++)
+		if (ann.own[i].kind != OWN_RESOURCES)
+			annotations_keep(&ann.own[i]);
+	annotations_flush(&ann, pod.meta, ret);
 	return a->failed ? -ENOMEM : 0;
 }

@@ -3,36 +3,29 @@
 
 #include <errno.h>
 
-#include "admission.h"
-#include "annotation.h"
 #include "base/arena.h"
 #include "base/err.h"
 #include "kube/names.h"
+#include "steps.h"
 
 #define DEBUG_ADVICE                                                                               \
 	"You must pass --keep-annotations parameter to the debug command or upgrade the oc tool "  \
 	"to the latest version when trying to debug a pod with workload partitioning resources."
 
-static void annotation_problem(struct admission *ad, struct field_errors *p, struct str detail)
-{
-	field_errors_invalid(p, STR("metadata.Annotations"),
-			     print_map(pod_annotations(&ad->pod), false, ad->a), detail);
-}
-
-static size_t check_resource_annotations(struct admission *ad, struct field_errors *p)
+static size_t check_resource_annotations(struct pod_context *ctx, struct field_errors *p)
 {
 	size_t n = 0;
 
-	for (size_t i = 0; i < ad->annotations.n_own; i++) {
-		const struct own_annotation *own = &ad->annotations.own[i];
+	for (size_t i = 0; i < ctx->annotations.n_own; i++) {
+		const struct own_annotation *own = &ctx->annotations.own[i];
 		struct container_cpu cpu;
 		struct err err = { 0 };
 
 		if (own->kind != OWN_RESOURCES)
 			continue;
 		n++;
-		if (container_cpu_parse(own->value, ad->a, &cpu, &err) < 0)
-			annotation_problem(ad, p, str_dup(ad->a, str_from(err.msg)));
+		if (container_cpu_parse(own->value, ctx->a, &cpu, &err) < 0)
+			pod_context_annotation_error(ctx, p, str_dup(ctx->a, str_from(err.msg)));
 	}
 	return n;
 }
@@ -56,7 +49,7 @@ static bool is_news(struct cores_search *search, struct str resource)
 	return true;
 }
 
-static void check_container_cores(struct admission *ad, struct cores_search *search,
+static void check_container_cores(struct pod_context *ctx, struct cores_search *search,
 				  yyjson_val *requests, struct field_errors *p)
 {
 	yyjson_val *key, *value;
@@ -66,90 +59,85 @@ static void check_container_cores(struct admission *ad, struct cores_search *sea
 
 		if (!str_ends(resource, STR(NAME_CORES)) || !is_news(search, resource))
 			continue;
-		detail = str_printf(ad->a,
+		detail = str_printf(ctx->a,
 				    "the pod without workload annotations can not have containers "
 				    "with workload resources \"" PRI_STR "\"",
 				    FMT_STR(resource));
 		field_errors_invalid(p, STR("spec.containers.resources.requests"),
-				     print_map(requests, true, ad->a), detail);
+				     print_map(requests, true, ctx->a), detail);
 	}
 	(void)value;
 }
 
 /* Backwards: of several containers that request a resource, the last one's requests are shown. */
-static void check_cores(struct admission *ad, struct field_errors *p)
+static void check_cores(struct pod_context *ctx, struct field_errors *p)
 {
-	struct container_iter it = container_iter(&ad->pod, false);
+	struct container_iter it = container_iter(&ctx->pod, false);
 	struct cores_search search = { .n = 0 };
-	size_t n = 0, max = yyjson_arr_size(doc_get(ad->pod.spec, STR("initContainers"))) +
-			    yyjson_arr_size(doc_get(ad->pod.spec, STR("containers")));
-	yyjson_val **requests = arena_array(ad->a, yyjson_val *, max + 1);
+	size_t n = 0, max = yyjson_arr_size(doc_get(ctx->pod.spec, STR("initContainers"))) +
+			    yyjson_arr_size(doc_get(ctx->pod.spec, STR("containers")));
+	yyjson_val **requests = arena_array(ctx->a, yyjson_val *, max + 1);
 	struct container c;
 
 	while (requests && container_next(&it, &c))
 		requests[n++] = c.requests;
 	while (n)
-		check_container_cores(ad, &search, requests[--n], p);
-	if (search.n && doc_get(pod_annotations(&ad->pod), STR(NAME_DEBUG_SOURCE)))
-		result_warn(ad->result, STR(DEBUG_ADVICE));
+		check_container_cores(ctx, &search, requests[--n], p);
+	if (search.n && doc_get(pod_annotations(&ctx->pod), STR(NAME_DEBUG_SOURCE)))
+		result_warn(ctx->result, STR(DEBUG_ADVICE));
 }
 
-static void check_untargeted(struct admission *ad, size_t n_resource_annotations,
+static void check_untargeted(struct pod_context *ctx, size_t n_resource_annotations,
 			     struct field_errors *p)
 {
 	if (n_resource_annotations)
-		annotation_problem(ad, p,
-				   STR("the pod without workload annotation can not have resource "
-				       "annotation"));
-	check_cores(ad, p);
+		pod_context_annotation_error(
+			ctx, p,
+			STR("the pod without workload annotation can not have resource "
+			    "annotation"));
+	check_cores(ctx, p);
 }
 
-static void check_type_allowed(struct admission *ad, const struct namespace_facts *ns,
+static void check_type_allowed(struct pod_context *ctx, const struct namespace_permission *ns,
 			       struct field_errors *p)
 {
-	if (!ns->has_allowed || type_is_allowed(ns->allowed, ad->type))
+	if (!ns->has_allowed || type_is_allowed(ns->allowed, ctx->type))
 		return; /* without the annotation the pod was stripped before */
-	annotation_problem(ad, p,
-			   str_printf(ad->a,
-				      "the namespace \"" PRI_STR
-				      "\" does not allow the workload type " PRI_STR,
-				      FMT_STR(ad->namespace), FMT_STR(ad->type)));
+	pod_context_annotation_error(ctx, p,
+				     str_printf(ctx->a,
+						"the namespace \"" PRI_STR
+						"\" does not allow the workload type " PRI_STR,
+						FMT_STR(ctx->namespace), FMT_STR(ctx->type)));
 }
 
-void pod_validate(struct admission *ad)
+void pod_validate(struct pod_context *ctx)
 {
 	struct str problem = STR("");
-	struct namespace_facts ns;
+	struct namespace_permission ns;
 	struct field_errors p;
 	size_t n_types, n_annotations;
 
-	if (admission_is_static(ad->request)) {
-		result_decide(ad->result, RULE_STATIC, VERDICT_LEAVE, ad->subject.name);
+	if (request_is_static_pod(ctx->request)) {
+		result_decide(ctx->result, RULE_STATIC, VERDICT_LEAVE, ctx->subject.name);
 		return;
 	}
-	if (!ad->state->is_synced) {
-		result_forbid(ad->result, RULE_SYNCED, &ad->subject,
-			      STR(NAME_PLUGIN_PODS
-				  " node or namespace or infra config cache not synchronized"));
+	if (!pod_context_is_synced(ctx) || !pod_context_find_namespace(ctx, &ns))
 		return;
-	}
-	if (!admission_find_namespace(ad, &ns))
-		return;
-	field_errors_init(&p, ad->a);
-	n_types = workload_type(&ad->annotations, &ad->type, &ad->effect, &problem);
+	field_errors_init(&p, ctx->a);
+	n_types = pod_context_find_type(ctx, &problem);
 	if (problem.n)
-		annotation_problem(ad, &p, problem);
-	n_annotations = check_resource_annotations(ad, &p);
+		pod_context_annotation_error(ctx, &p, problem);
+	n_annotations = check_resource_annotations(ctx, &p);
 	if (!n_types || problem.n)
-		check_untargeted(ad, n_annotations, &p);
+		check_untargeted(ctx, n_annotations, &p);
 	else
-		check_type_allowed(ad, &ns, &p);
+		check_type_allowed(ctx, &ns, &p);
 	if (p.n)
-		result_invalid(ad->result, n_types ? RULE_RESOURCES_ANNOTATION : RULE_UNTARGETED,
-			       &ad->subject, &p);
+		result_invalid(ctx->result, n_types ? RULE_RESOURCES_ANNOTATION : RULE_UNTARGETED,
+			       &ctx->subject, &p);
 	else
-		result_decide(ad->result, RULE_RESOURCES_ANNOTATION, VERDICT_LEAVE,
-			      ad->subject.name);
+		result_decide(ctx->result, RULE_RESOURCES_ANNOTATION, VERDICT_LEAVE,
+			      ctx->subject.name);
 }
 
 /* Annotations of ours in `ann` that `other` has not, or has with another value. */
@@ -228,7 +216,7 @@ void pod_update_validate(const struct admission_request *rq, struct admission_re
 	struct field_errors p;
 
 	if (!yyjson_is_obj(rq->object) || !yyjson_is_obj(rq->old_object) ||
-	    !str_eq(object_kind(rq->object), STR("Pod")) || admission_is_static(rq)) {
+	    !str_eq(object_kind(rq->object), STR("Pod")) || request_is_static_pod(rq)) {
 		result_decide(r, RULE_UPDATE, VERDICT_LEAVE, rq->subresource);
 		return;
 	}
@@ -247,8 +235,8 @@ void pod_update_validate(const struct admission_request *rq, struct admission_re
 
 void infrastructure_validate(const struct admission_request *rq, struct admission_result *r)
 {
-	struct infrastructure_facts before = infrastructure_facts_of(rq->old_object);
-	struct infrastructure_facts after = infrastructure_facts_of(rq->object);
+	struct infrastructure_status before = infrastructure_status_of(rq->old_object);
+	struct infrastructure_status after = infrastructure_status_of(rq->object);
 	struct subject s = subject_of(rq->old_object, "infrastructures.config.openshift.io",
 				      "Infrastructure.config.openshift.io");
 	struct field_errors p;

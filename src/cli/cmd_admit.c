@@ -14,6 +14,7 @@
 #include "codec/yaml.h"
 #include "command.h"
 #include "diff.h"
+#include "kube/pod.h"
 #include "manifests.h"
 #include "output.h"
 
@@ -64,7 +65,7 @@ static int answer_review(const struct admit_options *o, struct arena *a, struct 
 	bool validates = o->hook && strcmp(o->hook, "validate") == 0;
 	const char *file = o->files.n ? o->files.items[0] : "-";
 	struct state_manifests m;
-	struct review_facts facts;
+	struct review_outcome facts;
 	struct str body, response;
 	int r;
 

@@ -6,6 +6,7 @@
 #include "base/arena.h"
 #include "base/err.h"
 #include "command.h"
+#include "kube/pod.h"
 #include "manifests.h"
 #include "output.h"
 
@@ -39,7 +40,7 @@ struct explained {
 	const struct manifest *manifest;
 	struct pod pod; /* as given, maybe a template */
 	struct admission_result result;
-	const struct profile_facts *profile;
+	const struct profile_cpus *profile;
 };
 
 static struct str outcome(const struct explained *e, struct arena *a)
@@ -74,7 +75,7 @@ static const char *advice_for(const struct explained *e)
 
 static void add_place(struct strbuf *b, const struct explained *e)
 {
-	const struct profile_facts *p = e->profile;
+	const struct profile_cpus *p = e->profile;
 
 	if (e->result.rule == RULE_CONVERT && p->reserved.n)
 		strbuf_printf(b, "runs on: CPUs " PRI_STR " (reserved of profile " PRI_STR ")\n",

@@ -8,6 +8,7 @@
 #include "base/err.h"
 #include "command.h"
 #include "kube/names.h"
+#include "kube/pod.h"
 #include "lint_report.h"
 #include "manifests.h"
 #include "output.h"
@@ -142,7 +143,7 @@ static void fix_target(struct linting *l, const struct located *at)
 
 static void fix_permission(struct linting *l, const struct located *at, struct str type)
 {
-	struct namespace_facts facts = namespace_facts_of(at->object);
+	struct namespace_permission facts = namespace_permission_of(at->object);
 	struct str value = type;
 
 	if (facts.has_allowed && facts.allowed.n)

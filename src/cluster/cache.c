@@ -40,11 +40,11 @@ uint32_t cache_hash(const struct cache *c, struct str name)
 
 static void set_infrastructure(struct cache *c, yyjson_val *object)
 {
-	struct infrastructure_facts f = { 0 };
+	struct infrastructure_status f = { 0 };
 	char *text;
 
 	if (object)
-		f = infrastructure_facts_of(object);
+		f = infrastructure_status_of(object);
 	text = cache_allocate(f.partitioning.n + 1);
 	if (f.partitioning.n)
 		memcpy(text, f.partitioning.p, f.partitioning.n);
@@ -78,7 +78,7 @@ static void set_single(struct cache *c, enum cache_kind kind, yyjson_val *object
 
 /* What readers see. */
 
-static bool find_namespace(const void *owner, struct str name, struct namespace_facts *ret)
+static bool find_namespace(const void *owner, struct str name, struct namespace_permission *ret)
 {
 	return cache_namespace_find(((const struct cache_view *)owner)->cache, name, ret);
 }

@@ -40,7 +40,7 @@ struct cache {
 
 	/* The writer's own. */
 	struct admission_settings settings;
-	struct infrastructure_facts infrastructure;
+	struct infrastructure_status infrastructure;
 	char *partitioning; /* what infrastructure.partitioning points at */
 	bool gate_pools;
 	struct cached_node **nodes; /* buckets */

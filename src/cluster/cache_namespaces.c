@@ -24,9 +24,9 @@ static struct str namespace_name(const struct cached_namespace *n)
 	return (struct str){ n->text, n->name_n };
 }
 
-static struct namespace_facts facts_of(const struct cached_namespace *n)
+static struct namespace_permission facts_of(const struct cached_namespace *n)
 {
-	return (struct namespace_facts){
+	return (struct namespace_permission){
 		.allowed = { n->text + n->name_n, n->allowed_n },
 		.legacy_allowed = { n->text + n->name_n + n->allowed_n, n->legacy_n },
 		.has_allowed = n->has_allowed,
@@ -34,7 +34,7 @@ static struct namespace_facts facts_of(const struct cached_namespace *n)
 	};
 }
 
-bool cache_namespace_find(const struct cache *c, struct str name, struct namespace_facts *ret)
+bool cache_namespace_find(const struct cache *c, struct str name, struct namespace_permission *ret)
 {
 	struct cache_table *t = atomic_load(&c->namespaces);
 	uint32_t hash = cache_hash(c, name);
@@ -69,7 +69,7 @@ static _Atomic(struct cached_namespace *) *find_slot(struct cache_table *t, uint
 	return slot;
 }
 
-static struct cached_namespace *namespace_new(struct str name, const struct namespace_facts *f)
+static struct cached_namespace *namespace_new(struct str name, const struct namespace_permission *f)
 {
 	struct cached_namespace *n =
 		cache_allocate(sizeof(*n) + name.n + f->allowed.n + f->legacy_allowed.n);
@@ -99,7 +99,7 @@ static void grow_table(struct cache *c)
 		for (n = atomic_load(&old->buckets[i]); n; n = atomic_load(&n->next)) {
 			_Atomic(struct cached_namespace *) *head =
 				&t->buckets[n->hash & (t->n_buckets - 1)];
-			struct namespace_facts facts = facts_of(n);
+			struct namespace_permission facts = facts_of(n);
 			struct cached_namespace *copy = namespace_new(namespace_name(n), &facts);
 
 			copy->hash = n->hash;
@@ -116,9 +116,9 @@ static void grow_table(struct cache *c)
 	grace_retire(&c->grace, old);
 }
 
-static bool is_same(const struct cached_namespace *n, const struct namespace_facts *f)
+static bool is_same(const struct cached_namespace *n, const struct namespace_permission *f)
 {
-	struct namespace_facts has = facts_of(n);
+	struct namespace_permission has = facts_of(n);
 
 	return has.has_allowed == f->has_allowed && str_eq(has.allowed, f->allowed) &&
 	       has.has_legacy_allowed == f->has_legacy_allowed &&
@@ -128,7 +128,7 @@ static bool is_same(const struct cached_namespace *n, const struct namespace_fac
 void cache_namespace_put(struct cache *c, struct str name, yyjson_val *object)
 {
 	struct cache_table *t = atomic_load(&c->namespaces);
-	struct namespace_facts facts = namespace_facts_of(object);
+	struct namespace_permission facts = namespace_permission_of(object);
 	uint32_t hash = cache_hash(c, name);
 	_Atomic(struct cached_namespace *) *slot = find_slot(t, hash, name);
 	struct cached_namespace *old = atomic_load(slot), *n;

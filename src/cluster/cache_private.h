@@ -14,7 +14,7 @@ uint32_t cache_hash(const struct cache *c, struct str name);
 
 /* Namespaces, a table that readers walk while it changes. Each of these but the first is the
  * writer's. */
-bool cache_namespace_find(const struct cache *c, struct str name, struct namespace_facts *ret);
+bool cache_namespace_find(const struct cache *c, struct str name, struct namespace_permission *ret);
 void cache_namespaces_init(struct cache *c);
 void cache_namespaces_done(struct cache *c);
 void cache_namespace_put(struct cache *c, struct str name, yyjson_val *object);

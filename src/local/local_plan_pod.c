@@ -9,6 +9,7 @@
 #include "codec/problems.h"
 #include "cpu/hints.h"
 #include "kube/names.h"
+#include "kube/pod.h"
 #include "kube/qos.h"
 #include "kube/shares.h"
 #include "local_plan_private.h"

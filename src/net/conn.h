@@ -100,9 +100,6 @@ bool conn_count_bytes(struct conn *c, size_t now_bytes);
 /* Runs the handler, in the worker's arena. */
 void conn_handle(struct conn *c, struct http_request *request, struct http_response *ret);
 
-/* HTTP/1.1: serves every whole request in c->in. */
-void conn_serve_http1(struct conn *c);
-
 /* HTTP/2 (http2.c). */
 void http2_new(struct conn *c);
 void http2_free(struct http2 *h);

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "admission/admission.h"
+#include "admission/namespaces.h"
 #include "kube/names.h"
 
 static struct str name_of(yyjson_val *object)
@@ -66,7 +66,7 @@ void namespace_allowlist_done(struct namespace_allowlist *p)
 
 static bool is_permitted(const struct namespace_allowlist *p, yyjson_val *object)
 {
-	const struct namespace_facts facts = namespace_facts_of(object);
+	const struct namespace_permission facts = namespace_permission_of(object);
 
 	if (facts.has_allowed)
 		return type_is_allowed(facts.allowed, STR(NAME_TYPE_MANAGEMENT));

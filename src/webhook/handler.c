@@ -22,7 +22,7 @@ static uint64_t now_ns(void)
 	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
 }
 
-static enum review_result result_of(const struct review_facts *facts)
+static enum review_result result_of(const struct review_outcome *facts)
 {
 	return facts->is_malformed ? RESULT_MALFORMED :
 	       !facts->allowed	   ? RESULT_REFUSED :
@@ -33,7 +33,7 @@ static enum review_result result_of(const struct review_facts *facts)
 static void answer_review(struct webhook *w, enum hook_kind hook, const struct http_request *rq,
 			  struct http_response *ret)
 {
-	struct review_facts facts = { .rule = RULE__COUNT };
+	struct review_outcome facts = { .rule = RULE__COUNT };
 	enum review_result result = RESULT_FAILED;
 	uint64_t start = now_ns();
 	struct err err = { 0 };

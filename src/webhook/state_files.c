@@ -19,7 +19,7 @@
 #define MAX_FILE_NODES 20000000
 #define MAX_FILE_DOCUMENTS 1000000
 
-static bool find_namespace(const void *owner, struct str name, struct namespace_facts *ret)
+static bool find_namespace(const void *owner, struct str name, struct namespace_permission *ret)
 {
 	const struct file_facts *f = owner;
 

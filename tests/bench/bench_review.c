@@ -63,11 +63,11 @@ static struct str review(struct arena *a)
 	return strbuf_str(&b);
 }
 
-static bool find_namespace(const void *owner, struct str name, struct namespace_facts *ret)
+static bool find_namespace(const void *owner, struct str name, struct namespace_permission *ret)
 {
 	(void)owner;
 	(void)name;
-	*ret = (struct namespace_facts){ .has_allowed = true, .allowed = STR("management") };
+	*ret = (struct namespace_permission){ .has_allowed = true, .allowed = STR("management") };
 	return true;
 }
 
@@ -88,7 +88,7 @@ static int64_t cpu_ns(void)
 
 static void response(const struct admission_state *state, struct str body, struct arena *a)
 {
-	struct review_facts facts;
+	struct review_outcome facts;
 	struct err err = { 0 };
 	struct str text;
 

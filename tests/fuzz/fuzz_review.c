@@ -22,12 +22,12 @@ static void require(bool ok)
 		abort();
 }
 
-static bool find_namespace(const void *owner, struct str name, struct namespace_facts *ret)
+static bool find_namespace(const void *owner, struct str name, struct namespace_permission *ret)
 {
 	(void)owner;
 	if (str_eq(name, STR("ghost")))
 		return false;
-	*ret = (struct namespace_facts){ 0 };
+	*ret = (struct namespace_permission){ 0 };
 	if (!str_eq(name, STR("plain"))) {
 		ret->has_allowed = true;
 		ret->allowed = STR("management,test");
@@ -126,7 +126,7 @@ static void check_mutation(const struct admission_state *state, struct str body,
 			   struct str response, struct arena *a)
 {
 	yyjson_val *review, *object, *after;
-	struct review_facts facts;
+	struct review_outcome facts;
 	struct str second;
 
 	if (!is_plain(body, a, &review))
@@ -147,7 +147,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	CLEANUP(arena_done) struct arena a;
 	enum review_hook hook;
 	struct admission_state state;
-	struct review_facts facts;
+	struct review_outcome facts;
 	struct err err = { 0 };
 	struct str body, response;
 	int r;

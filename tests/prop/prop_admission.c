@@ -7,6 +7,7 @@
 #include "admission/admission.h"
 #include "admission/defaults.h"
 #include "admission_rows.h"
+#include "kube/pod.h"
 #include "kube/qos.h"
 #include "kube/stamp.h"
 #include "prop.h"
@@ -123,10 +124,10 @@ static yyjson_val *draw_pod(struct prop *r, struct arena *a)
 	return pod;
 }
 
-static bool find_namespace(const void *owner, struct str name, struct namespace_facts *ret)
+static bool find_namespace(const void *owner, struct str name, struct namespace_permission *ret)
 {
 	(void)name;
-	*ret = *(const struct namespace_facts *)owner;
+	*ret = *(const struct namespace_permission *)owner;
 	return true;
 }
 
@@ -136,10 +137,10 @@ static bool has_cores(const void *owner, struct str type)
 	return str_eq(type, STR("management"));
 }
 
-static struct admission_state draw_state(struct prop *r, struct namespace_facts *ns)
+static struct admission_state draw_state(struct prop *r, struct namespace_permission *ns)
 {
-	*ns = (struct namespace_facts){ .allowed = STR("management,test"),
-					.has_allowed = !prop_one_in(r, 6) };
+	*ns = (struct namespace_permission){ .allowed = STR("management,test"),
+					     .has_allowed = !prop_one_in(r, 6) };
 	return (struct admission_state){
 		.settings = { .pools = prop_one_in(r, 2) },
 		.infrastructure = { .is_present = true,
@@ -262,7 +263,7 @@ TEST(one_pass_settles_everything_and_loses_nothing)
 
 	arena_init(&a, 0);
 	PROP_LOOP (&r) {
-		struct namespace_facts ns;
+		struct namespace_permission ns;
 		struct admission_state cluster = draw_state(&r, &ns);
 		struct admission_result result, second;
 		yyjson_val *before, *after, *again;
@@ -305,7 +306,7 @@ TEST(every_millicore_removed_from_cpu_is_requested_as_cores)
 
 	arena_init(&a, 0);
 	PROP_LOOP (&r) {
-		struct namespace_facts ns;
+		struct namespace_permission ns;
 		struct admission_state cluster = draw_state(&r, &ns);
 		yyjson_val *before, *after;
 		struct str cores;
@@ -333,7 +334,7 @@ TEST(the_pools_count_exactly_the_cpu_that_was_requested)
 
 	arena_init(&a, 0);
 	PROP_LOOP (&r) {
-		struct namespace_facts ns;
+		struct namespace_permission ns;
 		struct admission_state cluster = draw_state(&r, &ns);
 		struct cpu_stamp *stamps;
 		yyjson_val *before, *after;
@@ -368,7 +369,7 @@ TEST(a_review_patches_the_pod_into_what_admit_prints)
 
 	arena_init(&a, 0);
 	PROP_LOOP (&r) {
-		struct namespace_facts ns;
+		struct namespace_permission ns;
 		struct admission_state cluster = draw_state(&r, &ns);
 		struct row_request rq = { .operation = "CREATE", .resource = "pods" };
 		yyjson_val *after;

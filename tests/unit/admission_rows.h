@@ -174,7 +174,7 @@ static inline struct str row_review(const struct row_request *rq, struct arena *
 static inline yyjson_val *row_ask(const struct admission_state *state, enum review_hook hook,
 				  const struct row_request *rq, struct arena *a)
 {
-	struct review_facts facts;
+	struct review_outcome facts;
 	struct str review;
 	struct err err = { 0 };
 	yyjson_val *response;

@@ -7,6 +7,7 @@
 #include "kube/stamp.h"
 
 #include "admission_rows.h"
+#include "kube/pod.h"
 
 #define TARGET                                                                                     \
 	"\"target.workload.openshift.io/"                                                          \
@@ -52,7 +53,7 @@ TEST(of_two_objects_with_the_same_name_the_later_one_counts)
 		"\"workload.openshift.io/allowed\":\"management\"}}},"
 		"{\"kind\":\"Namespace\",\"metadata\":{\"name\":\"m\"}}]";
 	CLEANUP(arena_done) struct arena a;
-	struct namespace_facts facts;
+	struct namespace_permission facts;
 	struct state_manifests m;
 	struct err err = { 0 };
 	yyjson_val *object;
@@ -508,7 +509,7 @@ TEST(a_request_that_needs_too_much_memory_fails_as_a_whole)
 	body = row_review(&rq, &a);
 	for (size_t limit = 64; limit < 64 << 10; limit += 64) {
 		CLEANUP(arena_done) struct arena small;
-		struct review_facts facts;
+		struct review_outcome facts;
 		struct err err = { 0 };
 		int r;
 

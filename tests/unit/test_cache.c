@@ -44,7 +44,7 @@ static void put_namespace(struct cache *c, unsigned i, const char *allowed)
 	put(c, CACHE_NAMESPACES, json);
 }
 
-static bool find(const struct admission_state *s, unsigned i, struct namespace_facts *ret)
+static bool find(const struct admission_state *s, unsigned i, struct namespace_permission *ret)
 {
 	char name[32];
 
@@ -56,7 +56,7 @@ TEST(namespaces_come_change_and_go)
 {
 	const struct admission_settings settings = { 0 };
 	const struct admission_state *s;
-	struct namespace_facts f;
+	struct namespace_permission f;
 	struct cache c;
 
 	cache_init(&c, &settings, 1);
@@ -91,7 +91,7 @@ TEST(a_new_list_forgets_what_is_not_in_it)
 {
 	const struct admission_settings settings = { 0 };
 	const struct admission_state *s;
-	struct namespace_facts f;
+	struct namespace_permission f;
 	struct cache c;
 
 	cache_init(&c, &settings, 1);
@@ -208,7 +208,7 @@ struct reader {
 
 static void look(struct race *race, const struct admission_state *s, unsigned i)
 {
-	struct namespace_facts f;
+	struct namespace_permission f;
 
 	/* 0..9 always exist; their value names them. */
 	if (!find(s, i % 10, &f) || f.allowed.n != 5 || f.allowed.p[4] != (char)('0' + i % 10))
