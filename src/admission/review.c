@@ -91,7 +91,7 @@ static int put_patch(yyjson_mut_doc *m, yyjson_mut_val *response, const struct p
 	r = patch_write(p, a, &text, err);
 	if (r < 0)
 		return r;
-	/* Raw: base64 has nothing to escape, so nobody needs to look for it. */
+	/* Raw: base64 has nothing to escape, so the writer need not search the text for it. */
 	strbuf_init(&b, a);
 	strbuf_addc(&b, '"');
 	strbuf_add(&b, base64_encode(text, a));
@@ -133,8 +133,8 @@ static struct envelope envelope(struct str uid, bool allowed, struct arena *a)
 	return e;
 }
 
-static int answer_malformed(struct str uid, const char *fault, struct arena *a, struct str *ret,
-			    struct err *err)
+static int write_malformed(struct str uid, const char *fault, struct arena *a, struct str *ret,
+			   struct err *err)
 {
 	struct envelope e = envelope(uid, false, a);
 
@@ -143,8 +143,8 @@ static int answer_malformed(struct str uid, const char *fault, struct arena *a, 
 	return doc_write(e.root, false, a, ret, err);
 }
 
-static int response(struct str uid, const struct admission_result *result, struct arena *a,
-		    struct str *ret, struct err *err)
+static int write_response(struct str uid, const struct admission_result *result, struct arena *a,
+			  struct str *ret, struct err *err)
 {
 	struct envelope e = envelope(uid, result->allowed, a);
 	yyjson_mut_val *audit;
@@ -163,21 +163,13 @@ static int response(struct str uid, const struct admission_result *result, struc
 	return doc_write(e.root, false, a, ret, err);
 }
 
-static int decide(const struct admission_state *state, enum review_hook hook,
-		  const struct admission_request *rq, struct arena *a,
-		  struct admission_result *result)
-{
-	return hook == REVIEW_MUTATE ? admit_mutate(state, rq, a, result) :
-				       admit_validate(state, rq, a, result);
-}
-
 static int exhausted(struct err *err)
 {
 	return err_set(err, ENOMEM, "the review needs more memory than a request may use");
 }
 
-static int answer_review(const struct admission_state *state, enum review_hook hook,
-			 yyjson_val *root, struct arena *a, struct str *ret_answer,
+static int review_handle(const struct admission_state *state, enum review_hook hook,
+			 yyjson_val *root, struct arena *a, struct str *ret_response,
 			 struct review_outcome *ret, struct err *err)
 {
 	yyjson_val *rq = doc_get(root, STR("request"));
@@ -185,6 +177,7 @@ static int answer_review(const struct admission_state *state, enum review_hook h
 	struct admission_request parsed = request_of(rq);
 	const char *fault = fault_of(root, rq, &parsed);
 	struct admission_result result;
+	int r;
 
 	if (!uid.n)
 		return err_set(err, EINVAL, "malformed AdmissionReview: %s",
@@ -197,23 +190,25 @@ static int answer_review(const struct admission_state *state, enum review_hook h
 	if (fault) {
 		ret->is_malformed = true;
 		ret->code = 400;
-		return answer_malformed(uid, fault, a, ret_answer, err);
+		return write_malformed(uid, fault, a, ret_response, err);
 	}
-	if (decide(state, hook, &parsed, a, &result) < 0)
+	r = hook == REVIEW_MUTATE ? admit_mutate(state, &parsed, a, &result) :
+				    admit_validate(state, &parsed, a, &result);
+	if (r < 0)
 		return exhausted(err);
 	ret->allowed = result.allowed;
 	ret->code = result.code;
 	ret->rule = result.rule;
 	ret->is_changed = !patch_is_empty(&result.patch);
-	return response(uid, &result, a, ret_answer, err);
+	return write_response(uid, &result, a, ret_response, err);
 }
 
 int review_respond(const struct admission_state *state, enum review_hook hook, struct str body,
-		   struct arena *a, struct str *ret_answer, struct review_outcome *ret,
+		   struct arena *a, struct str *ret_response, struct review_outcome *ret,
 		   struct err *err)
 {
 	static const struct doc_limits limits = { .size_bytes = REVIEW_MAX_SIZE };
-	struct review_outcome facts = { 0 };
+	struct review_outcome outcome = { 0 };
 	struct str text = STR("");
 	struct doc doc;
 	int r;
@@ -221,12 +216,12 @@ int review_respond(const struct admission_state *state, enum review_hook hook, s
 	r = doc_parse(body, STR("review"), &limits, a, &doc, err);
 	if (r < 0)
 		return r;
-	r = answer_review(state, hook, doc.root, a, &text, &facts, err);
+	r = review_handle(state, hook, doc.root, a, &text, &outcome, err);
 	if (r < 0)
 		return r;
 	if (a->failed)
 		return exhausted(err);
-	*ret_answer = text;
-	*ret = facts;
+	*ret_response = text;
+	*ret = outcome;
 	return 0;
 }

@@ -1,7 +1,8 @@
 #pragma once
 
-/* AdmissionReview (admission.k8s.io/v1) in, AdmissionReview out: bytes and an arena, nothing else.
- * What the webhook serves and `admit --review` prints. */
+/* Reads an AdmissionReview (admission.k8s.io/v1) and writes the response: bytes and an arena, no
+ * I/O. The webhook serves it and `pinfold admit --review` prints it. The decision itself is
+ * admission.h. */
 
 #include <stdbool.h>
 
@@ -16,7 +17,7 @@ enum review_hook { REVIEW_MUTATE, REVIEW_VALIDATE };
 
 /* For metrics and exit statuses. */
 struct review_outcome {
-	bool is_malformed; /* answered with a status of the 400 class */
+	bool is_malformed; /* the response is a status of the 400 class */
 	bool allowed;
 	bool is_changed;	    /* there is a patch */
 	unsigned code;		    /* of the refusal */
@@ -24,13 +25,12 @@ struct review_outcome {
 	struct str namespace, name; /* of the object, for logs */
 };
 
-#define REVIEW_MAX_SIZE                                                                            \
-	((size_t)8 << 20) /* etcd takes 1.5 MiB, the API server 3 MiB, twice over                  \
-			   */
+/* etcd stores objects up to 1.5 MiB and the API server accepts 3 MiB; a review has the object
+ * twice. */
+#define REVIEW_MAX_SIZE ((size_t)8 << 20)
 
-/* -EINVAL when the body is no review that could be answered: not JSON, or without a uid; -ENOMEM
- * when the arena is exhausted. Everything else has an answer, also a malformed review with a uid.
- */
+/* -EINVAL when no response can be written because the body is not JSON or has no uid; -ENOMEM when
+ * the arena is exhausted. Everything else gets a response, also a malformed review with a uid. */
 int review_respond(const struct admission_state *state, enum review_hook hook, struct str body,
-		   struct arena *a, struct str *ret_answer, struct review_outcome *ret,
+		   struct arena *a, struct str *ret_response, struct review_outcome *ret,
 		   struct err *err);

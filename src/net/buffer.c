@@ -22,7 +22,7 @@ struct str buffer_str(const struct buffer *b)
 	return (struct str){ b->p ? b->p + b->start : "", b->end - b->start };
 }
 
-/* Moves the rest to the front when that makes room, else doubles. */
+/* Moves the content to the front when that frees enough space, otherwise doubles the buffer. */
 char *buffer_reserve(struct buffer *b, size_t n)
 {
 	size_t len = buffer_len(b), cap = b->cap ? b->cap : BUFFER_MIN;

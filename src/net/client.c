@@ -6,35 +6,34 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include <nghttp2/nghttp2.h>
-
 #include "base/macro.h"
+#include "http2_session.h"
 
 #define TICK_MS 1000
-#define CONNECT_MS 10000 /* from the name to the end of the handshake */
-#define PING_MS 10000	 /* a silent server is asked whether it is there... */
-#define SILENCE_MS 30000 /* ...and given up: half-open connections are found so, not by TCP */
-#define LEAVE_MS 1000	 /* after GOAWAY, for answers under way; watches are cut */
+#define CONNECT_MS 10000 /* from name resolution to the end of the handshake */
+#define PING_MS 10000	 /* a silent server gets a PING... */
+#define SILENCE_MS 30000 /* ...and is given up: TCP does not detect a half-open connection */
+#define LEAVE_MS 1000	 /* after GOAWAY, for responses in flight; watches are ended */
 #define READ_BYTES 16384 /* one TLS record */
 #define STREAM_WINDOW_BYTES (1 << 20)
 #define CONNECTION_WINDOW_BYTES (4 << 20)
 
 static void connect_now(struct http_client *c);
 
-static void enter(struct http_client *c, enum http_client_state state)
+static void set_state(struct http_client *c, enum http_client_state state)
 {
 	c->state = state;
 	c->since_ms = loop_now_ms(c->loop);
 }
 
-/* The connection is over. What follows happens in a turn of its own, so that this may be called
- * from anywhere, nghttp2's callbacks included. */
-static void give_up(struct http_client *c, const struct err *reason)
+/* Starts closing the connection. The teardown runs in a later turn of the loop, so this may be
+ * called from anywhere, also from nghttp2's callbacks. */
+static void begin_close(struct http_client *c, const struct err *reason)
 {
 	if (c->state == HTTP_CLIENT_CLOSING || c->state == HTTP_CLIENT_IDLE)
 		return;
 	c->reason = *reason;
-	enter(c, HTTP_CLIENT_CLOSING);
+	set_state(c, HTTP_CLIENT_CLOSING);
 	timer_start(&c->tick, 0, 0);
 }
 
@@ -48,25 +47,23 @@ static void send_output(struct http_client *c)
 	buffer_consume(&c->tls.out, out.n);
 }
 
-/* Never inside nghttp2's callbacks. */
+/* Not from nghttp2's callbacks: nghttp2 does not allow re-entry. */
 static void send_frames(struct http_client *c)
 {
-	const uint8_t *bytes;
+	struct str bytes;
 	struct err err;
-	ssize_t n;
 
 	c->is_busy = true;
-	while ((n = nghttp2_session_mem_send(c->session, &bytes)) > 0)
-		if (tls_conn_write(&c->tls, (struct str){ (const char *)bytes, (size_t)n }, &err) <
-		    0) {
-			give_up(c, &err);
+	while (http2_session_output(c->session, &bytes))
+		if (tls_conn_write(&c->tls, bytes, &err) < 0) {
+			begin_close(c, &err);
 			break;
 		}
 	c->is_busy = false;
 	send_output(c);
-	if (!nghttp2_session_want_read(c->session) && !nghttp2_session_want_write(c->session)) {
-		(void)err_set(&err, ECONNRESET, "the server ended the connection");
-		give_up(c, &err);
+	if (http2_session_is_finished(c->session)) {
+		(void)err_set(&err, ECONNRESET, "the server closed the connection");
+		begin_close(c, &err);
 	}
 }
 
@@ -80,17 +77,18 @@ static void end_call(struct http_call *call, const struct err *err)
 	call->on_end(call, err);
 }
 
-/* Calls begun by the callbacks are not among the doomed, nor those that came when the connection
- * was no longer for new ones: they wait for the next. */
-static void end_doomed(struct http_client *c, bool was_open, const struct err *reason)
+/* Ends the calls of the lost connection. Calls that the callbacks start, and calls that waited for
+ * a new connection because this one accepted no more, stay. The list may change with every
+ * callback, so the calls are marked first and the search restarts after each. */
+static void end_lost_calls(struct http_client *c, bool was_open, const struct err *reason)
 {
 	struct http_call *call;
 
 	for (call = TAILQ_FIRST(&c->calls); call; call = TAILQ_NEXT(call, link))
-		call->is_doomed = call->id || !was_open;
+		call->is_lost = call->id || !was_open;
 	for (;;) {
 		for (call = TAILQ_FIRST(&c->calls); call; call = TAILQ_NEXT(call, link))
-			if (call->is_doomed)
+			if (call->is_lost)
 				break;
 		if (!call || c->is_done)
 			return;
@@ -104,7 +102,7 @@ static void on_closed(struct stream *s)
 
 	if (c->is_done)
 		return;
-	enter(c, HTTP_CLIENT_IDLE);
+	set_state(c, HTTP_CLIENT_IDLE);
 	timer_stop(&c->tick);
 	if (!TAILQ_EMPTY(&c->calls))
 		connect_now(c);
@@ -125,7 +123,7 @@ static void tear_down(struct http_client *c)
 	free_session(c);
 	if (c->stream.events)
 		stream_close(&c->stream, on_closed);
-	end_doomed(c, was_open, &reason);
+	end_lost_calls(c, was_open, &reason);
 	if (!c->stream.events && !c->is_done)
 		on_closed(&c->stream);
 	c->stream.events = NULL;
@@ -154,11 +152,10 @@ static ssize_t read_body(nghttp2_session *session, int32_t id, uint8_t *buf, siz
 static void add_field(nghttp2_nv *fields, size_t *n, const char *name, const char *value)
 {
 	if (value)
-		fields[(*n)++] = (nghttp2_nv){ (uint8_t *)name, (uint8_t *)value, strlen(name),
-					       strlen(value), 0 };
+		fields[(*n)++] = http2_field(name, value);
 }
 
-static void submit(struct http_client *c, struct http_call *call)
+static void submit_request(struct http_client *c, struct http_call *call)
 {
 	nghttp2_data_provider provider = { .read_callback = read_body };
 	nghttp2_nv fields[9];
@@ -177,15 +174,15 @@ static void submit(struct http_client *c, struct http_call *call)
 	add_field(fields, &n, "content-type", call->content_type);
 	add_field(fields, &n, "authorization", c->authorization);
 	if (c->authorization)
-		fields[n - 1].flags = NGHTTP2_NV_FLAG_NO_INDEX; /* keeps it out of the table */
+		fields[n - 1].flags = NGHTTP2_NV_FLAG_NO_INDEX; /* secret: not in the HPACK table */
 	call->id = nghttp2_submit_request(c->session, NULL, fields, n,
 					  call->body.n ? &provider : NULL, call);
-	if (call->id <= 0) { /* stream numbers are used up, after a billion calls */
+	if (call->id <= 0) { /* no stream id is left, after 2^30 calls */
 		struct err err;
 
 		call->id = 0;
-		(void)err_set(&err, ECONNRESET, "connection is used up");
-		give_up(c, &err);
+		(void)err_set(&err, ECONNRESET, "no stream id is left on the connection");
+		begin_close(c, &err);
 	}
 }
 
@@ -209,7 +206,7 @@ static int on_frame(nghttp2_session *session, const nghttp2_frame *frame, void *
 	struct http_call *call;
 
 	if (frame->hd.type == NGHTTP2_GOAWAY && c->state == HTTP_CLIENT_OPEN)
-		enter(c, HTTP_CLIENT_LEAVING);
+		set_state(c, HTTP_CLIENT_LEAVING);
 	if (frame->hd.type != NGHTTP2_HEADERS)
 		return 0;
 	call = nghttp2_session_get_stream_user_data(session, frame->hd.stream_id);
@@ -243,53 +240,42 @@ static int on_stream_close(nghttp2_session *session, int32_t id, uint32_t error,
 		end_call(call, NULL);
 		return 0;
 	}
-	(void)err_set(&err, ECONNRESET, "the server ended the request: %s",
+	(void)err_set(&err, ECONNRESET, "the server reset the request: %s",
 		      nghttp2_http2_strerror(error));
 	end_call(call, &err);
 	return 0;
 }
 
-static nghttp2_session *make_session(struct http_client *c)
+static void on_handshake_done(struct http_client *c)
 {
 	static const nghttp2_settings_entry settings[] = {
 		{ NGHTTP2_SETTINGS_ENABLE_PUSH, 0 },
 		{ NGHTTP2_SETTINGS_INITIAL_WINDOW_SIZE, STREAM_WINDOW_BYTES },
 	};
-	nghttp2_session_callbacks *callbacks;
-	nghttp2_session *session;
-
-	if (nghttp2_session_callbacks_new(&callbacks) != 0)
-		abort();
-	nghttp2_session_callbacks_set_on_header_callback(callbacks, on_field);
-	nghttp2_session_callbacks_set_on_frame_recv_callback(callbacks, on_frame);
-	nghttp2_session_callbacks_set_on_data_chunk_recv_callback(callbacks, on_body);
-	nghttp2_session_callbacks_set_on_stream_close_callback(callbacks, on_stream_close);
-	if (nghttp2_session_client_new(&session, callbacks, c) != 0)
-		abort();
-	nghttp2_session_callbacks_del(callbacks);
-	(void)nghttp2_submit_settings(session, NGHTTP2_FLAG_NONE, settings, ARRAY_LEN(settings));
-	(void)nghttp2_session_set_local_window_size(session, NGHTTP2_FLAG_NONE, 0,
-						    CONNECTION_WINDOW_BYTES);
-	return session;
-}
-
-static void on_ready(struct http_client *c)
-{
+	static const struct http2_session_config config = {
+		.on_field = on_field,
+		.on_body = on_body,
+		.on_frame = on_frame,
+		.on_stream_close = on_stream_close,
+		.settings = settings,
+		.n_settings = ARRAY_LEN(settings),
+		.window_bytes = CONNECTION_WINDOW_BYTES,
+	};
 	struct http_call *call;
 	struct err err;
 
 	if (!str_eq(tls_conn_alpn(&c->tls), STR("h2"))) {
 		(void)err_set(&err, EPROTONOSUPPORT, "%s:%u does not speak HTTP/2", c->config.host,
 			      c->config.port);
-		give_up(c, &err);
+		begin_close(c, &err);
 		return;
 	}
-	enter(c, HTTP_CLIENT_OPEN);
+	set_state(c, HTTP_CLIENT_OPEN);
 	c->connections++;
 	c->pinged_ms = c->since_ms;
-	c->session = make_session(c);
+	c->session = http2_session_new(&config, c);
 	for (call = TAILQ_FIRST(&c->calls); call; call = TAILQ_NEXT(call, link))
-		submit(c, call);
+		submit_request(c, call);
 	send_frames(c);
 }
 
@@ -302,9 +288,9 @@ static void receive(struct http_client *c, struct str plain)
 	n = nghttp2_session_mem_recv(c->session, (const uint8_t *)plain.p, plain.n);
 	c->is_busy = false;
 	if (n < 0) {
-		(void)err_set(&err, EPROTO, "bad HTTP/2 from the server: %s",
+		(void)err_set(&err, EPROTO, "invalid HTTP/2 from the server: %s",
 			      nghttp2_strerror((int)n));
-		give_up(c, &err);
+		begin_close(c, &err);
 	}
 }
 
@@ -315,19 +301,19 @@ static void on_data(struct stream *s, struct str bytes)
 	struct err err;
 	ssize_t n;
 
-	c->heard_ms = loop_now_ms(c->loop);
+	c->received_ms = loop_now_ms(c->loop);
 	tls_conn_feed(&c->tls, bytes);
 	do {
 		n = tls_conn_read(&c->tls, buf, sizeof(buf), &err);
 		if (c->state == HTTP_CLIENT_HANDSHAKE && tls_conn_is_ready(&c->tls))
-			on_ready(c);
+			on_handshake_done(c);
 		if (n > 0 && c->session && c->state != HTTP_CLIENT_CLOSING)
 			receive(c, (struct str){ buf, (size_t)n });
 	} while (n > 0 && c->state != HTTP_CLIENT_CLOSING);
 	if (n == -ESHUTDOWN)
 		(void)err_set(&err, ECONNRESET, "the server closed the connection");
 	if (n < 0)
-		give_up(c, &err);
+		begin_close(c, &err);
 	if (c->session && c->state != HTTP_CLIENT_CLOSING)
 		send_frames(c);
 	else
@@ -344,7 +330,7 @@ static void on_end(struct stream *s, int error)
 			      uv_strerror(error));
 	else
 		(void)err_set(&err, ECONNRESET, "the server closed the connection");
-	give_up(c, &err);
+	begin_close(c, &err);
 }
 
 static void on_connected(struct stream *s, int error)
@@ -357,15 +343,15 @@ static void on_connected(struct stream *s, int error)
 		(void)err_set(&err, -error, "cannot connect to %s:%u: %s", c->config.host,
 			      c->config.port, uv_strerror(error));
 		c->next_address++;
-		give_up(c, &err);
+		begin_close(c, &err);
 		return;
 	}
 	if (c->state != HTTP_CLIENT_CONNECTING)
 		return;
-	enter(c, HTTP_CLIENT_HANDSHAKE);
-	c->heard_ms = c->since_ms;
+	set_state(c, HTTP_CLIENT_HANDSHAKE);
+	c->received_ms = c->since_ms;
 	if (tls_conn_init_client(&c->tls, c->config.tls, name, &err) < 0)
-		give_up(c, &err);
+		begin_close(c, &err);
 	else
 		send_output(c);
 }
@@ -378,11 +364,11 @@ static void connect_address(struct http_client *c)
 	const struct sockaddr_storage *address = &c->addresses[c->next_address % c->n_addresses];
 	struct err err;
 
-	enter(c, HTTP_CLIENT_CONNECTING);
+	set_state(c, HTTP_CLIENT_CONNECTING);
 	if (stream_connect(&c->stream, c->loop, (const struct sockaddr *)address, &events, &err) <
 	    0) {
 		c->next_address++;
-		give_up(c, &err);
+		begin_close(c, &err);
 	}
 }
 
@@ -407,13 +393,13 @@ static void on_resolved(uv_getaddrinfo_t *request, int status, struct addrinfo *
 		} else {
 			(void)err_set(&err, EHOSTUNREACH, "cannot resolve %s: %s", c->config.host,
 				      status ? uv_strerror(status) : "no address");
-			give_up(c, &err);
+			begin_close(c, &err);
 		}
 	}
 	uv_freeaddrinfo(list);
 }
 
-/* An address is used as it is; a name is asked for anew with every connection. */
+/* An IP address is used as it is; a name is resolved again for every connection. */
 static void connect_now(struct http_client *c)
 {
 	struct sockaddr_in *v4 = (struct sockaddr_in *)&c->addresses[0];
@@ -423,7 +409,7 @@ static void connect_now(struct http_client *c)
 	char port[8];
 	int r;
 
-	enter(c, HTTP_CLIENT_RESOLVING);
+	set_state(c, HTTP_CLIENT_RESOLVING);
 	timer_start(&c->tick, TICK_MS, TICK_MS);
 	if (uv_ip4_addr(c->config.host, c->config.port, v4) == 0 ||
 	    uv_ip6_addr(c->config.host, c->config.port, v6) == 0) {
@@ -432,17 +418,17 @@ static void connect_now(struct http_client *c)
 		return;
 	}
 	if (c->is_resolving)
-		return; /* an earlier question; its answer is as good */
+		return; /* an earlier request is pending, and its result serves as well */
 	(void)snprintf(port, sizeof(port), "%u", c->config.port);
 	r = uv_getaddrinfo(&c->loop->uv, &c->resolve, on_resolved, c->config.host, port, &hints);
 	c->is_resolving = r >= 0;
 	if (r < 0) {
 		(void)err_set(&err, -r, "cannot resolve %s: %s", c->config.host, uv_strerror(r));
-		give_up(c, &err);
+		begin_close(c, &err);
 	}
 }
 
-static void end_late(struct http_client *c, uint64_t now_ms)
+static void end_timed_out(struct http_client *c, uint64_t now_ms)
 {
 	struct http_call *call, *next;
 	struct err err;
@@ -452,7 +438,7 @@ static void end_late(struct http_client *c, uint64_t now_ms)
 		if (!call->deadline_ms || now_ms < call->deadline_ms)
 			continue;
 		http_call_cancel(call);
-		(void)err_set(&err, ETIMEDOUT, "no answer within %llu s",
+		(void)err_set(&err, ETIMEDOUT, "no response within %llu s",
 			      (unsigned long long)call->timeout_ms / 1000);
 		call->on_end(call, &err);
 		next = TAILQ_FIRST(&c->calls); /* the callback may have changed the list */
@@ -473,11 +459,11 @@ static void on_tick(struct timer *t)
 		(void)err_set(&err, ETIMEDOUT, "no connection to %s:%u within %d s", c->config.host,
 			      c->config.port, CONNECT_MS / 1000);
 	else if (c->state == HTTP_CLIENT_LEAVING && in_state_ms >= LEAVE_MS)
-		(void)err_set(&err, ECONNRESET, "the server is going away");
-	else if (c->session && now_ms - c->heard_ms >= SILENCE_MS)
-		(void)err_set(&err, ETIMEDOUT, "the server is silent");
+		(void)err_set(&err, ECONNRESET, "the server is shutting down");
+	else if (c->session && now_ms - c->received_ms >= SILENCE_MS)
+		(void)err_set(&err, ETIMEDOUT, "the server does not respond");
 	if (err.code) {
-		give_up(c, &err);
+		begin_close(c, &err);
 		return;
 	}
 	if (c->session && now_ms - c->pinged_ms >= PING_MS) {
@@ -485,7 +471,7 @@ static void on_tick(struct timer *t)
 		(void)nghttp2_submit_ping(c->session, NGHTTP2_FLAG_NONE, NULL);
 		send_frames(c);
 	}
-	end_late(c, now_ms);
+	end_timed_out(c, now_ms);
 }
 
 void http_client_init(struct http_client *c, struct loop *loop,
@@ -520,13 +506,13 @@ void http_client_start(struct http_client *c, struct http_call *call)
 	call->id = 0;
 	call->sent = 0;
 	call->status = 0;
-	call->is_doomed = false;
+	call->is_lost = false;
 	call->deadline_ms = call->timeout_ms ? loop_now_ms(c->loop) + call->timeout_ms : 0;
 	TAILQ_INSERT_TAIL(&c->calls, call, link);
 	if (c->state == HTTP_CLIENT_IDLE) {
 		connect_now(c);
 	} else if (c->state == HTTP_CLIENT_OPEN) {
-		submit(c, call);
+		submit_request(c, call);
 		if (!c->is_busy)
 			send_frames(c);
 	}
@@ -553,5 +539,5 @@ void http_client_drop(struct http_client *c, const char *reason)
 	struct err err;
 
 	(void)err_set(&err, ECONNRESET, "%s", reason);
-	give_up(c, &err);
+	begin_close(c, &err);
 }

@@ -1,4 +1,5 @@
-/* A connection: bytes in, decrypted, given to its protocol; answers encrypted and sent. */
+/* A connection: received bytes are decrypted and given to HTTP/1.1 (here) or HTTP/2 (http2.c),
+ * responses are encrypted and sent. */
 
 #include "conn.h"
 
@@ -119,7 +120,8 @@ void conn_put(struct conn *c, struct str plain)
 		conn_finish(c, SERVER_CLOSE_TLS);
 }
 
-/* Half-closes, so that the client sees the end, and lets the rest of what it sends come. */
+/* Half-closes and keeps reading: closing with unread bytes makes the kernel send RST, and the
+ * client would lose the response. */
 static void linger(struct conn *c)
 {
 	uv_os_fd_t fd;
@@ -202,7 +204,7 @@ static enum server_close_reason reason_of(unsigned status)
 						SERVER_CLOSE_BAD_REQUEST;
 }
 
-/* Ends the line before it, not its own. */
+/* Begins with the end of the previous line: a field without a value leaves no empty line. */
 static void put_field(struct buffer *b, const char *name, const char *value)
 {
 	if (!value)
@@ -213,7 +215,7 @@ static void put_field(struct buffer *b, const char *name, const char *value)
 	buffer_add(b, str_from(value));
 }
 
-static void put_answer(struct conn *c, const struct http_response *response, bool without_body)
+static void put_response(struct conn *c, const struct http_response *response, bool without_body)
 {
 	struct buffer *b = &c->worker->head;
 	char line[80];
@@ -234,26 +236,27 @@ static void put_answer(struct conn *c, const struct http_response *response, boo
 	buffer_trim(b, LOOP_READ_BYTES);
 }
 
-/* The end is part of the answer, so it is decided before; the TLS farewell comes behind. */
-static void answer_last(struct conn *c, const struct http_response *response, bool without_body,
-			enum server_close_reason reason)
+/* The response says "Connection: close", so the end is decided before it; close_notify follows the
+ * body. */
+static void put_last_response(struct conn *c, const struct http_response *response,
+			      bool without_body, enum server_close_reason reason)
 {
 	c->is_last = true;
-	put_answer(c, response, without_body);
+	put_response(c, response, without_body);
 	c->is_last = false;
 	conn_finish(c, reason);
 }
 
-static void refuse(struct conn *c, unsigned status)
+static void refuse_request(struct conn *c, unsigned status)
 {
 	struct http_response response;
 
 	arena_reset(&c->worker->arena);
 	http_response_status(&response, status, &c->worker->arena);
-	answer_last(c, &response, false, reason_of(status));
+	put_last_response(c, &response, false, reason_of(status));
 }
 
-static void serve(struct conn *c, const struct http1_request *got)
+static void serve_request(struct conn *c, const struct http1_request *got)
 {
 	struct http_request request = { .method = got->method, .body = got->body };
 	bool is_head = str_eq(got->method, STR("HEAD"));
@@ -264,19 +267,20 @@ static void serve(struct conn *c, const struct http1_request *got)
 		request.method = STR("GET");
 	conn_handle(c, &request, &response);
 	if (!got->keep_alive)
-		answer_last(c, &response, is_head, SERVER_CLOSE_ASKED);
+		put_last_response(c, &response, is_head, SERVER_CLOSE_REQUESTED);
 	else if (c->worker->phase != WORKER_SERVING)
-		answer_last(c, &response, is_head, SERVER_CLOSE_DRAIN);
+		put_last_response(c, &response, is_head, SERVER_CLOSE_DRAIN);
 	else
-		put_answer(c, &response, is_head);
+		put_response(c, &response, is_head);
 }
 
+/* Part of a request, or none, is in the buffer. */
 static void wait_for_more(struct conn *c, bool served)
 {
 	size_t need = c->http1.need > buffer_len(&c->in) ? c->http1.need : buffer_len(&c->in);
 
 	if (!conn_count_bytes(c, need)) {
-		refuse(c, 503);
+		refuse_request(c, 503);
 		return;
 	}
 	if (c->http1.expects_continue && !c->said_continue) {
@@ -303,7 +307,7 @@ static void serve_http1(struct conn *c)
 		n = http1_parse(&c->http1, (char *)bytes.p, bytes.n, &request);
 		if (n <= 0)
 			break;
-		serve(c, &request);
+		serve_request(c, &request);
 		buffer_consume(&c->in, (size_t)n);
 		c->said_continue = false;
 		served = true;
@@ -311,44 +315,37 @@ static void serve_http1(struct conn *c)
 	if (c->is_last)
 		return;
 	if (n < 0)
-		refuse(c, (unsigned)-n);
+		refuse_request(c, (unsigned)-n);
 	else
 		wait_for_more(c, served);
 }
 
-/* A browser, or a probe with the wrong scheme: tell it in the only language it speaks here. */
-static void answer_plain_http(struct conn *c)
+/* A browser, or a probe with the wrong scheme: it can read only a response without TLS. */
+static void respond_plain_http(struct conn *c)
 {
 	static const struct str response = STR_INIT("HTTP/1.0 400 Bad Request\r\n"
 						    "Content-Type: text/plain\r\n\r\n"
 						    "This port speaks HTTPS only.\n");
 
-	buffer_consume(&c->tls.out, buffer_len(&c->tls.out)); /* a TLS alert would garble it */
+	buffer_consume(&c->tls.out, buffer_len(&c->tls.out)); /* drop the TLS alert */
 	buffer_add(&c->tls.out, response);
 	c->is_last = true;
 	c->reason = SERVER_CLOSE_NO_TLS;
 }
 
-static void tls_ended(struct conn *c, int error)
-{
-	if (c->tls.plain_http)
-		answer_plain_http(c);
-	else
-		conn_finish(c, error == -ESHUTDOWN ? SERVER_CLOSE_PEER : SERVER_CLOSE_TLS);
-}
-
-/* Decrypts one record's worth to where the protocol wants it. As tls_conn_read(). */
+/* Decrypts straight into the request buffer, which is grown at once to the length that the header
+ * announced, so a large body is not moved. Returns as tls_conn_read(). */
 static ssize_t read_http1(struct conn *c, struct err *err)
 {
 	size_t have = buffer_len(&c->in);
-	size_t room = c->http1.need > have ? c->http1.need - have : 0;
+	size_t space = c->http1.need > have ? c->http1.need - have : 0;
 	char *p;
 	ssize_t n;
 
-	if (room < RECORD_BYTES)
-		room = RECORD_BYTES;
-	p = buffer_reserve(&c->in, room);
-	n = tls_conn_read(&c->tls, p, room, err);
+	if (space < RECORD_BYTES)
+		space = RECORD_BYTES;
+	p = buffer_reserve(&c->in, space);
+	n = tls_conn_read(&c->tls, p, space, err);
 	if (n > 0)
 		buffer_grow(&c->in, (size_t)n);
 	return n;
@@ -364,14 +361,6 @@ static ssize_t read_http2(struct conn *c, struct err *err)
 	return n;
 }
 
-/* With the handshake's end it is known what will be spoken. */
-static void choose_protocol(struct conn *c)
-{
-	if (c->state == CONN_NEW && !c->http2 && tls_conn_is_ready(&c->tls) &&
-	    str_eq(tls_conn_alpn(&c->tls), STR("h2")))
-		http2_new(c);
-}
-
 static void on_data(struct stream *s, struct str bytes)
 {
 	struct conn *c = container_of(s, struct conn, stream);
@@ -383,7 +372,10 @@ static void on_data(struct stream *s, struct str bytes)
 	tls_conn_feed(&c->tls, bytes);
 	do {
 		n = c->http2 ? read_http2(c, &err) : read_http1(c, &err);
-		choose_protocol(c);
+		if (c->state == CONN_NEW && !c->http2 && tls_conn_is_ready(&c->tls) &&
+		    str_eq(tls_conn_alpn(&c->tls), STR("h2")))
+			http2_new(c);
+		/* The read that finished the handshake may have had the first frames. */
 		if (n > 0 && c->http2 && buffer_len(&c->in)) {
 			http2_receive(c->http2, buffer_str(&c->in));
 			buffer_consume(&c->in, buffer_len(&c->in));
@@ -393,8 +385,10 @@ static void on_data(struct stream *s, struct str bytes)
 	if (!c->http2 && !c->is_last)
 		serve_http1(c);
 	buffer_trim(&c->in, 0);
-	if (n < 0)
-		tls_ended(c, (int)n);
+	if (n < 0 && c->tls.plain_http)
+		respond_plain_http(c);
+	else if (n < 0)
+		conn_finish(c, n == -ESHUTDOWN ? SERVER_CLOSE_PEER : SERVER_CLOSE_TLS);
 	conn_flush(c);
 }
 

@@ -1,6 +1,7 @@
 #pragma once
 
-/* Inside the server: a thread of it and a connection. Not for anybody else. */
+/* Internals of the server: one of its threads and one connection. Included by server.c, conn.c and
+ * http2.c only; the public interface is server.h. */
 
 #include <pthread.h>
 #include <stdatomic.h>
@@ -18,13 +19,13 @@
 
 struct http2;
 
-/* Where a connection stands. Each state has its own time limit, and a list of the connections in
- * it, in the order in which they entered: the first is the first to run out of time. */
+/* Each state has its own time limit and a list of the connections in it, in the order in which they
+ * entered: the first one is the first to exceed the limit. */
 enum conn_state {
-	CONN_NEW,	/* no whole request came yet */
-	CONN_IDLE,	/* between requests */
-	CONN_ACTIVE,	/* receiving a request, or sending an answer the client is slow to read */
-	CONN_LINGERING, /* our last word is said; what still comes is thrown away */
+	CONN_NEW,    /* no complete request received yet */
+	CONN_IDLE,   /* between requests */
+	CONN_ACTIVE, /* receiving a request, or sending a response that the client reads slowly */
+	CONN_LINGERING, /* the last response is sent; what still arrives is discarded */
 	CONN_CLOSING,	/* the descriptor is being closed; in no list */
 	CONN__COUNT
 };
@@ -36,12 +37,12 @@ struct conn {
 	TAILQ_ENTRY(conn) link;
 	enum conn_state state;
 	uint64_t since_ms; /* when it entered the state */
-	struct buffer in;  /* HTTP/1.1: what was received of the present request */
+	struct buffer in;  /* HTTP/1.1: what was received of the current request */
 	struct http1_parser http1;
-	struct http2 *http2;  /* once both agreed on it */
+	struct http2 *http2;  /* when ALPN selected it */
 	size_t counted_bytes; /* of worker->in_flight_bytes */
 	enum server_close_reason reason;
-	bool is_last; /* close once the answer is sent */
+	bool is_last; /* close when the response is sent */
 	bool said_continue;
 };
 
@@ -67,10 +68,10 @@ struct worker {
 	struct waker waker;
 	struct timer tick;
 	struct conn_list lists[CONN_CLOSING];
-	size_t n_conns; /* those being closed included: they hold descriptors */
+	size_t n_conns; /* including those being closed: they hold descriptors */
 	size_t max_conns;
-	struct arena arena; /* of the present request */
-	struct buffer head; /* of the present HTTP/1.1 answer, and its body */
+	struct arena arena; /* of the current request */
+	struct buffer head; /* of the current HTTP/1.1 response, with its body */
 	size_t in_flight_bytes;
 	char date[32]; /* for the Date field, renewed every second */
 	enum worker_phase phase;
@@ -85,7 +86,8 @@ static inline void stat_add(_Atomic uint64_t *counter, uint64_t n)
 }
 
 int conn_open(struct worker *w, int fd);
-void conn_move(struct conn *c, enum conn_state state); /* to the end of that list, time anew */
+void conn_move(struct conn *c,
+	       enum conn_state state); /* to the end of that list; restarts the time */
 void conn_abort(struct conn *c, enum server_close_reason reason); /* now */
 void conn_announce_end(struct conn *c);
 void conn_finish(struct conn *c, enum server_close_reason reason); /* after what is queued */
@@ -94,7 +96,7 @@ void conn_finish(struct conn *c, enum server_close_reason reason); /* after what
 void conn_put(struct conn *c, struct str plain);
 void conn_flush(struct conn *c);
 
-/* Counts bytes of a request that is being received. False: that would be too many. */
+/* Counts bytes of a request that is being received. False when that exceeds the limit. */
 bool conn_count_bytes(struct conn *c, size_t now_bytes);
 
 /* Runs the handler, in the worker's arena. */

@@ -19,8 +19,8 @@ void dir_watch_init(struct dir_watch *w, dir_watch_fn on_change)
 	*w = (struct dir_watch){ .fd = -1, .on_change = on_change };
 }
 
-/* True when the directory itself went away. */
-static bool tell(struct dir_watch *w, const char *bytes, size_t n)
+/* True when the directory itself was moved or removed. */
+static bool report_events(struct dir_watch *w, const char *bytes, size_t n)
 {
 	const struct inotify_event *event;
 	bool is_gone = false;
@@ -44,7 +44,7 @@ static void on_readable(uv_poll_t *uv, int status, int events)
 	(void)status;
 	(void)events;
 	while (w->fd >= 0 && (n = read(w->fd, buffer, sizeof(buffer))) > 0)
-		is_gone = tell(w, buffer, (size_t)n) || is_gone;
+		is_gone = report_events(w, buffer, (size_t)n) || is_gone;
 	if (is_gone)
 		dir_watch_stop(w);
 }
@@ -54,7 +54,7 @@ int dir_watch_start(struct dir_watch *w, struct loop *loop, const char *path, st
 	int fd;
 
 	if (w->fd >= 0 || uv_is_closing((uv_handle_t *)&w->uv))
-		return 0; /* closing takes one turn of the loop; the owner tries again */
+		return 0; /* closing takes one turn of the loop; the owner retries */
 	fd = inotify_init1(IN_NONBLOCK | IN_CLOEXEC);
 	if (fd < 0)
 		return err_set(err, errno, "watch %s: %s", path, strerror(errno));

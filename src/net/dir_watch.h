@@ -1,8 +1,8 @@
 #pragma once
 
-/* A directory on the loop, by inotify: tells when a file in it is complete (closed after writing,
- * or renamed into place) or gone, and not while it is being written. What the files mean is the
- * owner's business. */
+/* Watches a directory with inotify: reports a file when it is complete (closed after writing, or
+ * renamed into place) or removed, not while it is written. Files are not read here. The simpler
+ * file_watch in loop.h reports every change. */
 
 #include <uv.h>
 
@@ -10,7 +10,7 @@ struct dir_watch;
 struct err;
 struct loop;
 
-/* `name` is NULL when it is not known which file: look at all of them. */
+/* `name` is NULL when the file is not known: any file may have changed. */
 typedef void (*dir_watch_fn)(struct dir_watch *w, const char *name);
 
 struct dir_watch {
@@ -19,11 +19,11 @@ struct dir_watch {
 	dir_watch_fn on_change;
 };
 
-/* Before anything else, so that the two below may always be called. */
+/* Call first; afterwards the other two may be called at any time. */
 void dir_watch_init(struct dir_watch *w, dir_watch_fn on_change);
 
-/* Fails when the directory is not there; may be tried again. No-op when it watches already. */
+/* Fails when the directory does not exist; may be retried. No-op when it is already watching. */
 int dir_watch_start(struct dir_watch *w, struct loop *loop, const char *path, struct err *err);
 
-/* The directory may have been moved away and made anew: the owner then starts again. */
+/* Also called when the directory itself is moved or removed; the owner may start it again. */
 void dir_watch_stop(struct dir_watch *w);

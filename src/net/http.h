@@ -1,7 +1,7 @@
 #pragma once
 
-/* A request and its answer, the same for HTTP/1.1 and HTTP/2: handlers never see the protocol. A
- * handler answers at once, from memory; it never waits, so a thread serves one request at a time.
+/* A request and its response, the same for HTTP/1.1 and HTTP/2: handlers never see the protocol. A
+ * handler responds at once, from memory; it never waits, so a thread serves one request at a time.
  */
 
 #include <stdbool.h>
@@ -14,9 +14,9 @@ struct arena;
 struct http_request {
 	struct str method;
 	struct str path;  /* "/readyz"; as sent, not decoded */
-	struct str query; /* what stands behind '?', without it */
+	struct str query; /* what follows '?' */
 	struct str body;
-	struct arena *arena; /* of this request: the answer may live there */
+	struct arena *arena; /* of this request: the response may point into it */
 	unsigned thread;     /* which of the server's threads serves it */
 };
 
@@ -30,10 +30,10 @@ struct http_response {
 typedef void (*http_handler_fn)(const struct http_request *request, struct http_response *ret,
 				void *context);
 
-/* "Not Found"; "" for a status nobody here uses. */
+/* "Not Found"; "" for a status that is not used here. */
 const char *http_status_text(unsigned status);
 
-/* A short text answer for people: "404 Not Found\n". */
+/* A short text response: "404 Not Found\n". */
 void http_response_status(struct http_response *ret, unsigned status, struct arena *a);
 
 /* Cuts "/readyz?verbose" in two. */

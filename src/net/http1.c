@@ -5,11 +5,11 @@
 
 #include "limits.h"
 
-#define MAX_CHUNK_LINE 256 /* size and extensions, which nobody sends */
+#define MAX_CHUNK_LINE 256 /* size and extensions */
 
 enum { BAD = -400, TOO_LARGE = -413, HEAD_TOO_LARGE = -431, UNKNOWN = -501, VERSION = -505 };
 
-/* What the header fields said. */
+/* From the header fields. */
 struct framing {
 	uint64_t length;
 	bool has_length, chunked, has_host, close, keep_alive;
@@ -33,8 +33,8 @@ static bool is_token(struct str s)
 	return s.n > 0;
 }
 
-/* A value may hold blanks, tabs, visible and upper half bytes, but no control character: a bare CR
- * or NUL is where readers begin to disagree. */
+/* A value may have blanks, tabs, visible characters and bytes above 0x7f, but no control character:
+ * parsers disagree about a bare CR or NUL. */
 static bool is_field_value(struct str s)
 {
 	for (size_t i = 0; i < s.n; i++)
@@ -51,7 +51,7 @@ static bool is_target(struct str s)
 	return s.n > 0 && s.p[0] == '/';
 }
 
-static bool is_word(struct str s, const char *word)
+static bool equals_ignoring_case(struct str s, const char *word)
 {
 	return s.n == strlen(word) && strncasecmp(s.p, word, s.n) == 0;
 }
@@ -100,7 +100,7 @@ static int request_line(struct http1_parser *p, struct str line, const char *sta
 	return 0;
 }
 
-/* RFC 9112 section 6.3: the same length twice is one length; two different ones are an attack. */
+/* RFC 9112 section 6.3: a repeated equal length is accepted; different lengths are refused. */
 static int content_length(struct framing *f, struct str value)
 {
 	uint64_t length;
@@ -120,8 +120,8 @@ static void connection(struct framing *f, struct str value)
 	struct str word;
 
 	while (str_next(&words, ',', &word)) {
-		f->close |= is_word(trim_blanks(word), "close");
-		f->keep_alive |= is_word(trim_blanks(word), "keep-alive");
+		f->close |= equals_ignoring_case(trim_blanks(word), "close");
+		f->keep_alive |= equals_ignoring_case(trim_blanks(word), "keep-alive");
 	}
 }
 
@@ -136,20 +136,20 @@ static int header_field(struct http1_parser *p, struct framing *f, struct str li
 	value = trim_blanks(str_skip(line, name.n + 1));
 	if (!is_token(name) || !is_field_value(value))
 		return BAD; /* also a folded line, and a blank before the colon */
-	if (is_word(name, "content-length"))
+	if (equals_ignoring_case(name, "content-length"))
 		return content_length(f, value);
-	if (is_word(name, "transfer-encoding")) {
-		if (f->chunked || !is_word(value, "chunked"))
+	if (equals_ignoring_case(name, "transfer-encoding")) {
+		if (f->chunked || !equals_ignoring_case(value, "chunked"))
 			return UNKNOWN;
 		f->chunked = true;
-	} else if (is_word(name, "host")) {
+	} else if (equals_ignoring_case(name, "host")) {
 		if (f->has_host)
 			return BAD;
 		f->has_host = true;
-	} else if (is_word(name, "connection")) {
+	} else if (equals_ignoring_case(name, "connection")) {
 		connection(f, value);
-	} else if (is_word(name, "expect")) {
-		if (!is_word(value, "100-continue"))
+	} else if (equals_ignoring_case(name, "expect")) {
+		if (!equals_ignoring_case(value, "100-continue"))
 			return -417;
 		p->expects_continue = true;
 	}
@@ -193,7 +193,7 @@ static int parse_head(struct http1_parser *p, struct str head)
 	return r < 0 ? r : frame_body(p, &f);
 }
 
-/* RFC 9112 section 2.2: empty lines before a request are to be forgiven, a few of them. */
+/* RFC 9112 section 2.2: empty lines before a request are ignored; a few are allowed here. */
 static int skip_empty_lines(struct http1_parser *p, const char *bytes, size_t n)
 {
 	while (n - p->skipped >= 2 && memcmp(bytes + p->skipped, "\r\n", 2) == 0)
@@ -214,7 +214,7 @@ static int head_step(struct http1_parser *p, const char *bytes, size_t n)
 
 	if (r < 0)
 		return r;
-	if (n - p->skipped <= 1) /* half an empty line, perhaps */
+	if (n - p->skipped <= 1) /* may be half of an empty line */
 		return 0;
 	from = p->position > p->skipped + 3 ? p->position - 3 : p->skipped;
 	end = memmem(bytes + from, n - from, blank_line, 4);
@@ -242,7 +242,7 @@ static bool hex_digit(char c, size_t *ret)
 	static const char digits[] = "0123456789abcdef";
 	const char *hit = c ? strchr(digits, c | 0x20) : NULL;
 
-	if (!hit || c < '0') /* a control character with that bit set is no digit */
+	if (!hit || c < '0') /* below '0', `c | 0x20` may also give a digit */
 		return false;
 	*ret = (size_t)(hit - digits);
 	return true;
@@ -264,7 +264,7 @@ static int chunk_size(struct str line, size_t *ret)
 	return 0;
 }
 
-/* The line at the position, once it is there. */
+/* The line at the position. Returns 0 while it is incomplete. */
 static int take_line(struct http1_parser *p, const char *bytes, size_t n, struct str *ret)
 {
 	struct str rest = { bytes + p->position, n - p->position };
@@ -327,11 +327,11 @@ static int trailer_step(struct http1_parser *p, const char *bytes, size_t n)
 
 	if (r <= 0)
 		return r;
-	return line.n ? 1 : 2; /* trailers are read and forgotten */
+	return line.n ? 1 : 2; /* trailers are ignored */
 }
 
-/* 2: the request is whole; 1: go on; 0: more bytes are needed; below 0: an HTTP status. */
-static int step(struct http1_parser *p, char *bytes, size_t n)
+/* 2: the request is complete; 1: continue; 0: more bytes are needed; negative: an HTTP status. */
+static int parse_step(struct http1_parser *p, char *bytes, size_t n)
 {
 	switch (p->state) {
 	case HTTP1_HEAD:
@@ -356,8 +356,9 @@ int64_t http1_parse(struct http1_parser *p, char *bytes, size_t n, struct http1_
 	int r = 1;
 
 	while (r == 1)
-		r = step(p, bytes, n);
-	/* What is not decoded stays in the buffer, so chunks may not be much larger than a body. */
+		r = parse_step(p, bytes, n);
+	/* Chunk sizes and extensions stay in the buffer after decoding, so they are limited, too.
+	 */
 	if (r >= 0 &&
 	    p->position > LIMIT_HEAD_BYTES + LIMIT_BODY_BYTES + LIMIT_CHUNK_OVERHEAD_BYTES)
 		r = TOO_LARGE;

@@ -1,9 +1,9 @@
 #pragma once
 
-/* HTTP/1.1 requests (RFC 9112) out of bytes. Pure: it is shown all bytes of the present request
- * every time more have come, remembers how far it read, and never looks at a byte twice. Strict
- * where leniency has let requests be smuggled: line ends, doubled lengths, folded lines, blanks
- * before colons. It knows no connection. */
+/* Parses HTTP/1.1 requests (RFC 9112). Pure: with every call it gets all bytes of the current
+ * request, remembers its position, and reads no byte twice. Strict where lenient parsers allow
+ * request smuggling: line ends, repeated lengths, folded lines, blanks before colons. Connections
+ * and responses are conn.c. */
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -23,22 +23,22 @@ enum http1_state {
 /* All positions count from the first byte of the request. Start with { 0 }. */
 struct http1_parser {
 	enum http1_state state;
-	size_t position; /* bytes that need not be looked at again */
+	size_t position; /* bytes that were parsed */
 	size_t skipped;	 /* empty lines before the request line */
 	size_t method_n, target_at, target_n;
 	size_t body_at, body_n; /* chunked: decoded so far, in place */
 	size_t chunk_left;
-	size_t need; /* how long the request is at least; to make room at once */
+	size_t need; /* minimum length of the request, to reserve space at once */
 	bool keep_alive;
 	bool expects_continue; /* the client waits for "100 Continue" before it sends the body */
 };
 
 struct http1_request {
-	struct str method, target, body; /* views of the bytes that were shown */
-	bool keep_alive;		 /* the client does not want the connection closed */
+	struct str method, target, body; /* point into the bytes that were given */
+	bool keep_alive;		 /* the connection stays open after the response */
 };
 
 /* Returns how many bytes the request takes; 0 when more are needed; a negative HTTP status when it
- * is to be refused and the connection closed. `bytes` of a chunked body are rearranged in place.
- * After a whole request the parser is ready for the next. */
+ * must be refused and the connection closed. `bytes` of a chunked body are rearranged in place.
+ * After a complete request the parser is ready for the next. */
 int64_t http1_parse(struct http1_parser *p, char *bytes, size_t n, struct http1_request *ret);

@@ -1,15 +1,14 @@
-/* HTTP/2 on a connection, by nghttp2: frames to requests, answers to frames. */
+/* HTTP/2 on a server connection, with nghttp2: frames to requests, responses to frames. */
 
 #include <stdlib.h>
 #include <string.h>
 
-#include <nghttp2/nghttp2.h>
-
 #include "base/macro.h"
 #include "conn.h"
+#include "http2_session.h"
 #include "limits.h"
 
-/* A request on its way in, then its answer on its way out. */
+/* A request while it is received, then its response while it is sent. */
 struct http2_stream {
 	TAILQ_ENTRY(http2_stream) link;
 	struct buffer method, target, body;
@@ -23,7 +22,7 @@ struct http2 {
 	TAILQ_HEAD(http2_streams, http2_stream) streams;
 	size_t in_flight_bytes;
 	unsigned resets;
-	uint64_t served; /* requests, whole ones */
+	uint64_t served; /* complete requests */
 	bool is_closing;
 	bool peer_is_closing; /* it sent GOAWAY */
 };
@@ -55,8 +54,8 @@ static int on_begin(nghttp2_session *session, const nghttp2_frame *frame, void *
 	return 0;
 }
 
-/* nghttp2 checks names, values and their order; it bounds the whole by
- * SETTINGS_MAX_HEADER_LIST_SIZE only as advice, so we count. */
+/* nghttp2 checks names, values and their order. SETTINGS_MAX_HEADER_LIST_SIZE is only advice to the
+ * client, so the length is checked here. */
 static int on_field(nghttp2_session *session, const nghttp2_frame *frame, const uint8_t *name,
 		    size_t name_n, const uint8_t *value, size_t value_n, uint8_t flags, void *user)
 {
@@ -96,52 +95,41 @@ static int on_body(nghttp2_session *session, uint8_t flags, int32_t id, const ui
 	return 0;
 }
 
-static ssize_t read_answer(nghttp2_session *session, int32_t id, uint8_t *buf, size_t cap,
-			   uint32_t *flags, nghttp2_data_source *source, void *user)
+static ssize_t read_response(nghttp2_session *session, int32_t id, uint8_t *buf, size_t cap,
+			     uint32_t *flags, nghttp2_data_source *source, void *user)
 {
 	struct http2_stream *s = source->ptr;
-	struct str rest = buffer_str(&s->response);
-	size_t n = rest.n < cap ? rest.n : cap;
 
 	(void)session;
 	(void)id;
 	(void)user;
-	memcpy(buf, rest.p, n);
-	buffer_consume(&s->response, n);
-	if (n == rest.n)
-		*flags |= NGHTTP2_DATA_FLAG_EOF;
-	return (ssize_t)n;
+	return http2_take_body(&s->response, buf, cap, flags);
 }
 
-static nghttp2_nv field(const char *name, const char *value)
+static void submit_response(struct http2 *h, int32_t id, struct http2_stream *s,
+			    const struct http_response *response, bool without_body)
 {
-	return (nghttp2_nv){ (uint8_t *)name, (uint8_t *)value, strlen(name), strlen(value), 0 };
-}
-
-static void submit(struct http2 *h, int32_t id, struct http2_stream *s,
-		   const struct http_response *response, bool without_body)
-{
-	nghttp2_data_provider provider = { .source.ptr = s, .read_callback = read_answer };
+	nghttp2_data_provider provider = { .source.ptr = s, .read_callback = read_response };
 	nghttp2_nv fields[5];
 	char status[16], length[24];
 	size_t n = 0;
 
 	(void)snprintf(status, sizeof(status), "%u", response->status);
 	(void)snprintf(length, sizeof(length), "%zu", response->body.n);
-	fields[n++] = field(":status", status);
-	fields[n++] = field("date", h->conn->worker->date);
-	fields[n++] = field("content-length", length);
+	fields[n++] = http2_field(":status", status);
+	fields[n++] = http2_field("date", h->conn->worker->date);
+	fields[n++] = http2_field("content-length", length);
 	if (response->content_type)
-		fields[n++] = field("content-type", response->content_type);
+		fields[n++] = http2_field("content-type", response->content_type);
 	if (response->allow)
-		fields[n++] = field("allow", response->allow);
+		fields[n++] = http2_field("allow", response->allow);
 	if (!without_body)
 		buffer_add(&s->response, response->body);
 	(void)nghttp2_submit_response(h->session, id, fields, n,
 				      buffer_len(&s->response) ? &provider : NULL);
 }
 
-static void serve(struct http2 *h, int32_t id, struct http2_stream *s)
+static void serve_request(struct http2 *h, int32_t id, struct http2_stream *s)
 {
 	struct http_request request = { .method = buffer_str(&s->method),
 					.body = buffer_str(&s->body) };
@@ -158,7 +146,7 @@ static void serve(struct http2 *h, int32_t id, struct http2_stream *s)
 			request.method = STR("GET");
 		conn_handle(h->conn, &request, &response);
 	}
-	submit(h, id, s, &response, is_head);
+	submit_response(h, id, s, &response, is_head);
 }
 
 static int on_frame(nghttp2_session *session, const nghttp2_frame *frame, void *user)
@@ -168,14 +156,15 @@ static int on_frame(nghttp2_session *session, const nghttp2_frame *frame, void *
 
 	h->peer_is_closing |= frame->hd.type == NGHTTP2_GOAWAY;
 	if (frame->hd.type == NGHTTP2_RST_STREAM && ++h->resets > LIMIT_HTTP2_RESETS)
-		return NGHTTP2_ERR_CALLBACK_FAILURE; /* opening and giving up costs only us */
+		return NGHTTP2_ERR_CALLBACK_FAILURE; /* rapid reset: a request costs the client
+							nothing */
 	if (frame->hd.type != NGHTTP2_HEADERS && frame->hd.type != NGHTTP2_DATA)
 		return 0;
 	if (!(frame->hd.flags & NGHTTP2_FLAG_END_STREAM))
 		return 0;
 	s = nghttp2_session_get_stream_user_data(session, frame->hd.stream_id);
 	if (s)
-		serve(h, frame->hd.stream_id, s);
+		serve_request(h, frame->hd.stream_id, s);
 	return 0;
 }
 
@@ -189,33 +178,14 @@ static int on_stream_close(nghttp2_session *session, int32_t id, uint32_t error,
 	return 0;
 }
 
-static nghttp2_session *make_session(struct http2 *h)
-{
-	nghttp2_session_callbacks *callbacks;
-	nghttp2_session *session;
-
-	if (nghttp2_session_callbacks_new(&callbacks) != 0)
-		abort();
-	nghttp2_session_callbacks_set_on_begin_headers_callback(callbacks, on_begin);
-	nghttp2_session_callbacks_set_on_header_callback(callbacks, on_field);
-	nghttp2_session_callbacks_set_on_data_chunk_recv_callback(callbacks, on_body);
-	nghttp2_session_callbacks_set_on_frame_recv_callback(callbacks, on_frame);
-	nghttp2_session_callbacks_set_on_stream_close_callback(callbacks, on_stream_close);
-	if (nghttp2_session_server_new(&session, callbacks, h) != 0)
-		abort();
-	nghttp2_session_callbacks_del(callbacks);
-	return session;
-}
-
-/* Frames that are due go to the connection. Ends it when both sides are through. */
+/* Gives pending frames to the connection, and closes it when neither side has more to send. */
 static void send_frames(struct http2 *h)
 {
-	const uint8_t *bytes;
-	ssize_t n;
+	struct str bytes;
 
-	while (!h->conn->is_last && (n = nghttp2_session_mem_send(h->session, &bytes)) > 0)
-		conn_put(h->conn, (struct str){ (const char *)bytes, (size_t)n });
-	if (!nghttp2_session_want_read(h->session) && !nghttp2_session_want_write(h->session))
+	while (!h->conn->is_last && http2_session_output(h->session, &bytes))
+		conn_put(h->conn, bytes);
+	if (http2_session_is_finished(h->session))
 		conn_finish(h->conn, h->is_closing	? SERVER_CLOSE_DRAIN :
 				     h->peer_is_closing ? SERVER_CLOSE_PEER :
 							  SERVER_CLOSE_BAD_REQUEST);
@@ -229,16 +199,24 @@ void http2_new(struct conn *c)
 		{ NGHTTP2_SETTINGS_MAX_HEADER_LIST_SIZE, LIMIT_HEAD_BYTES },
 		{ NGHTTP2_SETTINGS_ENABLE_PUSH, 0 },
 	};
+	static const struct http2_session_config config = {
+		.is_server = true,
+		.on_begin = on_begin,
+		.on_field = on_field,
+		.on_body = on_body,
+		.on_frame = on_frame,
+		.on_stream_close = on_stream_close,
+		.settings = settings,
+		.n_settings = ARRAY_LEN(settings),
+		.window_bytes = LIMIT_HTTP2_WINDOW_BYTES,
+	};
 	struct http2 *h = calloc(1, sizeof(*h));
 
 	if (!h)
 		abort();
 	h->conn = c;
 	TAILQ_INIT(&h->streams);
-	h->session = make_session(h);
-	(void)nghttp2_submit_settings(h->session, NGHTTP2_FLAG_NONE, settings, ARRAY_LEN(settings));
-	(void)nghttp2_session_set_local_window_size(h->session, NGHTTP2_FLAG_NONE, 0,
-						    LIMIT_HTTP2_WINDOW_BYTES);
+	h->session = http2_session_new(&config, h);
 	c->http2 = h;
 	stat_add(&c->worker->stats.http2_connections, 1);
 	if (c->worker->phase != WORKER_SERVING)
@@ -275,15 +253,15 @@ void http2_receive(struct http2 *h, struct str bytes)
 	if (n < 0)
 		conn_finish(h->conn, SERVER_CLOSE_BAD_REQUEST);
 	if (!h->served)
-		return; /* stays among the new, whose time is short */
+		return; /* stays CONN_NEW, with its short time limit */
 	if (http2_is_idle(h))
 		conn_move(h->conn, CONN_IDLE);
-	else if (was_idle || served != h->served) /* time runs anew with every whole request */
+	else if (was_idle || served != h->served) /* each complete request restarts the time */
 		conn_move(h->conn, CONN_ACTIVE);
 }
 
 /* RFC 9113 section 6.8: the first GOAWAY names the highest stream there can be, so that requests
- * already under way are not lost; the second, later, names the last one we took. */
+ * in flight are not lost; the second, later, names the last one that was accepted. */
 void http2_announce_end(struct http2 *h)
 {
 	(void)nghttp2_submit_shutdown_notice(h->session);

@@ -12,9 +12,10 @@
 #include "base/quote.h"
 #include "loop.h"
 
-#define LISTEN_BACKLOG 4096 /* the kernel cuts it to net.core.somaxconn */
-#define ACCEPT_BATCH 16	    /* per turn, so that a flood of connections leaves time for requests */
-#define ACCEPT_REST_MS 100
+#define LISTEN_BACKLOG 4096 /* the kernel limits it to net.core.somaxconn */
+#define ACCEPT_BATCH                                                                               \
+	16 /* per turn of the loop, so that many new connections leave time for requests */
+#define ACCEPT_PAUSE_MS 100
 
 static bool split_host_port(struct str text, struct str *ret_host, uint64_t *ret_port)
 {
@@ -49,7 +50,7 @@ int net_address_parse(struct str text, struct sockaddr_storage *ret, struct err 
 	if (host.n && inet_pton(AF_INET, name, &in4.sin_addr) == 1)
 		memcpy(ret, &in4, sizeof(in4));
 	else if (!host.n || inet_pton(AF_INET6, name, &in6.sin6_addr) == 1)
-		memcpy(ret, &in6, sizeof(in6)); /* without a host: any, which is IPv4, too */
+		memcpy(ret, &in6, sizeof(in6)); /* without a host: any address, also IPv4 */
 	else
 		return err_set(err, EINVAL, "%s: the host is not an IP address", quote(text).text);
 	return 0;
@@ -68,7 +69,7 @@ int net_listen(const struct sockaddr_storage *addr, bool reuse_port, struct err 
 	int saved;
 
 	if (fd < 0)
-		return err_set(err, errno, "cannot make a socket: %s", strerror(errno));
+		return err_set(err, errno, "cannot create a socket: %s", strerror(errno));
 	(void)setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));
 	if (addr->ss_family == AF_INET6)
 		(void)setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &off, sizeof(off));
@@ -91,7 +92,7 @@ int net_listen_unix(const char *path, int backlog, struct err *err)
 	int fd;
 
 	if (strlen(path) >= sizeof(address.sun_path))
-		return err_set(err, ENAMETOOLONG, "%s: name too long for a socket", path);
+		return err_set(err, ENAMETOOLONG, "%s: socket path is too long", path);
 	memcpy(address.sun_path, path, strlen(path) + 1);
 	fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	if (fd < 0)
@@ -121,7 +122,7 @@ unsigned net_local_port(int fd)
 	return ntohs(addr.any.sa_family == AF_INET6 ? addr.in6.sin6_port : addr.in4.sin_port);
 }
 
-static void on_rested(struct timer *t)
+static void on_pause_end(struct timer *t)
 {
 	struct listener *l = container_of(t, struct listener, retry);
 
@@ -129,12 +130,12 @@ static void on_rested(struct timer *t)
 		listener_resume(l);
 }
 
-/* Out of descriptors or memory: the connection stays in the backlog, and we try again once others
- * had time to end. Spinning on a readable listener would starve exactly those. */
-static void rest(struct listener *l, int error)
+/* Out of descriptors or memory: the connection stays in the backlog until the retry. Polling a
+ * listener that stays readable would take the CPU from the connections that could end. */
+static void pause_after_error(struct listener *l, int error)
 {
 	(void)uv_poll_stop(&l->uv);
-	timer_start(&l->retry, ACCEPT_REST_MS, 0);
+	timer_start(&l->retry, ACCEPT_PAUSE_MS, 0);
 	l->on_error(l, error);
 }
 
@@ -153,7 +154,7 @@ static void on_acceptable(uv_poll_t *uv, int status, int events)
 		else if (errno == EAGAIN)
 			return;
 		else if (errno != ECONNABORTED && errno != EINTR)
-			return rest(l, -errno);
+			return pause_after_error(l, -errno);
 	}
 }
 
@@ -166,7 +167,7 @@ int listener_init(struct listener *l, struct loop *loop, int fd, listener_accept
 	r = uv_poll_init(&loop->uv, &l->uv, fd);
 	if (r < 0)
 		return err_set(err, -r, "cannot watch the listening socket: %s", uv_strerror(r));
-	timer_init(&l->retry, loop, on_rested);
+	timer_init(&l->retry, loop, on_pause_end);
 	listener_resume(l);
 	return 0;
 }

@@ -12,7 +12,7 @@ int loop_init(struct loop *loop, struct err *err)
 	int r = uv_loop_init(&loop->uv);
 
 	if (r < 0)
-		return err_set(err, -r, "cannot make an event loop: %s", uv_strerror(r));
+		return err_set(err, -r, "cannot create an event loop: %s", uv_strerror(r));
 	loop->read_buffer = malloc(LOOP_READ_BYTES);
 	if (!loop->read_buffer)
 		abort();
@@ -48,7 +48,7 @@ void loop_done(struct loop *loop)
 	while (uv_run(&loop->uv, UV_RUN_DEFAULT))
 		;
 	if (uv_loop_close(&loop->uv) < 0)
-		abort(); /* a request outlived its handle: cannot happen */
+		abort(); /* a libuv request is still active after its handle was closed */
 	free(loop->read_buffer);
 }
 
@@ -107,7 +107,7 @@ int waker_init(struct waker *w, struct loop *loop, waker_fn on_wake, struct err 
 	int r = uv_async_init(&loop->uv, &w->uv, on_async);
 
 	if (r < 0)
-		return err_set(err, -r, "cannot make a waker: %s", uv_strerror(r));
+		return err_set(err, -r, "cannot create a waker: %s", uv_strerror(r));
 	w->on_wake = on_wake;
 	w->on_closed = NULL;
 	return 0;

@@ -1,10 +1,10 @@
 #pragma once
 
-/* One event loop per thread, over libuv. Sources (timers, streams, listeners, signals, wakers, file
- * watches) are values embedded in their owner, which container_of() finds again. A source belongs
- * to the thread of its loop; only waker_wake() may be called from another. Closing is asynchronous:
- * the owner's memory must stay until `on_closed` was called. What the bytes mean is not known here.
- */
+/* One event loop per thread, with libuv. Sources (timers, streams, listeners, signals, wakers, file
+ * watches) are values embedded in their owner, which a callback finds with container_of(). A source
+ * belongs to the thread of its loop; only waker_wake() may be called from another. Closing is
+ * asynchronous: the owner's memory must stay until `on_closed` was called. Bytes are not
+ * interpreted here. */
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -29,7 +29,7 @@ void loop_run(struct loop *loop); /* until loop_stop() or until no source is lef
 void loop_stop(struct loop *loop);
 uint64_t loop_now_ms(const struct loop *loop); /* monotonic; as of this turn of the loop */
 
-/* Closes what is still open without event_in_flight the owners, then frees the loop. Owners close
+/* Closes the remaining sources without calling their owners, then frees the loop. Owners close
  * their streams and listeners before: those hold memory and descriptors. */
 void loop_done(struct loop *loop);
 
@@ -49,7 +49,7 @@ void timer_stop(struct timer *t);
 bool timer_is_active(const struct timer *t);
 void timer_close(struct timer *t, timer_fn on_closed); /* on_closed may be NULL, as below */
 
-/* Waker: the one thing another thread may touch. Several wakes may arrive as one. */
+/* Waker: the only source that another thread may use. Several wakes may be delivered as one. */
 struct waker;
 typedef void (*waker_fn)(struct waker *w);
 
@@ -76,8 +76,8 @@ int signal_source_init(struct signal_source *s, struct loop *loop, int number, s
 		       struct err *err);
 void signal_source_close(struct signal_source *s);
 
-/* File watch: something below `path` (a file or a directory) changed. Watch the directory of a file
- * that is replaced by renaming (Kubernetes mounts). */
+/* File watch: `path`, a file or a directory, changed. A file that is replaced by renaming, as in
+ * Kubernetes mounts, is followed only by watching its directory. */
 struct file_watch;
 typedef void (*file_watch_fn)(struct file_watch *w);
 
@@ -90,9 +90,10 @@ int file_watch_init(struct file_watch *w, struct loop *loop, const char *path,
 		    file_watch_fn on_change, struct err *err);
 void file_watch_close(struct file_watch *w);
 
-/* Stream: a connected TCP or Unix socket. Writing never blocks: what the kernel does not take is
- * queued. `on_data`'s bytes are valid during the call. `on_end` comes once: error 0 when the peer
- * finished sending, else a negative errno; the owner then closes. Callbacks may close the stream.
+/* Stream: a connected TCP or Unix socket. Writing never blocks: what the kernel does not accept is
+ * queued. `on_data`'s bytes are valid during the call. `on_end` is called once: error 0 when the
+ * peer finished sending, else a negative errno; the owner then closes. Callbacks may close the
+ * stream.
  */
 struct stream;
 typedef void (*stream_data_fn)(struct stream *s, struct str bytes);
@@ -126,8 +127,8 @@ struct stream {
 	bool ended;
 };
 
-/* A socket that was accepted. Takes the descriptor, also on failure; reading starts. Whatever this
- * and the next two return, the stream must be closed with stream_close(). */
+/* An accepted socket. Owns the descriptor, also on failure; reading starts. Whatever this and the
+ * next two return, the stream must be closed with stream_close(). */
 int stream_open(struct stream *s, struct loop *loop, int fd, const struct stream_events *events,
 		struct err *err);
 
@@ -139,14 +140,14 @@ int stream_connect_unix(struct stream *s, struct loop *loop, const char *path,
 			const struct stream_events *events, struct err *err);
 
 void stream_write(struct stream *s, struct str bytes); /* copies what it must keep */
-size_t stream_queued(const struct stream *s);	       /* bytes the kernel did not take yet */
+size_t stream_queued(const struct stream *s); /* bytes that the kernel has not accepted yet */
 void stream_pause(struct stream *s);
 void stream_resume(struct stream *s);
 void stream_close(struct stream *s, stream_fn on_closed); /* drops what is queued */
 bool stream_is_closing(const struct stream *s);
 
 /* Listener: accepts TCP connections. With `reuse_port` several loops listen on one port and the
- * kernel spreads the connections. The descriptor belongs to the callee. */
+ * kernel distributes the connections. listener_init() owns the descriptor. */
 struct listener;
 typedef void (*listener_accept_fn)(struct listener *l, int fd);
 typedef void (*listener_error_fn)(struct listener *l,
@@ -154,7 +155,7 @@ typedef void (*listener_error_fn)(struct listener *l,
 
 struct listener {
 	uv_poll_t uv;
-	struct timer retry; /* after EMFILE and its kin, accepting rests a moment */
+	struct timer retry; /* accepting pauses after EMFILE and similar errors */
 	int fd;
 	bool paused;
 	listener_accept_fn on_accept;
@@ -164,16 +165,16 @@ struct listener {
 /* "HOST:PORT", "[::1]:8443" or ":8443" (any address). Numeric hosts only. */
 int net_address_parse(struct str text, struct sockaddr_storage *ret, struct err *err);
 
-/* A bound, listening socket; port 0 picks one, which net_local_port() tells. */
+/* A listening socket; port 0 picks a free one, which net_local_port() returns. */
 int net_listen(const struct sockaddr_storage *addr, bool reuse_port, struct err *err);
 unsigned net_local_port(int fd);
 
-/* The same for a Unix socket of mode 0600; one that is there is replaced: whoever calls has made
- * sure that nobody else serves it. */
+/* The same for a Unix socket of mode 0600. An existing one is replaced: the caller has checked that
+ * no other process serves it. */
 int net_listen_unix(const char *path, int backlog, struct err *err);
 
 int listener_init(struct listener *l, struct loop *loop, int fd, listener_accept_fn on_accept,
 		  listener_error_fn on_error, struct err *err);
-void listener_pause(struct listener *l); /* new connections wait in the kernel */
+void listener_pause(struct listener *l); /* new connections wait in the backlog */
 void listener_resume(struct listener *l);
 void listener_close(struct listener *l); /* closes the descriptor */

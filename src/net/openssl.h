@@ -1,7 +1,7 @@
 #pragma once
 
-/* What every user of OpenSSL repeats: objects that free themselves with CLEANUP(), PEM text as its
- * input, its last complaint as our error. */
+/* Helpers for OpenSSL's C API: cleanup functions for CLEANUP(), PEM text as input, its last error
+ * as struct err. TLS itself is tls.h. */
 
 #include <errno.h>
 #include <limits.h>
@@ -33,7 +33,7 @@ static inline BIO *bio_over(struct str pem)
 	return BIO_new_mem_buf(pem.n ? pem.p : "", pem.n > INT_MAX ? INT_MAX : (int)pem.n);
 }
 
-/* Never ask a terminal: what is encrypted is an error. */
+/* OpenSSL would prompt on the terminal; an encrypted key is an error instead. */
 static inline int no_password(char *buf, int size, int writing, void *arg)
 {
 	(void)buf;

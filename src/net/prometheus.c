@@ -85,7 +85,8 @@ void prometheus_histogram(struct strbuf *b, const char *name, const struct prome
 	strbuf_printf(b, "%llu\n", (unsigned long long)total);
 }
 
-/* Fields of /proc/self/stat behind the command's name, which may hold blanks; number 3 is first. */
+/* A field of /proc/self/stat, from number 3 on: they follow the command's name, which may have
+ * blanks and parentheses. */
 static uint64_t stat_field(unsigned number)
 {
 	char text[1024];
@@ -115,7 +116,7 @@ static uint64_t open_descriptors(void)
 	while (readdir(dir))
 		n++;
 	(void)closedir(dir);
-	return n > 3 ? n - 3 : 0; /* without ".", ".." and this one */
+	return n > 3 ? n - 3 : 0; /* without ".", ".." and the descriptor of `dir` */
 }
 
 static double start_time(void)

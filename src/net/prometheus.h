@@ -1,7 +1,7 @@
 #pragma once
 
-/* Prometheus' text format (0.0.4): a family is a header, then its samples. Label values are escaped
- * here; names are ours and are not checked. */
+/* Prometheus' text format (0.0.4): a family is a header, then its samples. Label values are
+ * escaped; names are constants and not checked. Counting is up to the caller. */
 
 #include <stddef.h>
 #include <stdint.h>
@@ -24,8 +24,8 @@ void prometheus_uint(struct strbuf *b, const char *name, const struct prometheus
 void prometheus_double(struct strbuf *b, const char *name, const struct prometheus_label *labels,
 		       double value);
 
-/* A histogram of durations. `counts` has one entry per bound and one for what is above them all,
- * not added up. Bounds and sum are in nanoseconds, and printed in seconds. */
+/* A histogram of durations. `counts` has one entry per bound and one for larger values, not
+ * cumulative. Bounds and sum are in nanoseconds, and printed in seconds. */
 struct prometheus_histogram {
 	const uint64_t *bounds_ns;
 	size_t n_bounds;
@@ -36,5 +36,6 @@ struct prometheus_histogram {
 void prometheus_histogram(struct strbuf *b, const char *name, const struct prometheus_label *label,
 			  const struct prometheus_histogram *h);
 
-/* process_*: memory, CPU time, descriptors and start, under the names every client library uses. */
+/* process_*: memory, CPU time, descriptors and start time, named as Prometheus' client libraries
+ * do. */
 void prometheus_process(struct strbuf *b);

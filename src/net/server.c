@@ -45,9 +45,10 @@ static bool evict_first(struct worker *w, enum conn_state state, uint64_t min_ag
 	return true;
 }
 
-/* Room for a new connection, at the cost of one that asks for nothing: of those that had time to
- * send a request and did not, then of those that rest the longest. */
-static void evict(struct worker *w)
+/* Closes one connection in favour of a new one, the least useful first: one that only waits for the
+ * client's end, one that had time to send a request and did not, the one that is idle longest. A
+ * connection with a request in progress is never closed. */
+static void evict_one(struct worker *w)
 {
 	(void)(evict_first(w, CONN_LINGERING, 0) || evict_first(w, CONN_NEW, TICK_MS) ||
 	       evict_first(w, CONN_IDLE, 0) || evict_first(w, CONN_NEW, 0));
@@ -60,7 +61,7 @@ static void on_accept(struct listener *l, int fd)
 	stat_add(&w->stats.accepted, 1);
 	if (w->n_conns >= w->max_conns) {
 		listener_pause(l); /* until a descriptor is free again */
-		evict(w);
+		evict_one(w);
 	}
 	(void)conn_open(w, fd);
 }
@@ -71,11 +72,11 @@ static void on_accept_error(struct listener *l, int error)
 
 	(void)error;
 	stat_add(&w->stats.accept_errors, 1);
-	evict(w);
+	evict_one(w);
 }
 
-static void expire(struct worker *w, enum conn_state state, uint64_t limit_ms,
-		   enum server_close_reason reason)
+static void close_expired(struct worker *w, enum conn_state state, uint64_t limit_ms,
+			  enum server_close_reason reason)
 {
 	uint64_t now = loop_now_ms(&w->loop);
 	struct conn *c;
@@ -98,10 +99,10 @@ static void on_tick(struct timer *t)
 	struct worker *w = container_of(t, struct worker, tick);
 
 	refresh_date(w);
-	expire(w, CONN_NEW, LIMIT_REQUEST_MS, SERVER_CLOSE_HANDSHAKE);
-	expire(w, CONN_ACTIVE, LIMIT_REQUEST_MS, SERVER_CLOSE_SLOW);
-	expire(w, CONN_IDLE, LIMIT_IDLE_MS, SERVER_CLOSE_IDLE);
-	expire(w, CONN_LINGERING, LIMIT_LINGER_MS, SERVER_CLOSE_SLOW);
+	close_expired(w, CONN_NEW, LIMIT_REQUEST_MS, SERVER_CLOSE_HANDSHAKE);
+	close_expired(w, CONN_ACTIVE, LIMIT_REQUEST_MS, SERVER_CLOSE_SLOW);
+	close_expired(w, CONN_IDLE, LIMIT_IDLE_MS, SERVER_CLOSE_IDLE);
+	close_expired(w, CONN_LINGERING, LIMIT_LINGER_MS, SERVER_CLOSE_SLOW);
 }
 
 static void announce_end(struct worker *w)
@@ -150,7 +151,7 @@ static void on_wake(struct waker *waker)
 		close_idle(w);
 }
 
-static void *run(void *arg)
+static void *run_worker(void *arg)
 {
 	struct worker *w = arg;
 
@@ -158,14 +159,15 @@ static void *run(void *arg)
 	return NULL;
 }
 
-/* Descriptors that connections may use: what the system grants, without a reserve. */
+/* Descriptors for connections: the system's limit minus a reserve. */
 static unsigned max_connections(const struct server_config *config)
 {
 	struct rlimit limit;
 	unsigned max = config->max_connections ? config->max_connections : LIMIT_CONNECTIONS;
 
 	if (getrlimit(RLIMIT_NOFILE, &limit) == 0) {
-		limit.rlim_cur = limit.rlim_max; /* the soft limit is for programs with select() */
+		limit.rlim_cur =
+			limit.rlim_max; /* the soft limit protects programs that use select() */
 		(void)setrlimit(RLIMIT_NOFILE, &limit);
 		if (getrlimit(RLIMIT_NOFILE, &limit) == 0 &&
 		    limit.rlim_cur < max + LIMIT_FD_RESERVE)
@@ -206,7 +208,7 @@ static int worker_init(struct worker *w, struct server *s, unsigned index, int f
 	return r;
 }
 
-/* Signals are for the thread that started us. */
+/* Workers block all signals, so they are delivered to the thread that started the server. */
 static int start_thread(struct worker *w, struct err *err)
 {
 	sigset_t all, old;
@@ -214,7 +216,7 @@ static int start_thread(struct worker *w, struct err *err)
 
 	(void)sigfillset(&all);
 	(void)pthread_sigmask(SIG_SETMASK, &all, &old);
-	r = pthread_create(&w->thread, NULL, run, w);
+	r = pthread_create(&w->thread, NULL, run_worker, w);
 	(void)pthread_sigmask(SIG_SETMASK, &old, NULL);
 	if (r)
 		return err_set(err, r, "cannot start a thread: %s", strerror(r));
@@ -226,7 +228,7 @@ static int listen_on(struct server *s, struct err *err)
 {
 	struct sockaddr_storage address = s->config.address;
 
-	if (s->port) { /* the one that the first thread was given */
+	if (s->port) { /* port 0: the one that the first worker got */
 		if (address.ss_family == AF_INET6)
 			((struct sockaddr_in6 *)&address)->sin6_port = htons((uint16_t)s->port);
 		else
@@ -252,7 +254,7 @@ static int add_worker(struct server *s, struct err *err)
 	return 0;
 }
 
-/* All workers are there, and the caller has the server, before the first request can come. */
+/* All workers exist, and *ret is set, before the first thread can serve a request. */
 int server_start(const struct server_config *config, struct server **ret, struct err *err)
 {
 	struct server *s = calloc(1, sizeof(*s));
@@ -283,7 +285,7 @@ unsigned server_port(const struct server *s)
 	return s->port;
 }
 
-static uint64_t load(const _Atomic uint64_t *counter)
+static uint64_t stat_get(const _Atomic uint64_t *counter)
 {
 	return atomic_load_explicit(counter, memory_order_relaxed);
 }
@@ -294,19 +296,19 @@ void server_stats(const struct server *s, struct server_stats *ret)
 	for (unsigned i = 0; i < s->n_workers; i++) {
 		const struct worker_stats *w = &s->workers[i].stats;
 
-		ret->accepted += load(&w->accepted);
-		ret->accept_errors += load(&w->accept_errors);
-		ret->requests += load(&w->requests);
-		ret->http2_connections += load(&w->http2_connections);
-		ret->open += load(&w->open);
-		ret->active += load(&w->active);
-		ret->in_flight_bytes += load(&w->in_flight_bytes);
+		ret->accepted += stat_get(&w->accepted);
+		ret->accept_errors += stat_get(&w->accept_errors);
+		ret->requests += stat_get(&w->requests);
+		ret->http2_connections += stat_get(&w->http2_connections);
+		ret->open += stat_get(&w->open);
+		ret->active += stat_get(&w->active);
+		ret->in_flight_bytes += stat_get(&w->in_flight_bytes);
 		for (size_t k = 0; k < SERVER_CLOSE__COUNT; k++)
-			ret->closed[k] += load(&w->closed[k]);
+			ret->closed[k] += stat_get(&w->closed[k]);
 	}
 }
 
-static void enter(struct server *s, enum worker_phase phase)
+static void set_phase(struct server *s, enum worker_phase phase)
 {
 	atomic_store(&s->phase, phase);
 	for (unsigned i = 0; i < s->n_workers; i++)
@@ -315,12 +317,12 @@ static void enter(struct server *s, enum worker_phase phase)
 
 void server_announce_end(struct server *s)
 {
-	enter(s, WORKER_ANNOUNCING);
+	set_phase(s, WORKER_ANNOUNCING);
 }
 
 void server_close(struct server *s)
 {
-	enter(s, WORKER_CLOSING);
+	set_phase(s, WORKER_CLOSING);
 }
 
 void server_stop(struct server *s)

@@ -8,7 +8,7 @@
 #include "base/macro.h"
 #include "loop.h"
 
-#define QUEUE_KEEP 4096 /* bytes of an empty queue that a connection may hold on to */
+#define QUEUE_KEEP 4096 /* an empty queue up to this size is kept for the next write */
 
 static struct stream *stream_of(void *handle)
 {
@@ -23,7 +23,7 @@ static void on_alloc(uv_handle_t *handle, size_t suggested, uv_buf_t *ret)
 	*ret = uv_buf_init(s->loop->read_buffer, LOOP_READ_BYTES);
 }
 
-static void end(struct stream *s, int error)
+static void report_end(struct stream *s, int error)
 {
 	if (s->ended || stream_is_closing(s))
 		return;
@@ -39,15 +39,15 @@ static void on_read(uv_stream_t *handle, ssize_t n, const uv_buf_t *buf)
 	if (n > 0)
 		s->events->on_data(s, (struct str){ buf->base, (size_t)n });
 	else if (n < 0)
-		end(s, n == UV_EOF ? 0 : (int)n);
+		report_end(s, n == UV_EOF ? 0 : (int)n);
 }
 
-static void start(struct stream *s)
+static void start_reading(struct stream *s)
 {
 	(void)uv_read_start(&s->uv.stream, on_alloc, on_read); /* fails only when closing */
 }
 
-static void init(struct stream *s, struct loop *loop, const struct stream_events *events)
+static void stream_init(struct stream *s, struct loop *loop, const struct stream_events *events)
 {
 	*s = (struct stream){ .loop = loop, .events = events };
 }
@@ -57,15 +57,15 @@ int stream_open(struct stream *s, struct loop *loop, int fd, const struct stream
 {
 	int r;
 
-	init(s, loop, events);
-	(void)uv_tcp_init(&loop->uv, &s->uv.tcp); /* makes no socket yet, cannot fail */
+	stream_init(s, loop, events);
+	(void)uv_tcp_init(&loop->uv, &s->uv.tcp); /* creates no socket yet, cannot fail */
 	r = uv_tcp_open(&s->uv.tcp, fd);
 	if (r < 0) {
 		(void)close(fd);
-		return err_set(err, -r, "cannot take the connection: %s", uv_strerror(r));
+		return err_set(err, -r, "cannot open the connection: %s", uv_strerror(r));
 	}
 	(void)uv_tcp_nodelay(&s->uv.tcp, 1);
-	start(s);
+	start_reading(s);
 	return 0;
 }
 
@@ -76,7 +76,7 @@ static void on_connect(uv_connect_t *request, int status)
 	if (stream_is_closing(s))
 		return;
 	if (status >= 0)
-		start(s);
+		start_reading(s);
 	else
 		s->ended = true;
 	s->events->on_connected(s, status);
@@ -87,7 +87,7 @@ int stream_connect(struct stream *s, struct loop *loop, const struct sockaddr *a
 {
 	int r;
 
-	init(s, loop, events);
+	stream_init(s, loop, events);
 	(void)uv_tcp_init(&loop->uv, &s->uv.tcp);
 	r = uv_tcp_connect(&s->request.connect, &s->uv.tcp, addr, on_connect);
 	if (r < 0)
@@ -101,10 +101,10 @@ int stream_connect_unix(struct stream *s, struct loop *loop, const char *path,
 {
 	struct sockaddr_un addr;
 
-	init(s, loop, events);
+	stream_init(s, loop, events);
 	(void)uv_pipe_init(&loop->uv, &s->uv.pipe, 0);
 	if (strlen(path) >= sizeof(addr.sun_path))
-		return err_set(err, ENAMETOOLONG, "%s: path of a socket is too long", path);
+		return err_set(err, ENAMETOOLONG, "%s: socket path is too long", path);
 	uv_pipe_connect(&s->request.connect, &s->uv.pipe, path, on_connect);
 	return 0;
 }
@@ -121,7 +121,7 @@ static void on_written(uv_write_t *request, int status)
 	buffer_consume(&s->sending, buffer_len(&s->sending));
 	buffer_trim(&s->sending, QUEUE_KEEP);
 	if (status < 0)
-		end(s, status);
+		report_end(s, status);
 	else if (buffer_len(&s->queued))
 		send_queued(s);
 	else if (s->events->on_drained)
@@ -156,7 +156,7 @@ void stream_write(struct stream *s, struct str bytes)
 
 		if (n > 0)
 			bytes = str_skip(bytes, (size_t)n);
-		/* any error but EAGAIN comes again through uv_write, where it can be told */
+		/* an error other than EAGAIN recurs in uv_write(), whose callback reports it */
 		if (!bytes.n)
 			return;
 	}
@@ -178,7 +178,7 @@ void stream_pause(struct stream *s)
 void stream_resume(struct stream *s)
 {
 	if (!s->ended && !stream_is_closing(s))
-		start(s);
+		start_reading(s);
 }
 
 bool stream_is_closing(const struct stream *s)

@@ -12,8 +12,8 @@
 
 #include "base/err.h"
 
-/* The transport of a connection: reads take what was fed, writes append to the output. No copy in
- * between, as a memory BIO would make, and nothing allocated while a connection is idle. */
+/* The BIO of a connection: it reads what was fed and appends to the output. A memory BIO would copy
+ * once more and keep memory while the connection is idle. */
 
 static int bio_read(BIO *bio, char *buf, size_t cap, size_t *ret_n)
 {
@@ -46,7 +46,7 @@ static long bio_ctrl(BIO *bio, int command, long number, void *pointer)
 	(void)bio;
 	(void)number;
 	(void)pointer;
-	return command == BIO_CTRL_FLUSH; /* everything else: not supported, or zero */
+	return command == BIO_CTRL_FLUSH; /* 0: not supported */
 }
 
 static BIO_METHOD *bio_method;
@@ -62,8 +62,8 @@ static void make_bio_method(void)
 	(void)BIO_meth_set_ctrl(bio_method, bio_ctrl);
 }
 
-/* OpenSSL's own reason, after what we were doing. */
-static int fail(struct err *err, const char *doing)
+/* "<doing>: <OpenSSL's reason>" */
+static int tls_fail(struct err *err, const char *doing)
 {
 	unsigned long code = ERR_peek_last_error();
 	const char *reason = ERR_reason_error_string(code);
@@ -86,7 +86,7 @@ static int conn_init(struct tls_conn *c, struct tls_context *context, struct err
 	*c = (struct tls_conn){ 0 };
 	(void)pthread_once(&bio_once, make_bio_method);
 	pthread_mutex_lock(&context->lock);
-	c->ssl = context->ctx ? SSL_new(context->ctx) : NULL; /* counts a reference */
+	c->ssl = context->ctx ? SSL_new(context->ctx) : NULL; /* adds a reference to ctx */
 	pthread_mutex_unlock(&context->lock);
 	if (!c->ssl)
 		return err_set(err, ENOKEY, "no certificate is loaded");
@@ -130,11 +130,11 @@ int tls_conn_init_client(struct tls_conn *c, struct tls_context *context, const 
 	else
 		ok = SSL_set1_host(c->ssl, name) && SSL_set_tlsext_host_name(c->ssl, name);
 	if (!ok)
-		return fail(err, "server name");
+		return tls_fail(err, "server name");
 	ERR_clear_error();
 	r = SSL_do_handshake(c->ssl);
 	if (r <= 0 && SSL_get_error(c->ssl, r) != SSL_ERROR_WANT_READ)
-		return fail(err, "TLS handshake");
+		return tls_fail(err, "TLS handshake");
 	return 0;
 }
 
@@ -152,10 +152,10 @@ static int read_failed(struct tls_conn *c, struct err *err)
 	c->plain_http = ERR_GET_REASON(ERR_peek_last_error()) == SSL_R_HTTP_REQUEST;
 	if (verify != X509_V_OK && !SSL_is_server(c->ssl) && !SSL_is_init_finished(c->ssl)) {
 		ERR_clear_error();
-		return err_set(err, EPROTO, "certificate of the server: %s",
+		return err_set(err, EPROTO, "server certificate: %s",
 			       X509_verify_cert_error_string(verify));
 	}
-	return fail(err, SSL_is_init_finished(c->ssl) ? "TLS" : "TLS handshake");
+	return tls_fail(err, SSL_is_init_finished(c->ssl) ? "TLS" : "TLS handshake");
 }
 
 ssize_t tls_conn_read(struct tls_conn *c, char *buf, size_t cap, struct err *err)
@@ -163,7 +163,8 @@ ssize_t tls_conn_read(struct tls_conn *c, char *buf, size_t cap, struct err *err
 	size_t n = 0;
 	int r;
 
-	ERR_clear_error(); /* else an old error of another connection would count as ours */
+	ERR_clear_error(); /* the queue is per thread: an error of another connection would count
+			      here */
 	r = SSL_read_ex(c->ssl, buf, cap, &n);
 	if (r > 0)
 		return (ssize_t)n;
@@ -187,8 +188,8 @@ int tls_conn_write(struct tls_conn *c, struct str plain, struct err *err)
 		return 0;
 	ERR_clear_error();
 	if (SSL_write_ex(c->ssl, plain.p, plain.n, &n) <= 0)
-		return fail(err, "TLS write");
-	assert(n == plain.n); /* our transport takes everything */
+		return tls_fail(err, "TLS write");
+	assert(n == plain.n); /* bio_write() accepts everything */
 	return 0;
 }
 

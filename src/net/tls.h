@@ -1,9 +1,8 @@
 #pragma once
 
-/* TLS 1.2 and 1.3 by OpenSSL, without sockets: ciphertext is fed in and drained out, so the same
- * code serves any transport and the tests need none. A context may be shared by threads and given a
- * new certificate at any moment: connections keep the one they started with. A connection belongs
- * to one thread. */
+/* TLS 1.2 and 1.3 with OpenSSL, without sockets: ciphertext is fed in and read out, so it works
+ * with any transport. Threads may share a context; a new certificate may be loaded at any time, and
+ * connections keep the one they started with. A connection belongs to one thread. */
 
 #include <pthread.h>
 #include <stdbool.h>
@@ -22,62 +21,64 @@ struct tls_context {
 };
 
 struct tls_server_config {
-	struct str cert_pem; /* the leaf first, then what chains it */
+	struct str cert_pem; /* the leaf first, then its chain */
 	struct str key_pem;
 	const char *alpn; /* protocols by preference, comma-separated: "h2,http/1.1"; may be NULL */
 };
 
 struct tls_client_config {
-	struct str ca_pem;   /* whom to trust; empty: the system's store */
-	struct str cert_pem; /* who we are; may be empty */
+	struct str ca_pem;   /* trusted CAs; empty: the system's store */
+	struct str cert_pem; /* client certificate; may be empty */
 	struct str key_pem;
 	const char *alpn;
-	bool insecure; /* accept any certificate: only when a kubeconfig says so */
+	bool insecure; /* accept any certificate: only for insecure-skip-tls-verify of a kubeconfig
+			*/
 };
 
 void tls_context_init(struct tls_context *c);
 void tls_context_done(struct tls_context *c);
 
-/* Replace what new connections use. A bad certificate leaves the old one in place. */
+/* For new connections. An invalid certificate leaves the old one in use. */
 int tls_context_load_server(struct tls_context *c, const struct tls_server_config *config,
 			    struct err *err);
 int tls_context_load_client(struct tls_context *c, const struct tls_client_config *config,
 			    struct err *err);
 
-/* When the first certificate of a PEM text ends, in seconds since 1970. */
+/* When the first certificate of a PEM text expires, in seconds since 1970. */
 int tls_cert_expiry(struct str pem, int64_t *ret_unix_s, struct err *err);
 
 /* Must not move in memory once it is initialised. */
 struct tls_conn {
 	struct ssl_st *ssl;
-	struct str in;	   /* ciphertext that was fed and not taken yet */
+	struct str in;	   /* ciphertext that was fed and not read yet */
 	struct buffer out; /* ciphertext to send */
 	bool plain_http;   /* server: the first bytes were an HTTP request without TLS */
 };
 
 int tls_conn_init_server(struct tls_conn *c, struct tls_context *context, struct err *err);
 
-/* `name` is the host name or IP address that the certificate must be for. The first flight is in
- * the output at once. */
+/* `name` is the host name or IP address that the certificate must be for. The ClientHello is
+ * in the output at once. */
 int tls_conn_init_client(struct tls_conn *c, struct tls_context *context, const char *name,
 			 struct err *err);
 void tls_conn_done(struct tls_conn *c); /* also after a failed init, or on { 0 } */
 
-/* Gives ciphertext. The bytes must stay until tls_conn_read() returned something not above 0. */
+/* Provides ciphertext. The bytes must stay valid until tls_conn_read() returned 0 or an error. */
 void tls_conn_feed(struct tls_conn *c, struct str ciphertext);
 
-/* Advances the handshake and decrypts into `buf`: the number of bytes; 0 when all that was fed is
- * used up; -ESHUTDOWN after the peer's close_notify; -EPROTO with a sentence when the peer or its
- * certificate is bad. Call it until it returns 0, then send the output: there may be some in
- * every case. */
+/* Advances the handshake and decrypts into `buf`: the number of bytes; 0 when all input is
+ * consumed; -ESHUTDOWN after the peer's close_notify; -EPROTO when the peer violates the
+ * protocol or its certificate is invalid. Call it until it returns 0, then send the output, which
+ * may exist in every case, also after an error (an alert). */
 ssize_t tls_conn_read(struct tls_conn *c, char *buf, size_t cap, struct err *err);
 
-/* Encrypts all of it. Only once the handshake is over. */
+/* Encrypts all of it. Only after the handshake. */
 int tls_conn_write(struct tls_conn *c, struct str plain, struct err *err);
 
-bool tls_conn_is_ready(const struct tls_conn *c);   /* the handshake is over */
-struct str tls_conn_alpn(const struct tls_conn *c); /* what was agreed; "" when nothing was */
-void tls_conn_shutdown(struct tls_conn *c);	    /* puts our close_notify into the output */
+bool tls_conn_is_ready(const struct tls_conn *c); /* the handshake is complete */
+struct str tls_conn_alpn(
+	const struct tls_conn *c);	    /* the selected protocol; "" when there is none */
+void tls_conn_shutdown(struct tls_conn *c); /* adds close_notify to the output */
 
-/* Ciphertext to send; say with buffer_consume(&c->out, n) how much was taken. */
+/* Ciphertext to send; the caller removes what it sent with buffer_consume(&c->out, n). */
 struct str tls_conn_output(const struct tls_conn *c);

@@ -14,7 +14,7 @@
 #define CIPHERS_1_2 "ECDHE+AESGCM:ECDHE+CHACHA20" /* forward secrecy and AEAD only */
 #define GROUPS "X25519:P-256:P-384"
 
-/* "h2,http/1.1" as TLS writes it, each name after its length. Lives as long as the context. */
+/* "h2,http/1.1" in the format of TLS, each name after its length. Owned by the SSL_CTX. */
 struct alpn {
 	unsigned char wire[ALPN_MAX];
 	unsigned n;
@@ -37,7 +37,7 @@ void tls_context_done(struct tls_context *c)
 	(void)pthread_mutex_destroy(&c->lock);
 }
 
-static void swap(struct tls_context *c, SSL_CTX **ctx)
+static void replace_ctx(struct tls_context *c, SSL_CTX **ctx)
 {
 	SSL_CTX *old;
 
@@ -62,7 +62,7 @@ static int use_chain(SSL_CTX *ctx, struct str pem, struct err *err)
 			X509_free(next);
 			return openssl_fail(err, "certificate chain");
 		}
-	ERR_clear_error(); /* the end of the text */
+	ERR_clear_error(); /* of the read at the end of the text */
 	return 0;
 }
 
@@ -88,8 +88,9 @@ static void set_common(SSL_CTX *ctx)
 	(void)SSL_CTX_set_cipher_list(ctx, CIPHERS_1_2);
 	(void)SSL_CTX_set1_groups_list(ctx, GROUPS);
 	SSL_CTX_set_mode(ctx, SSL_MODE_RELEASE_BUFFERS);
-	/* A peer may not buy handshakes with one connection, nor tell sizes by compression. The API
-	 * server resumes no sessions, so tickets would only cost. */
+	/* No renegotiation, so that a client cannot cause many handshakes on one connection; no
+	 * compression, which leaks lengths (CRIME). The API server resumes no sessions, so tickets
+	 * would only cost time. */
 	SSL_CTX_set_options(ctx, SSL_OP_NO_RENEGOTIATION | SSL_OP_NO_COMPRESSION |
 					 SSL_OP_NO_TICKET | SSL_OP_CIPHER_SERVER_PREFERENCE |
 					 SSL_OP_IGNORE_UNEXPECTED_EOF);
@@ -105,7 +106,7 @@ static int alpn_parse(const char *names, struct alpn *ret, struct err *err)
 	ret->n = 0;
 	while (names && str_next(&split, ',', &name)) {
 		if (!name.n || name.n + 1 > ALPN_MAX - ret->n)
-			return err_set(err, EINVAL, "bad list of protocols \"%s\"", names);
+			return err_set(err, EINVAL, "invalid protocol list \"%s\"", names);
 		ret->wire[ret->n] = (unsigned char)name.n;
 		memcpy(ret->wire + ret->n + 1, name.p, name.n);
 		ret->n += (unsigned)name.n + 1;
@@ -141,7 +142,7 @@ static int on_alpn(SSL *ssl, const unsigned char **ret, unsigned char *ret_n,
 	(void)ssl;
 	if (SSL_select_next_proto(&chosen, ret_n, ours->wire, ours->n, offered, offered_n) !=
 	    OPENSSL_NPN_NEGOTIATED)
-		return SSL_TLSEXT_ERR_NOACK; /* as without the extension: HTTP/1.1 */
+		return SSL_TLSEXT_ERR_NOACK; /* continue without ALPN: HTTP/1.1 */
 	*ret = chosen;
 	return SSL_TLSEXT_ERR_OK;
 }
@@ -177,11 +178,11 @@ int tls_context_load_server(struct tls_context *c, const struct tls_server_confi
 	r = offer_alpn(ctx, config->alpn, err);
 	if (r < 0)
 		return r;
-	swap(c, &ctx);
+	replace_ctx(c, &ctx);
 	return 0;
 }
 
-static int trust(SSL_CTX *ctx, struct str pem, struct err *err)
+static int load_trusted(SSL_CTX *ctx, struct str pem, struct err *err)
 {
 	CLEANUP(free_bio) BIO *bio = bio_over(pem);
 	X509_STORE *store = SSL_CTX_get_cert_store(ctx);
@@ -213,7 +214,7 @@ int tls_context_load_client(struct tls_context *c, const struct tls_client_confi
 		return openssl_fail(err, "TLS");
 	set_common(ctx);
 	SSL_CTX_set_verify(ctx, config->insecure ? SSL_VERIFY_NONE : SSL_VERIFY_PEER, NULL);
-	r = config->insecure ? 0 : trust(ctx, config->ca_pem, err);
+	r = config->insecure ? 0 : load_trusted(ctx, config->ca_pem, err);
 	if (r >= 0 && config->cert_pem.n)
 		r = use_identity(ctx, config->cert_pem, config->key_pem, err);
 	if (r >= 0)
@@ -222,7 +223,7 @@ int tls_context_load_client(struct tls_context *c, const struct tls_client_confi
 		return r;
 	if (alpn.n && SSL_CTX_set_alpn_protos(ctx, alpn.wire, alpn.n) != 0)
 		return openssl_fail(err, "protocols");
-	swap(c, &ctx);
+	replace_ctx(c, &ctx);
 	return 0;
 }
 

@@ -6,12 +6,11 @@
 #include <string.h>
 #include <sys/queue.h>
 
-#include <nghttp2/nghttp2.h>
-
 #include "base/err.h"
 #include "base/macro.h"
 #include "grpc.h"
 #include "net/buffer.h"
+#include "net/http2_session.h"
 
 #define TEXT_MAX 512
 #define PATH_MAX_BYTES 256
@@ -60,11 +59,6 @@ static void stream_free(struct grpc *g, struct grpc_stream *s)
 	free(s);
 }
 
-static nghttp2_nv field(const char *name, const char *value)
-{
-	return (nghttp2_nv){ (uint8_t *)name, (uint8_t *)value, strlen(name), strlen(value), 0 };
-}
-
 /* Messages out. */
 
 static void queue_message(struct grpc_stream *s, struct str message)
@@ -82,20 +76,14 @@ static ssize_t read_out(nghttp2_session *session, int32_t id, uint8_t *buf, size
 {
 	const struct grpc *g = user;
 	struct grpc_stream *s = source->ptr;
-	const struct str rest = buffer_str(&s->out);
-	const size_t n = rest.n < cap ? rest.n : cap;
-	const nghttp2_nv trailer = field("grpc-status", "0");
+	const nghttp2_nv trailer = http2_field("grpc-status", "0");
+	const ssize_t n = http2_take_body(&s->out, buf, cap, flags);
 
-	memcpy(buf, rest.p, n);
-	buffer_consume(&s->out, n);
-	if (n < rest.n)
-		return (ssize_t)n;
-	*flags |= NGHTTP2_DATA_FLAG_EOF;
-	if (g->is_server) { /* the status comes last */
+	if (g->is_server && (*flags & NGHTTP2_DATA_FLAG_EOF)) { /* the status comes last */
 		*flags |= NGHTTP2_DATA_FLAG_NO_END_STREAM;
 		(void)nghttp2_submit_trailer(session, id, &trailer, 1);
 	}
-	return (ssize_t)n;
+	return n;
 }
 
 static struct grpc_stream *find(const struct grpc *g, int32_t id)
@@ -114,8 +102,8 @@ void grpc_respond(struct grpc *g, int32_t call, const struct grpc_response *resp
 	nghttp2_data_provider provider = { .source.ptr = s, .read_callback = read_out };
 	char code[16], text[TEXT_MAX];
 	nghttp2_nv fields[4] = {
-		field(":status", "200"),
-		field("content-type", "application/grpc"),
+		http2_field(":status", "200"),
+		http2_field("content-type", "application/grpc"),
 	};
 
 	if (!s)
@@ -127,21 +115,21 @@ void grpc_respond(struct grpc *g, int32_t call, const struct grpc_response *resp
 	}
 	(void)snprintf(code, sizeof(code), "%d", (int)response->code);
 	grpc_escape(response->text, text, sizeof(text));
-	fields[2] = field("grpc-status", code);
-	fields[3] = field("grpc-message", text);
+	fields[2] = http2_field("grpc-status", code);
+	fields[3] = http2_field("grpc-message", text);
 	(void)nghttp2_submit_response(g->session, call, fields, 4, NULL);
 }
 
 int32_t grpc_call(struct grpc *g, const char *path, struct str message)
 {
 	const nghttp2_nv fields[] = {
-		field(":method", "POST"),
-		field(":scheme", "http"),
-		field(":authority", "localhost"),
-		field(":path", path),
-		field("content-type", "application/grpc"),
-		field("user-agent", "pinfold"),
-		field("te", "trailers"),
+		http2_field(":method", "POST"),
+		http2_field(":scheme", "http"),
+		http2_field(":authority", "localhost"),
+		http2_field(":path", path),
+		http2_field("content-type", "application/grpc"),
+		http2_field("user-agent", "pinfold"),
+		http2_field("te", "trailers"),
 	};
 	struct grpc_stream *s = stream_new(g, 0);
 	nghttp2_data_provider provider = { .source.ptr = s, .read_callback = read_out };
@@ -228,7 +216,7 @@ static void refuse(struct grpc *g, int32_t id, enum grpc_code code, struct str t
 /* The request is whole. */
 static void serve(struct grpc *g, struct grpc_stream *s)
 {
-	const nghttp2_nv no_grpc = field(":status", "415");
+	const nghttp2_nv no_grpc = http2_field(":status", "415");
 	struct err err = { 0 };
 	struct str message;
 	int r;
@@ -320,25 +308,25 @@ static struct grpc *grpc_new(bool is_server, void *user)
 		{ NGHTTP2_SETTINGS_INITIAL_WINDOW_SIZE, WINDOW_BYTES },
 		{ NGHTTP2_SETTINGS_ENABLE_PUSH, 0 },
 	};
+	const struct http2_session_config config = {
+		.is_server = is_server,
+		.on_begin = on_begin,
+		.on_field = on_field,
+		.on_body = on_body,
+		.on_frame = on_frame,
+		.on_stream_close = on_stream_close,
+		.settings = settings,
+		.n_settings = ARRAY_LEN(settings),
+		.window_bytes = WINDOW_BYTES,
+	};
 	struct grpc *g = calloc(1, sizeof(*g));
-	nghttp2_session_callbacks *callbacks;
 
-	if (!g || nghttp2_session_callbacks_new(&callbacks) != 0)
+	if (!g)
 		abort();
 	g->is_server = is_server;
 	g->user = user;
 	TAILQ_INIT(&g->streams);
-	nghttp2_session_callbacks_set_on_begin_headers_callback(callbacks, on_begin);
-	nghttp2_session_callbacks_set_on_header_callback(callbacks, on_field);
-	nghttp2_session_callbacks_set_on_data_chunk_recv_callback(callbacks, on_body);
-	nghttp2_session_callbacks_set_on_frame_recv_callback(callbacks, on_frame);
-	nghttp2_session_callbacks_set_on_stream_close_callback(callbacks, on_stream_close);
-	if ((is_server ? nghttp2_session_server_new :
-			 nghttp2_session_client_new)(&g->session, callbacks, g) != 0)
-		abort();
-	nghttp2_session_callbacks_del(callbacks);
-	(void)nghttp2_submit_settings(g->session, NGHTTP2_FLAG_NONE, settings, ARRAY_LEN(settings));
-	(void)nghttp2_session_set_local_window_size(g->session, NGHTTP2_FLAG_NONE, 0, WINDOW_BYTES);
+	g->session = http2_session_new(&config, g);
 	return g;
 }
 
@@ -383,16 +371,10 @@ int grpc_receive(struct grpc *g, struct str bytes, struct err *err)
 
 bool grpc_send(struct grpc *g, struct str *ret)
 {
-	const uint8_t *bytes;
-	const ssize_t n = nghttp2_session_mem_send(g->session, &bytes);
-
-	if (n <= 0)
-		return false;
-	*ret = (struct str){ (const char *)bytes, (size_t)n };
-	return true;
+	return http2_session_output(g->session, ret);
 }
 
 bool grpc_is_over(const struct grpc *g)
 {
-	return !nghttp2_session_want_read(g->session) && !nghttp2_session_want_write(g->session);
+	return http2_session_is_finished(g->session);
 }

@@ -11,8 +11,8 @@
 #include "base/macro.h"
 
 #define MAX_PEM_BYTES ((size_t)1 << 20)
-#define SETTLE_MS 200 /* both files change, one after the other */
-#define POLL_MS 60000
+#define DEBOUNCE_MS 200 /* both files change, one after the other */
+#define POLL_MS 60000	/* not every file system reports changes */
 
 static uint64_t fnv1a(uint64_t hash, struct str s)
 {
@@ -44,7 +44,7 @@ int certificate_use(struct certificate *c, struct str cert_pem, struct str key_p
 	return 1;
 }
 
-static int load(struct certificate *c, struct err *err)
+static int load_files(struct certificate *c, struct err *err)
 {
 	CLEANUP(arena_done) struct arena a;
 	struct str cert_pem, key_pem;
@@ -60,40 +60,40 @@ static int load(struct certificate *c, struct err *err)
 	return r < 0 ? err_wrap(err, "%s, %s", c->cert_path, c->key_path) : r;
 }
 
-static void reload(struct timer *t)
+static void on_reload(struct timer *t)
 {
 	struct certificate *c = container_of(t, struct certificate, timer);
 	struct err err;
-	int r = load(c, &err);
+	int r = load_files(c, &err);
 
 	timer_start(&c->timer, POLL_MS, POLL_MS);
 	if (r < 0) {
 		atomic_fetch_add(&c->failed_reloads, 1);
-		if (!c->complained)
-			log_error("cannot use the new certificate, keeping the old one",
+		if (!c->has_logged_failure)
+			log_error("cannot load the new certificate, keeping the old one",
 				  LOG_ERR(&err));
-		c->complained = true;
+		c->has_logged_failure = true;
 	} else if (r > 0) {
-		c->complained = false;
-		log_info("serving with a new certificate",
+		c->has_logged_failure = false;
+		log_info("loaded a new certificate",
 			 LOG_INT("expires", atomic_load(&c->expiry_unix_s)));
 	}
 }
 
-static void changed(struct certificate *c)
+static void schedule_reload(struct certificate *c)
 {
-	c->complained = false;
-	timer_start(&c->timer, SETTLE_MS, POLL_MS);
+	c->has_logged_failure = false;
+	timer_start(&c->timer, DEBOUNCE_MS, POLL_MS);
 }
 
 static void on_cert_change(struct file_watch *w)
 {
-	changed(container_of(w, struct certificate, cert_watch));
+	schedule_reload(container_of(w, struct certificate, cert_watch));
 }
 
 static void on_key_change(struct file_watch *w)
 {
-	changed(container_of(w, struct certificate, key_watch));
+	schedule_reload(container_of(w, struct certificate, key_watch));
 }
 
 static int watch_directory(struct file_watch *w, struct loop *loop, const char *path,
@@ -113,14 +113,14 @@ int certificate_init(struct certificate *c, struct loop *loop, struct tls_contex
 	c->tls = tls;
 	if (!c->cert_path)
 		return 0;
-	r = load(c, err);
+	r = load_files(c, err);
 	if (r >= 0)
 		r = watch_directory(&c->cert_watch, loop, c->cert_path, on_cert_change, err);
 	if (r >= 0)
 		r = watch_directory(&c->key_watch, loop, c->key_path, on_key_change, err);
 	if (r < 0)
 		return r;
-	timer_init(&c->timer, loop, reload);
+	timer_init(&c->timer, loop, on_reload);
 	timer_start(&c->timer, POLL_MS, POLL_MS);
 	return 0;
 }

@@ -1,8 +1,8 @@
 #pragma once
 
-/* The certificate that the server shows: from two files, which are read again when something in
- * their directories changes and once a minute in any case, or given by somebody else. What is not a
- * pair leaves the old one in use. */
+/* The serving certificate: from two files, which are read again when their directories change and
+ * once a minute, or set by the caller. A certificate and key that do not match are not used; the
+ * previous pair stays. Issuing certificates is cluster/cert_rotation.h. */
 
 #include <stdatomic.h>
 #include <stdint.h>
@@ -13,21 +13,21 @@
 struct err;
 
 struct certificate {
-	const char *cert_path, *key_path; /* NULL: certificate_use() is called by somebody */
+	const char *cert_path, *key_path; /* NULL: the caller uses certificate_use() */
 	struct tls_context *tls;
 	struct file_watch cert_watch, key_watch;
 	struct timer timer;
-	uint64_t digest; /* of what is loaded, to see whether the files changed */
-	bool complained; /* about the present content; once is enough */
+	uint64_t digest;	 /* of the loaded pair, to detect changes */
+	bool has_logged_failure; /* for the current content; it is logged once */
 	_Atomic int64_t expiry_unix_s;
 	_Atomic uint64_t reloads, failed_reloads;
 };
 
-/* Uses this pair from now on. Returns 1 when it is a new one, 0 when it is the one in use. */
+/* Uses this pair for new connections. Returns 1 when it is new, 0 when it is already in use. */
 int certificate_use(struct certificate *c, struct str cert_pem, struct str key_pem,
 		    struct err *err);
 
-/* Loads the pair; it must be good this first time. Then watches. */
+/* Loads the pair, which must be valid this first time, then watches the files. */
 int certificate_init(struct certificate *c, struct loop *loop, struct tls_context *tls,
 		     struct err *err);
 void certificate_close(struct certificate *c);

@@ -1,5 +1,5 @@
-/* The webhook's routes. Runs on every thread of the server; touches nothing but the request, the
- * state between acquire and release, and the thread's own counters. */
+/* The webhook's routes. Runs on every thread of the server without locks: it uses only the request,
+ * the state between acquire and release, and the thread's own counters. */
 
 #include <errno.h>
 #include <time.h>
@@ -22,18 +22,18 @@ static uint64_t now_ns(void)
 	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
 }
 
-static enum review_result result_of(const struct review_outcome *facts)
+static enum review_result result_of(const struct review_outcome *outcome)
 {
-	return facts->is_malformed ? RESULT_MALFORMED :
-	       !facts->allowed	   ? RESULT_REFUSED :
-	       facts->is_changed   ? RESULT_CHANGED :
-				     RESULT_ALLOWED;
+	return outcome->is_malformed ? RESULT_MALFORMED :
+	       !outcome->allowed     ? RESULT_REFUSED :
+	       outcome->is_changed   ? RESULT_CHANGED :
+				       RESULT_ALLOWED;
 }
 
-static void answer_review(struct webhook *w, enum hook_kind hook, const struct http_request *rq,
+static void handle_review(struct webhook *w, enum hook_kind hook, const struct http_request *rq,
 			  struct http_response *ret)
 {
-	struct review_outcome facts = { .rule = RULE__COUNT };
+	struct review_outcome outcome = { .rule = RULE__COUNT };
 	enum review_result result = RESULT_FAILED;
 	uint64_t start = now_ns();
 	struct err err = { 0 };
@@ -41,10 +41,10 @@ static void answer_review(struct webhook *w, enum hook_kind hook, const struct h
 
 	r = review_respond(w->source->acquire(w->source, rq->thread),
 			   hook <= HOOK_MUTATE_NODES ? REVIEW_MUTATE : REVIEW_VALIDATE, rq->body,
-			   rq->arena, &ret->body, &facts, &err);
-	w->source->release(w->source, rq->thread); /* the answer is a copy in the request's arena */
+			   rq->arena, &ret->body, &outcome, &err);
+	w->source->release(w->source, rq->thread); /* the response does not point into the state */
 	if (r >= 0) {
-		result = result_of(&facts);
+		result = result_of(&outcome);
 		ret->status = 200;
 		ret->content_type = JSON;
 	} else {
@@ -53,10 +53,10 @@ static void answer_review(struct webhook *w, enum hook_kind hook, const struct h
 		ret->body = str_from(err.msg);
 		ret->body = str_dup(rq->arena, ret->body);
 	}
-	metrics_count(&w->counters[rq->thread], hook, result, facts.rule, now_ns() - start);
+	metrics_count(&w->counters[rq->thread], hook, result, outcome.rule, now_ns() - start);
 }
 
-static void answer_text(struct http_response *ret, unsigned status, struct str text)
+static void respond_text(struct http_response *ret, unsigned status, struct str text)
 {
 	*ret = (struct http_response){ .status = status, .content_type = TEXT, .body = text };
 }
@@ -70,7 +70,7 @@ static void add_check(struct strbuf *b, const char *name, const char *problem)
 		strbuf_printf(b, "[+]%s ok\n", name);
 }
 
-static void answer_ready(struct webhook *w, const struct http_request *rq,
+static void handle_ready(struct webhook *w, const struct http_request *rq,
 			 struct http_response *ret)
 {
 	const char *state = NULL, *certificate = NULL, *shutdown = NULL;
@@ -79,7 +79,7 @@ static void answer_ready(struct webhook *w, const struct http_request *rq,
 
 	strbuf_init(&b, rq->arena);
 	if (!w->source->is_ready(w->source, &state) && !state)
-		state = "not synchronised";
+		state = "not synchronized";
 	if (atomic_load(&w->certificate.expiry_unix_s) <= (int64_t)time(NULL))
 		certificate = "expired";
 	if (atomic_load(&w->is_draining))
@@ -90,18 +90,18 @@ static void answer_ready(struct webhook *w, const struct http_request *rq,
 	add_check(&b, "shutdown", shutdown);
 	strbuf_printf(&b, "readyz check %s\n", is_ready ? "passed" : "failed");
 	if (is_ready && !http_query_has(rq->query, STR("verbose")))
-		answer_text(ret, 200, STR("ok\n"));
+		respond_text(ret, 200, STR("ok\n"));
 	else
-		answer_text(ret, is_ready ? 200 : 503, strbuf_str(&b));
+		respond_text(ret, is_ready ? 200 : 503, strbuf_str(&b));
 }
 
-static void answer_live(struct webhook *w, const struct http_request *rq, struct http_response *ret)
+static void handle_live(struct webhook *w, const struct http_request *rq, struct http_response *ret)
 {
-	(void)w; /* who can answer is alive: a thread that hangs does not */
+	(void)w; /* a thread that hangs sends no response, so responding is the check */
 	if (http_query_has(rq->query, STR("verbose")))
-		answer_text(ret, 200, STR("[+]ping ok\nlivez check passed\n"));
+		respond_text(ret, 200, STR("[+]ping ok\nlivez check passed\n"));
 	else
-		answer_text(ret, 200, STR("ok\n"));
+		respond_text(ret, 200, STR("ok\n"));
 }
 
 static void add_connections(struct strbuf *b, const struct webhook *w)
@@ -109,21 +109,22 @@ static void add_connections(struct strbuf *b, const struct webhook *w)
 	struct server_stats s;
 
 	server_stats(w->server, &s);
-	prometheus_family(b, "pinfold_http_connections", "gauge", "Connections open");
+	prometheus_family(b, "pinfold_http_connections", "gauge", "Open connections");
 	prometheus_uint(b, "pinfold_http_connections", NULL, s.open);
 	prometheus_family(b, "pinfold_http_requests_in_flight", "gauge",
-			  "Connections on which a request is being received or answered");
+			  "Connections with a request that is received or a response that is sent");
 	prometheus_uint(b, "pinfold_http_requests_in_flight", NULL, s.active);
 	prometheus_family(b, "pinfold_http_in_flight_bytes", "gauge",
-			  "Memory of requests being received");
+			  "Bytes of requests that are being received");
 	prometheus_uint(b, "pinfold_http_in_flight_bytes", NULL, s.in_flight_bytes);
-	prometheus_family(b, "pinfold_http_requests_total", "counter", "Requests answered");
+	prometheus_family(b, "pinfold_http_requests_total", "counter", "Requests served");
 	prometheus_uint(b, "pinfold_http_requests_total", NULL, s.requests);
 	prometheus_family(b, "pinfold_http_connections_accepted_total", "counter",
 			  "Connections accepted");
 	prometheus_uint(b, "pinfold_http_connections_accepted_total", NULL, s.accepted);
-	prometheus_family(b, "pinfold_http_accept_errors_total", "counter",
-			  "Connections that could not be accepted for want of resources");
+	prometheus_family(
+		b, "pinfold_http_accept_errors_total", "counter",
+		"Connections that could not be accepted for lack of descriptors or memory");
 	prometheus_uint(b, "pinfold_http_accept_errors_total", NULL, s.accept_errors);
 	prometheus_family(b, "pinfold_http_connections_closed_total", "counter",
 			  "Connections closed, by reason");
@@ -143,17 +144,17 @@ static void add_certificate(struct strbuf *b, struct certificate *c)
 	const struct prometheus_label failed[] = { { "result", "failed" }, { 0 } };
 
 	prometheus_family(b, "pinfold_certificate_expiry_timestamp_seconds", "gauge",
-			  "When the serving certificate ends, in seconds since 1970");
+			  "When the serving certificate expires, in seconds since 1970");
 	prometheus_uint(b, "pinfold_certificate_expiry_timestamp_seconds", NULL,
 			(uint64_t)atomic_load(&c->expiry_unix_s));
 	prometheus_family(b, "pinfold_certificate_reloads_total", "counter",
-			  "Changes of the certificate files that were noticed");
+			  "Reloads of the serving certificate, by result");
 	prometheus_uint(b, "pinfold_certificate_reloads_total", ok, atomic_load(&c->reloads));
 	prometheus_uint(b, "pinfold_certificate_reloads_total", failed,
 			atomic_load(&c->failed_reloads));
 }
 
-static void answer_metrics(struct webhook *w, const struct http_request *rq,
+static void handle_metrics(struct webhook *w, const struct http_request *rq,
 			   struct http_response *ret)
 {
 	const struct prometheus_label version[] = { { "version", w->config->version }, { 0 } };
@@ -185,13 +186,12 @@ static const struct {
 
 static const struct {
 	struct str path;
-	void (*response)(struct webhook *w, const struct http_request *rq,
-			 struct http_response *ret);
+	void (*handle)(struct webhook *w, const struct http_request *rq, struct http_response *ret);
 } pages[] = {
-	{ STR_INIT("/livez"), answer_live },
-	{ STR_INIT("/readyz"), answer_ready },
-	{ STR_INIT("/healthz"), answer_live },
-	{ STR_INIT("/metrics"), answer_metrics },
+	{ STR_INIT("/livez"), handle_live },
+	{ STR_INIT("/readyz"), handle_ready },
+	{ STR_INIT("/healthz"), handle_live },
+	{ STR_INIT("/metrics"), handle_metrics },
 };
 
 static bool is_method(const struct http_request *rq, struct str method, const char *allow,
@@ -211,13 +211,13 @@ void webhook_handle(const struct http_request *rq, struct http_response *ret, vo
 	for (size_t i = 0; i < ARRAY_LEN(hooks); i++)
 		if (str_eq(rq->path, hooks[i].path)) {
 			if (is_method(rq, STR("POST"), "POST", ret))
-				answer_review(w, hooks[i].hook, rq, ret);
+				handle_review(w, hooks[i].hook, rq, ret);
 			return;
 		}
 	for (size_t i = 0; i < ARRAY_LEN(pages); i++)
 		if (str_eq(rq->path, pages[i].path)) {
 			if (is_method(rq, STR("GET"), "GET, HEAD", ret))
-				pages[i].response(w, rq, ret);
+				pages[i].handle(w, rq, ret);
 			return;
 		}
 	http_response_status(ret, 404, rq->arena);

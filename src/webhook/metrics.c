@@ -6,7 +6,7 @@
 #include "base/str.h"
 #include "net/prometheus.h"
 
-/* From 50 us, where the answers are, to the second after which the API server gives up. */
+/* From 50 us, which is typical, to 1 s, after which the API server gives up by default. */
 static const uint64_t bounds_ns[] = {
 	50000,	  100000,   200000,   500000,	 1000000,   2000000,   5000000,
 	10000000, 25000000, 50000000, 100000000, 250000000, 500000000, 1000000000,
@@ -34,14 +34,15 @@ const char *hook_name(enum hook_kind hook)
 	return hook_names[hook];
 }
 
-static void add(_Atomic uint64_t *counter, uint64_t n)
+static void counter_add(_Atomic uint64_t *counter, uint64_t n)
 {
 	uint64_t old = atomic_load_explicit(counter, memory_order_relaxed);
 
-	atomic_store_explicit(counter, old + n, memory_order_relaxed); /* we are the only writer */
+	atomic_store_explicit(counter, old + n,
+			      memory_order_relaxed); /* only this thread writes it */
 }
 
-static uint64_t get(const _Atomic uint64_t *counter)
+static uint64_t counter_get(const _Atomic uint64_t *counter)
 {
 	return atomic_load_explicit(counter, memory_order_relaxed);
 }
@@ -54,9 +55,9 @@ void metrics_count(struct thread_counters *t, enum hook_kind hook, enum review_r
 
 	while (i < HISTOGRAM_BOUNDS && duration_ns > bounds_ns[i])
 		i++;
-	add(&h->reviews[result][rule], 1);
-	add(&h->buckets[i], 1);
-	add(&h->sum_ns, duration_ns);
+	counter_add(&h->reviews[result][rule], 1);
+	counter_add(&h->buckets[i], 1);
+	counter_add(&h->sum_ns, duration_ns);
 }
 
 static void write_reviews(struct strbuf *b, const struct thread_counters *threads, unsigned n,
@@ -75,7 +76,7 @@ static void write_reviews(struct strbuf *b, const struct thread_counters *thread
 			uint64_t sum = 0;
 
 			for (unsigned t = 0; t < n; t++)
-				sum += get(&threads[t].hooks[hook].reviews[result][rule]);
+				sum += counter_get(&threads[t].hooks[hook].reviews[result][rule]);
 			if (sum)
 				prometheus_uint(b, "pinfold_admission_reviews_total", labels, sum);
 		}
@@ -89,9 +90,9 @@ static void write_durations(struct strbuf *b, const struct thread_counters *thre
 	struct prometheus_histogram h = { bounds_ns, HISTOGRAM_BOUNDS, counts, 0 };
 
 	for (unsigned t = 0; t < n; t++) {
-		h.sum_ns += get(&threads[t].hooks[hook].sum_ns);
+		h.sum_ns += counter_get(&threads[t].hooks[hook].sum_ns);
 		for (size_t i = 0; i <= HISTOGRAM_BOUNDS; i++)
-			counts[i] += get(&threads[t].hooks[hook].buckets[i]);
+			counts[i] += counter_get(&threads[t].hooks[hook].buckets[i]);
 	}
 	prometheus_histogram(b, "pinfold_admission_duration_seconds", labels, &h);
 }
@@ -99,11 +100,11 @@ static void write_durations(struct strbuf *b, const struct thread_counters *thre
 void metrics_write(struct strbuf *b, const struct thread_counters *threads, unsigned n)
 {
 	prometheus_family(b, "pinfold_admission_reviews_total", "counter",
-			  "Reviews answered, by what came of them and the rule that decided");
+			  "Admission reviews, by result and by the rule that decided");
 	for (enum hook_kind hook = 0; hook < HOOK__COUNT; hook++)
 		write_reviews(b, threads, n, hook);
 	prometheus_family(b, "pinfold_admission_duration_seconds", "histogram",
-			  "From the whole review to its answer, without the network");
+			  "Time from the complete review to its response, without the network");
 	for (enum hook_kind hook = 0; hook < HOOK__COUNT; hook++)
 		write_durations(b, threads, n, hook);
 }

@@ -1,7 +1,7 @@
 #pragma once
 
-/* What the webhook counts. Every thread counts for itself; a scrape adds them up. No label ever
- * names an object: the number of series is fixed. */
+/* The webhook's counters. Every thread has its own; a scrape adds them up. No label names an
+ * object, so the number of series is fixed. Counters of connections are net/server.h. */
 
 #include <stdatomic.h>
 #include <stdint.h>
@@ -10,7 +10,7 @@
 
 struct strbuf;
 
-/* The endpoints that decide. */
+/* The endpoints for reviews. */
 enum hook_kind {
 	HOOK_MUTATE_PODS,
 	HOOK_MUTATE_NODES,
@@ -23,18 +23,18 @@ enum hook_kind {
 const char *hook_name(enum hook_kind hook);
 
 enum review_result {
-	RESULT_ALLOWED, /* and left as it was */
+	RESULT_ALLOWED, /* unchanged */
 	RESULT_CHANGED, /* allowed, with a patch */
 	RESULT_REFUSED,
-	RESULT_MALFORMED, /* answered with a status of the 400 class */
-	RESULT_FAILED,	  /* no review, or too large: an HTTP error */
+	RESULT_MALFORMED, /* the response is a status of the 400 class */
+	RESULT_FAILED,	  /* not a review, or too large: an HTTP error */
 	RESULT__COUNT
 };
 
 #define HISTOGRAM_BOUNDS 14
 
 struct hook_counters {
-	_Atomic uint64_t reviews[RESULT__COUNT][RULE__COUNT + 1]; /* the last: no rule decided */
+	_Atomic uint64_t reviews[RESULT__COUNT][RULE__COUNT + 1]; /* last: no rule decided */
 	_Atomic uint64_t buckets[HISTOGRAM_BOUNDS + 1];
 	_Atomic uint64_t sum_ns;
 };

@@ -12,9 +12,10 @@
 extern const char deploy_webhooks_yaml[];
 extern const size_t deploy_webhooks_yaml_size;
 
-#define CONCERNS_US "concerns-pinfold" /* the condition that keeps ordinary pods away */
+/* The match condition with which the API server sends only pods that opted in. */
+#define RELEVANT_PODS "concerns-pinfold"
 
-struct making {
+struct builder {
 	const struct print_config *config;
 	yyjson_mut_doc *m;
 	struct arena *a;
@@ -42,35 +43,35 @@ int service_parse(const char *text, struct str *ret_namespace, struct str *ret_n
 	return 0;
 }
 
-static void set(struct making *mk, yyjson_mut_val *object, const char *key, yyjson_mut_val *value)
+static void set(struct builder *b, yyjson_mut_val *object, const char *key, yyjson_mut_val *value)
 {
-	(void)yyjson_mut_obj_put(object, yyjson_mut_str(mk->m, key), value);
+	(void)yyjson_mut_obj_put(object, yyjson_mut_str(b->m, key), value);
 }
 
-/* The path stays what the file says; where it is served changes. */
-static void set_client(struct making *mk, yyjson_mut_val *hook)
+/* Changes where the hook is served; the path stays as in the file. */
+static void set_client(struct builder *b, yyjson_mut_val *hook)
 {
 	yyjson_mut_val *client = yyjson_mut_obj_get(hook, "clientConfig");
 	yyjson_mut_val *service = yyjson_mut_obj_get(client, "service");
 	struct str path = doc_mut_str(yyjson_mut_obj_get(service, "path"));
-	struct str base = str_from(mk->config->url);
+	struct str base = str_from(b->config->url);
 
 	if (base.n) {
 		if (str_ends(base, STR("/")))
 			base.n--;
 		(void)yyjson_mut_obj_remove_key(client, "service");
-		set(mk, client, "url",
-		    doc_new_str(mk->m,
-				str_printf(mk->a, PRI_STR PRI_STR, FMT_STR(base), FMT_STR(path))));
-	} else if (mk->name.n) {
-		set(mk, service, "namespace", doc_new_str(mk->m, mk->namespace));
-		set(mk, service, "name", doc_new_str(mk->m, mk->name));
-		if (mk->port)
-			set(mk, service, "port", doc_new_int(mk->m, (int64_t)mk->port));
+		set(b, client, "url",
+		    doc_new_str(b->m,
+				str_printf(b->a, PRI_STR PRI_STR, FMT_STR(base), FMT_STR(path))));
+	} else if (b->name.n) {
+		set(b, service, "namespace", doc_new_str(b->m, b->namespace));
+		set(b, service, "name", doc_new_str(b->m, b->name));
+		if (b->port)
+			set(b, service, "port", doc_new_int(b->m, (int64_t)b->port));
 	}
-	if (mk->config->ca_pem.n)
-		set(mk, client, "caBundle",
-		    doc_new_str(mk->m, base64_encode(mk->config->ca_pem, mk->a)));
+	if (b->config->ca_pem.n)
+		set(b, client, "caBundle",
+		    doc_new_str(b->m, base64_encode(b->config->ca_pem, b->a)));
 }
 
 static void drop_condition(yyjson_mut_val *hook, const char *name)
@@ -83,21 +84,21 @@ static void drop_condition(yyjson_mut_val *hook, const char *name)
 			(void)yyjson_mut_arr_iter_remove(&it);
 }
 
-/* Our own namespace is where the service is: we must be able to start without ourselves. */
-static void exclude_namespace(struct making *mk, yyjson_mut_val *hook)
+/* The webhook's own pods are not sent to it, or it could not start while it is down (D18). */
+static void exclude_namespace(struct builder *b, yyjson_mut_val *hook)
 {
 	yyjson_mut_val *selector = yyjson_mut_obj_get(hook, "namespaceSelector");
 	yyjson_mut_val *first =
 		yyjson_mut_arr_get_first(yyjson_mut_obj_get(selector, "matchExpressions"));
-	yyjson_mut_val *values = yyjson_mut_arr(mk->m);
+	yyjson_mut_val *values = yyjson_mut_arr(b->m);
 
-	if (!first || !mk->namespace.n)
+	if (!first || !b->namespace.n)
 		return;
-	(void)yyjson_mut_arr_append(values, doc_new_str(mk->m, mk->namespace));
-	set(mk, first, "values", values);
+	(void)yyjson_mut_arr_append(values, doc_new_str(b->m, b->namespace));
+	set(b, first, "values", values);
 }
 
-static void adapt(struct making *mk, yyjson_mut_val *configuration)
+static void adapt_configuration(struct builder *b, yyjson_mut_val *configuration)
 {
 	bool mutates = yyjson_mut_equals_str(yyjson_mut_obj_get(configuration, "kind"),
 					     "MutatingWebhookConfiguration");
@@ -105,31 +106,31 @@ static void adapt(struct making *mk, yyjson_mut_val *configuration)
 	yyjson_mut_arr_iter it = yyjson_mut_arr_iter_with(hooks);
 
 	while ((hook = yyjson_mut_arr_iter_next(&it))) {
-		set_client(mk, hook);
-		exclude_namespace(mk, hook);
-		if (mk->config->failure_policy)
-			set(mk, hook, "failurePolicy",
-			    yyjson_mut_str(mk->m, mk->config->failure_policy));
-		if (mutates && mk->config->all_pods)
-			drop_condition(hook, CONCERNS_US);
+		set_client(b, hook);
+		exclude_namespace(b, hook);
+		if (b->config->failure_policy)
+			set(b, hook, "failurePolicy",
+			    yyjson_mut_str(b->m, b->config->failure_policy));
+		if (mutates && b->config->all_pods)
+			drop_condition(hook, RELEVANT_PODS);
 	}
 }
 
-/* A copy of the hook for pods that looks at nodes instead. */
-static void add_node_hook(struct making *mk, yyjson_mut_val *configuration)
+/* A copy of the pod hook, for nodes. */
+static void add_node_hook(struct builder *b, yyjson_mut_val *configuration)
 {
 	yyjson_mut_val *hooks = yyjson_mut_obj_get(configuration, "webhooks");
-	yyjson_mut_val *hook = yyjson_mut_val_mut_copy(mk->m, yyjson_mut_arr_get_first(hooks));
+	yyjson_mut_val *hook = yyjson_mut_val_mut_copy(b->m, yyjson_mut_arr_get_first(hooks));
 	yyjson_mut_val *rule = yyjson_mut_arr_get_first(yyjson_mut_obj_get(hook, "rules"));
 	yyjson_mut_val *service =
 		yyjson_mut_obj_get(yyjson_mut_obj_get(hook, "clientConfig"), "service");
-	yyjson_mut_val *resources = yyjson_mut_arr(mk->m);
+	yyjson_mut_val *resources = yyjson_mut_arr(b->m);
 
-	(void)yyjson_mut_arr_append(resources, yyjson_mut_str(mk->m, "nodes"));
-	set(mk, rule, "resources", resources);
-	set(mk, rule, "scope", yyjson_mut_str(mk->m, "Cluster"));
-	set(mk, hook, "name", yyjson_mut_str(mk->m, "nodes.mutate.pinfold.io"));
-	set(mk, service, "path", yyjson_mut_str(mk->m, "/mutate/nodes"));
+	(void)yyjson_mut_arr_append(resources, yyjson_mut_str(b->m, "nodes"));
+	set(b, rule, "resources", resources);
+	set(b, rule, "scope", yyjson_mut_str(b->m, "Cluster"));
+	set(b, hook, "name", yyjson_mut_str(b->m, "nodes.mutate.pinfold.io"));
+	set(b, service, "path", yyjson_mut_str(b->m, "/mutate/nodes"));
 	(void)yyjson_mut_obj_remove_key(hook, "matchConditions");
 	(void)yyjson_mut_obj_remove_key(hook, "namespaceSelector");
 	(void)yyjson_mut_arr_append(hooks, hook);
@@ -138,15 +139,14 @@ static void add_node_hook(struct making *mk, yyjson_mut_val *configuration)
 int print_config_make(const struct print_config *c, struct arena *a, yyjson_mut_val **ret,
 		      struct err *err)
 {
-	struct making mk = { .config = c, .m = doc_build(a), .a = a };
+	struct builder b = { .config = c, .m = doc_build(a), .a = a };
 	struct str text = { deploy_webhooks_yaml, deploy_webhooks_yaml_size };
-	yyjson_mut_val *list = yyjson_mut_arr(mk.m);
+	yyjson_mut_val *list = yyjson_mut_arr(b.m);
 	struct doc_list docs;
 	int r = 0;
 
 	if (c->service && *c->service)
-		r = service_parse(c->service, &mk.namespace, &mk.name, &mk.port, err);
-
+		r = service_parse(c->service, &b.namespace, &b.name, &b.port, err);
 	if (r >= 0 && c->url && !str_starts(str_from(c->url), STR("https://")))
 		return err_set(err, EINVAL, "--url \"%s\" does not begin with https://", c->url);
 	if (r >= 0)
@@ -154,11 +154,11 @@ int print_config_make(const struct print_config *c, struct arena *a, yyjson_mut_
 	if (r < 0)
 		return r;
 	for (size_t i = 0; i < docs.n; i++) {
-		yyjson_mut_val *configuration = yyjson_val_mut_copy(mk.m, docs.items[i].root);
+		yyjson_mut_val *configuration = yyjson_val_mut_copy(b.m, docs.items[i].root);
 
 		if (c->taint_nodes && i == 0)
-			add_node_hook(&mk, configuration);
-		adapt(&mk, configuration);
+			add_node_hook(&b, configuration);
+		adapt_configuration(&b, configuration);
 		(void)yyjson_mut_arr_append(list, configuration);
 	}
 	*ret = list;

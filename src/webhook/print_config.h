@@ -1,7 +1,7 @@
 #pragma once
 
 /* The webhook configurations for an API server, made from deploy/base/webhooks.yaml, which the
- * build puts into the program: what is printed and what is deployed cannot differ. */
+ * build embeds into the program so that printed and deployed configurations agree. */
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -16,9 +16,9 @@ struct print_config {
 	const char *url;	    /* "https://127.0.0.1:8443"; NULL: a Service */
 	const char *service;	    /* "NAMESPACE/NAME[:PORT]"; NULL: as in the file */
 	const char *failure_policy; /* NULL: as in the file */
-	struct str ca_pem;	    /* may be empty: the webhook puts it there itself */
-	bool all_pods;		    /* the pools count every pod */
-	bool taint_nodes;	    /* nodes are changed when they join, too */
+	struct str ca_pem;	    /* may be empty: certificate rotation sets it */
+	bool all_pods;	  /* with pools every pod is counted, not only those that opted in */
+	bool taint_nodes; /* also mutate nodes when they join */
 };
 
 /* "NAMESPACE/NAME[:PORT]"; the port stays as it is when there is none. */

@@ -9,8 +9,8 @@
 #include "base/err.h"
 #include "base/macro.h"
 
-/* What the C library, libuv, OpenSSL and the sanitizers call while we serve. Starting programs,
- * mounting, tracing, changing identity, loading code into the kernel: all not here. */
+/* What the C library, libuv, OpenSSL and the sanitizers call while the webhook serves. Not here:
+ * starting programs, mounting, tracing, changing credentials, loading kernel modules. */
 static const int allowed[] = {
 	/* sockets */
 	SCMP_SYS(accept4),
@@ -126,15 +126,17 @@ int sandbox_enter(struct err *err)
 
 	if (!filter)
 		return err_set(err, ENOMEM, "seccomp: out of memory");
-	(void)seccomp_attr_set(filter, SCMP_FLTATR_CTL_TSYNC, 1); /* the threads that serve, too */
-	(void)seccomp_attr_set(filter, SCMP_FLTATR_CTL_OPTIMIZE, 2); /* a tree, not a list */
+	(void)seccomp_attr_set(filter, SCMP_FLTATR_CTL_TSYNC,
+			       1); /* for the serving threads as well */
+	(void)seccomp_attr_set(filter, SCMP_FLTATR_CTL_OPTIMIZE,
+			       2); /* a binary tree instead of a list */
 	for (size_t i = 0; i < ARRAY_LEN(allowed) && r >= 0; i++)
-		if (allowed[i] >= 0) /* below: this architecture does not have it */
+		if (allowed[i] >= 0) /* negative: not on this architecture */
 			r = seccomp_rule_add(filter, SCMP_ACT_ALLOW, allowed[i], 0);
 	if (r >= 0)
 		r = seccomp_load(filter);
 	seccomp_release(filter);
 	if (r < 0)
-		return err_set(err, -r, "seccomp: %s (--no-seccomp serves without)", strerror(-r));
+		return err_set(err, -r, "seccomp: %s (--no-seccomp turns it off)", strerror(-r));
 	return 0;
 }

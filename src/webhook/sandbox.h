@@ -1,7 +1,8 @@
 #pragma once
 
-/* After start-up the webhook needs few system calls: this takes the others away from all threads.
- * Whoever takes over the process cannot start another program, open a raw socket or trace. */
+/* A seccomp filter for all threads of the webhook after start-up: a compromised process cannot
+ * start a program, load code into the kernel or trace another process. It does not restrict files
+ * or addresses. */
 
 struct err;
 

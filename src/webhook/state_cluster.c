@@ -12,61 +12,59 @@
 #include "net/prometheus.h"
 #include "print_config.h"
 
-#define COMPLAIN_MS 30000
+#define LOG_INTERVAL_MS 30000
 #define CONFIGURATION "pinfold"			  /* as in deploy/base/webhooks.yaml */
 #define DEFAULT_SERVICE "pinfold/pinfold-webhook" /* likewise */
 
-static struct state_cluster *of(struct state_source *source)
+static struct state_cluster *cluster_of(struct state_source *source)
 {
 	return container_of(source, struct state_cluster, source);
 }
 
-/* Every try fails while the API server is away; one line in a while is enough. */
-static bool may_complain(struct state_cluster *s)
+/* Every attempt fails while the API server is unreachable; this limits the log. */
+static bool may_log_failure(struct state_cluster *s)
 {
 	uint64_t now_ms = loop_now_ms(s->api.loop);
 
-	if (s->complaints++ && now_ms - s->complained_ms < COMPLAIN_MS)
+	if (s->n_failures++ && now_ms - s->logged_ms < LOG_INTERVAL_MS)
 		return false;
-	s->complained_ms = now_ms;
+	s->logged_ms = now_ms;
 	return true;
 }
 
 static void on_trouble(struct informers *f, const char *path, const struct err *err)
 {
-	struct state_cluster *s = container_of(f, struct state_cluster, facts);
+	struct state_cluster *s = container_of(f, struct state_cluster, informers);
 
-	if (!may_complain(s))
+	if (!may_log_failure(s))
 		return;
-	log_warning("cannot follow the API server, trying again", LOG_STR("path", str_from(path)),
+	log_warning("cannot watch the API server, retrying", LOG_STR("path", str_from(path)),
 		    LOG_ERR(err));
 }
 
 static void on_synced(struct informers *f)
 {
-	struct state_cluster *s = container_of(f, struct state_cluster, facts);
+	struct state_cluster *s = container_of(f, struct state_cluster, informers);
 
-	log_info("caches are synchronised",
+	log_info("caches are synchronized",
 		 LOG_INT("namespaces", cache_count(&s->cache, CACHE_NAMESPACES)),
 		 LOG_INT("nodes", cache_count(&s->cache, CACHE_NODES)));
 }
 
-static const struct informers_config facts_config = { .on_trouble = on_trouble,
-						      .on_synced = on_synced };
-
-/* Our own certificate. */
+static const struct informers_config informers_config = { .on_trouble = on_trouble,
+							  .on_synced = on_synced };
 
 static void on_certificate(struct cert_rotation *k, struct str cert_pem, struct str key_pem)
 {
-	struct state_cluster *s = container_of(k, struct state_cluster, keeper);
+	struct state_cluster *s = container_of(k, struct state_cluster, rotation);
 	struct certificate *c = s->source.certificate;
 	struct err err;
 
 	if (certificate_use(c, cert_pem, key_pem, &err) < 0) {
 		atomic_fetch_add(&c->failed_reloads, 1);
-		log_error("cannot use the certificate of the Secret", LOG_ERR(&err));
+		log_error("cannot load the certificate from the Secret", LOG_ERR(&err));
 	} else {
-		log_info("serving with a new certificate",
+		log_info("loaded a new certificate",
 			 LOG_INT("expires", atomic_load(&c->expiry_unix_s)));
 	}
 }
@@ -74,19 +72,19 @@ static void on_certificate(struct cert_rotation *k, struct str cert_pem, struct 
 static void on_certificate_action(struct cert_rotation *k, const char *what)
 {
 	(void)k;
-	log_info("keeping the certificate", LOG_STR("did", str_from(what)));
+	log_info("certificate rotation", LOG_STR("action", str_from(what)));
 }
 
 static void on_certificate_trouble(struct cert_rotation *k, const char *what, const struct err *err)
 {
-	struct state_cluster *s = container_of(k, struct state_cluster, keeper);
+	struct state_cluster *s = container_of(k, struct state_cluster, rotation);
 
-	if (may_complain(s))
-		log_warning("cannot keep the certificate, trying again",
-			    LOG_STR("doing", str_from(what)), LOG_ERR(err));
+	if (may_log_failure(s))
+		log_warning("certificate rotation failed, retrying",
+			    LOG_STR("action", str_from(what)), LOG_ERR(err));
 }
 
-/* Different for every process that ever runs: a pod's name, or else host and process. */
+/* Unique among all processes: the pod's name, otherwise host, process and a random number. */
 static const char *identity(struct arena *a)
 {
 	const char *pod = getenv("POD_NAME");
@@ -98,9 +96,9 @@ static const char *identity(struct arena *a)
 	return str_printf(a, "%s_%ld_%08x", host, (long)getpid(), backoff_random()).p;
 }
 
-/* What the certificate is for, and where it is kept. */
-static int plan_certificate(struct state_cluster *s, const struct state_cluster_config *config,
-			    struct err *err)
+/* The names in the certificate, and the objects that store it. */
+static int plan_rotation(struct state_cluster *s, const struct state_cluster_config *config,
+			 struct err *err)
 {
 	const char *service = config->service ? config->service : DEFAULT_SERVICE;
 	struct str namespace, name;
@@ -119,7 +117,7 @@ static int plan_certificate(struct state_cluster *s, const struct state_cluster_
 			return err_wrap(err, "--url");
 		s->names[n++] = url.host;
 	}
-	s->keeper_config = (struct cert_rotation_config){
+	s->rotation_config = (struct cert_rotation_config){
 		.namespace = str_cstr(&s->arena, namespace),
 		.secret = str_printf(&s->arena, PRI_STR "-tls", FMT_STR(name)).p,
 		.lease = str_printf(&s->arena, PRI_STR "-certificate", FMT_STR(name)).p,
@@ -136,57 +134,57 @@ static int plan_certificate(struct state_cluster *s, const struct state_cluster_
 
 static int start(struct state_source *source, struct loop *loop, unsigned threads, struct err *err)
 {
-	struct state_cluster *s = of(source);
+	struct state_cluster *s = cluster_of(source);
 	int r;
 
 	cache_init(&s->cache, &s->settings, threads);
 	s->is_started = true;
 	r = api_init(&s->api, loop, &s->kubeconfig, s->user_agent, err);
-	informers_init(&s->facts, &s->api, &s->cache, &facts_config);
-	s->keeps_certificate = source->certificate != NULL;
-	if (s->keeps_certificate)
-		cert_rotation_init(&s->keeper, &s->api, &s->keeper_config);
-	log_info("following the API server", LOG_STR("host", str_from(s->kubeconfig.host)),
+	informers_init(&s->informers, &s->api, &s->cache, &informers_config);
+	s->rotates_certificate = source->certificate != NULL;
+	if (s->rotates_certificate)
+		cert_rotation_init(&s->rotation, &s->api, &s->rotation_config);
+	log_info("watching the API server", LOG_STR("host", str_from(s->kubeconfig.host)),
 		 LOG_INT("port", s->kubeconfig.port));
 	return r;
 }
 
 static void stop(struct state_source *source)
 {
-	struct state_cluster *s = of(source);
+	struct state_cluster *s = cluster_of(source);
 
 	if (!s->is_started)
 		return;
-	informers_close(&s->facts);
-	if (s->keeps_certificate)
-		cert_rotation_close(&s->keeper);
+	informers_close(&s->informers);
+	if (s->rotates_certificate)
+		cert_rotation_close(&s->rotation);
 	api_close(&s->api);
 }
 
 static const struct admission_state *acquire(struct state_source *source, unsigned thread)
 {
-	return cache_acquire(&of(source)->cache, thread);
+	return cache_acquire(&cluster_of(source)->cache, thread);
 }
 
 static void release(struct state_source *source, unsigned thread)
 {
-	cache_release(&of(source)->cache, thread);
+	cache_release(&cluster_of(source)->cache, thread);
 }
 
 static const char *const certificate_states[] = {
-	[CERT_STATE_NONE] = "there is no certificate yet",
-	[CERT_STATE_NOT_REGISTERED] = "there is no webhook configuration named " CONFIGURATION,
-	[CERT_STATE_NOT_TRUSTED] = "the certificate is not trusted by the webhook configurations",
+	[CERT_STATE_NONE] = "no certificate yet",
+	[CERT_STATE_NOT_REGISTERED] = "no webhook configuration named " CONFIGURATION,
+	[CERT_STATE_NOT_TRUSTED] = "the webhook configurations do not trust the certificate",
 	[CERT_STATE_OK] = NULL,
 };
 
 static bool is_ready(struct state_source *source, const char **ret_missing)
 {
-	struct state_cluster *s = of(source);
-	struct informers *f = &s->facts;
+	struct state_cluster *s = cluster_of(source);
+	struct informers *f = &s->informers;
 
-	if (s->keeps_certificate)
-		*ret_missing = certificate_states[atomic_load(&s->keeper.state)];
+	if (s->rotates_certificate)
+		*ret_missing = certificate_states[atomic_load(&s->rotation.state)];
 	if (*ret_missing)
 		return false;
 	if (atomic_load(&f->is_ready))
@@ -194,17 +192,17 @@ static bool is_ready(struct state_source *source, const char **ret_missing)
 	*ret_missing = "caches are out of date";
 	for (size_t i = 0; i < CACHE__COUNT; i++)
 		if (!atomic_load(&f->watches[i].stats.is_synced))
-			*ret_missing = "caches are not synchronised";
+			*ret_missing = "caches are not synchronized";
 	return false;
 }
 
 static void reload(struct state_source *source)
 {
 	(void)source;
-	log_info("the API server is followed all the time, nothing to read again");
+	log_info("nothing to reload: the API server is watched");
 }
 
-/* One family, a sample a kind. */
+/* One family with one sample for each kind. */
 static void add_family(const struct informers *f, struct strbuf *b, const char *name,
 		       const char *type, const char *help, size_t offset)
 {
@@ -223,7 +221,7 @@ static void add_family(const struct informers *f, struct strbuf *b, const char *
 static void add_age(const struct informers *f, struct strbuf *b)
 {
 	prometheus_family(b, "pinfold_cache_age_seconds", "gauge",
-			  "Since the cache was last known to be current");
+			  "Time since the cache was last known to be current");
 	for (enum cache_kind kind = 0; kind < CACHE__COUNT; kind++) {
 		const struct prometheus_label labels[] = { { "kind", informers_kind_name(kind) },
 							   { 0 } };
@@ -237,19 +235,19 @@ static void add_age(const struct informers *f, struct strbuf *b)
 
 static void add_metrics(struct state_source *source, struct strbuf *b)
 {
-	const struct informers *f = &of(source)->facts;
+	const struct informers *f = &cluster_of(source)->informers;
 
-	add_family(f, b, "pinfold_state_objects", "gauge", "Objects that decisions rest on",
+	add_family(f, b, "pinfold_state_objects", "gauge", "Objects that decisions use",
 		   AT(objects));
 	add_age(f, b);
-	add_family(f, b, "pinfold_cache_lists_total", "counter", "Collections read as a whole",
+	add_family(f, b, "pinfold_cache_lists_total", "counter", "Lists read from the API server",
 		   AT(lists));
-	add_family(f, b, "pinfold_watch_starts_total", "counter", "Watches begun or resumed",
+	add_family(f, b, "pinfold_watch_starts_total", "counter", "Watches started or resumed",
 		   AT(watches));
-	add_family(f, b, "pinfold_watch_events_total", "counter", "Changes and bookmarks received",
-		   AT(events));
+	add_family(f, b, "pinfold_watch_events_total", "counter",
+		   "Watch events received, including bookmarks", AT(events));
 	add_family(f, b, "pinfold_watch_too_old_total", "counter",
-		   "Versions that the API server no longer had: the collection was read again",
+		   "Watches that had to list again because the resource version was too old",
 		   AT(too_old));
 	add_family(f, b, "pinfold_watch_failures_total", "counter", "Lists and watches that failed",
 		   AT(failures));
@@ -272,7 +270,7 @@ int state_cluster_init(struct state_cluster *s, const struct state_cluster_confi
 	};
 	arena_init(&s->arena, 0);
 	(void)snprintf(s->user_agent, sizeof(s->user_agent), "pinfold-webhook/%s", config->version);
-	r = plan_certificate(s, config, err);
+	r = plan_rotation(s, config, err);
 	if (r < 0)
 		return r;
 	if (config->kubeconfig)
@@ -286,9 +284,9 @@ int state_cluster_init(struct state_cluster *s, const struct state_cluster_confi
 void state_cluster_done(struct state_cluster *s)
 {
 	if (s->is_started) {
-		informers_done(&s->facts);
-		if (s->keeps_certificate)
-			cert_rotation_done(&s->keeper);
+		informers_done(&s->informers);
+		if (s->rotates_certificate)
+			cert_rotation_done(&s->rotation);
 		api_done(&s->api);
 		cache_done(&s->cache);
 	}

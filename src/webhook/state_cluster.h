@@ -1,7 +1,8 @@
 #pragma once
 
-/* The cluster as its API server describes it: caches kept up to date by watches on the main
- * thread's loop, read by the threads that serve without locks. */
+/* The state of a cluster from its API server: caches that watches on the main thread's loop keep up
+ * to date and that the serving threads read without locks. Also rotates the serving certificate
+ * where no files are given. State from manifests is state_files.h. */
 
 #include "base/arena.h"
 #include "cluster/api.h"
@@ -14,33 +15,33 @@
 struct err;
 
 struct state_cluster_config {
-	const char *kubeconfig; /* NULL: as a pod of the cluster */
+	const char *kubeconfig; /* NULL: in-cluster configuration */
 	const char *context;	/* of the kubeconfig; NULL: the current one */
 	const char *version;	/* of this program, for the server's logs */
-	const char *service;	/* "NAMESPACE/NAME": what our own certificate is for; NULL: ours */
-	const char *url;	/* likewise, when we are reached without a Service */
+	const char *service;	/* "NAMESPACE/NAME" for the certificate; NULL: the default */
+	const char *url;	/* likewise, when the webhook is reached without a Service */
 	struct admission_settings settings;
 };
 
 struct state_cluster {
 	struct state_source source;
-	struct arena arena; /* of the access */
+	struct arena arena; /* of the kubeconfig */
 	struct kubeconfig kubeconfig;
 	struct admission_settings settings;
 	char user_agent[64];
 	struct api api;
 	struct cache cache;
-	struct informers facts;
-	struct cert_rotation_config keeper_config;
-	struct cert_rotation keeper; /* when the certificate is ours to keep */
+	struct informers informers;
+	struct cert_rotation_config rotation_config;
+	struct cert_rotation rotation; /* used when rotates_certificate */
 	const char *names[2];
-	bool keeps_certificate;
-	uint64_t complained_ms; /* not with every try */
-	uint64_t complaints;
+	bool rotates_certificate; /* no certificate files were given */
+	uint64_t logged_ms;	  /* the last failure that was logged */
+	uint64_t n_failures;
 	bool is_started;
 };
 
-/* Nothing is connected yet. */
+/* Reads the kubeconfig; connects to nothing yet. */
 int state_cluster_init(struct state_cluster *s, const struct state_cluster_config *config,
 		       struct err *err);
 void state_cluster_done(struct state_cluster *s);

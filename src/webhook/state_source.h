@@ -1,8 +1,8 @@
 #pragma once
 
-/* Where the webhook gets the cluster's facts from: manifests (state_files.h) or the caches of a
- * real API server. Requests of all threads read them at once; whoever changes them waits for those,
- * and no request ever waits for the network. */
+/* Where the webhook gets the cluster's state from: manifests (state_files.h) or the caches of an
+ * API server (state_cluster.h). All threads read it at once; a writer waits for the readers, and no
+ * request waits for the network. */
 
 #include <stdbool.h>
 
@@ -15,11 +15,11 @@ struct strbuf;
 struct certificate;
 
 struct state_source {
-	/* Set before start() when no certificate files were given: the source has to provide. */
+	/* Set before start() when no certificate files were given: the source provides one. */
 	struct certificate *certificate;
 
-	/* Before anything else, on the main thread, whose loop it may use; `threads` will ask. May
-	 * be NULL, as may stop(), which comes before the loop ends. */
+	/* Called first, on the main thread, whose loop it may use; `threads` threads will call
+	 * acquire(). May be NULL, like stop(), which is called before the loop ends. */
 	int (*start)(struct state_source *s, struct loop *loop, unsigned threads, struct err *err);
 	void (*stop)(struct state_source *s);
 
@@ -27,7 +27,8 @@ struct state_source {
 	const struct admission_state *(*acquire)(struct state_source *s, unsigned thread);
 	void (*release)(struct state_source *s, unsigned thread);
 
-	/* True when decisions can be made; otherwise *ret says what is missing. Any thread. */
+	/* True when decisions can be made; otherwise *ret_missing names what is missing. Any
+	 * thread. */
 	bool (*is_ready)(struct state_source *s, const char **ret_missing);
 
 	/* SIGHUP, on the main thread. */

@@ -15,7 +15,7 @@
 #include "metrics.h"
 #include "sandbox.h"
 
-/* The quota of the cgroup we live in, as a container sees it: "200000 100000" is two CPUs. */
+/* The CPU quota of this process's cgroup, as a container sees it: "200000 100000" is two CPUs. */
 static unsigned quota_cpus(void)
 {
 	CLEANUP(arena_done) struct arena a;
@@ -51,15 +51,16 @@ static void on_drained(struct timer *t)
 	loop_stop(&w->loop);
 }
 
-/* /readyz fails from here on, so that no new traffic is sent to us; what is sent is still answered,
- * and clients are told to look elsewhere. A second signal ends us at once. */
+/* From here on /readyz fails, so the Service sends no new connections. Requests are still served
+ * for the delay, because endpoints are removed asynchronously, and clients are told to close their
+ * connections. A second signal exits at once. */
 static void on_terminate(struct signal_source *s, int number)
 {
 	struct webhook *w = s->uv.signum == SIGTERM ? container_of(s, struct webhook, terminate) :
 						      container_of(s, struct webhook, interrupt);
 
 	if (atomic_exchange(&w->is_draining, true)) {
-		log_warning("second signal, ending at once", LOG_INT("signal", number));
+		log_warning("second signal, exiting at once", LOG_INT("signal", number));
 		_exit(EXIT_FAILURE);
 	}
 	log_info("shutting down", LOG_INT("signal", number),
@@ -94,7 +95,8 @@ static int watch_signals(struct webhook *w, struct err *err)
 {
 	int r = signal_source_init(&w->terminate, &w->loop, SIGTERM, on_terminate, err);
 
-	(void)signal(SIGPIPE, SIG_IGN); /* a client that is gone is an error, not an end */
+	(void)signal(SIGPIPE,
+		     SIG_IGN); /* writing to a closed connection is an error, not a signal */
 	if (r >= 0)
 		r = signal_source_init(&w->interrupt, &w->loop, SIGINT, on_terminate, err);
 	if (r >= 0)
@@ -141,7 +143,8 @@ int webhook_run(const struct webhook_config *config, struct state_source *source
 	};
 	int r;
 
-	/* What a large request took goes back to the system, also after many of them. */
+	/* Fixed, because glibc raises the threshold with every large block that is freed, and
+	 * memory of large requests would stay in the process. */
 	(void)mallopt(M_MMAP_THRESHOLD, 256 << 10);
 	r = loop_init(&w.loop, err);
 

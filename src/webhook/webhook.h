@@ -19,7 +19,7 @@ struct thread_counters;
 
 struct webhook_config {
 	const char *listen;		  /* "HOST:PORT" */
-	const char *cert_path, *key_path; /* NULL: the source of the state provides */
+	const char *cert_path, *key_path; /* NULL: the state source provides the certificate */
 	const char *version;
 	unsigned threads;	   /* 0: one per CPU this process may use */
 	unsigned shutdown_delay_s; /* between failing /readyz and closing the port */
@@ -41,10 +41,10 @@ struct webhook {
 	atomic_bool is_draining;
 };
 
-/* Serves until told to stop, then drains. Returns 0 after an orderly end. */
+/* Serves until SIGTERM or SIGINT, then drains. Returns 0 after an orderly shutdown. */
 int webhook_run(const struct webhook_config *config, struct state_source *source, struct err *err);
 
-/* Answers one request: the routes of the webhook. `context` is the struct webhook. */
+/* Serves one request. `context` is the struct webhook. */
 void webhook_handle(const struct http_request *rq, struct http_response *ret, void *context);
 
 /* CPUs that this process may use: its affinity, and its cgroup's quota rounded up. */

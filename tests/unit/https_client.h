@@ -75,7 +75,7 @@ static inline bool https_more(struct https_client *c)
 }
 
 /* The status of the next answer, its body copied to `body` (cap bytes, with NUL); 0 at the end. */
-static inline int https_answer(struct https_client *c, char *body, size_t cap)
+static inline int https_response(struct https_client *c, char *body, size_t cap)
 {
 	const char *length;
 	char *end;

@@ -108,11 +108,11 @@ TEST(requests_on_one_connection_are_answered_in_order)
 	connect_to(&c, &f);
 	send_text(&c, GET("/a?q") "POST /b HTTP/1.1\r\nHost: x\r\nContent-Length: 3\r\n\r\nabc" GET(
 			      "/c") "HEAD /d HTTP/1.1\r\nHost: x\r\n\r\n");
-	CHECK_INT(https_answer(&c, body, sizeof(body)), 200);
+	CHECK_INT(https_response(&c, body, sizeof(body)), 200);
 	CHECK_STR(body, "GET /a q 0");
-	CHECK_INT(https_answer(&c, body, sizeof(body)), 200);
+	CHECK_INT(https_response(&c, body, sizeof(body)), 200);
 	CHECK_STR(body, "POST /b  3");
-	CHECK_INT(https_answer(&c, body, sizeof(body)), 200);
+	CHECK_INT(https_response(&c, body, sizeof(body)), 200);
 	CHECK_STR(body, "GET /c  0");
 	send_text(&c, "GET /last HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n");
 	while (https_more(&c)) /* the answer to HEAD has a length and no body */
@@ -120,7 +120,7 @@ TEST(requests_on_one_connection_are_answered_in_order)
 	CHECK(strstr(c.buf, "Content-Length: 9\r\n") && !strstr(c.buf, "HEAD"));
 	CHECK(strstr(c.buf, "GET /last  0") && strstr(c.buf, "Connection: close\r\n"));
 	https_close(&c);
-	wait_closed(&f, SERVER_CLOSE_ASKED, 1);
+	wait_closed(&f, SERVER_CLOSE_REQUESTED, 1);
 	stop(&f);
 }
 
@@ -138,15 +138,15 @@ TEST(a_body_of_the_limit_is_taken_and_one_above_is_refused)
 		       LIMIT_BODY_BYTES);
 	send_text(&c, text);
 	CHECK(https_send(&c, big, LIMIT_BODY_BYTES));
-	CHECK_INT(https_answer(&c, text, sizeof(text)), 200);
+	CHECK_INT(https_response(&c, text, sizeof(text)), 200);
 	CHECK_STR(text, "POST /  8388608");
 	(void)snprintf(text, sizeof(text),
 		       "POST / HTTP/1.1\r\nHost: x\r\nContent-Length: %zu\r\n\r\n",
 		       LIMIT_BODY_BYTES + 1);
 	send_text(&c, text);
 	(void)https_send(&c, big, 1 << 20); /* as a client does that is not told yet */
-	CHECK_INT(https_answer(&c, text, sizeof(text)), 413);
-	CHECK_INT(https_answer(&c, text, sizeof(text)), 0);
+	CHECK_INT(https_response(&c, text, sizeof(text)), 413);
+	CHECK_INT(https_response(&c, text, sizeof(text)), 0);
 	https_close(&c);
 	wait_closed(&f, SERVER_CLOSE_TOO_LARGE, 1);
 	stop(&f);
@@ -162,9 +162,9 @@ TEST(a_client_that_waits_is_told_to_continue)
 	send_text(
 		&c,
 		"POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 3\r\nExpect: 100-continue\r\n\r\n");
-	CHECK_INT(https_answer(&c, NULL, 0), 100);
+	CHECK_INT(https_response(&c, NULL, 0), 100);
 	send_text(&c, "abc");
-	CHECK_INT(https_answer(&c, NULL, 0), 200);
+	CHECK_INT(https_response(&c, NULL, 0), 200);
 	https_close(&c);
 	stop(&f);
 }
@@ -189,8 +189,8 @@ TEST(broken_requests_get_an_answer_and_the_door)
 		TEST_ROW("row %zu", i);
 		connect_to(&c, &f);
 		send_text(&c, cases[i].bytes);
-		CHECK_INT(https_answer(&c, NULL, 0), cases[i].status);
-		CHECK_INT(https_answer(&c, NULL, 0), 0);
+		CHECK_INT(https_response(&c, NULL, 0), cases[i].status);
+		CHECK_INT(https_response(&c, NULL, 0), 0);
 		https_close(&c);
 	}
 	wait_closed(&f, SERVER_CLOSE_BAD_REQUEST, ARRAY_LEN(cases));
@@ -212,7 +212,7 @@ TEST(a_head_without_end_is_cut_off)
 	memcpy(line + sizeof(line) - 2, "\r\n", 2);
 	while (sent < 64 && https_send(&c, line, sizeof(line)))
 		sent++;
-	CHECK_INT(https_answer(&c, NULL, 0), 431);
+	CHECK_INT(https_response(&c, NULL, 0), 431);
 	https_close(&c);
 	stop(&f);
 }
@@ -254,7 +254,7 @@ TEST(garbage_on_the_port_harms_nobody)
 	}
 	connect_to(&c, &f);
 	send_text(&c, GET("/after"));
-	CHECK_INT(https_answer(&c, NULL, 0), 200);
+	CHECK_INT(https_response(&c, NULL, 0), 200);
 	https_close(&c);
 	stop(&f);
 }
@@ -271,11 +271,11 @@ TEST(when_connections_are_scarce_the_idle_make_room)
 	for (size_t i = 0; i < ARRAY_LEN(clients); i++) {
 		connect_to(&clients[i], &f);
 		send_text(&clients[i], GET("/"));
-		CHECK_INT(https_answer(&clients[i], NULL, 0), 200);
+		CHECK_INT(https_response(&clients[i], NULL, 0), 200);
 	}
 	connect_to(&last, &f);
 	send_text(&last, GET("/"));
-	CHECK_INT(https_answer(&last, NULL, 0), 200);
+	CHECK_INT(https_response(&last, NULL, 0), 200);
 	server_stats(f.server, &stats);
 	CHECK(stats.open <= MAX + 1);
 	CHECK(stats.closed[SERVER_CLOSE_EVICTED] >= 2ul * MAX);
@@ -295,7 +295,7 @@ TEST(slow_clients_run_out_of_time)
 	silent = tcp_connect_local(f.port);
 	connect_to(&slow, &f);
 	send_text(&slow, GET("/"));
-	CHECK_INT(https_answer(&slow, NULL, 0), 200);
+	CHECK_INT(https_response(&slow, NULL, 0), 200);
 	for (int i = 0; i < 40 && !closed_for(&f, SERVER_CLOSE_SLOW); i++) {
 		(void)https_send(&slow, "G", 1);
 		(void)poll(NULL, 0, 500);
@@ -358,7 +358,7 @@ static void *load_client(void *arg)
 		}
 		connected = true;
 		if (!https_send(c, GET("/"), sizeof(GET("/")) - 1) ||
-		    https_answer(c, NULL, 0) != 200) {
+		    https_response(c, NULL, 0) != 200) {
 			/* between requests a connection may be gone; in the middle never */
 			if (c->n)
 				atomic_fetch_add(&load->failed, 1);
@@ -411,7 +411,7 @@ static bool is_told_to_go(struct https_client *c)
 		while (!strstr(c->buf, "\r\n\r\n") && https_more(c))
 			;
 		is_told = strstr(c->buf, "Connection: close") != NULL;
-		CHECK_INT(https_answer(c, NULL, 0), 200);
+		CHECK_INT(https_response(c, NULL, 0), 200);
 		(void)poll(NULL, 0, 10);
 	}
 	return is_told;
@@ -439,21 +439,21 @@ TEST(a_request_under_way_is_answered_while_the_server_goes)
 	start(&f, 2, 0);
 	connect_to(&idle, &f);
 	send_text(&idle, GET("/"));
-	CHECK_INT(https_answer(&idle, NULL, 0), 200);
+	CHECK_INT(https_response(&idle, NULL, 0), 200);
 	connect_to(&busy, &f);
 	send_text(&busy, "POST /b HTTP/1.1\r\nHost: x\r\nContent-Length: 4\r\n"
 			 "Expect: 100-continue\r\n\r\n");
-	CHECK_INT(https_answer(&busy, NULL, 0), 100); /* so it is under way */
+	CHECK_INT(https_response(&busy, NULL, 0), 100); /* so it is under way */
 	send_text(&busy, "ab");
 	server_announce_end(f.server);
 	CHECK(is_told_to_go(&idle));
-	CHECK_INT(https_answer(&idle, NULL, 0), 0);
+	CHECK_INT(https_response(&idle, NULL, 0), 0);
 	server_close(f.server);
 	CHECK(is_shut(f.port)); /* nobody new */
 	send_text(&busy, "cd");
-	CHECK_INT(https_answer(&busy, body, sizeof(body)), 200);
+	CHECK_INT(https_response(&busy, body, sizeof(body)), 200);
 	CHECK_STR(body, "POST /b  4");
-	CHECK_INT(https_answer(&busy, NULL, 0), 0);
+	CHECK_INT(https_response(&busy, NULL, 0), 0);
 	https_close(&busy);
 	https_close(&idle);
 	stop(&f);

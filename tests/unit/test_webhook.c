@@ -158,7 +158,7 @@ static int ask(struct daemon *d, const char *method, const char *path, const cha
 		       "%s %s HTTP/1.1\r\nHost: x\r\nContent-Length: %zu\r\n\r\n%s", method, path,
 		       strlen(body), body);
 	CHECK(https_send(&c, request, strlen(request)));
-	status = https_answer(&c, response, cap);
+	status = https_response(&c, response, cap);
 	https_close(&c);
 	return status;
 }
@@ -281,16 +281,16 @@ TEST(new_certificate_files_are_served_without_closing_anything)
 	before = shown_serial(&d);
 	CHECK(https_connect(&old, d.port, NULL));
 	put_cert(&d);
-	CHECK(logged(&d, "serving with a new certificate"));
+	CHECK(logged(&d, "loaded a new certificate"));
 	after = shown_serial(&d);
 	CHECK(before != after);
 	CHECK(https_send(&old, "GET /livez HTTP/1.1\r\nHost: x\r\n\r\n", 33));
-	CHECK_INT(https_answer(&old, NULL, 0), 200);
+	CHECK_INT(https_response(&old, NULL, 0), 200);
 	https_close(&old);
 
 	test_cert_make(&other, "localhost");
 	put(&d, "tls.key", other.key_pem); /* not the key of the certificate */
-	CHECK(logged(&d, "cannot use the new certificate, keeping the old one"));
+	CHECK(logged(&d, "cannot load the new certificate, keeping the old one"));
 	CHECK_INT(shown_serial(&d), after);
 	test_cert_done(&other);
 	stop(&d);
