@@ -84,7 +84,8 @@ void state_manifests_init(struct state_manifests *m, struct arena *a)
 
 static void add_node(struct state_manifests *m, yyjson_val *object)
 {
-	m->nodes = arena_room(m->arena, m->nodes, m->n_nodes, &m->cap_nodes, sizeof(yyjson_val *));
+	m->nodes =
+		arena_reserve(m->arena, m->nodes, m->n_nodes, &m->cap_nodes, sizeof(yyjson_val *));
 	m->nodes[m->n_nodes++] = object;
 }
 

@@ -39,7 +39,7 @@ bool type_is_allowed(struct str allowed, struct str type)
 
 void namespace_table_add(struct namespace_table *t, yyjson_val *object, struct arena *a)
 {
-	t->items = arena_room(a, t->items, t->n, &t->cap, sizeof(*t->items));
+	t->items = arena_reserve(a, t->items, t->n, &t->cap, sizeof(*t->items));
 	t->items[t->n] = (struct namespace_entry){ object_name(object),
 						   namespace_permission_of(object), t->n };
 	t->n++;

@@ -36,7 +36,8 @@ void arena_done(struct arena *a)
 	arena_init(a, a->limit);
 }
 
-/* The largest chunk worth keeping: requests of one kind then settle on one chunk that fits. */
+/* The largest chunk up to ARENA_MAX_KEPT: after a few requests of one kind the kept chunk holds a
+ * whole request, and no further malloc is needed. */
 static struct arena_chunk *chunk_to_keep(const struct arena *a)
 {
 	struct arena_chunk *best = NULL;
@@ -53,7 +54,7 @@ void arena_reset(struct arena *a)
 
 	if (keep) {
 		free_chunks_above(a, keep);
-		a->head = keep->prev; /* the rest lies below it */
+		a->head = keep->prev; /* arena_done() frees the older chunks */
 		keep->prev = NULL;
 	}
 	arena_done(a);
@@ -68,7 +69,8 @@ static struct arena_chunk *resize_chunk(struct arena_chunk *chunk, size_t size)
 {
 	chunk = size < PTRDIFF_MAX ? realloc(chunk, sizeof(*chunk) + size) : NULL;
 	if (!chunk) {
-		/* CONVENTIONS: process-wide exhaustion aborts, the supervisor restarts us. */
+		/* Exhaustion of the whole process is not handled: systemd or the kubelet restarts
+		 * it, and its state is on disk or listed again by the runtime. */
 		(void)fputs("pinfold: out of memory\n", stderr);
 		abort();
 	}
@@ -138,8 +140,9 @@ void *arena_zalloc_array(struct arena *a, size_t size, size_t n, size_t align)
 	return arena_zalloc(a, total, align);
 }
 
-/* The newest block ends where free space begins. Where its chunk is too small, but holds nothing
- * else, the chunk grows: text of many megabytes then leaves no copies behind. */
+/* The newest block ends where the free space begins, so it can grow in place. If it is the only
+ * block of its chunk, the chunk itself is reallocated: a text of many megabytes then leaves no
+ * copies behind. */
 static void *resize_newest(struct arena *a, char *block, size_t old, size_t size)
 {
 	if (size > old && !may_use(a, size - old))
@@ -163,14 +166,14 @@ void *arena_realloc(struct arena *a, void *p, size_t old, size_t size)
 	    (size <= (size_t)(a->end - block) || block == a->head->data))
 		return resize_newest(a, block, old, size);
 	if (block && size <= old)
-		return block;
+		return block; /* blocks below others cannot be returned to the chunk */
 	moved = arena_alloc(a, size, 16);
 	if (moved && block)
 		memcpy(moved, block, old);
 	return moved;
 }
 
-void *arena_room(struct arena *a, void *items, size_t n, size_t *cap, size_t size)
+void *arena_reserve(struct arena *a, void *items, size_t n, size_t *cap, size_t size)
 {
 	const size_t wanted = *cap ? *cap * 2 : 8;
 

@@ -15,7 +15,7 @@ static void mark_if_cut(struct err *err, int wanted)
 	if (wanted < 0 || (size_t)wanted < ERR_MSG_SIZE)
 		return;
 	while (at && ((unsigned char)err->msg[at] & 0xc0) == 0x80)
-		at--; /* not inside a UTF-8 character */
+		at--; /* do not cut inside a UTF-8 character */
 	memcpy(err->msg + at, CUT_MARK, sizeof(CUT_MARK));
 }
 

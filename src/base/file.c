@@ -13,7 +13,7 @@
 #include "err.h"
 #include "macro.h"
 
-static int fail(struct err *err, const char *verb, const char *path)
+static int fail_errno(struct err *err, const char *verb, const char *path)
 {
 	int code = errno;
 
@@ -27,7 +27,7 @@ static int too_large(struct err *err, const char *name, size_t max)
 
 enum { READ_END, READ_SHORT, READ_FULL };
 
-/* One read: whether it met the end, left room, or left none. */
+/* One read: READ_SHORT means that the buffer was not filled. */
 static int read_more(int fd, const char *name, size_t max, struct strbuf *b, struct err *err)
 {
 	char *room = strbuf_reserve(b, 4096);
@@ -40,7 +40,7 @@ static int read_more(int fd, const char *name, size_t max, struct strbuf *b, str
 		n = read(fd, room, size);
 	while (n < 0 && errno == EINTR);
 	if (n < 0)
-		return fail(err, "read", name);
+		return fail_errno(err, "read", name);
 	b->n += (size_t)n;
 	if (b->n > max)
 		return too_large(err, name, max);
@@ -74,7 +74,7 @@ int file_read_value_at(int dirfd, const char *path, size_t max, struct arena *a,
 	int r;
 
 	if (fd < 0)
-		return fail(err, "open", path);
+		return fail_errno(err, "open", path);
 	strbuf_init(&b, a);
 	do
 		r = read_more(fd, path, max, &b, err);
@@ -91,22 +91,22 @@ int file_read_at(int dirfd, const char *path, size_t max, struct arena *a, struc
 	AUTO_CLOSE int fd = openat(dirfd, path, O_RDONLY | O_CLOEXEC);
 
 	if (fd < 0)
-		return fail(err, "open", path);
+		return fail_errno(err, "open", path);
 	return file_read_fd(fd, path, max, a, ret, err);
 }
 
-int file_poke_at(int dirfd, const char *path, struct str text, struct err *err)
+int file_write_value_at(int dirfd, const char *path, struct str text, struct err *err)
 {
 	AUTO_CLOSE int fd = openat(dirfd, path, O_WRONLY | O_TRUNC | O_CLOEXEC);
 	ssize_t n;
 
 	if (fd < 0)
-		return fail(err, "open", path);
+		return fail_errno(err, "open", path);
 	do
 		n = write(fd, text.p, text.n);
 	while (n < 0 && errno == EINTR);
 	if (n < 0)
-		return fail(err, "write", path);
+		return fail_errno(err, "write", path);
 	if ((size_t)n != text.n)
 		return err_set(err, EIO, "write %s: %zd of %zu bytes", path, n, text.n);
 	return 0;
@@ -130,11 +130,11 @@ int file_create_at(int dirfd, const char *path, struct str text, mode_t mode, st
 	AUTO_CLOSE int fd = openat(dirfd, path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, mode);
 
 	if (fd < 0)
-		return fail(err, "create", path);
-	if (fchmod(fd, mode) < 0) /* the umask must not decide who reads a state file */
-		return fail(err, "chmod", path);
+		return fail_errno(err, "create", path);
+	if (fchmod(fd, mode) < 0) /* the mode of a state file must not depend on the umask */
+		return fail_errno(err, "chmod", path);
 	if (write_all(fd, text) < 0)
-		return fail(err, "write", path);
+		return fail_errno(err, "write", path);
 	return 0;
 }
 
@@ -148,7 +148,7 @@ static int write_synced(int dirfd, const char *path, struct str text, mode_t mod
 	AUTO_CLOSE int fd = openat(dirfd, path, O_RDONLY | O_CLOEXEC);
 
 	if (fd < 0 || fsync(fd) < 0)
-		return fail(err, "sync", path);
+		return fail_errno(err, "sync", path);
 	return 0;
 }
 
@@ -165,9 +165,9 @@ static int sync_parent_of(int dirfd, const char *path, struct err *err)
 	AUTO_CLOSE int fd = openat(dirfd, parent, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 
 	if (fd < 0)
-		return fail(err, "open", parent);
+		return fail_errno(err, "open", parent);
 	if (fsync(fd) < 0)
-		return fail(err, "sync", parent);
+		return fail_errno(err, "sync", parent);
 	return 0;
 }
 
@@ -176,15 +176,15 @@ int file_replace_at(int dirfd, const char *path, struct str text, mode_t mode, s
 	char temporary[4096];
 	int r;
 
-	/* A fixed suffix: a crash leaves at most one stale file, which the next try removes. */
+	/* A fixed suffix: a crash leaves at most one stale file, and the next write removes it. */
 	r = snprintf(temporary, sizeof(temporary), "%s.pinfold-new", path);
 	if (r < 0 || (size_t)r >= sizeof(temporary))
 		return err_set(err, ENAMETOOLONG, "%s: name too long", path);
 	if (unlinkat(dirfd, temporary, 0) < 0 && errno != ENOENT)
-		return fail(err, "remove", temporary);
+		return fail_errno(err, "remove", temporary);
 	r = write_synced(dirfd, temporary, text, mode, err);
 	if (r >= 0 && renameat(dirfd, temporary, dirfd, path) < 0)
-		r = fail(err, "rename to", path);
+		r = fail_errno(err, "rename to", path);
 	if (r < 0) {
 		(void)unlinkat(dirfd, temporary, 0);
 		return r;
@@ -192,17 +192,11 @@ int file_replace_at(int dirfd, const char *path, struct str text, mode_t mode, s
 	return sync_parent_of(dirfd, path, err);
 }
 
-static bool is_directory(int dirfd, const char *path)
-{
-	struct stat st;
-
-	return fstatat(dirfd, path, &st, 0) == 0 && S_ISDIR(st.st_mode);
-}
-
 int file_mkdirs_at(int dirfd, const char *path, mode_t mode, struct err *err)
 {
 	char part[4096];
 	size_t len = strlen(path);
+	struct stat st;
 
 	if (len >= sizeof(part))
 		return err_set(err, ENAMETOOLONG, "%s: name too long", path);
@@ -212,8 +206,8 @@ int file_mkdirs_at(int dirfd, const char *path, mode_t mode, struct err *err)
 			continue;
 		part[i] = '\0';
 		if (mkdirat(dirfd, part, mode) < 0 &&
-		    (errno != EEXIST || !is_directory(dirfd, part)))
-			return fail(err, "mkdir", part);
+		    (errno != EEXIST || fstatat(dirfd, part, &st, 0) < 0 || !S_ISDIR(st.st_mode)))
+			return fail_errno(err, "mkdir", part);
 		part[i] = path[i];
 	}
 	return 0;
@@ -240,7 +234,7 @@ int file_list_at(int dirfd, const char *path, struct arena *a, struct str **ret,
 	struct dirent *entry;
 
 	if (!dir) {
-		int r = fail(err, "open", path);
+		int r = fail_errno(err, "open", path);
 
 		if (fd >= 0)
 			(void)close(fd);
@@ -249,13 +243,13 @@ int file_list_at(int dirfd, const char *path, struct arena *a, struct str **ret,
 	while ((errno = 0, entry = readdir(dir))) {
 		if (strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0)
 			continue;
-		names = arena_room(a, names, n, &cap, sizeof(*names));
+		names = arena_reserve(a, names, n, &cap, sizeof(*names));
 		if (!names)
 			return err_set(err, ENOMEM, "%s: not enough memory", path);
 		names[n++] = str_dup(a, str_from(entry->d_name));
 	}
 	if (errno)
-		return fail(err, "read", path);
+		return fail_errno(err, "read", path);
 	if (a->failed)
 		return err_set(err, ENOMEM, "%s: not enough memory", path);
 	if (n)

@@ -1,7 +1,7 @@
 #pragma once
 
-/* Files below a directory handle: production passes the root, tests pass a captured machine.
- * Reading has a limit; replacing a file is atomic and durable. */
+/* Files below a directory descriptor: programs pass the root directory, tests a directory with the
+ * files of another machine. Reads have a size limit; replacing a file is atomic and durable. */
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -16,8 +16,9 @@ struct err;
 int file_read_at(int dirfd, const char *path, size_t max, struct arena *a, struct str *ret,
 		 struct err *err);
 
-/* The same for a value that the kernel makes up while it is read (cgroupfs, sysfs):
- * one record, so the first read that leaves room was the last, and half of the calls are saved. */
+/* The same for a file whose content the kernel generates on read (cgroupfs, sysfs). Such a file is
+ * one record: the first read that does not fill the buffer was the last, which saves the read that
+ * would return 0. */
 int file_read_value_at(int dirfd, const char *path, size_t max, struct arena *a, struct str *ret,
 		       struct err *err);
 
@@ -25,18 +26,19 @@ int file_read_value_at(int dirfd, const char *path, size_t max, struct arena *a,
 int file_read_fd(int fd, const char *name, size_t max, struct arena *a, struct str *ret,
 		 struct err *err);
 
-/* Writes a control file (sysfs, cgroupfs) in one write call; never creates it. */
-int file_poke_at(int dirfd, const char *path, struct str text, struct err *err);
+/* Writes a control file (sysfs, cgroupfs) in one write call, as the kernel requires; never creates
+ * it. */
+int file_write_value_at(int dirfd, const char *path, struct str text, struct err *err);
 
-/* Makes a file that must not be there yet, with exactly this mode. Not synced: for output that can
- * be made again. */
+/* Creates a file that must not exist yet, with exactly this mode. Not synced: for output that can
+ * be generated again. */
 int file_create_at(int dirfd, const char *path, struct str text, mode_t mode, struct err *err);
 
-/* Replaces a file so that a reader, or a crash at any moment, sees the old bytes or the new ones:
- * temporary name beside it, fsync, rename, fsync of the directory. */
+/* Replaces a file so that a reader, also after a crash at any point, sees the old bytes or the new
+ * ones: temporary file in the same directory, fsync, rename, fsync of the directory. */
 int file_replace_at(int dirfd, const char *path, struct str text, mode_t mode, struct err *err);
 
-/* Makes a directory and its missing parents. */
+/* Creates a directory and its missing parents. */
 int file_mkdirs_at(int dirfd, const char *path, mode_t mode, struct err *err);
 
 /* Names in a directory, sorted bytewise, without "." and "..". */

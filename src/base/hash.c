@@ -9,7 +9,7 @@
 #define PRIME4 UINT64_C(0x85ebca77c2b2ae63)
 #define PRIME5 UINT64_C(0x27d4eb2f165667c5)
 
-#define STRIPE 32 /* four lanes of eight bytes */
+#define STRIPE 32 /* bytes: four lanes of eight */
 
 uint32_t fnv1a32(uint32_t hash, struct str piece)
 {
@@ -23,7 +23,7 @@ static uint64_t rotate(uint64_t x, unsigned by)
 	return x << by | x >> (64 - by);
 }
 
-/* Little-endian whatever the machine is, so that a hash means the same everywhere. */
+/* XXH64 is defined over little-endian integers, on every machine. */
 static uint64_t read_le64(const char *p)
 {
 	uint64_t v;
@@ -45,8 +45,8 @@ static uint64_t round_of(uint64_t lane, uint64_t input)
 	return rotate(lane + input * PRIME2, 31) * PRIME1;
 }
 
-/* Eats whole stripes and folds the four lanes into one number. */
-static uint64_t eat_stripes(struct str *text, uint64_t seed)
+/* Consumes the whole stripes and merges the four lanes. */
+static uint64_t hash_stripes(struct str *text, uint64_t seed)
 {
 	uint64_t lane[4] = { seed + PRIME1 + PRIME2, seed + PRIME2, seed, seed - PRIME1 };
 	uint64_t hash;
@@ -60,7 +60,7 @@ static uint64_t eat_stripes(struct str *text, uint64_t seed)
 	return hash;
 }
 
-static uint64_t eat_tail(struct str text, uint64_t hash)
+static uint64_t hash_tail(struct str text, uint64_t hash)
 {
 	for (; text.n >= 8; text = str_skip(text, 8))
 		hash = rotate(hash ^ round_of(0, read_le64(text.p)), 27) * PRIME1 + PRIME4;
@@ -76,9 +76,9 @@ static uint64_t eat_tail(struct str text, uint64_t hash)
 uint64_t xxh64(struct str text, uint64_t seed)
 {
 	uint64_t size_bytes = text.n;
-	uint64_t hash = text.n >= STRIPE ? eat_stripes(&text, seed) : seed + PRIME5;
+	uint64_t hash = text.n >= STRIPE ? hash_stripes(&text, seed) : seed + PRIME5;
 
-	hash = eat_tail(text, hash + size_bytes);
+	hash = hash_tail(text, hash + size_bytes);
 	hash = (hash ^ hash >> 33) * PRIME2;
 	hash = (hash ^ hash >> 29) * PRIME3;
 	return hash ^ hash >> 32;

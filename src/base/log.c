@@ -41,18 +41,18 @@ bool log_level_parse(struct str name, enum log_level *ret)
 	return false;
 }
 
-/* What ends a line that is too long: it stays valid in either format. */
+/* Ends a line that is too long; the line stays valid in either format. */
 #define CUT_QUOTED "...\""
-#define LINE_TAIL sizeof(CUT_QUOTED) /* and a closing brace instead of the NUL */
+#define LINE_TAIL sizeof(CUT_QUOTED) /* the NUL's byte is used for a closing brace */
 
-struct line {
+struct log_line {
 	char *p;
-	size_t n, cap; /* cap without room for LINE_TAIL */
+	size_t n, cap; /* LINE_TAIL is not part of cap */
 	bool full;
 };
 
-/* Adds all of it or nothing; once something did not fit, nothing more is added. */
-static void put(struct line *l, struct str s)
+/* Adds all of `s` or nothing; after the first `s` that does not fit nothing more is added. */
+static void put(struct log_line *l, struct str s)
 {
 	if (l->full || s.n > l->cap - l->n) {
 		l->full = true;
@@ -62,12 +62,12 @@ static void put(struct line *l, struct str s)
 	l->n += s.n;
 }
 
-static void put_text(struct line *l, const char *s)
+static void put_text(struct log_line *l, const char *s)
 {
 	put(l, str_from(s));
 }
 
-/* The length of the UTF-8 character in front (RFC 3629), or 0 when there is none. */
+/* The length of the UTF-8 character at the start (RFC 3629), or 0 when it is invalid. */
 static size_t utf8_span(struct str s)
 {
 	static const struct {
@@ -96,11 +96,11 @@ static size_t utf8_span(struct str s)
 }
 
 /* Puts one character and returns how many bytes it took. */
-static size_t put_escaped(struct line *l, struct str s)
+static size_t put_escaped(struct log_line *l, struct str s)
 {
 	size_t n = utf8_span(s);
-	unsigned char c =
-		(unsigned char)s.p[n == 2]; /* of U+0080 to U+00BF the second byte tells */
+	/* U+0080 to U+00BF: the second byte equals the code point */
+	unsigned char c = (unsigned char)s.p[n == 2];
 	char escape[8];
 
 	if (n == 0)
@@ -117,9 +117,9 @@ static size_t put_escaped(struct line *l, struct str s)
 	return n ? n : 1;
 }
 
-/* The rest of a quoted text, escaped so that a value from outside can neither end the line, nor
- * forge a field, nor send control characters to a terminal. What does not fit is cut. */
-static void put_quoted(struct line *l, struct str s)
+/* The rest of a quoted text. Values may come from pods and clients: they are escaped so that they
+ * cannot end the line, forge a field, or send control characters to a terminal. */
+static void put_quoted(struct log_line *l, struct str s)
 {
 	while (s.n && !l->full)
 		s = str_skip(s, put_escaped(l, s));
@@ -130,8 +130,8 @@ static void put_quoted(struct line *l, struct str s)
 	l->n += strlen(CUT_QUOTED);
 }
 
-/* A field whose beginning does not fit is left out. */
-static void put_field(struct line *l, const struct log_field *f)
+/* A field whose key does not fit is left out. */
+static void put_field(struct log_line *l, const struct log_field *f)
 {
 	bool json = chosen_format == LOG_FORMAT_JSON;
 	char number[24], head[96];
@@ -144,7 +144,7 @@ static void put_field(struct line *l, const struct log_field *f)
 		put_quoted(l, f->text);
 }
 
-static void put_time(struct line *l)
+static void put_time(struct log_line *l)
 {
 	char stamp[40];
 	struct timespec now;
@@ -161,7 +161,7 @@ static void put_time(struct line *l)
 size_t log_format_line(char *buf, size_t cap, enum log_level level, const char *msg,
 		       const struct log_field *fields, size_t n)
 {
-	struct line l = { buf, 0, cap - LINE_TAIL, false };
+	struct log_line l = { buf, 0, cap - LINE_TAIL, false };
 	bool json = chosen_format == LOG_FORMAT_JSON;
 
 	assert(cap >= LOG_LINE_MIN);
@@ -193,6 +193,6 @@ void log_write(enum log_level level, const char *msg, const struct log_field *fi
 	}
 	len += log_format_line(buf + len, sizeof(buf) - len - 1, level, msg, fields, n);
 	buf[len++] = '\n';
-	/* One write per line keeps lines of several threads whole. */
+	/* One write per line, so that lines of several threads do not mix. */
 	(void)!write(STDERR_FILENO, buf, len);
 }

@@ -1,8 +1,8 @@
 #pragma once
 
-/* The daemons' and tools' log: one line per event on standard error, as text
- * (level=info msg="..." key=value) or JSON. Messages are constant; what varies goes into fields.
- * Library code never calls this: it returns a struct err, and whoever handles it logs once. */
+/* The log of daemons and tools: one line per event on standard error, as text
+ * (level=info msg="..." key=value) or JSON. Messages are constant; variable parts are fields.
+ * Library code never logs: it returns a struct err, and the daemon that handles it logs once. */
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -50,6 +50,6 @@ void log_write(enum log_level level, const char *msg, const struct log_field *fi
 #define LOG_LINE_MIN 128
 
 /* The line log_write would print, without the journal prefix and the newline. `cap` is at least
- * LOG_LINE_MIN; a line that does not fit loses its last fields, but stays whole JSON. */
+ * LOG_LINE_MIN; a line that does not fit loses its last fields but remains valid JSON. */
 size_t log_format_line(char *buf, size_t cap, enum log_level level, const char *msg,
 		       const struct log_field *fields, size_t n);

@@ -1,7 +1,6 @@
 #pragma once
 
-/* The handful of macros every room uses: sizes, owners of embedded members, and resources that
- * close themselves at the end of their scope. */
+/* Macros that every module uses: array sizes, container_of, and cleanup at the end of a scope. */
 
 #include <stddef.h>
 #include <stdlib.h>

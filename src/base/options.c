@@ -30,14 +30,6 @@ static const struct option_desc *find_long(const struct option_desc *table, stru
 	return NULL;
 }
 
-static const struct option_desc *find_letter(const struct option_desc *table, char letter)
-{
-	for (const struct option_desc *d = table; !option_is_end(d); d++)
-		if (d->letter == letter)
-			return d;
-	return NULL;
-}
-
 static int list_add(struct arena *a, struct option_list *list, const char *item, struct err *err)
 {
 	const char **items = arena_one_more(a, list->items, list->n, sizeof(*items));
@@ -78,7 +70,7 @@ static int parse_flag(const char *value, bool *ret)
 	return -EINVAL;
 }
 
-/* A list given by a source of higher authority replaces the whole list of a lower one. */
+/* A list from a source of higher precedence replaces the whole list of a lower one. */
 static void begin_list(struct options *o, const struct option_desc *d)
 {
 	uint64_t bit = 1ULL << (d - o->table);
@@ -98,12 +90,14 @@ static int store(struct options *o, const struct option_desc *d, const char *val
 	switch (d->kind) {
 	case OPT_FLAG:
 		if (parse_flag(value, field) < 0)
-			return err_set(err, EINVAL, "%s: \"%s\" is neither true nor false", source,
+			return err_set(err, EINVAL,
+				       "%s: \"%s\" is not a boolean: use true or false", source,
 				       value);
 		return 0;
 	case OPT_UINT:
 		if (!str_to_u64(str_from(value), UINT32_MAX, &number))
-			return err_set(err, EINVAL, "%s: \"%s\" is not a whole number", source,
+			return err_set(err, EINVAL,
+				       "%s: \"%s\" is not an integer from 0 to 4294967295", source,
 				       value);
 		*(unsigned *)field = (unsigned)number;
 		return 0;
@@ -145,13 +139,13 @@ static int read_environment(struct options *o, struct err *err)
 	return 0;
 }
 
-struct cursor {
+struct arg_cursor {
 	int argc;
 	char **argv;
 	int i;
 };
 
-static int take_value(struct cursor *c, const char *option, const char **ret, struct err *err)
+static int next_value(struct arg_cursor *c, const char *option, const char **ret, struct err *err)
 {
 	if (c->i + 1 >= c->argc)
 		return err_set(err, EINVAL, "%s needs a value", option);
@@ -159,7 +153,7 @@ static int take_value(struct cursor *c, const char *option, const char **ret, st
 	return 0;
 }
 
-static int parse_long(struct options *o, struct cursor *c, struct err *err)
+static int parse_long(struct options *o, struct arg_cursor *c, struct err *err)
 {
 	const char *arg = c->argv[c->i];
 	const char *equals = strchr(arg, '=');
@@ -174,24 +168,26 @@ static int parse_long(struct options *o, struct cursor *c, struct err *err)
 	if (!d)
 		return err_set(err, EINVAL, "unknown option %s", shown);
 	if (!equals && d->kind != OPT_FLAG) {
-		r = take_value(c, shown, &value, err);
+		r = next_value(c, shown, &value, err);
 		if (r < 0)
 			return r;
 	}
 	return store(o, d, value, shown, err);
 }
 
-static int parse_letters(struct options *o, struct cursor *c, struct err *err)
+static int parse_letters(struct options *o, struct arg_cursor *c, struct err *err)
 {
 	const char *arg = c->argv[c->i];
 
 	for (const char *p = arg + 1; *p; p++) {
-		const struct option_desc *d = find_letter(o->table, *p);
+		const struct option_desc *d = o->table;
 		char shown[3] = { '-', *p, '\0' };
 		const char *value = p + 1;
 		int r;
 
-		if (!d)
+		while (!option_is_end(d) && d->letter != *p)
+			d++;
+		if (option_is_end(d))
 			return err_set(err, EINVAL, "unknown option %s", shown);
 		if (d->kind == OPT_FLAG) {
 			r = store(o, d, "true", shown, err);
@@ -200,7 +196,7 @@ static int parse_letters(struct options *o, struct cursor *c, struct err *err)
 			continue;
 		}
 		if (!*value) {
-			r = take_value(c, shown, &value, err);
+			r = next_value(c, shown, &value, err);
 			if (r < 0)
 				return r;
 		}
@@ -212,7 +208,7 @@ static int parse_letters(struct options *o, struct cursor *c, struct err *err)
 int options_parse(struct options *o, int argc, char **argv, struct option_list *ret_rest,
 		  struct err *err)
 {
-	struct cursor c = { argc, argv, 1 };
+	struct arg_cursor c = { argc, argv, 1 };
 	struct option_list rest = { 0 };
 	bool only_operands = false;
 	int r;

@@ -1,8 +1,9 @@
 #pragma once
 
-/* One table per command drives its flags, environment, configuration file, help, completion and
- * man page. Values land in the command's own options struct, at the offset the table names. The
- * order of authority is: command line, environment, configuration file, what the struct held. */
+/* Options of a command as one table: flags, environment variables, configuration file, help,
+ * completion and man page are generated from it. Values are stored in the command's options struct
+ * at the offset that the table names. Precedence, highest first: command line, environment,
+ * configuration file, initial value of the struct. */
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -19,7 +20,7 @@ enum option_kind {
 	OPT_UINT,  /* unsigned */
 	OPT_ENUM,  /* const char *, one of `choices` */
 	OPT_STRS,  /* struct option_list; may be given several times */
-	OPT_GROUP, /* no option: a heading in the help */
+	OPT_GROUP, /* not an option: a heading in the help */
 };
 
 struct option_list {
@@ -41,23 +42,23 @@ struct options {
 	const struct option_desc *table; /* ends with { 0 }; at most 64 rows */
 	void *target;
 	struct arena *arena;
-	uint64_t lists_seen; /* rows of lists that the present source has begun to fill */
+	uint64_t lists_seen; /* bit per row: the current source has already set this list */
 };
 
 #define OPTION_ENV_MAX 96
 
-/* The end of a table. */
+/* True for the row { 0 } that ends a table. */
 bool option_is_end(const struct option_desc *d);
 
 /* "PINFOLD_LOG_LEVEL" for "log-level". */
 void option_env_name(const struct option_desc *d, char ret[OPTION_ENV_MAX]);
 
-/* Reads the environment first, then argv[1..]. What is not an option is left in *ret_rest.
- * "--" ends the options; "-" is an operand; "--name=value", "--name value", "-nvalue". */
+/* Reads the environment first, then argv[1..]. Operands are stored in *ret_rest. Accepted forms:
+ * "--name=value", "--name value", "-nvalue"; "--" ends the options and "-" is an operand. */
 int options_parse(struct options *o, int argc, char **argv, struct option_list *ret_rest,
 		  struct err *err);
 
-/* Sets one option by name, for configuration files: call it before options_parse, so that the
- * environment and the command line win. `source` stands in front of a complaint. */
+/* Sets one option by name, for configuration files: call it before options_parse(), so that
+ * environment and command line take precedence. Error messages start with `source`. */
 int options_set(struct options *o, const char *name, const char *value, const char *source,
 		struct err *err);

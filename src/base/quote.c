@@ -15,7 +15,7 @@ static int escape(char *to, size_t room, char c)
 
 struct quoted quote(struct str s)
 {
-	const size_t tail = sizeof("\\xff...\""); /* what may still follow the last place we test */
+	const size_t tail = sizeof("\\xff...\""); /* the longest text after the check below */
 	struct quoted q = { "\"" };
 	size_t n = 1;
 

@@ -1,7 +1,7 @@
 #pragma once
 
-/* Foreign bytes inside an error sentence: escaped so that they stay on one line, and short enough
- * to leave room for the rest of the sentence. Not for output that somebody parses. */
+/* Untrusted bytes inside an error sentence: escaped so that they stay on one line, and truncated so
+ * that the rest of the sentence fits. Not for output that a program parses. */
 
 #include "str.h"
 

@@ -179,7 +179,7 @@ void strbuf_addc(struct strbuf *b, char c)
 
 void strbuf_add_u64(struct strbuf *b, uint64_t n)
 {
-	char digits[20]; /* 2^64 has that many */
+	char digits[20]; /* UINT64_MAX has 20 */
 	size_t i = sizeof(digits);
 
 	do

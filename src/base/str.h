@@ -29,11 +29,11 @@ int str_cmp(struct str a, struct str b); /* bytewise, shorter first: the order o
 bool str_starts(struct str s, struct str prefix);
 bool str_ends(struct str s, struct str suffix);
 bool str_has(struct str s, struct str part);
-struct str str_skip(struct str s, size_t n); /* without the first n bytes, or all there are */
+struct str str_skip(struct str s, size_t n); /* without the first n bytes; "" if there are fewer */
 struct str str_trim(struct str s);	     /* without ASCII white space at both ends */
 
-/* Cuts *rest at the first `sep`: returns what stands before it and leaves what stands after.
- * Returns false when *rest is exhausted; an empty text has one empty item. */
+/* Iterates over the items between separators. str_next() returns false after the last item; an
+ * empty text has one empty item. */
 struct str_split {
 	struct str rest;
 	bool ended;
@@ -41,15 +41,15 @@ struct str_split {
 struct str_split str_split(struct str s);
 bool str_next(struct str_split *split, char sep, struct str *ret);
 
-/* Plain decimal digits only: no sign, no blank. False when empty, not a digit, or above `max`. */
+/* Decimal digits only: no sign, no blank. False when empty, not a digit, or above `max`. */
 bool str_to_u64(struct str s, uint64_t max, uint64_t *ret);
 
-struct str str_dup(struct arena *a, struct str s); /* also NUL-terminated, beyond its length */
+struct str str_dup(struct arena *a, struct str s); /* with a NUL after the last byte */
 const char *str_cstr(struct arena *a, struct str s);
 struct str str_printf(struct arena *a, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 
-/* Text under construction. Fails as a whole: after an allocation failed, further additions do
- * nothing and `failed` stays set, so one check at the end is enough. */
+/* A growing text. After an allocation failed, further additions do nothing and `failed` stays set,
+ * so one check at the end is enough. */
 struct strbuf {
 	struct arena *a;
 	char *p;
@@ -65,5 +65,5 @@ void strbuf_add_u64(struct strbuf *b, uint64_t n); /* in decimal */
 void strbuf_printf(struct strbuf *b, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 void strbuf_vprintf(struct strbuf *b, const char *fmt, va_list ap)
 	__attribute__((format(printf, 2, 0)));
-char *strbuf_reserve(struct strbuf *b, size_t n); /* room for n more bytes; NULL when failed */
+char *strbuf_reserve(struct strbuf *b, size_t n); /* space for n bytes; NULL when failed */
 struct str strbuf_str(const struct strbuf *b);

@@ -13,9 +13,9 @@
 #define MAX_SMAPS ((size_t)1 << 20)
 #define MAX_MAPPINGS 256
 
-/* "7f39-7f3a r-xp 00000000 fd:01 123   /usr/lib/libc.so.6": one that may be dropped, if nothing
- * else speaks against it. */
-static bool parse_head(struct str line, struct trim_mapping *ret)
+/* "7f39-7f3a r-xp 00000000 fd:01 123   /usr/lib/libc.so.6": true for a private, read-only mapping
+ * of a file. */
+static bool parse_mapping(struct str line, struct trim_mapping *ret)
 {
 	unsigned long start, end, inode;
 	char text[128], mode[5];
@@ -40,7 +40,7 @@ size_t trim_parse(struct str smaps, struct trim_mapping *ret, size_t max)
 	while (n < max && str_next(&lines, '\n', &line)) {
 		if (line.n && ((line.p[0] >= '0' && line.p[0] <= '9') ||
 			       (line.p[0] >= 'a' && line.p[0] <= 'f')))
-			is_candidate = parse_head(line, &mapping);
+			is_candidate = parse_mapping(line, &mapping);
 		else if (is_candidate && str_starts(line, STR("Anonymous:"))) {
 			line = str_trim(str_skip(line, sizeof("Anonymous:") - 1));
 			if (str_eq(line, STR("0 kB")))

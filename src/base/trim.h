@@ -1,18 +1,19 @@
 #pragma once
 
-/* Gives back memory that only beginnings need: code of the dynamic linker, of the look at the
- * machine, of a TLS handshake (four megabytes of libcrypto for one of them) stays mapped for good
- * otherwise. What is needed again comes back from the page cache by itself. */
+/* Returns memory that is only used at startup: pages of code for dynamic linking, hardware
+ * discovery and TLS handshakes (4 MB of libcrypto for one handshake) otherwise stay resident. Pages
+ * that are used again are mapped from the page cache. */
 
 #include <stddef.h>
 
 #include "base/str.h"
 
-/* One mapping of /proc/self/smaps; false when it must not be touched: written to, or not a file's.
- * A mapping that had relocations is anonymous in part, and would lose them. Pure. */
 struct trim_mapping {
 	size_t start, end;
 };
+
+/* The mappings of /proc/self/smaps whose pages can be dropped: private, read-only, of a file, and
+ * without anonymous pages. A mapping with relocations has anonymous pages and would lose them. */
 size_t trim_parse(struct str smaps, struct trim_mapping *ret, size_t max);
 
 void trim_memory(void);

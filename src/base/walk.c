@@ -27,7 +27,7 @@ static int walk_directory(const struct walk *w, const char *path, unsigned depth
 	int r;
 
 	if (depth == WALK_MAX_DEPTH)
-		return err_set(err, ELOOP, "%s: too many directories deep", path);
+		return err_set(err, ELOOP, "%s: directories are nested too deeply", path);
 	r = file_list_at(AT_FDCWD, path, w->a, &names, &n, err);
 	for (size_t i = 0; i < n && r >= 0; i++) {
 		struct str below = str_printf(w->a, "%s%s" PRI_STR, path, slash, FMT_STR(names[i]));

@@ -1,8 +1,8 @@
 #pragma once
 
-/* The files that a user means by a path: the file itself, or those below a directory, in the order
- * of their names. What was named may be a symbolic link; below it, links to directories are not
- * followed, so nothing is read twice or from outside. */
+/* Resolves a path argument to files: the file itself, or all files below a directory, sorted by
+ * name. The path itself may be a symbolic link; below it, links to directories are not followed, so
+ * that no file is read twice or from another tree. */
 
 #include <stdbool.h>
 
@@ -13,11 +13,11 @@ struct err;
 
 struct walk {
 	struct arena *a; /* paths live here */
-	/* Asked about what stands in a directory; NULL: everything is. */
+	/* Filters the entries of directories; NULL: all are visited. */
 	bool (*is_wanted)(struct str name, bool is_directory);
 	int (*visit)(void *data, const char *path, struct err *err);
 	void *data;
 };
 
-/* Ends at the first failure, and returns it. */
+/* Stops at the first failure and returns it. */
 int walk_files(const struct walk *w, const char *path, struct err *err);

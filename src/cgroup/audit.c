@@ -12,8 +12,8 @@ void audit_init(struct audit *t, struct arena *a)
 void audit_add(struct audit *t, const struct audit_subject *name, const char *check,
 	       struct str expected, struct str actual)
 {
-	t->findings = arena_room(t->a, t->findings, t->n_findings, &t->cap_findings,
-				 sizeof(*t->findings));
+	t->findings = arena_reserve(t->a, t->findings, t->n_findings, &t->cap_findings,
+				    sizeof(*t->findings));
 	t->findings[t->n_findings++] = (struct finding){ *name, check, expected, actual };
 }
 
@@ -162,8 +162,8 @@ static void judge_stranger(struct audit *t, const struct audit_input *in, const 
 		}
 	if (!owner || is_in_container(in, p->pid))
 		return;
-	t->foreign_processes = arena_room(t->a, t->foreign_processes, t->n_foreign, &t->cap_foreign,
-					  sizeof(*t->foreign_processes));
+	t->foreign_processes = arena_reserve(t->a, t->foreign_processes, t->n_foreign,
+					     &t->cap_foreign, sizeof(*t->foreign_processes));
 	t->foreign_processes[t->n_foreign++] =
 		(struct foreign_process){ (int)p->pid, p->name, cpuset_format(&taken, t->a),
 					  label(&owner->name, t->a) };

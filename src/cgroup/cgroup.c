@@ -90,7 +90,7 @@ static int write_control(const struct cgroup_fs *fs, const char *path, enum cont
 
 	r = control_path(fs, path, c, file, err);
 	if (r >= 0)
-		r = file_poke_at(tree_of(fs, c), file, text, err);
+		r = file_write_value_at(tree_of(fs, c), file, text, err);
 	if (r < 0)
 		return err_wrap(err, "cgroup");
 	return 0;
@@ -179,7 +179,7 @@ static int enable_controllers(const struct cgroup_fs *fs, const char *parent, st
 
 	if (n < 0 || (size_t)n >= sizeof(file))
 		return err_set(err, ENAMETOOLONG, "cgroup %s: name too long", parent);
-	n = file_poke_at(fs->cpu_fd, file, STR("+cpu +cpuset"), err);
+	n = file_write_value_at(fs->cpu_fd, file, STR("+cpu +cpuset"), err);
 	if (n < 0)
 		return err_wrap(err, "cgroup: hand down cpu and cpuset");
 	return 0;
@@ -463,7 +463,7 @@ int cgroup_attach(const struct cgroup_fs *fs, const char *path, pid_t pid, struc
 	r = control_path(fs, path, CONTROL_PROCS, file, err);
 	(void)snprintf(text, sizeof(text), "%d", (int)pid);
 	for (size_t i = 0; r >= 0 && i < (fs->version == CGROUP_V2 ? 1 : ARRAY_LEN(trees)); i++)
-		r = file_poke_at(trees[i], file, str_from(text), err);
+		r = file_write_value_at(trees[i], file, str_from(text), err);
 	if (r < 0)
 		return err_wrap(err, "cgroup: attach process %s", text);
 	return 0;

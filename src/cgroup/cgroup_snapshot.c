@@ -10,7 +10,7 @@
 
 static struct process *add(struct processes *l, const struct process *p, struct arena *a)
 {
-	l->items = arena_room(a, l->items, l->n, &l->cap, sizeof(*l->items));
+	l->items = arena_reserve(a, l->items, l->n, &l->cap, sizeof(*l->items));
 	l->items[l->n] = *p;
 	return &l->items[l->n++];
 }

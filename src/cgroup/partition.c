@@ -60,7 +60,7 @@ static int write_text(const struct cgroup_fs *fs, const char *path, const char *
 	char full[PATH_MAX];
 	int r = file_of(path, file, full, err);
 
-	return r < 0 ? r : file_poke_at(fs->cpuset_fd, full, text, err);
+	return r < 0 ? r : file_write_value_at(fs->cpuset_fd, full, text, err);
 }
 
 int partition_read(const struct cgroup_fs *fs, const char *path, struct partition_status *ret,

@@ -128,7 +128,7 @@ static void add_place(struct places *p, pid_t tid, const struct cpuset *allowed)
 			p->items[i].n_threads++;
 			return;
 		}
-	p->items = arena_room(p->a, p->items, p->n, &p->cap, sizeof(*p->items));
+	p->items = arena_reserve(p->a, p->items, p->n, &p->cap, sizeof(*p->items));
 	p->items[p->n++] = (struct proc_place){ *allowed, tid, 1 };
 }
 

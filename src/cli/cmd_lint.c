@@ -68,8 +68,8 @@ static void locate(struct linting *l, struct source *s)
 		yyjson_val *object;
 
 		for (size_t at = 0; (object = object_next(&it)); at++) {
-			l->objects = arena_room(l->a, l->objects, l->n_objects, &l->cap_objects,
-						sizeof(*l->objects));
+			l->objects = arena_reserve(l->a, l->objects, l->n_objects, &l->cap_objects,
+						   sizeof(*l->objects));
 			l->objects[l->n_objects++] = (struct located){
 				.source = s,
 				.doc = i,

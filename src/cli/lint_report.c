@@ -13,7 +13,7 @@ void lint_report_init(struct lint_report *r, struct arena *a)
 void lint_report_add(struct lint_report *r, const struct doc *doc,
 		     const struct lint_finding *finding)
 {
-	r->items = arena_room(r->a, r->items, r->n, &r->cap, sizeof(*r->items));
+	r->items = arena_reserve(r->a, r->items, r->n, &r->cap, sizeof(*r->items));
 	r->items[r->n++] = (struct reported){
 		.file = doc->file,
 		.pos = doc_position(doc, finding->at),

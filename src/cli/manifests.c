@@ -56,7 +56,7 @@ static void add(struct reading *to, const struct doc *doc, yyjson_val *object)
 {
 	struct manifest_list *list = &to->list;
 
-	list->items = arena_room(to->a, list->items, list->n, &list->cap, sizeof(*list->items));
+	list->items = arena_reserve(to->a, list->items, list->n, &list->cap, sizeof(*list->items));
 	list->items[list->n++] = (struct manifest){ doc, object };
 }
 

@@ -38,7 +38,7 @@ static int read_file(const char *path, struct arena *a, struct source_list *list
 	for (size_t i = 0; i < s.docs.n; i++)
 		if (!patch_init(&s.patches[i], a))
 			return err_set(err, ENOMEM, "not enough memory");
-	list->items = arena_room(a, list->items, list->n, &list->cap, sizeof(s));
+	list->items = arena_reserve(a, list->items, list->n, &list->cap, sizeof(s));
 	list->items[list->n++] = s;
 	return 0;
 }

@@ -24,7 +24,7 @@ struct yaml_editor {
 
 static void add_change(struct yaml_editor *s, struct change c)
 {
-	s->changes = arena_room(s->a, s->changes, s->n, &s->cap, sizeof(c));
+	s->changes = arena_reserve(s->a, s->changes, s->n, &s->cap, sizeof(c));
 	c.order = s->n;
 	s->changes[s->n++] = c;
 }

@@ -14,7 +14,7 @@ void problem_list_init(struct problem_list *p, struct arena *a)
 
 static struct problem *new_problem(struct problem_list *p, enum problem_level level)
 {
-	p->items = arena_room(p->a, p->items, p->n, &p->cap, sizeof(*p->items));
+	p->items = arena_reserve(p->a, p->items, p->n, &p->cap, sizeof(*p->items));
 	p->n_errors += level == PROBLEM_ERROR;
 	p->n_warnings += level == PROBLEM_WARNING;
 	p->items[p->n] = (struct problem){ .level = level };

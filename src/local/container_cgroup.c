@@ -376,7 +376,7 @@ struct listing {
 
 static void add_listing(struct listing *l, struct str namespace, struct str pod, struct str name)
 {
-	l->items = arena_room(l->a, l->items, l->n, &l->cap, sizeof(*l->items));
+	l->items = arena_reserve(l->a, l->items, l->n, &l->cap, sizeof(*l->items));
 	l->items[l->n++] = (struct local_container){
 		.namespace = namespace, .pod = pod, .name = name, .grace_s = 0
 	};

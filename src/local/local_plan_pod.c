@@ -20,8 +20,8 @@ static void refuse(struct planner *pl, const struct candidate *c, struct str tex
 {
 	struct local_plan *plan = pl->plan;
 
-	plan->refusals = arena_room(pl->a, plan->refusals, plan->n_refusals, &pl->cap_refusals,
-				    sizeof(*plan->refusals));
+	plan->refusals = arena_reserve(pl->a, plan->refusals, plan->n_refusals, &pl->cap_refusals,
+				       sizeof(*plan->refusals));
 	plan->refusals[plan->n_refusals++] =
 		(struct local_refusal){ c->namespace, c->name, str_dup(pl->a, text) };
 }
@@ -30,8 +30,8 @@ static void note(struct planner *pl, const struct candidate *c, struct str text)
 {
 	struct local_plan *plan = pl->plan;
 
-	plan->notes =
-		arena_room(pl->a, plan->notes, plan->n_notes, &pl->cap_notes, sizeof(*plan->notes));
+	plan->notes = arena_reserve(pl->a, plan->notes, plan->n_notes, &pl->cap_notes,
+				    sizeof(*plan->notes));
 	plan->notes[plan->n_notes++] = (struct local_note){ c->namespace, c->name, text };
 }
 
@@ -263,8 +263,8 @@ static int add_container(struct planner *pl, const struct candidate *c,
 	r = place(pl, c, from, &to, err);
 	if (r < 0)
 		return r;
-	pl->plan->containers = arena_room(pl->a, pl->plan->containers, pl->plan->n,
-					  &pl->cap_containers, sizeof(to));
+	pl->plan->containers = arena_reserve(pl->a, pl->plan->containers, pl->plan->n,
+					     &pl->cap_containers, sizeof(to));
 	pl->plan->containers[pl->plan->n++] = to;
 	return 0;
 }

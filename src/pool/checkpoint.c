@@ -194,7 +194,7 @@ static int add_entry(struct entry_list *list, struct str pod, struct pair p, str
 	struct checkpoint_entry *e;
 	int r;
 
-	list->items = arena_room(a, list->items, list->n, &list->cap, sizeof(*list->items));
+	list->items = arena_reserve(a, list->items, list->n, &list->cap, sizeof(*list->items));
 	if (!list->items)
 		return err_set(err, ENOMEM, "not enough memory");
 	e = &list->items[list->n];

@@ -16,7 +16,7 @@ void manifests_init(struct manifests *ms, struct arena *a)
 
 static void list_add(struct manifests *ms, struct manifest_list *list, struct manifest m)
 {
-	list->items = arena_room(ms->a, list->items, list->n, &list->cap, sizeof(m));
+	list->items = arena_reserve(ms->a, list->items, list->n, &list->cap, sizeof(m));
 	list->items[list->n++] = m;
 }
 

@@ -15,7 +15,8 @@ void node_config_init(struct node_config *c, struct arena *a)
 
 void node_config_add_unit(struct node_config *c, const char *name, struct str contents)
 {
-	c->units = arena_room(c->files.a, c->units, c->n_units, &c->cap_units, sizeof(*c->units));
+	c->units =
+		arena_reserve(c->files.a, c->units, c->n_units, &c->cap_units, sizeof(*c->units));
 	c->units[c->n_units++] =
 		(struct systemd_unit){ str_dup(c->files.a, str_from(name)), contents, true };
 }

@@ -38,7 +38,7 @@ TEST(new_memory_is_zero_even_when_it_was_used_before)
 		CHECK_UINT(numbers[i], 0);
 }
 
-TEST(the_limit_counts_bytes_with_their_rounding)
+TEST(the_limit_counts_bytes_including_alignment)
 {
 	static const struct {
 		size_t limit, first, second, align;
@@ -63,7 +63,7 @@ TEST(the_limit_counts_bytes_with_their_rounding)
 	}
 }
 
-TEST(an_arena_that_ran_out_stays_so_until_it_is_reset)
+TEST(an_arena_beyond_its_limit_fails_until_it_is_reset)
 {
 	CLEANUP(arena_done) struct arena a;
 	char *p;
@@ -119,7 +119,8 @@ TEST(a_block_that_is_not_the_newest_moves_with_its_bytes)
 	CHECK(arena_realloc(&a, NULL, 0, 0));
 }
 
-/* Or reading a large file through a pipe would cost the sum of all sizes it grew through. */
+/* Without this, reading a large file through a pipe would need the sum of all intermediate sizes.
+ */
 TEST(a_large_block_grows_without_leaving_copies_behind)
 {
 	CLEANUP(arena_done) struct arena a;
@@ -141,7 +142,7 @@ TEST(a_large_block_grows_without_leaving_copies_behind)
 	CHECK(arena_alloc(&a, 1, 1));
 }
 
-TEST(a_reset_keeps_the_largest_chunk_that_is_not_huge)
+TEST(a_reset_keeps_the_largest_chunk_up_to_256_kib)
 {
 	CLEANUP(arena_done) struct arena a;
 	void *block;
@@ -153,12 +154,12 @@ TEST(a_reset_keeps_the_largest_chunk_that_is_not_huge)
 	arena_reset(&a);
 	CHECK_UINT(a.used, 0);
 	CHECK_UINT((size_t)(a.end - a.next), 256 << 10);
-	block = arena_alloc(&a, 200000, 1); /* fits, so the next round finds the same chunk */
+	block = arena_alloc(&a, 200000, 1); /* fits into the kept chunk */
 	arena_reset(&a);
 	CHECK(arena_alloc(&a, 1, 1) == block);
 }
 
-TEST(there_is_room_for_one_more_and_nothing_is_lost)
+TEST(reserve_makes_space_and_keeps_the_items)
 {
 	CLEANUP(arena_done) struct arena a;
 	size_t cap = 0, grown = 0;
@@ -168,7 +169,7 @@ TEST(there_is_room_for_one_more_and_nothing_is_lost)
 	for (uint32_t n = 0; n < 1000; n++) {
 		const size_t before = cap;
 
-		items = arena_room(&a, items, n, &cap, sizeof(*items));
+		items = arena_reserve(&a, items, n, &cap, sizeof(*items));
 		CHECK(n < cap);
 		grown += cap != before;
 		items[n] = n;

@@ -60,7 +60,7 @@ static void write_to(int tree_fd, const char *file)
 
 	CHECK(fd >= 0);
 	(void)close(fd);
-	CHECK_OK(file_poke_at(tree_fd, file, STR("1"), &err));
+	CHECK_OK(file_write_value_at(tree_fd, file, STR("1"), &err));
 }
 
 struct heard {
@@ -182,8 +182,8 @@ TEST(too_many_writes_may_be_anybodys)
 	write_to(p.fs.cpuset_fd, "c/cpu.max");
 	write_to(p.fs.cpuset_fd, "c/cpu.weight");
 	for (size_t i = 0, limit = queue_limit(); i <= limit; i++)
-		CHECK_OK(file_poke_at(p.fs.cpuset_fd, i % 2 ? "c/cpu.max" : "c/cpu.weight",
-				      STR("1"), &err));
+		CHECK_OK(file_write_value_at(p.fs.cpuset_fd, i % 2 ? "c/cpu.max" : "c/cpu.weight",
+					     STR("1"), &err));
 	CHECK(listen_to(&p).is_any);
 	CHECK(!listen_to(&p).is_any);
 }

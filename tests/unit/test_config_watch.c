@@ -87,7 +87,7 @@ static bool put(const char *path, const char *text)
 {
 	struct err err = { 0 };
 
-	return file_poke_at(AT_FDCWD, path, str_from(text), &err) >= 0;
+	return file_write_value_at(AT_FDCWD, path, str_from(text), &err) >= 0;
 }
 
 /* In a user namespace of our own, so that nobody else is short of it. */

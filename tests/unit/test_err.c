@@ -6,7 +6,7 @@
 #define TEN "0123456789"
 #define HUNDRED TEN TEN TEN TEN TEN TEN TEN TEN TEN TEN
 
-TEST(failing_returns_the_code_and_keeps_the_sentence)
+TEST(err_set_returns_the_code_and_stores_the_message)
 {
 	struct err err = { 0 };
 
@@ -15,7 +15,7 @@ TEST(failing_returns_the_code_and_keeps_the_sentence)
 	CHECK_INT(err_set(NULL, EINVAL, "nobody %s", "listens"), -EINVAL);
 }
 
-TEST(a_caller_puts_what_it_was_doing_in_front)
+TEST(err_wrap_prefixes_the_message)
 {
 	struct err err = { 0 };
 
@@ -25,7 +25,7 @@ TEST(a_caller_puts_what_it_was_doing_in_front)
 	CHECK(err_wrap(NULL, "nobody") < 0);
 }
 
-TEST(a_sentence_that_does_not_fit_ends_in_dots)
+TEST(a_message_that_does_not_fit_ends_in_dots)
 {
 	const size_t room = sizeof(((struct err *)0)->msg) - 1;
 	char text[300];
@@ -43,7 +43,7 @@ TEST(a_sentence_that_does_not_fit_ends_in_dots)
 	}
 }
 
-TEST(a_cut_does_not_split_a_character)
+TEST(truncation_does_not_split_a_utf8_character)
 {
 	const size_t room = sizeof(((struct err *)0)->msg) - 1;
 	struct err err;
@@ -64,7 +64,7 @@ TEST(a_cut_does_not_split_a_character)
 	}
 }
 
-TEST(wrapping_a_full_sentence_cuts_its_end)
+TEST(wrapping_a_full_message_truncates_its_end)
 {
 	struct err err = { 0 };
 

@@ -58,7 +58,7 @@ static struct str get(struct place *p, const char *name)
 	return text;
 }
 
-/* "a b c", or what else is in the directory. */
+/* The names in the directory as "a b c". */
 static struct str names(struct place *p, const char *path)
 {
 	struct err err = { 0 };
@@ -104,7 +104,7 @@ TEST(a_file_is_read_up_to_its_limit)
 	}
 }
 
-TEST(a_file_that_is_too_large_costs_no_memory)
+TEST(a_file_that_is_too_large_is_refused_before_it_is_read)
 {
 	CLEANUP(place_done) struct place p = place_new();
 	struct err err = { 0 };
@@ -119,8 +119,8 @@ TEST(a_file_that_is_too_large_costs_no_memory)
 	CHECK_UINT(p.a.used, used);
 }
 
-/* proc and sysfs files say that they are empty, pipes say nothing. */
-TEST(files_that_do_not_know_their_size_are_read_too)
+/* proc and sysfs files report size 0; pipes report none. */
+TEST(files_without_a_size_are_read)
 {
 	CLEANUP(place_done) struct place p = place_new();
 	struct err err = { 0 };
@@ -142,7 +142,7 @@ TEST(files_that_do_not_know_their_size_are_read_too)
 	(void)pclose(pipe);
 }
 
-TEST(reading_says_what_failed)
+TEST(a_read_error_names_the_file_and_the_call)
 {
 	CLEANUP(place_done) struct place p = place_new();
 	CLEANUP(arena_done) struct arena small;
@@ -164,11 +164,11 @@ TEST(a_control_file_is_written_but_never_created)
 	struct err err = { 0 };
 
 	put(&p, "cpus", STR("0-127\n"));
-	CHECK_OK(file_poke_at(p.fd, "cpus", STR("0-3"), &err));
+	CHECK_OK(file_write_value_at(p.fd, "cpus", STR("0-3"), &err));
 	CHECK_STR(get(&p, "cpus"), "0-3");
-	CHECK_ERR(file_poke_at(p.fd, "none", STR("1"), &err), ENOENT,
+	CHECK_ERR(file_write_value_at(p.fd, "none", STR("1"), &err), ENOENT,
 		  "open none: No such file or directory");
-	CHECK_ERR(file_poke_at(AT_FDCWD, "/dev/full", STR("1"), &err), ENOSPC,
+	CHECK_ERR(file_write_value_at(AT_FDCWD, "/dev/full", STR("1"), &err), ENOSPC,
 		  "write /dev/full: No space left on device");
 	CHECK_STR(names(&p, "."), "cpus");
 }
@@ -181,7 +181,7 @@ static unsigned mode_of(struct place *p, const char *name)
 	return st.st_mode & 07777;
 }
 
-TEST(a_replaced_file_has_the_new_bytes_and_the_asked_mode)
+TEST(a_replaced_file_has_the_new_bytes_and_mode)
 {
 	static const mode_t modes[] = { 0600, 0644, 0666, 0755 };
 	CLEANUP(place_done) struct place p = place_new();
@@ -200,7 +200,7 @@ TEST(a_replaced_file_has_the_new_bytes_and_the_asked_mode)
 	(void)umask(mask);
 }
 
-TEST(who_holds_the_old_file_open_keeps_the_old_bytes)
+TEST(an_open_descriptor_keeps_the_old_bytes)
 {
 	CLEANUP(place_done) struct place p = place_new();
 	struct err err = { 0 };
@@ -216,7 +216,7 @@ TEST(who_holds_the_old_file_open_keeps_the_old_bytes)
 	(void)close(old);
 }
 
-TEST(what_a_crash_left_behind_does_not_stop_the_next_try)
+TEST(a_stale_temporary_file_is_replaced)
 {
 	CLEANUP(place_done) struct place p = place_new();
 	struct err err = { 0 };
@@ -229,8 +229,8 @@ TEST(what_a_crash_left_behind_does_not_stop_the_next_try)
 	CHECK_STR(names(&p, "."), "state");
 }
 
-/* A planted link must not make us write elsewhere. */
-TEST(a_link_in_the_place_of_the_temporary_is_not_followed)
+/* A symbolic link planted by another user must not redirect the write. */
+TEST(a_symbolic_link_at_the_temporary_path_is_not_followed)
 {
 	CLEANUP(place_done) struct place p = place_new();
 	struct err err = { 0 };
@@ -242,7 +242,7 @@ TEST(a_link_in_the_place_of_the_temporary_is_not_followed)
 	CHECK_STR(names(&p, "."), "state victim");
 }
 
-TEST(a_replacement_that_fails_leaves_everything_as_it_was)
+TEST(a_failed_replacement_changes_nothing)
 {
 	CLEANUP(place_done) struct place p = place_new();
 	char name[4096];
@@ -265,8 +265,8 @@ TEST(a_replacement_that_fails_leaves_everything_as_it_was)
 	CHECK_STR(names(&p, "dir"), "full");
 }
 
-/* A size limit of the process stands for a full disk: the write fails half way. */
-TEST(a_write_that_fails_half_way_leaves_the_old_file_and_nothing_else)
+/* RLIMIT_FSIZE simulates a full disk: the write fails part way. */
+TEST(a_partial_write_leaves_only_the_old_file)
 {
 	const struct rlimit small = { 65536, RLIM_INFINITY },
 			    none = { RLIM_INFINITY, RLIM_INFINITY };
@@ -285,7 +285,7 @@ TEST(a_write_that_fails_half_way_leaves_the_old_file_and_nothing_else)
 	CHECK_STR(get(&p, "state"), "old");
 }
 
-TEST(replacing_works_below_the_handle_and_with_whole_paths)
+TEST(replacing_works_with_relative_and_absolute_paths)
 {
 	CLEANUP(place_done) struct place p = place_new();
 	struct err err = { 0 };
@@ -298,7 +298,7 @@ TEST(replacing_works_below_the_handle_and_with_whole_paths)
 	CHECK_STR(get(&p, "a/whole"), "2");
 }
 
-TEST(missing_parents_are_made_and_existing_ones_left_alone)
+TEST(missing_parents_are_created_and_existing_ones_unchanged)
 {
 	static const char *const paths[] = { "a", "a/b/c", "a/b/c", "a//d/", "./e", "" };
 	CLEANUP(place_done) struct place p = place_new();
@@ -316,7 +316,7 @@ TEST(missing_parents_are_made_and_existing_ones_left_alone)
 	CHECK_ERR(file_mkdirs_at(p.fd, "file/x", 0755, &err), EEXIST, "mkdir file: File exists");
 }
 
-TEST(a_directory_lists_its_names_in_order)
+TEST(a_directory_is_listed_in_bytewise_order)
 {
 	CLEANUP(place_done) struct place p = place_new();
 	CLEANUP(arena_done) struct arena small;

@@ -9,7 +9,7 @@
 #include "codec/doc.h"
 #include "test.h"
 
-/* Strings that come from outside, and what a reader of the line must get back. */
+/* Untrusted strings, and what a reader of the line must get. */
 static const struct {
 	const char *name;
 	struct str text;
@@ -67,7 +67,7 @@ TEST(a_text_line_has_time_level_message_and_fields)
 		  " level=warning msg=\"something happened\" name=\"x y\" count=-3");
 }
 
-TEST(values_from_outside_cannot_forge_a_text_line)
+TEST(untrusted_values_cannot_forge_a_text_line)
 {
 	CLEANUP(arena_done) struct arena a;
 
@@ -82,7 +82,7 @@ TEST(values_from_outside_cannot_forge_a_text_line)
 	}
 }
 
-TEST(a_json_line_is_json_whatever_the_values_hold)
+TEST(a_json_line_is_valid_json_for_any_value)
 {
 	CLEANUP(arena_done) struct arena a;
 
@@ -108,8 +108,8 @@ TEST(a_json_line_is_json_whatever_the_values_hold)
 	}
 }
 
-/* A line that is cut must still be JSON, or a log shipper drops the one that mattered. */
-TEST(a_line_that_does_not_fit_is_cut_and_stays_whole)
+/* A truncated line must still be JSON, or a log collector drops it. */
+TEST(a_line_that_does_not_fit_is_truncated_and_stays_valid)
 {
 	CLEANUP(arena_done) struct arena a;
 	bool seen_cut = false, seen_dropped = false;
@@ -144,7 +144,7 @@ TEST(a_line_that_does_not_fit_is_cut_and_stays_whole)
 	CHECK(seen_cut && seen_dropped);
 }
 
-TEST(levels_are_known_by_name)
+TEST(levels_are_parsed_by_name)
 {
 	static const char *const names[] = { "error", "warning", "info", "debug" };
 	enum log_level level;
@@ -159,7 +159,7 @@ TEST(levels_are_known_by_name)
 	CHECK_UINT(level, LOG_LEVEL_DEBUG);
 }
 
-/* What the calls print on standard error, which is a file meanwhile. */
+/* Captures standard error in a file. */
 static struct str capture(struct arena *a, void (*call)(void))
 {
 	FILE *f = tmpfile();
@@ -189,7 +189,7 @@ static void log_all(void)
 	log_error("one");
 }
 
-TEST(lines_above_the_level_are_written_and_no_others)
+TEST(only_lines_at_or_above_the_level_are_written)
 {
 	static const struct {
 		enum log_level level;
@@ -220,7 +220,7 @@ TEST(lines_above_the_level_are_written_and_no_others)
 	}
 }
 
-TEST(the_journal_gets_the_priority_in_front)
+TEST(lines_for_the_journal_start_with_the_priority)
 {
 	CLEANUP(arena_done) struct arena a;
 	struct str out;

@@ -85,7 +85,7 @@ static struct str joined(struct arena *a, const struct option_list *list)
 	return strbuf_str(&b);
 }
 
-/* All that was set, in one line. */
+/* All values in one line. */
 static struct str shown(struct run *r)
 {
 	struct target *t = &r->target;
@@ -97,7 +97,7 @@ static struct str shown(struct run *r)
 			  FMT_STR(joined(&r->a, &r->rest)));
 }
 
-TEST(command_lines_are_understood)
+TEST(valid_command_lines_are_parsed)
 {
 	static const struct {
 		const char *words[MAX_WORDS + 1], *want;
@@ -142,7 +142,7 @@ TEST(command_lines_are_understood)
 	}
 }
 
-TEST(bad_command_lines_name_the_option)
+TEST(errors_name_the_option)
 {
 	static const struct {
 		const char *words[MAX_WORDS + 1], *want;
@@ -157,15 +157,18 @@ TEST(bad_command_lines_name_the_option)
 		{ { "--file" }, "--file needs a value" },
 		{ { "-f" }, "-f needs a value" },
 		{ { "-nf" }, "-f needs a value" },
-		{ { "--metrics-port", "x" }, "--metrics-port: \"x\" is not a whole number" },
-		{ { "--metrics-port=-1" }, "--metrics-port: \"-1\" is not a whole number" },
-		{ { "-p4294967296" }, "-p: \"4294967296\" is not a whole number" },
-		{ { "-p", "" }, "-p: \"\" is not a whole number" },
+		{ { "--metrics-port", "x" },
+		  "--metrics-port: \"x\" is not an integer from 0 to 4294967295" },
+		{ { "--metrics-port=-1" },
+		  "--metrics-port: \"-1\" is not an integer from 0 to 4294967295" },
+		{ { "-p4294967296" }, "-p: \"4294967296\" is not an integer from 0 to 4294967295" },
+		{ { "-p", "" }, "-p: \"\" is not an integer from 0 to 4294967295" },
 		{ { "-o", "xml" }, "-o: \"xml\" is not one of json|yaml|table" },
 		{ { "--output=" }, "--output: \"\" is not one of json|yaml|table" },
 		{ { "--output=json|yaml" },
 		  "--output: \"json|yaml\" is not one of json|yaml|table" },
-		{ { "--dry-run=maybe" }, "--dry-run: \"maybe\" is neither true nor false" },
+		{ { "--dry-run=maybe" },
+		  "--dry-run: \"maybe\" is not a boolean: use true or false" },
 	};
 
 	clear_environment();
@@ -180,7 +183,7 @@ TEST(bad_command_lines_name_the_option)
 }
 
 /* Configuration file, environment and command line, each alone and against the others. */
-TEST(the_command_line_wins_over_the_environment_and_that_over_the_file)
+TEST(command_line_overrides_environment_overrides_file)
 {
 	static const struct {
 		const char *config, *environment, *flag, *want;
@@ -241,7 +244,7 @@ TEST(a_list_from_a_higher_source_replaces_the_whole_list)
 	}
 }
 
-TEST(other_sources_stand_in_front_of_their_complaints)
+TEST(errors_name_the_source)
 {
 	CLEANUP(run_done) struct run r;
 	struct err err = { 0 };
@@ -253,10 +256,10 @@ TEST(other_sources_stand_in_front_of_their_complaints)
 	CHECK_ERR(options_set(&r.options, "Heading", "red", "conf:3", &err), EINVAL,
 		  "conf:3: unknown setting Heading");
 	CHECK_ERR(options_set(&r.options, "metrics-port", "x", "conf:4", &err), EINVAL,
-		  "conf:4: \"x\" is not a whole number");
+		  "conf:4: \"x\" is not an integer from 0 to 4294967295");
 	(void)setenv("PINFOLD_METRICS_PORT", "http", 1);
 	CHECK_ERR(parse(&r, (const char *const[]){ NULL }, &err), EINVAL,
-		  "PINFOLD_METRICS_PORT: \"http\" is not a whole number");
+		  "PINFOLD_METRICS_PORT: \"http\" is not an integer from 0 to 4294967295");
 	clear_environment();
 	(void)setenv("PINFOLD_DRY_RUN", "", 1);
 	r.target.dry_run = true;
@@ -264,7 +267,7 @@ TEST(other_sources_stand_in_front_of_their_complaints)
 	CHECK(!r.target.dry_run);
 }
 
-TEST(names_become_variables_and_the_table_ends)
+TEST(option_names_map_to_environment_variables)
 {
 	char name[OPTION_ENV_MAX];
 	size_t n = 0;

@@ -5,7 +5,7 @@
 #include "base/quote.h"
 #include "test.h"
 
-TEST(views_compare_bytewise_and_the_shorter_first)
+TEST(strings_compare_bytewise_and_the_shorter_first)
 {
 	static const struct {
 		struct str a, b;
@@ -51,7 +51,7 @@ TEST(prefixes_suffixes_and_parts_are_found)
 	CHECK_STR(str_from(NULL), "");
 }
 
-TEST(skipping_and_trimming_never_leave_the_text)
+TEST(skip_and_trim_stay_inside_the_text)
 {
 	static const char *const trims[][2] = {
 		{ "", "" },	     { " \t\n\v\f\r", "" },	 { "a", "a" },
@@ -90,7 +90,7 @@ TEST(a_split_has_one_item_more_than_separators)
 	}
 }
 
-TEST(numbers_are_plain_digits_up_to_a_limit)
+TEST(numbers_are_decimal_digits_up_to_a_limit)
 {
 	static const struct {
 		const char *text;
@@ -123,7 +123,7 @@ TEST(numbers_are_plain_digits_up_to_a_limit)
 	}
 }
 
-TEST(copies_end_in_a_nul_and_may_hold_some)
+TEST(copies_end_in_a_nul_and_may_contain_nuls)
 {
 	CLEANUP(arena_done) struct arena a;
 	struct str copy;
@@ -138,7 +138,7 @@ TEST(copies_end_in_a_nul_and_may_hold_some)
 	CHECK_STR(str_printf(&a, "%s", ""), "");
 }
 
-TEST(text_under_construction_grows)
+TEST(a_strbuf_grows)
 {
 	CLEANUP(arena_done) struct arena a;
 	struct strbuf b;
@@ -158,7 +158,7 @@ TEST(text_under_construction_grows)
 	CHECK(!b.failed);
 }
 
-TEST(text_under_construction_fails_as_a_whole)
+TEST(a_strbuf_that_failed_stays_failed)
 {
 	CLEANUP(arena_done) struct arena a;
 	struct strbuf b;
@@ -176,7 +176,7 @@ TEST(text_under_construction_fails_as_a_whole)
 	CHECK(b.failed);
 }
 
-TEST(foreign_bytes_in_a_sentence_are_quoted_and_short)
+TEST(untrusted_bytes_in_an_error_are_escaped_and_truncated)
 {
 	static const struct {
 		struct str text;

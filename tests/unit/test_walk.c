@@ -28,7 +28,7 @@ static bool is_yaml(struct str name, bool is_directory)
 	return !str_starts(name, STR(".")) && (is_directory || str_ends(name, STR(".yaml")));
 }
 
-TEST(a_directory_stands_for_its_files_in_order)
+TEST(a_directory_argument_yields_its_files_sorted)
 {
 	static const char MAKE[] =
 		"cd %s && mkdir b .hidden && touch z.yaml a.txt b/1.yaml b/.2.yaml "
@@ -72,7 +72,7 @@ TEST(a_directory_stands_for_its_files_in_order)
 	arena_done(&a);
 }
 
-TEST(directories_without_end_are_refused)
+TEST(directories_nested_too_deeply_are_refused)
 {
 	char dir[] = "/tmp/pinfold-walk-XXXXXX", command[320];
 	struct seen s = { 0 };
