@@ -1,8 +1,8 @@
 #!/bin/bash
 #
-# The node agent with a real containerd (1.7 and 2.x) and runc on this machine: containers really on
-# their CPUs, and staying there whatever happens to kubelet, runtime and agent. Needs root and two
-# CPUs. SMOKE=1 makes the storm small. RUNTIMES="containerd" runs one of them only.
+# The node agent with a real containerd (1.7 and 2.x) and runc on this machine: containers run on their CPUs,
+# and still do after updates by a kubelet and restarts of runtime and agent. Needs root and two CPUs.
+# SMOKE=1 makes the storm small. RUNTIMES="containerd" runs one of them only.
 
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
@@ -13,113 +13,106 @@ here=$(cd "$(dirname "$0")" && pwd)
 
 storm=${STORM:-$([ -n "${SMOKE:-}" ] && echo 12 || echo 300)}
 
-poke_cpus() { echo "$2" >"/sys/fs/cgroup/cpuset$1/cpuset.cpus" 2>/dev/null || echo "$2" >"/sys/fs/cgroup$1/cpuset.cpus"; }
-
-agent_up() {
-	agent_start --reserved 0 --nri-socket "$dir/nri.sock" --reassert 600
-	wait_for 30 agent_ready || die "the agent is not ready"
-}
 verify_ok() { "$pinfold" verify --run-dir "$dir/run" >"$dir/verify.out" 2>&1; }
 
-# Where containers go, read from inside and from the kernel.
-test_places() {
+# The CPU settings of containers of all pools, from inside and in the kernel.
+test_placement() {
 	local id path
 	native_pod "$dir" mgmt burstable/ "$target,\"resources.workload.openshift.io/c\":\"{\\\"cpushares\\\":400,\\\"cpulimit\\\":500}\"" >/dev/null
 	id=$(native_container "$dir" mgmt '"cpu_shares":2,"cpu_period":100000')
 	path=$(native_cgroup "$dir" "$id")
-	is "management, from inside" "$(native_crictl "$dir" logs "$id")" $'Cpus_allowed_list:\t0'
-	is "management, cpuset" "$(cpus_of "$path")" 0
-	is "management, shares" "$(control cpu cpu.shares "$path")" 400
-	is "management, quota" "$(control cpu cpu.cfs_quota_us "$path")" 50000
-	is "management pod, shares" "$(control cpu cpu.shares "$(dirname "$path")")" 400
-	is "pause" "$(cpus_of "$(native_cgroup "$dir" "$(cat "$dir/pod-mgmt.id")")")" 0
+	is "CPUs that a management container sees" "$(native_crictl "$dir" logs "$id")" $'Cpus_allowed_list:\t0'
+	is "cpuset of a management container" "$(cpus_of "$path")" 0
+	is "shares of a management container" "$(control cpu cpu.shares "$path")" 400
+	is "quota of a management container" "$(control cpu cpu.cfs_quota_us "$path")" 50000
+	is "shares of a management pod" "$(control cpu cpu.shares "$(dirname "$path")")" 400
+	is "cpuset of a pause process" "$(cpus_of "$(native_cgroup "$dir" "$(cat "$dir/pod-mgmt.id")")")" 0
 	mgmt=$id mgmt_path=$path
 
 	native_pod "$dir" share burstable/ >/dev/null
 	share=$(native_container "$dir" share '"cpu_shares":102,"cpu_period":100000')
 	share_path=$(native_cgroup "$dir" "$share")
-	is "shared, cpuset" "$(cpus_of "$share_path")" 1
-	is "shared, shares" "$(control cpu cpu.shares "$share_path")" 102
+	is "cpuset of a shared container" "$(cpus_of "$share_path")" 1
+	is "shares of a shared container" "$(control cpu cpu.shares "$share_path")" 102
 
 	native_pod "$dir" alone "" >/dev/null
 	echo 100000 2>/dev/null >"/sys/fs/cgroup/cpu/$(basename "$dir")-pods/pod-alone/cpu.cfs_quota_us"
 	alone=$(native_container "$dir" alone '"cpu_shares":1024,"cpu_period":100000,"cpu_quota":100000')
 	alone_path=$(native_cgroup "$dir" "$alone")
-	is "exclusive, cpuset" "$(cpus_of "$alone_path")" 1
-	is "exclusive, quota" "$(control cpu cpu.cfs_quota_us "$alone_path")" -1
-	is "exclusive pod, quota" "$(control cpu cpu.cfs_quota_us "$(dirname "$alone_path")")" -1
-	is "those who share have made room" "$(cpus_of "$share_path")" 0
+	is "cpuset of a container with an exclusive CPU" "$(cpus_of "$alone_path")" 1
+	is "quota of a container with an exclusive CPU" "$(control cpu cpu.cfs_quota_us "$alone_path")" -1
+	is "quota of its pod" "$(control cpu cpu.cfs_quota_us "$(dirname "$alone_path")")" -1
+	is "shared containers are moved off the exclusive CPU" "$(cpus_of "$share_path")" 0
 	verify_ok || die "verify: $(cat "$dir/verify.out")"
 }
 
-# What a kubelet with a static CPU manager does every ten seconds, and what it does on a resize.
+# The update that a kubelet with the static CPU manager policy sends every ten seconds, and a resize.
 test_kubelet() {
 	native_crictl "$dir" update --cpuset-cpus 0-1 "$mgmt" >/dev/null
-	is "after a reconcile" "$(cpus_of "$mgmt_path")" 0
+	is "CPUs after the kubelet's reconcile" "$(cpus_of "$mgmt_path")" 0
 	native_crictl "$dir" update --cpu-share 2 "$mgmt" >/dev/null
-	is "after a resize" "$(control cpu cpu.shares "$mgmt_path")" 400
-	is "answered" "$(counter reasserted)" 2
+	is "shares after a resize" "$(control cpu cpu.shares "$mgmt_path")" 400
+	is "updates corrected" "$(counter reasserted)" 2
 }
 
 test_refusal() {
-	local words
+	local out
 	native_pod "$dir" second "" >/dev/null
-	words=$(native_container "$dir" second '"cpu_shares":1024,"cpu_period":100000,"cpu_quota":100000' 2>&1) &&
-		die "a CPU was given twice"
-	case $words in
+	out=$(native_container "$dir" second '"cpu_shares":1024,"cpu_period":100000,"cpu_quota":100000' 2>&1) &&
+		die "one CPU was assigned twice"
+	case $out in
 	*"pinfold: default/second, container c: not enough cpus available"*) checks=$((checks + 1)) ;;
-	*) die "refusal without a reason: $words" ;;
+	*) die "refused without the reason: $out" ;;
 	esac
 	native_crictl "$dir" rmp -f "$(cat "$dir/pod-second.id")" >/dev/null
 	"$pinfold" agent --reserved 0 --run-dir "$dir/run" --nri-socket "$dir/nri.sock" >"$dir/second.out" 2>&1 &&
-		die "two agents at once"
+		die "two agents run at once"
 	checks=$((checks + 1))
 }
 
 test_drift() {
-	poke_cpus "$mgmt_path" 0-1
-	if verify_ok; then die "verify did not see the drift"; fi
+	set_cpus "$mgmt_path" 0-1
+	if verify_ok; then die "verify reports no drift"; fi
 	grep -q 'mgmt .*c .*cpus .*0 .*0-1' "$dir/verify.out" || die "verify: $(cat "$dir/verify.out")"
-	wait_for 10 verify_ok || die "the drift stays"
-	is "repaired" "$(cpus_of "$mgmt_path")" 0
+	wait_for 10 verify_ok || die "the drift was not corrected"
+	is "CPUs after the drift" "$(cpus_of "$mgmt_path")" 0
 }
 
-# What starts while nobody watches is unpinned (the control), and pinned a second after we are back.
+# Containers that start without the agent are unpinned (the control), and pinned soon after its start.
 test_absence() {
 	local id path began
 	agent_kill
 	native_pod "$dir" lost burstable/ "$target,\"resources.workload.openshift.io/c\":\"{\\\"cpushares\\\":51}\"" >/dev/null
 	id=$(native_container "$dir" lost '"cpu_shares":2,"cpu_period":100000')
 	path=$(native_cgroup "$dir" "$id")
-	is "control: without the agent" "$(cpus_of "$path")" 0-1
-	is "who was pinned stays so" "$(cpus_of "$alone_path")" 1
+	is "control: CPUs of a container that started without the agent" "$(cpus_of "$path")" 0-1
+	is "a pinned container keeps its CPU without the agent" "$(cpus_of "$alone_path")" 1
 	began=$(date +%s%N)
 	agent_up
-	wait_for 1 test "$(cpus_of "$path")" = 0 || die "still unpinned a second later"
-	echo "  repaired $((($(date +%s%N) - began) / 1000000)) ms after the start" >&2
-	is "repaired" "$(cpus_of "$path")" 0
-	is "with its shares" "$(control cpu cpu.shares "$path")" 51
-	is "exclusive CPUs are remembered" "$(cpus_of "$alone_path")" 1
+	wait_for 10 has_cpus "$path" 0 || die "a container that started without the agent is not pinned: $(cpus_of "$path")"
+	echo "  pinned $((($(date +%s%N) - began) / 1000000)) ms after the start" >&2
+	is "shares of a container that started without the agent" "$(control cpu cpu.shares "$path")" 51
+	is "exclusive CPUs are the same after a restart of the agent" "$(cpus_of "$alone_path")" 1
 	verify_ok || die "verify: $(cat "$dir/verify.out")"
 }
 
 test_runtime_restart() {
 	local id
 	process_stop "$dir" containerd
-	wait_for 10 not_ready || die "the agent did not notice"
+	wait_for 10 not_ready || die "the agent is ready without a runtime"
 	native_daemon "$dir"
-	wait_for 20 agent_ready || die "the agent did not come back"
+	wait_for 20 agent_ready || die "the agent did not reconnect"
 	native_pod "$dir" later burstable/ "$target" >/dev/null
 	id=$(native_container "$dir" later '"cpu_shares":2,"cpu_period":100000')
-	is "after a restart of the runtime" "$(cpus_of "$(native_cgroup "$dir" "$id")")" 0
+	is "CPUs of a new container after a restart of the runtime" "$(cpus_of "$(native_cgroup "$dir" "$id")")" 0
 	verify_ok || die "verify: $(cat "$dir/verify.out")"
 }
 not_ready() { ! agent_ready; }
 
-# One of the storm: mostly management, some shared, some that want a CPU of their own, which "alone" has. What
-# the runtime loses by its restart is tried again, as a kubelet does.
+# One pod of the storm: mostly management, some shared, some that request an exclusive CPU, which "alone" owns. What
+# fails because the runtime restarts is repeated, as a kubelet does.
 storm_pod() {
-	local class=burstable/ annotations="" resources='"cpu_shares":102,"cpu_period":100000' tries words
+	local class=burstable/ annotations="" resources='"cpu_shares":102,"cpu_period":100000' tries out
 	case $(($1 % 10)) in
 	0) class='' resources='"cpu_shares":1024,"cpu_period":100000,"cpu_quota":100000' ;;
 	1 | 2 | 3) ;;
@@ -128,13 +121,13 @@ storm_pod() {
 		resources='"cpu_shares":2,"cpu_period":100000' ;;
 	esac
 	for ((tries = 0; tries < 20; tries++)); do
-		if words=$(native_pod "$dir" "storm-$1" "$class" "$annotations" >/dev/null &&
+		if out=$(native_pod "$dir" "storm-$1" "$class" "$annotations" >/dev/null &&
 			native_container "$dir" "storm-$1" "$resources" 2>&1); then
-			echo "$words" started
+			echo "$out" started
 			return
 		fi
-		echo "$words"
-		case $words in *'not enough cpus'*) break ;; esac
+		echo "$out"
+		case $out in *'not enough cpus'*) break ;; esac
 		wait_for 120 native_is_up "$dir"
 		native_crictl "$dir" rmp -f "$(native_crictl "$dir" pods -q --name "^storm-$1\$")" || :
 	done
@@ -150,7 +143,7 @@ storm_half() {
 }
 storm_reached() { [ "$(find "$dir" -maxdepth 1 -name 'storm-*.done' | wc -l)" -ge "$1" ]; }
 
-# Cgroups of the storm with a process and more CPUs than the one that is nobody's alone.
+# Cgroups of the storm with a process and other CPUs than CPU 0, the only one that is not assigned exclusively.
 unpinned() {
 	local procs path
 	find /sys/fs/cgroup/cpuset /sys/fs/cgroup -maxdepth 5 -path "*/$(basename "$dir")-pods/*pod-storm-*/*/cgroup.procs" 2>/dev/null |
@@ -159,7 +152,7 @@ unpinned() {
 			[ -z "$(cat "$procs" 2>/dev/null)" ] || [ "$(cat "$path/cpuset.cpus" 2>/dev/null || echo 0)" = 0 ] || echo "$path"
 		done | sort -u
 }
-# A container that starts just now may be seen before its runtime has set it up; one that is seen twice is not.
+# A container that just starts may be found before the runtime has set it up; after a second that is no excuse.
 nothing_unpinned() {
 	local first
 	sleep 1
@@ -169,26 +162,25 @@ nothing_unpinned() {
 	checks=$((checks + 1))
 }
 
-# Two starters at once. The agent is killed without warning in the middle and comes back while they go on, and
-# later the runtime is restarted under them.
+# Two loops start pods at once. Halfway the agent is killed and started again, and later the runtime is restarted.
 test_storm() {
 	local halves=() began i id state started=0 refused=0
 	storm_half 0 &
 	halves+=($!)
 	storm_half 1 &
 	halves+=($!)
-	wait_for 3000 storm_reached $((storm / 2)) || die "the storm stands still"
+	wait_for 3000 storm_reached $((storm / 2)) || die "the storm makes no progress"
 	agent_kill
-	wait_for 600 storm_reached $((storm / 2 + 4)) || die "the storm stands still"
-	[ -n "$(unpinned)" ] || die "control: the agent was away, and nothing is unpinned"
+	wait_for 600 storm_reached $((storm / 2 + 4)) || die "the storm makes no progress"
+	[ -n "$(unpinned)" ] || die "control: nothing is unpinned without the agent"
 	began=$(date +%s%N)
 	agent_up
-	echo "  ready again $((($(date +%s%N) - began) / 1000000)) ms after its start, repaired $(counter missed)" >&2
-	nothing_unpinned "after the agent's death"
-	wait_for 3000 storm_reached $((storm * 3 / 4)) || die "the storm stands still"
+	echo "  ready again $((($(date +%s%N) - began) / 1000000)) ms after its start, $(counter missed) containers had started without it" >&2
+	nothing_unpinned "after the agent was killed"
+	wait_for 3000 storm_reached $((storm * 3 / 4)) || die "the storm makes no progress"
 	process_stop "$dir" containerd
 	native_daemon "$dir"
-	wait_for 120 agent_ready || die "the agent did not come back"
+	wait_for 120 agent_ready || die "the agent did not reconnect"
 	nothing_unpinned "after the runtime's restart"
 	wait "${halves[@]}"
 
@@ -198,33 +190,34 @@ test_storm() {
 		case $id$state in
 		*started)
 			started=$((started + 1))
-			is "storm-$i" "$(cpus_of "$(native_cgroup "$dir" "$id")")" 0 ;;
+			is "CPUs of storm-$i" "$(cpus_of "$(native_cgroup "$dir" "$id")")" 0 ;;
 		refused)
-			is "only who wants a CPU is refused ($i)" $((i % 10)) 0
+			is "only requests for an exclusive CPU are refused ($i)" $((i % 10)) 0
 			refused=$((refused + 1)) ;;
-		*) die "lost: storm-$i" ;;
+		*) die "storm-$i has no result" ;;
 		esac
 	done
-	is "nothing is lost" $((started + refused)) "$storm"
-	is "whose CPU it is" "$(cpus_of "$alone_path")" 1
-	echo "  $storm: $started started, $refused refused; agent $(awk '/VmRSS/ { print $2 }' "/proc/$(cut -d' ' -f1 "$dir/agent.pid")/status") kB" >&2
+	is "pods with a result" $((started + refused)) "$storm"
+	is "the exclusive CPU after the storm" "$(cpus_of "$alone_path")" 1
+	echo "  $storm: $started started, $refused refused; agent $(agent_rss) kB" >&2
 }
 
 test_uninstall() {
-	process_stop "$dir" agent
+	agent_down
 	"$pinfold" agent --uninstall --run-dir "$dir/run" || die "uninstall"
-	is "widened" "$(cpus_of "$mgmt_path")" 0-1
+	is "CPUs after --uninstall" "$(cpus_of "$mgmt_path")" 0-1
 }
 
 [ "$(nproc)" -ge 2 ] || { echo "agent.sh: needs two CPUs" >&2; exit 77; }
 for runtime in ${RUNTIMES:-containerd-1.7 containerd}; do
 	dir=$(mktemp -d "/tmp/pinfold-agent-XXXXXX")
-	# Expanded now: at the end of a failed function "dir" may be another.
+	# Expanded now: when the trap runs, "dir" may be the next runtime's.
 	# shellcheck disable=SC2064
 	trap "process_stop '$dir' agent; native_stop '$dir'" EXIT
 	native_start "$dir" "$runtime"
+	agent_flags=(--reserved 0 --nri-socket "$dir/nri.sock" --reassert 600)
 	agent_up
-	for t in ${TESTS:-places kubelet refusal drift absence runtime_restart storm uninstall}; do
+	for t in ${TESTS:-placement kubelet refusal drift absence runtime_restart storm uninstall}; do
 		echo "$runtime: $t" >&2
 		"test_$t"
 	done

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# The webhook follows a real API server, with no more rights than deploy/ gives it: many namespaces, a
-# connection that breaks, a version that was compacted away, a token that changes, the API server
-# restarted under load. CLUSTER_NAMESPACES (2000) and CLUSTER_PODS (1000) say how many.
+# The webhook's informers on a real API server, with no more rights than deploy/ gives it: many namespaces, a
+# broken connection, a compacted resource version, a replaced token, the API server restarted under load.
+# CLUSTER_NAMESPACES (2000) and CLUSTER_PODS (1000) set the numbers.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 # shellcheck source=tests/e2e/lib/webhook.sh
@@ -14,16 +14,15 @@ dir=$(mktemp -d)
 cp=$dir/cp
 wh=$dir/webhook
 trap 'wh_stop "$wh"; process_stop "$dir" proxy; cp_stop "$cp"; [ -n "${KEEP:-}" ] || rm -rf "$dir"' EXIT
-kubectl() { cp_kubectl "$cp" "$@"; }
 
-# By the metric NAME of kind KIND: our view of the cluster.
+# The metric NAME with label kind=KIND: the webhook's cache.
 metric() { curl -sf --cacert "$cp/pki/ca.crt" "$(wh_url "$wh")/metrics" | sed -n "s/^$1{kind=\"$2\"} //p"; }
 metric_is() { [ "$(metric "$1" "$2")" = "$3" ]; }
 metric_above() { [ "$(metric "$1" "$2")" -gt "$3" ]; }
 count() { kubectl get "$1" --no-headers --chunk-size 500 2>/dev/null | wc -l; }
-knows_all() { metric_is pinfold_state_objects Namespace "$(count namespaces)" && metric_is pinfold_state_objects Node "$(count nodes)"; }
+cache_is_complete() { metric_is pinfold_state_objects Namespace "$(count namespaces)" && metric_is pinfold_state_objects Node "$(count nodes)"; }
 
-# A token of the ServiceAccount, in a file that our kubeconfig names.
+# A token of the ServiceAccount, in the tokenFile of the webhook's kubeconfig.
 new_token() { kubectl -n pinfold create token pinfold-webhook >"$dir/token.new" && mv "$dir/token.new" "$dir/token"; }
 
 write_kubeconfig() { # PORT
@@ -43,7 +42,7 @@ many_namespaces() { # PREFIX COUNT
     done
 }
 
-try_pod() { # NAMESPACE: what the webhook makes of it; nothing is stored
+try_pod() { # NAMESPACE: prints the admitted requests; nothing is stored
     kubectl create --dry-run=server -o 'jsonpath={.spec.containers[0].resources.requests}' -f - 2>/dev/null <<END
 apiVersion: v1
 kind: Pod
@@ -52,7 +51,7 @@ spec: {containers: [{name: main, image: "localhost/none:1", resources: {requests
 END
 }
 is_converted() { [[ $(try_pod "$1") == *'management.workload.openshift.io/cores'* ]]; }
-is_left_alone() { [[ $(try_pod "$1") == *'"cpu":"100m"'* ]]; }
+is_not_converted() { [[ $(try_pod "$1") == *'"cpu":"100m"'* ]]; }
 allow() { kubectl annotate namespace "$1" workload.openshift.io/allowed=management --overwrite >/dev/null; }
 disallow() { kubectl annotate namespace "$1" workload.openshift.io/allowed- >/dev/null; }
 
@@ -82,23 +81,21 @@ list_and_watch() {
     refused "a kubeconfig with an exec plugin is refused" 'exec is not supported' \
         "$pinfold" webhook --tls-cert x --tls-key y --kubeconfig <(sed 's/tokenFile: token/exec: {command: x}/' "$dir/webhook.kubeconfig")
     wh_start "$wh" "$cp" --kubeconfig "$dir/webhook.kubeconfig" --shutdown-delay 0
-    ok "ready means that all $namespaces namespaces are known" knows_all
+    ok "a ready webhook has all $namespaces namespaces in its cache" cache_is_complete
     wh_configure "$wh" "$cp" --failure-policy Fail
-    kubectl create -f - >/dev/null <<<'{apiVersion: config.openshift.io/v1, kind: Infrastructure, metadata: {name: cluster}}'
-    kubectl patch infrastructure cluster --subresource status --type merge -p \
-        '{"status":{"controlPlaneTopology":"HighlyAvailable","infrastructureTopology":"HighlyAvailable","cpuPartitioning":"AllNodes"}}' >/dev/null
+    wh_partition_cluster "$cp"
     kubectl create -f - >/dev/null <<<'{apiVersion: v1, kind: Node, metadata: {name: worker},
         status: {allocatable: {management.workload.openshift.io/cores: "8000"}, capacity: {management.workload.openshift.io/cores: "8000"}}}'
     allow team-1
-    ok "what is created and changed later is seen" wait_for 60 is_converted team-1
-    ok "a namespace without permission is not" is_left_alone team-2
+    ok "objects created and changed later reach the cache" wait_for 60 is_converted team-1
+    ok "a pod in a namespace that does not opt in is not converted" is_not_converted team-2
     kubectl delete namespace "team-$namespaces" --wait=false >/dev/null
     kubectl replace --raw "/api/v1/namespaces/team-$namespaces/finalize" -f - >/dev/null \
         <<<"{\"apiVersion\":\"v1\",\"kind\":\"Namespace\",\"metadata\":{\"name\":\"team-$namespaces\"},\"spec\":{\"finalizers\":[]}}"
-    ok "what is deleted is forgotten" wait_for 60 knows_all
+    ok "deleted objects leave the cache" wait_for 60 cache_is_complete
     disallow team-1
-    ok "and a permission can be taken back" wait_for 60 is_left_alone team-1
-    ok "all of that with one list of each" metric_is pinfold_cache_lists_total Namespace 1
+    ok "a namespace can opt out again" wait_for 60 is_not_converted team-1
+    ok "namespaces were listed once" metric_is pinfold_cache_lists_total Namespace 1
     echo "# resident: $(awk '/VmRSS/ { print $2 " kB" }' "/proc/$(wh_pid "$wh")/status") with $(count namespaces) namespaces"
 }
 
@@ -106,11 +103,11 @@ broken_connection() {
     local before
     before=$(metric pinfold_watch_failures_total Namespace)
     process_stop "$dir" proxy
-    ok "a lost connection is noticed" wait_for 60 metric_above pinfold_watch_failures_total Namespace "$before"
+    ok "a lost connection is counted as a watch failure" wait_for 60 metric_above pinfold_watch_failures_total Namespace "$before"
     allow team-1
     start_proxy
-    ok "it is resumed, nothing is missed" wait_for 60 is_converted team-1
-    ok "and nothing listed again" metric_is pinfold_cache_lists_total Namespace 1
+    ok "the watch resumes without missing an event" wait_for 60 is_converted team-1
+    ok "the watch resumes without a new list" metric_is pinfold_cache_lists_total Namespace 1
     ok "the caches are current" wait_for 60 metric_is pinfold_cache_age_seconds Namespace 0
 }
 
@@ -121,25 +118,25 @@ too_old() {
     disallow team-1
     many_namespaces later 5 | kubectl create -f - >/dev/null
     compact
-    cp_restart_apiserver "$cp" # forgets what it remembered of the past
+    cp_restart_apiserver "$cp" # drops its watch cache
     start_proxy
-    ok "after compaction the version is too old, and the list is read again" \
+    ok "after compaction the namespaces are listed again" \
         wait_for 90 metric_above pinfold_cache_lists_total Namespace "$before"
-    ok "that was the reason" metric_above pinfold_watch_too_old_total Namespace 0
-    ok "nothing is missed" wait_for 60 knows_all
-    ok "and decisions follow" wait_for 60 is_left_alone team-1
+    ok "the expired resource version is counted" metric_above pinfold_watch_too_old_total Namespace 0
+    ok "the cache is complete after the new list" wait_for 60 cache_is_complete
+    ok "decisions use the new list" wait_for 60 is_not_converted team-1
 }
 
 token() {
     kubectl -n pinfold delete serviceaccount pinfold-webhook >/dev/null
     kubectl apply -f deploy/base/rbac.yaml >/dev/null
-    process_stop "$dir" proxy # the old token is worthless now, and a new connection is needed
+    process_stop "$dir" proxy # forces a new connection, with the token that is no longer valid
     start_proxy
     is_refused() { grep -q 'answered 401' "$wh/logs/webhook.log"; }
-    ok "a token that is no longer valid is refused" wait_for 60 is_refused
+    ok "a token that is no longer valid is rejected by the API server" wait_for 60 is_refused
     new_token
     allow team-1
-    ok "the new one is read from its file" wait_for 60 is_converted team-1
+    ok "the new token is read from its file" wait_for 60 is_converted team-1
     ok "the caches are current again" wait_for 60 metric_is pinfold_cache_age_seconds Node 0
 }
 
@@ -151,19 +148,19 @@ restart_under_load() {
     sleep 1
     cp_restart_apiserver "$cp"
     wait "$creator" || status=1
-    tell $status "while the API server restarted $pods pods could be created" "$(cat "$dir/failures")"
-    says "and none slipped through" "$pods 100" eval "kubectl -n team-1 get pods -l batch=restart --chunk-size 500 -o \
+    tap_result $status "$pods pods are created while the API server restarts" "$(cat "$dir/failures")"
+    says "all of them were converted" "$pods 100" eval "kubectl -n team-1 get pods -l batch=restart --chunk-size 500 -o \
         'jsonpath={range .items[*]}{.spec.containers[0].resources.requests.management\\.workload\\.openshift\\.io/cores}{\"\\n\"}{end}' | uniq -c"
     disallow team-1
-    ok "the caches recover by themselves" wait_for 60 is_left_alone team-1
-    ok "and are current" wait_for 60 metric_is pinfold_cache_age_seconds Namespace 0
-    ok "the webhook was ready all the time" eval "! grep level=error '$wh/logs/webhook.log'"
+    ok "the caches recover" wait_for 60 is_not_converted team-1
+    ok "the caches are current after the restart" wait_for 60 metric_is pinfold_cache_age_seconds Namespace 0
+    ok "the webhook logged no error" wh_no_errors "$wh"
 }
 
 calls() {
     ninja -C build --quiet tests/e2e/api_calls
-    says "get, create, every kind of patch, status, delete, Event" 'event: 201' build/tests/e2e/api_calls "$cp/admin.kubeconfig"
-    says "the Event is there" 'every kind of call was made' kubectl -n default get events
+    says "the client can get, create, patch in every form, write status, delete and send an Event" 'event: 201' build/tests/e2e/api_calls "$cp/admin.kubeconfig"
+    says "the Event is stored" 'every kind of call was made' kubectl -n default get events
 }
 
 set_up
@@ -174,4 +171,4 @@ too_old
 token
 restart_under_load
 wh_stop "$wh"
-echo "1..$passed"
+tap_end

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Alerts and dashboard of deploy/monitoring: Prometheus' own tool reads them, each alert goes off when it
-# should and only then, and every metric and label they name is exported by a running webhook or API server.
+# Alerts and dashboard of deploy/monitoring: promtool accepts them, each alert fires when it should and only
+# then, and every metric and label they name is exported by a running webhook or API server.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 # shellcheck source=tests/e2e/lib/webhook.sh
@@ -10,20 +10,19 @@ dir=$(mktemp -d)
 cp=$dir/cp
 wh=$dir/webhook
 trap 'wh_stop "$wh"; cp_stop "$cp"; rm -rf "$dir"' EXIT
-kubectl() { cp_kubectl "$cp" "$@"; }
 promtool=$("$e2e_build" promtool)/bin/promtool
 names=tests/e2e/monitoring/names.py
 
-ok "alerts and dashboard are read" python3 $names rules deploy/monitoring/alerts.yaml deploy/monitoring/dashboard.json "$dir/rules.yaml"
+ok "alerts and dashboard can be parsed" python3 $names rules deploy/monitoring/alerts.yaml deploy/monitoring/dashboard.json "$dir/rules.yaml"
 says "promtool accepts every query" SUCCESS "$promtool" check rules --lint=all --lint-fatal "$dir/rules.yaml"
 cp tests/e2e/monitoring/alerts.yaml "$dir/"
-says "each alert goes off when it should, and only then" SUCCESS "$promtool" test rules "$dir/alerts.yaml"
+says "each alert fires when it should, and only then" SUCCESS "$promtool" test rules "$dir/alerts.yaml"
 sed 's/> 600/> 60000/' "$dir/rules.yaml" >"$dir/late.yaml"
 sed 's/rules.yaml/late.yaml/' "$dir/alerts.yaml" >"$dir/late-alerts.yaml"
-refused "and that would be noticed" PinfoldCacheStale "$promtool" test rules "$dir/late-alerts.yaml"
+refused "the alert test fails with a wrong threshold" PinfoldCacheStale "$promtool" test rules "$dir/late-alerts.yaml"
 
-# Series of the API server only exist once it has happened: an answer, no answer with either policy.
-try_pod() { # NAME: whether created does not matter
+# The API server exports these series only after the first such request: a response, no response with either policy.
+try_pod() { # NAME: may be refused
     kubectl -n team create -f - >/dev/null 2>&1 <<END || :
 apiVersion: v1
 kind: Pod
@@ -35,7 +34,7 @@ scrape() {
     kubectl get --raw /metrics >"$dir/apiserver.prom"
     [ -z "${1:-}" ] || curl -sf --cacert "$cp/pki/ca.crt" "$(wh_url "$wh")/metrics" >"$dir/webhook.prom"
 }
-happened() { # REGEX: in the API server's metrics; tries until it has
+has_series() { # REGEX: creates a pod, then searches the API server's metrics
     try_pod "try-$RANDOM"
     scrape
     grep -q "$1" "$dir/apiserver.prom"
@@ -43,21 +42,20 @@ happened() { # REGEX: in the API server's metrics; tries until it has
 
 cp_start "$cp"
 cp_namespace "$cp" team >/dev/null
-kubectl create namespace pinfold >/dev/null
-kubectl apply -f deploy/base/rbac.yaml -f deploy/base/crd-infrastructures.yaml >/dev/null
+kubectl apply -f deploy/base/crd-infrastructures.yaml >/dev/null
 kubectl wait --for condition=Established crd --all --timeout 60s >/dev/null
-cp_kubeconfig "$cp" pinfold /CN=system:serviceaccount:pinfold:pinfold-webhook
+wh_account "$cp"
 wh_start "$wh" "$cp" --kubeconfig "$cp/pinfold.kubeconfig" --shutdown-delay 0
 wh_configure "$wh" "$cp"
-ok "the API server counts our answers" wait_for 60 happened 'admission_webhook_admission_duration_seconds_bucket{.*pinfold'
+ok "the API server counts the webhook's responses" wait_for 60 has_series 'admission_webhook_admission_duration_seconds_bucket{.*pinfold'
 scrape webhook
 wh_stop "$wh"
-ok "and requests that passed without us" wait_for 60 happened 'webhook_fail_open_count{.*pinfold'
+ok "the API server counts requests admitted without the webhook" wait_for 60 has_series 'webhook_fail_open_count{.*pinfold'
 wh_configure "$wh" "$cp" --failure-policy Fail
-ok "and those refused because of us" wait_for 60 happened 'webhook_rejection_count{.*calling_webhook_error.*pinfold'
+ok "the API server counts requests refused because the webhook is unavailable" wait_for 60 has_series 'webhook_rejection_count{.*calling_webhook_error.*pinfold'
 ok "promtool accepts what the webhook exports" "$promtool" check metrics <"$dir/webhook.prom"
-says "every metric and label is really exported" ' names' python3 $names check "$dir/rules.yaml" "$dir/webhook.prom" "$dir/apiserver.prom"
+says "every metric and label in use is exported" ' names' python3 $names check "$dir/rules.yaml" "$dir/webhook.prom" "$dir/apiserver.prom"
 sed 's/pinfold_cache_age_seconds/pinfold_cache_age/' "$dir/rules.yaml" >"$dir/wrong.yaml"
-refused "one that is not would be noticed" 'pinfold_cache_age is not exported' \
+refused "a metric that is not exported fails the check" 'pinfold_cache_age is not exported' \
     python3 $names check "$dir/wrong.yaml" "$dir/webhook.prom" "$dir/apiserver.prom"
-echo "1..$passed"
+tap_end

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# oci-hook.sh on a machine with 8 CPUs, systemd and cgroup v2, so that podman's other cgroup manager has its
-# turn, too. runc and conmon are the guest's own; podman, jq and busybox are this machine's, with what libraries
-# of theirs the guest lacks.
+# oci-hook.sh in a guest with 8 CPUs, systemd and cgroup v2, where podman can use its systemd cgroup manager. runc
+# and conmon are the guest's own; podman, jq and busybox come from this machine, with the libraries that the guest
+# lacks.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 # shellcheck source=tests/e2e/lib/guest.sh
@@ -11,7 +11,7 @@ pinfold=${PINFOLD:-build/pinfold}
 dir=$(mktemp -d /tmp/pinfold-oci-guest-XXXXXX)
 trap 'guest_stop "$dir"; rm -rf "$dir"' EXIT
 
-carry() { # DIR PROGRAM
+copy_program() { # DIR PROGRAM
     local program
     program=$(command -v "$2") || return 0
     cp -L "$program" "$1/bin/"
@@ -26,10 +26,10 @@ payload() {
     cp "$pinfold" "$1/bin/pinfold"
     cp -r deploy/oci-hook "$1/pinfold/deploy/"
     cp -r tests/e2e/oci-hook.sh tests/e2e/lib "$1/pinfold/tests/e2e/"
-    for program in podman jq busybox; do carry "$1" "$program"; done
+    for program in podman jq busybox; do copy_program "$1" "$program"; done
 }
 
-# Never over the guest's own libraries: its own programs use those.
+# The guest's own libraries are not replaced: its programs use them.
 install_libraries() {
     guest_run "$dir" 'ldconfig -p >/tmp/known
         for library in /payload/lib/*; do

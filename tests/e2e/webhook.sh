@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
-# The documents' flows on a real API server: what `kubectl` does, what is stored, what is said. The
-# webhook watches the cluster, with no more rights than deploy/ gives it; with WEBHOOK_E2E_MODE=state
-# it serves from manifests. WEBHOOK_E2E_VERSIONS names the Kubernetes versions; SMOKE=1 takes one. The
-# time-out is that of deploy/: a second.
+# The flows of docs/admission.md on a real API server: what is stored and what kubectl prints. The webhook
+# watches the cluster, with no more rights than deploy/ gives it; with WEBHOOK_E2E_MODE=state it reads
+# manifests. WEBHOOK_E2E_VERSIONS lists the Kubernetes versions; SMOKE=1 uses one. The webhook's time-out is
+# that of deploy/, 1 s.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 # shellcheck source=tests/e2e/lib/webhook.sh
@@ -14,8 +14,6 @@ dir=$(mktemp -d)
 cp=$dir/cp
 wh=$dir/webhook
 trap 'process_stop "$dir/sidecar" sidecar; wh_stop "$wh"; cp_stop "$cp"; rm -rf "$dir"' EXIT
-
-kubectl() { cp_kubectl "$cp" "$@"; }
 
 state() {
     cat <<'END'
@@ -70,57 +68,57 @@ target='{.metadata.annotations.target\.workload\.openshift\.io/management}'
 
 flows() {
     says "an annotated pod in an allowed namespace is created" created apply allowed burstable 'cpu: 400m, memory: 1Gi' ''
-    says "its CPU request became cores" '"management.workload.openshift.io/cores":"400"' field allowed burstable "$resources"
-    says "the request for CPU is gone" '{"management.workload.openshift.io/cores":"400","memory":"1Gi"}' \
+    says "its CPU request is converted to cores" '"management.workload.openshift.io/cores":"400"' field allowed burstable "$resources"
+    says "its CPU request is removed" '{"management.workload.openshift.io/cores":"400","memory":"1Gi"}' \
         field allowed burstable '{.spec.containers[0].resources.requests}'
-    says "and cpushares tell the runtime" '{"cpushares":409}' field allowed burstable "$annotation"
-    ok "a limit is kept" apply allowed limited 'cpu: 100m, memory: 1Gi' 'cpu: 500m'
-    says "as cpulimit" '{"cpushares":102,"cpulimit":500}' field allowed limited "$annotation"
-    ok "a best-effort pod is converted" apply allowed best-effort '' ''
-    says "with the least weight" '"cpushares": 2' field allowed best-effort "$annotation"
-    says "a guaranteed pod stays as it is, and kubectl says why" Warning: apply allowed guaranteed 'cpu: 1, memory: 1Gi' 'cpu: 1, memory: 1Gi'
-    says "with its CPUs" '"cpu":"1"' field allowed guaranteed "$resources"
-    says "a pod that would change its QoS class stays as it is, with a warning" Warning: apply allowed cpu-only 'cpu: 100m' ''
-    says "with its CPU request" '"cpu":"100m"' field allowed cpu-only "$resources"
-    says "where the namespace did not opt in the pod is stripped, with a warning" Warning: apply plain stripped 'cpu: 100m, memory: 1Gi' ''
-    says "and keeps its CPU request" '"cpu":"100m"' field plain stripped "$resources"
-    says "without the annotation" '[]' eval "echo [\$(field plain stripped '$target')]"
-    refused "where the namespace allows another type it is refused" 'does not allow the workload type management' \
+    says "an annotation has its cpushares for the runtime" '{"cpushares":409}' field allowed burstable "$annotation"
+    ok "a pod with a CPU limit is created" apply allowed limited 'cpu: 100m, memory: 1Gi' 'cpu: 500m'
+    says "its limit is converted to cpulimit" '{"cpushares":102,"cpulimit":500}' field allowed limited "$annotation"
+    ok "a best-effort pod is created" apply allowed best-effort '' ''
+    says "it has the minimum cpushares" '"cpushares": 2' field allowed best-effort "$annotation"
+    says "a Guaranteed pod is not converted, and kubectl prints a warning" Warning: apply allowed guaranteed 'cpu: 1, memory: 1Gi' 'cpu: 1, memory: 1Gi'
+    says "the Guaranteed pod keeps its CPU request" '"cpu":"1"' field allowed guaranteed "$resources"
+    says "a pod whose QoS class would change is not converted, with a warning" Warning: apply allowed cpu-only 'cpu: 100m' ''
+    says "that pod keeps its CPU request" '"cpu":"100m"' field allowed cpu-only "$resources"
+    says "a pod in a namespace that does not opt in is stripped, with a warning" Warning: apply plain stripped 'cpu: 100m, memory: 1Gi' ''
+    says "the stripped pod keeps its CPU request" '"cpu":"100m"' field plain stripped "$resources"
+    equals "the stripped pod has no target annotation" '' field plain stripped "$target"
+    refused "a pod in a namespace that allows another workload type is refused" 'does not allow the workload type management' \
         apply other wrong 'cpu: 100m, memory: 1Gi' ''
 }
 
-ordinary_pods_do_not_travel() {
+ordinary_pods_are_not_sent() {
     local before
     before=$(wh_metric "$wh" "$cp" pinfold_admission_reviews_total)
     ok "an ordinary pod is created" kubectl -n plain run ordinary --image localhost/none:1
-    ok "and labelled" kubectl -n plain label pod ordinary a=b
-    ok "without a question to the webhook" [ "$before" = "$(wh_metric "$wh" "$cp" pinfold_admission_reviews_total)" ]
+    ok "an ordinary pod is labelled" kubectl -n plain label pod ordinary a=b
+    equals "neither was sent to the webhook" "$before" wh_metric "$wh" "$cp" pinfold_admission_reviews_total
 }
 
 nodes() {
-    refused "a node without the resource may not join" 'node does not contain resource information' \
+    refused "a node without the resource cannot register" 'node does not contain resource information' \
         kubectl create -f - <<<'{apiVersion: v1, kind: Node, metadata: {name: bare}}'
-    says "a node with it may" created kubectl create -f - <<<'{apiVersion: v1, kind: Node, metadata: {name: good},
+    says "a node with the resource can register" created kubectl create -f - <<<'{apiVersion: v1, kind: Node, metadata: {name: good},
         status: {capacity: {cpu: "8", management.workload.openshift.io/cores: "8000"},
                  allocatable: {cpu: "8", management.workload.openshift.io/cores: "8000"}}}'
     wh_stop "$wh"
-    ok "while the webhook is away nothing is blocked (failurePolicy Ignore)" \
+    ok "without the webhook nodes can register (failurePolicy Ignore)" \
         kubectl create -f - <<<'{apiVersion: v1, kind: Node, metadata: {name: bare}}'
     wh_start "$wh" "$cp" "${flags[@]}"
-    says "an existing node without it is only warned about" Warning: kubectl label node bare a=b
+    says "a change of an existing node without the resource gives a warning" Warning: kubectl label node bare a=b
 }
 
 set_flag() { kubectl patch infrastructure cluster --subresource status --type merge -p "{\"status\":{\"cpuPartitioning\":\"$1\"}}"; }
 
 cluster_flag() {
     ok "partitioning can be turned on" set_flag AllNodes
-    refused "and not off: the CRD says so" 'can not be turned off' set_flag None
-    refused "nor to nonsense" 'Unsupported value' set_flag Some
+    refused "partitioning cannot be turned off: the CRD refuses it" 'can not be turned off' set_flag None
+    refused "an unknown value of the cluster flag is refused" 'Unsupported value' set_flag Some
     kubectl patch crd infrastructures.config.openshift.io --type json \
         -p '[{"op":"remove","path":"/spec/versions/0/schema/openAPIV3Schema/x-kubernetes-validations"}]' >/dev/null
     turned_off_by_webhook() { [[ $(set_flag None 2>&1) == *'admission webhook "infrastructures.validate.pinfold.io" denied'* ]]; }
-    ok "where the CRD is OpenShift's, the webhook says so" wait_for 30 turned_off_by_webhook
-    refused "also when somebody deletes the flag's object" 'can not be turned off' kubectl delete infrastructure cluster
+    ok "with OpenShift's CRD the webhook refuses to turn partitioning off" wait_for 30 turned_off_by_webhook
+    refused "the webhook refuses to delete the cluster flag's object" 'can not be turned off' kubectl delete infrastructure cluster
 }
 
 reinvocation() {
@@ -148,11 +146,11 @@ END
         kubectl -n allowed delete pod injected --now
         return 1
     }
-    ok "a webhook after ours adds a container" wait_for 30 injected
-    says "we are asked again: it is converted as well" '"management.workload.openshift.io/cores":"100"' \
+    ok "another webhook adds a container after the conversion" wait_for 30 injected
+    says "the webhook is called again and converts the added container" '"management.workload.openshift.io/cores":"100"' \
         field allowed injected '{.spec.containers[1].resources}'
-    says "with its own annotation" '{"cpushares":102}' field allowed injected '{.metadata.annotations.resources\.workload\.openshift\.io/sidecar}'
-    says "and nothing of the first pass is lost" '{"cpushares":409}' field allowed injected "$annotation"
+    says "the added container has its own annotation" '{"cpushares":102}' field allowed injected '{.metadata.annotations.resources\.workload\.openshift\.io/sidecar}'
+    says "the annotation of the first container is kept" '{"cpushares":409}' field allowed injected "$annotation"
     says "the first container stays converted" '"management.workload.openshift.io/cores":"400"' field allowed injected "$resources"
     kubectl delete mutatingwebhookconfiguration zz-sidecar >/dev/null
     process_stop "$dir/sidecar" sidecar
@@ -178,19 +176,19 @@ END
         [ "$(kubectl -n allowed get pods -l app=platform -o \
             'jsonpath={.items[*].spec.containers[0].resources.requests.management\.workload\.openshift\.io/cores}')" = '50 50 50' ]
     }
-    ok "a Deployment's pods are converted" wait_for 120 all_converted
+    ok "the pods of a Deployment are converted" wait_for 120 all_converted
 }
 
 manifests() {
-    ok "deploy/ is what the API server takes" kubectl apply --dry-run=server -f "$dir/deploy.yaml"
+    ok "the API server accepts deploy/" kubectl apply --dry-run=server -f "$dir/deploy.yaml"
     for overlay in fail pools taint; do
         kubectl kustomize "deploy/overlays/$overlay" >"$dir/$overlay.yaml"
-        ok "and with overlay $overlay" kubectl apply --dry-run=server -f "$dir/$overlay.yaml"
+        ok "the API server accepts overlay $overlay" kubectl apply --dry-run=server -f "$dir/$overlay.yaml"
     done
-    refused "the profile's CRD checks CPU lists" 'spec.cpu.reserved' kubectl create -f - <<<'
+    refused "the PerformanceProfile CRD refuses an invalid CPU list" 'spec.cpu.reserved' kubectl create -f - <<<'
         {apiVersion: performance.openshift.io/v2, kind: PerformanceProfile, metadata: {name: p},
          spec: {cpu: {reserved: "0-x", isolated: "2-3"}, nodeSelector: {a: ""}}}'
-    ok "and takes a good one" kubectl create -f - <<<'
+    ok "the PerformanceProfile CRD accepts a valid profile" kubectl create -f - <<<'
         {apiVersion: performance.openshift.io/v2, kind: PerformanceProfile, metadata: {name: p},
          spec: {cpu: {reserved: "0-1", isolated: "4-7", shared: "2-3", workloads: [Infrastructure]}, nodeSelector: {a: ""}}}'
 }
@@ -203,27 +201,22 @@ run_on() {
     kubectl annotate namespace allowed workload.openshift.io/allowed=management >/dev/null
     kubectl annotate namespace other workload.openshift.io/allowed=something-else >/dev/null
     kubectl kustomize deploy >"$dir/deploy.yaml"
-    kubectl apply -f deploy/base/crd-infrastructures.yaml -f deploy/base/crd-performanceprofiles.yaml >/dev/null
-    kubectl wait --for condition=Established crd --all --timeout 60s >/dev/null
-    kubectl create -f - >/dev/null <<<'{apiVersion: config.openshift.io/v1, kind: Infrastructure, metadata: {name: cluster}}'
-    kubectl patch infrastructure cluster --subresource status --type merge \
-        -p '{"status":{"controlPlaneTopology":"HighlyAvailable","infrastructureTopology":"HighlyAvailable","cpuPartitioning":"AllNodes"}}' >/dev/null
+    kubectl apply -f deploy/base/crd-performanceprofiles.yaml >/dev/null
+    wh_partition_cluster "$cp"
     flags=(--shutdown-delay 0)
     if [ "${WEBHOOK_E2E_MODE:-cluster}" = state ]; then
         state >"$dir/state.yaml"
         flags+=(--state "$dir/state.yaml")
     else
-        kubectl apply -f deploy/base/rbac.yaml >/dev/null
-        # The user name that the ServiceAccount's token would give.
-        cp_kubeconfig "$cp" pinfold /CN=system:serviceaccount:pinfold:pinfold-webhook
+        wh_account "$cp"
         flags+=(--kubeconfig "$cp/pinfold.kubeconfig")
     fi
     wh_start "$wh" "$cp" "${flags[@]}"
     manifests
     wh_configure "$wh" "$cp"
-    wait_for 30 flow_begins
+    wait_for 30 calls_webhook
     flows
-    ordinary_pods_do_not_travel
+    ordinary_pods_are_not_sent
     nodes
     cluster_flag
     reinvocation
@@ -232,8 +225,8 @@ run_on() {
     cp_stop "$cp"
 }
 
-# The API server takes a moment to learn of a configuration.
-flow_begins() {
+# The API server starts to call a webhook some time after its configuration was created.
+calls_webhook() {
     apply other begin 'cpu: 100m, memory: 1Gi' '' >/dev/null 2>&1 || return 0
     kubectl -n other delete pod begin --now >/dev/null
     return 1
@@ -244,4 +237,4 @@ versions=${WEBHOOK_E2E_VERSIONS:-$KUBERNETES_VERSION ${KUBERNETES_OLD_VERSION:-}
 for version in $versions; do
     run_on "$version"
 done
-echo "1..$passed"
+tap_end

@@ -1,9 +1,14 @@
-# shellcheck shell=sh
+# shellcheck shell=sh disable=SC3043  # busybox sh and bash have local
 #
-# Checks that are counted. Also for busybox sh in a bare guest.
+# Counted checks and waiting. POSIX sh: busybox runs it in a bare guest, too.
 #
-#	is WHAT GOT WANT
-#	die WORDS          ends the test; whoever sources this may say more in an explain() of his own
+#	is WHAT GOT WANT               two strings are equal
+#	prints WHAT WANT COMMAND...    COMMAND succeeds and prints WANT. Where WANT is empty or 0, use this and not
+#	                               `is`: a command that fails inside $(...) prints nothing, too
+#	wait_for SECONDS COMMAND...    until COMMAND succeeds; fails when the time is over. COMMAND is called again and
+#	                               again, so hand over a function, not the output of one. SECONDS is only a limit:
+#	                               make it generous
+#	die TEXT                       ends the test with status 1, after explain(), which a test may redefine
 
 checks=0
 
@@ -18,4 +23,20 @@ die() {
 is() {
 	[ "$2" = "$3" ] || die "$1: got '$2', want '$3'"
 	checks=$((checks + 1))
+}
+
+prints() {
+	local what="$1" want="$2" got
+	shift 2
+	got=$("$@") || die "$what: failed: $*"
+	is "$what" "$got" "$want"
+}
+
+wait_for() {
+	local end=$(($(date +%s) + $1))
+	shift
+	until "$@"; do
+		[ "$(date +%s)" -lt "$end" ] || return 1
+		sleep 0.2
+	done
 }

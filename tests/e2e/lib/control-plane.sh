@@ -7,12 +7,13 @@
 #	cp_start_scheduler DIR
 #	cp_start_controller_manager DIR
 #	cp_kubectl DIR ARG...             kubectl as system:masters
-#	cp_namespace DIR NAME             a namespace that takes pods, with or without controller manager
+#	kubectl ARG...                    the same for the control plane in $cp, the only one of most tests
+#	cp_namespace DIR NAME             a namespace that accepts pods, with or without controller manager
 #	cp_restart_apiserver DIR          same port, same flags, same data
 #	cp_stop DIR                       stops all of them; DIR stays, with logs/
 #
 # CP_VERSION chooses the Kubernetes version (default: the newest of components/versions), and the array
-# CP_APISERVER_FLAGS adds flags. DIR remembers both.
+# CP_APISERVER_FLAGS adds flags. Both are stored in DIR.
 
 # shellcheck source=tests/e2e/lib/process.sh
 . "$(dirname "${BASH_SOURCE[0]}")/process.sh"
@@ -29,7 +30,7 @@ subjectAltName=$4}")
 }
 
 # cp_kubeconfig DIR NAME SUBJECT [HOST]: DIR/NAME.kubeconfig with a client certificate of its own.
-# Everything is inside the file, so that it can be copied into a guest (with HOST 10.0.2.2).
+# Keys and certificates are inside the file, so that it can be copied into a guest (with HOST 10.0.2.2).
 cp_kubeconfig() {
 	local dir=$1 name=$2 host=${4:-127.0.0.1}
 	cp_cert "$dir" "$name" "$3" || return
@@ -74,6 +75,7 @@ cp_kubectl() {
 	shift
 	"$(cp_bin "$dir" kubectl)" --kubeconfig "$dir/admin.kubeconfig" "$@"
 }
+kubectl() { cp_kubectl "${cp:?}" "$@"; }
 
 cp_start() {
 	local dir=$1 etcd etcd_port
@@ -147,7 +149,7 @@ cp_start_controller_manager() {
 		--cluster-signing-cert-file "$pki/ca.crt" --cluster-signing-key-file "$pki/ca.key"
 }
 
-# The ServiceAccount is what a controller manager would make; without it every pod is refused.
+# The ServiceAccount is what a controller manager would create; without it every pod is refused.
 cp_namespace() {
 	cp_kubectl "$1" create namespace "$2" &&
 		{ cp_kubectl "$1" -n "$2" create serviceaccount default 2>/dev/null ||

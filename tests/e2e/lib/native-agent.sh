@@ -1,13 +1,17 @@
 # shellcheck shell=bash
 #
-# The agent on this machine, in a directory $dir of the test's own. Source it last, then:
+# The agent as a process of this machine, in the test's directory $dir. Source it last, then:
 #
-#	agent_start FLAG...      as a process; whether it serves is the caller's to wait for
-#	agent_ready              it is connected to the runtime, and serves
-#	agent_kill               kill -9
-#	counter NAME             of its metrics, pinfold_NAME_total
+#	agent_start FLAG...      starts it, with the flags in the array agent_flags and these; does not wait
+#	agent_up FLAG...         the same, and waits until it is ready
+#	agent_ready              it is connected to the runtime and serves
+#	agent_down               SIGTERM
+#	agent_kill               SIGKILL
+#	agent_status FILTER      its status as JSON through jq
+#	agent_rss                its resident memory in kB
+#	counter NAME             its metric pinfold_NAME_total
 #
-# $pinfold is the program, $PINFOLD another one. $target is the annotation that asks for the reserved CPUs, the inside of a JSON
+# $pinfold is the program ($PINFOLD, if that is set). $target is the annotation by which a pod opts in, as a member of a JSON
 # object. The agent's socket and ledger are in $dir/run.
 
 # shellcheck source=tests/e2e/lib/process.sh
@@ -25,10 +29,16 @@ explain() {
 	fi
 }
 
+agent_flags=()
 agent_start() {
-	process_start "$dir" agent "$pinfold" agent --run-dir "$dir/run" --kubelet-state /nonexistent "$@"
+	process_start "$dir" agent "$pinfold" agent --run-dir "$dir/run" --kubelet-state /nonexistent "${agent_flags[@]}" "$@"
+}
+agent_up() {
+	agent_start "$@"
+	wait_ready "$dir" agent 60 agent_ready || die "the agent is not ready"
 }
 agent_ready() { curl -sf --unix-socket "$dir/run/agent.sock" http://agent/readyz >/dev/null; }
+agent_down() { process_stop "$dir" agent; }
 agent_kill() {
 	local pid
 	read -r pid _ <"$dir/agent.pid"
@@ -36,6 +46,8 @@ agent_kill() {
 	wait "$pid" 2>/dev/null || :
 	rm -f "$dir/agent.pid"
 }
+agent_status() { curl -sf --unix-socket "$dir/run/agent.sock" http://agent/status | jq -r "$1"; }
+agent_rss() { awk '/VmRSS/ { print $2 }' "/proc/$(cut -d' ' -f1 "$dir/agent.pid")/status"; }
 counter() {
 	curl -sf --unix-socket "$dir/run/agent.sock" http://agent/metrics | awk -v name="pinfold_$1_total" '$1 == name { print $2 }'
 }

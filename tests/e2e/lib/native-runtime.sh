@@ -1,7 +1,7 @@
 # shellcheck shell=bash
 #
-# A real containerd of this machine's own, with runc and the local cgroups, in a directory of its own:
-# no guest, no kubelet. Its CRI calls are made with crictl, as a kubelet would. Source it, then:
+# A real containerd as a process of this machine, in its own directory, with runc and this machine's cgroups:
+# no guest, no kubelet. crictl makes the CRI calls that a kubelet would make. Source it, then:
 #
 #	native_start DIR [RUNTIME]         RUNTIME: containerd (default) or containerd-1.7
 #	native_stop DIR                    with every pod
@@ -11,16 +11,18 @@
 #	native_cgroup DIR CONTAINER-OR-POD-ID        its cgroup path, with a slash in front
 #	control CONTROLLER FILE PATH       a control file of a cgroup, on either version of them
 #	cpus_of PATH                       its cpuset
+#	has_cpus PATH CPUS                 its cpuset is CPUS
+#	set_cpus PATH CPUS                 writes its cpuset, as another process might
 #
-# NATIVE_CONFIG is TOML for the end of its configuration.
-# Needs root. NRI listens on DIR/nri.sock. ANNOTATIONS and RESOURCES are the insides of JSON objects.
+# NATIVE_CONFIG is TOML to append to its configuration.
+# Needs root. NRI listens on DIR/nri.sock. ANNOTATIONS and RESOURCES are members of JSON objects.
 
 # shellcheck source=tests/e2e/lib/process.sh
 . "$(dirname "${BASH_SOURCE[0]}")/process.sh"
 # shellcheck source=tests/e2e/lib/image.sh
 . "$(dirname "${BASH_SOURCE[0]}")/image.sh"
 
-# The settings that let it run beside whatever else is on the machine (spec/runtime.md 8).
+# All paths are below DIR, so that it runs beside any other runtime of the machine.
 native_config() {
 	cat <<-EOF
 	version = 2
@@ -127,3 +129,5 @@ control() {
 	if [ -e "/sys/fs/cgroup/$1$3/$2" ]; then cat "/sys/fs/cgroup/$1$3/$2"; else cat "/sys/fs/cgroup$3/$2"; fi
 }
 cpus_of() { control cpuset cpuset.cpus "$1"; }
+has_cpus() { [ "$(cpus_of "$1")" = "$2" ]; }
+set_cpus() { echo "$2" 2>/dev/null >"/sys/fs/cgroup/cpuset$1/cpuset.cpus" || echo "$2" >"/sys/fs/cgroup$1/cpuset.cpus"; }

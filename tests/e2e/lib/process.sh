@@ -1,15 +1,14 @@
 # shellcheck shell=bash
 #
-# Background processes with a pid file, waiting for a state, and free ports. Sourced by the others; brings
-# the counted checks with it (checks.sh).
+# Background processes with a pid file, and free ports. Every other library sources it; it sources the
+# counted checks (checks.sh).
 #
-# A pid file holds "PID STARTTIME": a number that the kernel has given to somebody else since then is
-# never signalled.
+# A pid file holds "PID STARTTIME", so that a pid that the kernel has reused is never signalled.
 
 e2e_lib=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 # shellcheck source=tests/e2e/lib/checks.sh
 . "$e2e_lib/checks.sh"
-# shellcheck disable=SC2034  # for those who source us
+# shellcheck disable=SC2034  # used by the scripts that source this
 e2e_build=$e2e_lib/../components/build
 
 e2e_say() { echo "e2e: $*" >&2; }
@@ -41,12 +40,12 @@ process_alive() {
 
 process_gone() { ! process_alive "$@"; }
 
-# process_stop DIR NAME: asks, waits, and insists after 30 s. Nothing to do is success.
+# process_stop DIR NAME: SIGTERM, and SIGKILL after 30 s. No such process is success.
 process_stop() {
 	local pid
 	if process_alive "$1" "$2"; then
 		read -r pid _ <"$1/$2.pid"
-		kill "$pid" 2>/dev/null || : # it may end by itself at this moment
+		kill "$pid" 2>/dev/null || : # it may end in the meantime
 		if ! wait_for 30 process_gone "$1" "$2"; then
 			e2e_say "$2 ($pid) did not stop, killing it"
 			kill -KILL "$pid" 2>/dev/null || :
@@ -57,25 +56,14 @@ process_stop() {
 	rm -f "$1/$2.pid"
 }
 
-# wait_for SECONDS COMMAND...: until COMMAND succeeds; fails when the time is over. The time is only
-# a limit, so make it generous.
-wait_for() {
-	local end=$((SECONDS + $1))
-	shift
-	until "$@"; do
-		[ $SECONDS -lt $end ] || return 1
-		sleep 0.2
-	done
-}
-
-# wait_ready DIR NAME SECONDS COMMAND...: like wait_for, but gives up at once if process NAME ends,
-# and shows the end of its log whenever it gives up.
+# wait_ready DIR NAME SECONDS COMMAND...: like wait_for, but fails at once if process NAME ends, and
+# prints the end of its log when it fails.
 wait_ready() {
 	local dir=$1 name=$2 end=$((SECONDS + $3))
 	shift 3
 	until "$@"; do
 		if process_gone "$dir" "$name" || [ $SECONDS -ge $end ]; then
-			e2e_say "$name did not get ready: $*"
+			e2e_say "$name is not ready: $*"
 			tail -n 20 "$dir/logs/$name.log" >&2
 			return 1
 		fi
@@ -83,7 +71,7 @@ wait_ready() {
 	done
 }
 
-# A TCP port of 127.0.0.1 that nobody listens on, below the range of outgoing connections.
+# A TCP port of 127.0.0.1 without a listener, below the range of outgoing connections.
 free_port() {
 	local port
 	while :; do

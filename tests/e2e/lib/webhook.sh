@@ -1,54 +1,21 @@
 # shellcheck shell=bash
 #
-# A webhook under test next to a control plane of lib/control-plane.sh, and the words of its tests.
+# A webhook under test beside a control plane of control-plane.sh. Its tests print TAP (tap.sh).
 #
-#	wh_start DIR CPDIR [FLAG...]   serves on a free port, with a certificate of the control plane's CA
+#	wh_start DIR CPDIR [FLAG...]      serves on a free port, with a certificate of the control plane's CA
 #	wh_configure DIR CPDIR [FLAG...]  applies what --print-config prints
+#	wh_metric DIR CPDIR NAME          the sum of a metric over all of its labels
+#	wh_partition_cluster CPDIR        creates the Infrastructure object, with cpuPartitioning AllNodes
+#	wh_account CPDIR                  CPDIR/pinfold.kubeconfig with the rights that deploy/ gives the webhook
+#	wh_no_errors DIR...               the webhooks of these directories logged, and logged no error
 #	wh_stop DIR
-#	ok SENTENCE COMMAND...         runs COMMAND; a failure ends the test and shows its output
-#	refused SENTENCE TEXT COMMAND...  COMMAND must fail, and say TEXT
-#	says SENTENCE TEXT COMMAND...  COMMAND must succeed, and say TEXT
-#
+
 # shellcheck source=tests/e2e/lib/control-plane.sh
 . "$(dirname "${BASH_SOURCE[0]}")/control-plane.sh"
+# shellcheck source=tests/e2e/lib/tap.sh
+. "$(dirname "${BASH_SOURCE[0]}")/tap.sh"
 
 pinfold=${PINFOLD:-$(cd "$(dirname "${BASH_SOURCE[0]}")/../../.." && pwd)/build/pinfold}
-passed=0
-
-tell() { # passed or failed, sentence, output
-    if [ "$1" = 0 ]; then
-        passed=$((passed + 1))
-        echo "ok $passed - $2"
-    else
-        printf 'not ok - %s\n%s\n' "$2" "$3"
-        exit 1
-    fi
-}
-
-ok() {
-    local sentence=$1 out status=0
-    shift
-    out=$("$@" 2>&1) || status=$?
-    tell $status "$sentence" "$out"
-}
-
-says() {
-    local sentence=$1 text=$2 out status=0
-    shift 2
-    out=$("$@" 2>&1) || status=$?
-    [[ $out == *"$text"* ]] || status=1
-    tell $status "$sentence" "wanted: $text
-got: $out"
-}
-
-refused() {
-    local sentence=$1 text=$2 out status=1
-    shift 2
-    out=$("$@" 2>&1) || status=0
-    [[ $out == *"$text"* ]] || status=1
-    tell $status "$sentence" "wanted a refusal: $text
-got: $out"
-}
 
 wh_url() { echo "https://127.0.0.1:$(cat "$1/port")"; }
 wh_pid() { cut -d' ' -f1 "$1/webhook.pid"; }
@@ -65,9 +32,9 @@ wh_start() {
     wait_ready "$dir" webhook 60 wh_is_ready "$dir" "$cp"
 }
 
-# What is printed for a user says 1 s, and one request at a time is tested with that. Where a whole API
-# server is kept busy beside us on the same few CPUs, a second may pass before anybody is even
-# scheduled, and how long an answer takes is not the point: WH_TIMEOUT_SECONDS sets another time there.
+# --print-config prints a time-out of 1 s, and tests that send one request at a time use it. Where an API
+# server under load shares the few CPUs with the webhook, a second may pass before the webhook is even
+# scheduled, and its latency is not what the test is about: WH_TIMEOUT_SECONDS sets another time-out there.
 wh_timeout() { sed "s/timeoutSeconds: 1\$/timeoutSeconds: ${WH_TIMEOUT_SECONDS:-1}/"; }
 
 wh_configure() {
@@ -77,7 +44,30 @@ wh_configure() {
         cp_kubectl "$cp" apply -f - >/dev/null
 }
 
-wh_metric() { # DIR CPDIR NAME: the sum over all of its labels
+# Status is a subresource: the API server drops it from what is created.
+wh_partition_cluster() {
+    cp_kubectl "$1" apply -f deploy/base/crd-infrastructures.yaml >/dev/null
+    cp_kubectl "$1" wait --for condition=Established crd --all --timeout 60s >/dev/null
+    cp_kubectl "$1" create -f - >/dev/null <<<'{apiVersion: config.openshift.io/v1, kind: Infrastructure, metadata: {name: cluster}}'
+    cp_kubectl "$1" patch infrastructure cluster --subresource status --type merge -p \
+        '{"status":{"controlPlaneTopology":"HighlyAvailable","infrastructureTopology":"HighlyAvailable","cpuPartitioning":"AllNodes"}}' >/dev/null
+}
+
+# A client certificate with the user name that the ServiceAccount's token would give.
+wh_account() {
+    cp_kubectl "$1" get namespace pinfold >/dev/null 2>&1 || cp_kubectl "$1" create namespace pinfold >/dev/null
+    cp_kubectl "$1" apply -f deploy/base/rbac.yaml >/dev/null
+    cp_kubeconfig "$1" pinfold /CN=system:serviceaccount:pinfold:pinfold-webhook
+}
+
+wh_no_errors() {
+    local dir
+    for dir in "$@"; do
+        grep -q level=info "$dir/logs/webhook.log" && ! grep level=error "$dir/logs/webhook.log" || return
+    done
+}
+
+wh_metric() {
     curl -sf --cacert "$2/pki/ca.crt" "$(wh_url "$1")/metrics" |
         awk -v name="$3" '{ n = $1; sub(/{.*/, "", n) } n == name { sum += $2 } END { print sum + 0 }'
 }

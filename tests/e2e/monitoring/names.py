@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""names.py rules RULES DASHBOARD OUT: the alerts' groups, and every query of the dashboard as a rule.
-names.py check RULES EXPORTED...: every metric and label the rules name is really exported, by us or by the API server."""
+"""names.py rules ALERTS DASHBOARD OUT: writes the alerts' groups and every query of the dashboard as rules.
+names.py check RULES EXPORTED...: every metric and label in the rules is in the scraped metrics EXPORTED."""
 import json
 import re
 import sys

@@ -1,7 +1,6 @@
 #!/usr/bin/env python3
-"""What a Service does for its pods: takes connections on PORT and gives each to one of the replicas that
-are ready, asking /readyz of each five times a second. Bytes pass through untouched.
-balancer.py PORT REPLICA_PORT..."""
+"""A TCP load balancer in place of a Service: forwards each connection on PORT to one of the ready replicas,
+and probes /readyz of each replica five times a second. balancer.py PORT REPLICA_PORT..."""
 
 import asyncio
 import random

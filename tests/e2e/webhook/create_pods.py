@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""Creates pods as fast as the API server takes them, from several threads with connections that stay
-open: COUNT of them, and then more until the file UNTIL exists. create_pods.py PORT PKI NAMESPACE PREFIX
-COUNT UNTIL [retry]: without "retry" any failure counts; with it, a connection that breaks is tried again (the
-API server itself may go away). Prints how many there are, then the failures."""
+"""Creates pods as fast as the API server accepts them, from several threads with persistent connections:
+COUNT of them, and then more until the file UNTIL exists. create_pods.py PORT PKI NAMESPACE PREFIX COUNT UNTIL
+[retry]: without "retry" every failure counts; with it, a request is repeated when its connection breaks (the
+API server restarts). Prints the number of pods, then the failures."""
 
 import http.client
 import itertools
@@ -52,7 +52,7 @@ def work():
             except (OSError, http.client.HTTPException) as error:
                 connection.close()
                 status, body = 0, str(error)
-            if retry and status in (0, 429, 500, 503):  # the API server is away or starting
+            if retry and status in (0, 429, 500, 503):  # the API server is down or starting
                 time.sleep(0.5)
                 continue
             break

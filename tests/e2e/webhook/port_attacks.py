@@ -21,7 +21,7 @@ def rss_kib():
     for line in open(f"/proc/{pid}/status"):
         if line.startswith("VmRSS"):
             return int(line.split()[1])
-    sys.exit("the webhook is gone")
+    sys.exit("the webhook has exited")
 
 
 def plain():
@@ -35,10 +35,10 @@ def tls():
 def serves():
     with tls() as s:
         s.sendall(b"GET /livez HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")
-        answer = b""
+        response = b""
         while data := s.recv(4096):
-            answer += data
-    assert b" 200 OK" in answer and answer.endswith(b"ok\n"), answer
+            response += data
+    assert b" 200 OK" in response and response.endswith(b"ok\n"), response
 
 
 def done(what):
@@ -56,8 +56,8 @@ def garbage():
 def no_tls():
     s = plain()
     s.sendall(b"POST /mutate/pods HTTP/1.1\r\nHost: x\r\nContent-Length: 2\r\n\r\n{}")
-    answer = s.recv(4096)
-    assert answer.startswith(b"HTTP/1.0 400"), answer
+    response = s.recv(4096)
+    assert response.startswith(b"HTTP/1.0 400"), response
     s.close()
 
 
@@ -68,8 +68,8 @@ def garbage_in_tls():
 
 
 def slowloris():
-    """Many connections that send a request byte by byte, and others that send nothing at all; meanwhile
-    everybody else is served."""
+    """Many connections that send a request byte by byte, and others that send nothing; other clients are
+    served in the meantime."""
     slow = [tls() for _ in range(60)] + [plain() for _ in range(200)]
     request = b"POST /mutate/pods HTTP/1.1\r\nHost: x\r\nContent-Length: 100000\r\n\r\n" + b"x" * 1000
     end = time.time() + 15
@@ -89,7 +89,7 @@ def slowloris():
 
 
 def malformed():
-    """Reviews that are none, many to a connection, all of them answered."""
+    """Malformed reviews, pipelined; each gets a response."""
     kinds = [b"", b"{", b"null", b"[]", b'{"request":{}}', b'{"request":{"uid":1}}', b"[" * 500, b"\xff\xfe",
              b'{"kind":"AdmissionReview","apiVersion":"admission.k8s.io/v1","request":{"uid":"x"}}',
              b'{"kind":"AdmissionReview","apiVersion":"admission.k8s.io/v1","request":{"uid":"x","operation":'
@@ -106,11 +106,11 @@ def malformed():
                     batch += b"POST %s HTTP/1.1\r\nHost: x\r\nContent-Length: %d\r\n\r\n%s" % (
                         random.choice(paths), len(body), body)
                 s.sendall(batch)
-                answers = b""
-                while answers.count(b"HTTP/1.1 ") < 50:
+                responses = b""
+                while responses.count(b"HTTP/1.1 ") < 50:
                     data = s.recv(65536)
                     assert data, "closed in the middle"
-                    answers += data
+                    responses += data
                 sent += 50
         if sent == 10000:
             first = rss_kib()
@@ -123,7 +123,7 @@ before = rss_kib()
 garbage()
 done("300 connections with garbage")
 no_tls()
-done("a client without TLS is told so")
+done("a client without TLS gets a response in plain HTTP")
 garbage_in_tls()
 done("100 connections with garbage inside TLS")
 slowloris()

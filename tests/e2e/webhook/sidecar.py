@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""A mutating webhook of somebody else, called after ours: adds a sidecar that requests CPU to every pod
+"""Another mutating webhook, called after the one under test: adds a sidecar that requests CPU to every pod
 with the label inject=yes, once. sidecar.py PORT CERT KEY"""
 
 import base64
