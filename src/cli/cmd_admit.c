@@ -32,7 +32,7 @@ struct admit_options {
 
 static const struct option_desc options[] = {
 	{ OPT_STRS, 'f', "file", "FILE",
-	  "manifests to admit, files or directories; - or nothing is standard input", NULL,
+	  "manifests to admit, files or directories (default: -, standard input)", NULL,
 	  AT(files) },
 	CLUSTER_OPTIONS(struct admit_options, cluster),
 	{ OPT_ENUM, 'o', "output", "FORMAT", "print yaml (default), json, or a diff",
@@ -43,8 +43,9 @@ static const struct option_desc options[] = {
 	  "with --static: also annotate containers that request no CPU, as the agent does", NULL,
 	  AT(every_container) },
 	{ OPT_FLAG, 0, "review", NULL,
-	  "answer one AdmissionReview (v1, JSON) instead of reading manifests", NULL, AT(review) },
-	{ OPT_ENUM, 0, "hook", "HOOK", "which webhook answers the review (default: mutate)",
+	  "respond to one AdmissionReview (v1, JSON) instead of reading manifests", NULL,
+	  AT(review) },
+	{ OPT_ENUM, 0, "hook", "HOOK", "the webhook that responds to the review (default: mutate)",
 	  "mutate|validate", AT(hook) },
 	{ 0 },
 };
@@ -268,14 +269,16 @@ const struct command cmd_admit = {
 	.group = COMMAND_TOOL,
 	.summary = "show pods as admission would store them",
 	.operands = "",
-	.about = "Reads pods, or workloads that make pods, and prints each pod as a cluster with\n"
-		 "Pinfold's webhook would store it: defaulted, mutated, validated.\n"
-		 "Cluster objects may stand among the manifests or in --state files; what is "
-		 "missing\n"
-		 "altogether is assumed to allow the most, and stderr says so.\n"
-		 "With --review it answers one AdmissionReview as the webhook does, and assumes "
-		 "nothing.\n"
-		 "A pod that is refused gives exit status 1.",
+	.about = "Reads pods, or workloads with a pod template, and prints each pod as a cluster "
+		 "with\n"
+		 "Pinfold's webhook would store it: defaulted, mutated and validated.\n"
+		 "Cluster objects come from the manifests and from --state files. Where an object "
+		 "is\n"
+		 "missing, the most permissive one is assumed, and standard error says so.\n"
+		 "With --review the command responds to one AdmissionReview as the webhook does, "
+		 "and\n"
+		 "assumes nothing.\n"
+		 "The exit status is 1 when a pod is refused.",
 	.options = options,
 	.options_size = sizeof(struct admit_options),
 	.examples = examples,

@@ -23,11 +23,11 @@ static const struct allocate_options defaults = { .topology = "host" };
 
 static const struct option_desc options[] = {
 	{ OPT_STR, 0, "topology", "SOURCE",
-	  "the machine: host (default), or what pinfold topology --from takes", NULL,
+	  "the machine: host (default), or a source as in pinfold topology --from", NULL,
 	  offsetof(struct allocate_options, topology) },
-	{ OPT_STR, 0, "available", "LIST", "the CPUs that are free (default: all)", NULL,
+	{ OPT_STR, 0, "available", "LIST", "the free CPUs (default: all)", NULL,
 	  offsetof(struct allocate_options, available) },
-	{ OPT_STR, 0, "cpus", "N", "how many are wanted", NULL,
+	{ OPT_STR, 0, "cpus", "N", "number of CPUs to select", NULL,
 	  offsetof(struct allocate_options, cpus) },
 	{ OPT_ENUM, 0, "policy", "POLICY",
 	  "packed: as close together as possible (default); distributed: evenly over NUMA nodes",
@@ -36,7 +36,7 @@ static const struct option_desc options[] = {
 	  "an option of the kubelet's static CPU manager policy: full-pcpus-only=true", NULL,
 	  offsetof(struct allocate_options, policy_options) },
 	{ OPT_UINT, 0, "group", "N",
-	  "distributed: deal out N CPUs at a time (default: a core with full-pcpus-only, else 1)",
+	  "distributed: assign CPUs in groups of N (default: a core with full-pcpus-only, else 1)",
 	  NULL, offsetof(struct allocate_options, group) },
 	OUTPUT_OPTION(struct allocate_options, output),
 	{ 0 },
@@ -191,12 +191,12 @@ static int run(struct invocation *inv, struct err *err)
 const struct command cmd_allocate = {
 	.name = "allocate",
 	.group = COMMAND_TOOL,
-	.summary = "show which CPUs would be picked",
+	.summary = "show which CPUs a request would get",
 	.operands = "",
-	.about = "Picks CPUs the way the agent does for a container that asks for whole CPUs, "
-		 "which\n"
-		 "is the kubelet's own way, and prints their list. Nothing is allocated. The exit\n"
-		 "status is 1, with the kubelet's message, when the request cannot be satisfied.",
+	.about = "Selects CPUs as the agent does for a container that requests whole CPUs, by the\n"
+		 "kubelet's rules, and prints the list. Nothing is assigned. The exit status is 1, "
+		 "with\n"
+		 "the kubelet's message, when the request cannot be satisfied.",
 	.options = options,
 	.options_size = sizeof(struct allocate_options),
 	.defaults = &defaults,

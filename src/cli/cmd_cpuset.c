@@ -19,9 +19,9 @@ static const struct option_desc options[] = {
 	{ OPT_ENUM, 0, "format", "FORM",
 	  "range: 0-3,8 (default); list: 0,1,2,3,8; mask: the kernel's 32-bit words",
 	  "list|range|mask", offsetof(struct cpuset_options, format) },
-	{ OPT_FLAG, 0, "hex", NULL, "one hexadecimal number, as taskset takes it", NULL,
+	{ OPT_FLAG, 0, "hex", NULL, "print one hexadecimal number, as for taskset", NULL,
 	  offsetof(struct cpuset_options, hex) },
-	{ OPT_FLAG, 0, "count", NULL, "how many CPUs instead of which", NULL,
+	{ OPT_FLAG, 0, "count", NULL, "print the number of CPUs", NULL,
 	  offsetof(struct cpuset_options, count) },
 	OUTPUT_OPTION(struct cpuset_options, output),
 	{ 0 },
@@ -103,9 +103,11 @@ const struct command cmd_cpuset = {
 	.group = COMMAND_TOOL,
 	.summary = "calculate with CPU lists",
 	.operands = "[--] EXPR",
-	.about = "EXPR is a CPU list (0-3,8) or several, joined from left to right by + (union),\n"
-		 "- (without), & (intersection) or ^ (either, not both). Operators stand between\n"
-		 "blanks, so that 2-3 is a range and '2 - 3' a difference.",
+	.about =
+		"EXPR is one CPU list (0-3,8), or several joined from left to right by + (union),\n"
+		"- (difference), & (intersection) or ^ (symmetric difference). Operators need "
+		"blanks on\n"
+		"both sides: 2-3 is a range and '2 - 3' a difference.",
 	.options = options,
 	.options_size = sizeof(struct cpuset_options),
 	.examples = examples,

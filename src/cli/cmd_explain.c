@@ -19,10 +19,10 @@ struct explain_options {
 
 static const struct option_desc options[] = {
 	{ OPT_STRS, 'f', "file", "FILE",
-	  "manifests to explain, files or directories; - or nothing is standard input", NULL,
+	  "manifests to explain, files or directories (default: -, standard input)", NULL,
 	  offsetof(struct explain_options, files) },
 	CLUSTER_OPTIONS(struct explain_options, cluster),
-	{ OPT_FLAG, 0, "static", NULL, "as a static pod on its node", NULL,
+	{ OPT_FLAG, 0, "static", NULL, "decide as for a static pod on its node", NULL,
 	  offsetof(struct explain_options, is_static) },
 	OUTPUT_OPTION(struct explain_options, output),
 	{ 0 },
@@ -238,14 +238,14 @@ static int run(struct invocation *inv, struct err *err)
 const struct command cmd_explain = {
 	.name = "explain",
 	.group = COMMAND_TOOL,
-	.summary = "say why admission does what it does to a pod",
+	.summary = "show the admission rules that decide about a pod",
 	.operands = "",
-	.about = "Prints the chain of rules that a pod meets on its way into the cluster: the "
-		 "rule,\n"
-		 "what it looked at, its verdict.\n"
-		 "Then come the result, the changes, and what to change in the pod or the cluster\n"
-		 "where it was skipped or refused.\n"
-		 "The decision is the webhook's own; a pod that is refused gives exit status 1.",
+	.about = "Prints the rules that admission applies to a pod: each rule, the value that it\n"
+		 "checked, and its result. Then follow the decision, the changes, and, where the "
+		 "pod was\n"
+		 "skipped or refused, what to change in the pod or the cluster.\n"
+		 "The decision is the same as the webhook's. The exit status is 1 when a pod is "
+		 "refused.",
 	.options = options,
 	.options_size = sizeof(struct explain_options),
 	.examples = examples,

@@ -26,12 +26,12 @@ struct lint_options {
 static const struct option_desc options[] = {
 	{ OPT_FLAG, 0, "fix", NULL, "add missing annotations to the files", NULL, AT(fix) },
 	{ OPT_STR, 0, "type", "TYPE",
-	  "workload type that everything should opt in to (default: management)", NULL, AT(type) },
-	{ OPT_STRS, 0, "state", "FILE", "where Namespaces are that are not among the manifests",
-	  NULL, AT(state) },
-	{ OPT_ENUM, 'o', "output", "FORMAT",
-	  "print json, yaml, sarif, or lines for people (default)", "json|yaml|sarif|table",
-	  AT(output) },
+	  "the workload type that workloads should opt in to (default: management)", NULL,
+	  AT(type) },
+	{ OPT_STRS, 0, "state", "FILE", "Namespaces that are not among the manifests", NULL,
+	  AT(state) },
+	{ OPT_ENUM, 'o', "output", "FORMAT", "print json, yaml, sarif or a table (default: table)",
+	  "json|yaml|sarif|table", AT(output) },
 	{ 0 },
 };
 
@@ -272,17 +272,17 @@ static int run(struct invocation *inv, struct err *err)
 const struct command cmd_lint = {
 	.name = "lint",
 	.group = COMMAND_TOOL,
-	.summary = "find workloads that should be partitioned and are not",
+	.summary = "find workloads that should be partitioned but are not",
 	.operands = "PATH...",
-	.about =
-		"Reads manifests (files, or directories of *.yaml, *.yml, *.json) and reports\n"
-		"workloads without the opt-in annotation, namespaces without the permission, pods\n"
-		"that admission would skip or refuse (Guaranteed, cpu only, pod-level resources),\n"
-		"annotations and resources that only admission may write, exec probes in "
-		"containers\n"
-		"that own their CPUs, and names of the first design.\n"
-		"Errors and warnings give exit status 1, notes do not.\n"
-		"--fix adds annotations and reports the rest; comments in the files stay.",
+	.about = "Reads manifests (files, or directories of *.yaml, *.yml, *.json) and reports\n"
+		 "workloads without the opt-in annotation, namespaces that do not allow it, pods "
+		 "that\n"
+		 "admission would skip or refuse (Guaranteed, CPU only, pod-level resources),\n"
+		 "annotations and resources that only admission may write, exec probes in "
+		 "containers\n"
+		 "with exclusive CPUs, and names of the 2021 design.\n"
+		 "The exit status is 1 when there are errors or warnings; notes do not count.\n"
+		 "--fix adds annotations, keeps comments, and reports all other problems.",
 	.options = options,
 	.options_size = sizeof(struct lint_options),
 	.examples = examples,

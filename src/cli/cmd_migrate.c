@@ -109,14 +109,16 @@ static int run(struct invocation *inv, struct err *err)
 const struct command cmd_migrate = {
 	.name = "migrate",
 	.group = COMMAND_TOOL,
-	.summary = "rewrite manifests of the first design to the current names",
+	.summary = "rewrite manifests of the 2021 design to the current names",
 	.operands = "PATH...",
-	.about = "The first design of workload partitioning (2021) used labels on pods and\n"
-		 "namespaces, cpu.workload.openshift.io/ resources and annotations, and\n"
-		 "workloadSettings in the install-config.\n"
-		 "This rewrites them to the annotations and fields in use.\n"
-		 "Directories are walked; files without old names stay as they are.\n"
-		 "Comments and layout are kept wherever only lines have to be added or removed.",
+	.about = "The 2021 design of workload partitioning used labels on pods and namespaces,\n"
+		 "cpu.workload.openshift.io/ resources and annotations, and workloadSettings in "
+		 "the\n"
+		 "install-config. This command rewrites them to the current annotations and "
+		 "fields.\n"
+		 "Directories are read recursively. Files without these names are not changed. "
+		 "Comments\n"
+		 "and layout are kept where only whole lines are added or removed.",
 	.options = options,
 	.options_size = sizeof(struct migrate_options),
 	.examples = examples,

@@ -28,13 +28,15 @@ struct plan_options {
 };
 
 static const struct option_desc options[] = {
-	{ OPT_STR, 0, "present", "DIR", "what render wrote the last time", NULL,
+	{ OPT_STR, 0, "present", "DIR", "compare with this output of render", NULL,
 	  offsetof(struct plan_options, present) },
-	{ OPT_STR, 0, "node-root", "DIR", "or a machine: its root directory (for --target host)",
-	  NULL, offsetof(struct plan_options, node_root) },
-	{ OPT_STR, 0, "pool", "NAME", "the pool that machine is in, when there are several", NULL,
+	{ OPT_STR, 0, "node-root", "DIR",
+	  "compare with the machine that has this root directory (--target host)", NULL,
+	  offsetof(struct plan_options, node_root) },
+	{ OPT_STR, 0, "pool", "NAME",
+	  "the machine config pool of that machine, when there are several", NULL,
 	  offsetof(struct plan_options, pool) },
-	{ OPT_FLAG, 0, "diff", NULL, "also show what changes in each file", NULL,
+	{ OPT_FLAG, 0, "diff", NULL, "also print a diff of each file", NULL,
 	  offsetof(struct plan_options, diff) },
 	RENDERING_OPTIONS(struct plan_options, rendering),
 	OUTPUT_OPTION(struct plan_options, output),
@@ -344,14 +346,17 @@ static int run(struct invocation *inv, struct err *err)
 const struct command cmd_plan = {
 	.name = "plan",
 	.group = COMMAND_TOOL,
-	.summary = "say what a new profile would change, and what it costs",
+	.summary = "show what a new profile would change",
 	.operands = "",
-	.about =
-		"Renders the input and compares it with the present: the files that change, what\n"
-		"must be restarted or rebooted for them, the CPU sets that move, state files with\n"
-		"which the kubelet would refuse to start (--node-root), and, for Pods and Nodes\n"
-		"among the input, the pods that move or no longer fit. Changes nothing. The exit\n"
-		"status is 1 when a pod no longer fits.",
+	.about = "Renders the input and compares it with the present state. Lists the files that "
+		 "change,\n"
+		 "the restarts and reboots that they require, the CPU sets that change, state "
+		 "files with\n"
+		 "which the kubelet would refuse to start (--node-root), and, for Pods and Nodes "
+		 "in the\n"
+		 "input, the pods that move or no longer fit. Nothing is written. The exit status "
+		 "is 1\n"
+		 "when a pod no longer fits.",
 	.options = options,
 	.options_size = sizeof(struct plan_options),
 	.examples = examples,

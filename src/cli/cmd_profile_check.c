@@ -138,15 +138,17 @@ static int run(struct invocation *inv, struct err *err)
 const struct command cmd_profile_check = {
 	.name = "profile check",
 	.group = COMMAND_TOOL,
-	.summary = "report every problem of a profile at once",
+	.summary = "report all problems of a profile",
 	.operands = "PATH...",
 	.about =
-		"Reads profiles, and pools, nodes and the like where there are any, from files "
-		"and\n"
-		"directories. Reports sets that overlap or are empty, CPUs the machine does not\n"
-		"have, cores split between sets, NUMA nodes without housekeeping, guaranteed CPUs\n"
-		"nobody could use, kernel arguments that are too long; then the sets as they\n"
-		"resolve. The exit status is 1 when there is an error; warnings do not count.",
+		"Reads profiles, machine config pools and Nodes from files and directories. "
+		"Reports\n"
+		"CPU sets that overlap or are empty, CPUs that the machine does not have, cores "
+		"split\n"
+		"between sets, NUMA nodes without reserved or shared CPUs, CPUs that can never be\n"
+		"assigned, and kernel arguments that are too long. Then prints the resolved sets. "
+		"The\n"
+		"exit status is 1 when there is an error; warnings do not count.",
 	.options = options,
 	.options_size = sizeof(struct profile_check_options),
 	.examples = examples,

@@ -33,15 +33,16 @@ static const struct option_desc options[] = {
 	{ OPT_STR, 0, "topology", "FROM",
 	  "the machine: host (default), a file, or a synthetic string", NULL,
 	  offsetof(struct profile_suggest_options, topology) },
-	{ OPT_UINT, 0, "management", "N", "threads for the platform (default: 4)", NULL,
-	  offsetof(struct profile_suggest_options, management) },
-	{ OPT_UINT, 0, "shared", "N", "threads for ordinary pods (default: none of their own)",
+	{ OPT_UINT, 0, "management", "N", "number of CPUs of the management pool (default: 4)",
+	  NULL, offsetof(struct profile_suggest_options, management) },
+	{ OPT_UINT, 0, "shared", "N", "number of CPUs of the shared pool (default: no shared set)",
 	  NULL, offsetof(struct profile_suggest_options, shared) },
-	{ OPT_ENUM, 0, "numa", "HOW", "spread over the NUMA nodes (default), or packed",
-	  "spread|packed", offsetof(struct profile_suggest_options, numa) },
-	{ OPT_STR, 0, "name", "NAME", "of the profile (default: pinfold)", NULL,
+	{ OPT_ENUM, 0, "numa", "HOW",
+	  "take CPUs from all NUMA nodes (default: spread) or from few (packed)", "spread|packed",
+	  offsetof(struct profile_suggest_options, numa) },
+	{ OPT_STR, 0, "name", "NAME", "name of the profile (default: pinfold)", NULL,
 	  offsetof(struct profile_suggest_options, name) },
-	{ OPT_STR, 0, "role", "ROLE", "of the nodes (default: worker)", NULL,
+	{ OPT_STR, 0, "role", "ROLE", "role of the nodes (default: worker)", NULL,
 	  offsetof(struct profile_suggest_options, role) },
 	{ OPT_ENUM, 'o', "output", "FORMAT", "print yaml with the reasons (default), or json",
 	  "yaml|json", offsetof(struct profile_suggest_options, output) },
@@ -121,12 +122,15 @@ static int run(struct invocation *inv, struct err *err)
 const struct command cmd_profile_suggest = {
 	.name = "profile suggest",
 	.group = COMMAND_TOOL,
-	.summary = "make a sound profile for a machine",
+	.summary = "create a profile for a machine",
 	.operands = "",
-	.about = "Divides a machine's CPUs into a reserved, an optional shared, and an isolated "
-		 "set:\n"
-		 "whole cores only, the core of CPU 0 reserved, spread over the NUMA nodes or\n"
-		 "packed. The profile is printed with the reasons as comments.",
+	.about =
+		"Divides the CPUs of a machine into a reserved set (management pool), an optional\n"
+		"shared set and an isolated set (guaranteed pool): whole cores only, with the core "
+		"of\n"
+		"CPU 0 reserved, spread over the NUMA nodes or packed. The profile is printed with "
+		"the\n"
+		"reasons as comments.",
 	.options = options,
 	.options_size = sizeof(struct profile_suggest_options),
 	.defaults = &defaults,

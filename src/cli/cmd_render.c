@@ -16,7 +16,7 @@ struct render_options {
 
 static const struct option_desc options[] = {
 	RENDERING_OPTIONS(struct render_options, rendering),
-	{ OPT_STR, 0, "asset-output-dir", "DIR", "where the files go; must be empty or missing",
+	{ OPT_STR, 0, "asset-output-dir", "DIR", "the output directory; must be empty or not exist",
 	  NULL, offsetof(struct render_options, output_dir) },
 	{ OPT_FLAG, 0, "force", NULL, "replace files in an output directory that is not empty",
 	  NULL, offsetof(struct render_options, force) },
@@ -60,16 +60,18 @@ static int run(struct invocation *inv, struct err *err)
 const struct command cmd_render = {
 	.name = "render",
 	.group = COMMAND_TOOL,
-	.summary = "write every file from install-config and profiles",
+	.summary = "write node files from an install-config and profiles",
 	.operands = "",
-	.about =
-		"Reads manifests (install-config, Infrastructure, MachineConfigPools,\n"
-		"PerformanceProfiles, Nodes; YAML or JSON, other kinds are passed over) and "
-		"writes\n"
-		"what machines need: for OpenShift the objects its Node Tuning Operator would\n"
-		"render, for other hosts one directory per pool with files, install.sh, Ignition,\n"
-		"cloud-config and kubeadm patches. All problems are reported at once; when there\n"
-		"is one, or the output directory is not empty, nothing is written.",
+	.about = "Reads manifests (install-config, Infrastructure, MachineConfigPools,\n"
+		 "PerformanceProfiles, Nodes; YAML or JSON, other kinds are ignored) and writes "
+		 "the node\n"
+		 "configuration: for OpenShift the objects that its Node Tuning Operator renders, "
+		 "for\n"
+		 "other hosts one directory per machine config pool with files, install.sh, "
+		 "Ignition,\n"
+		 "cloud-config and kubeadm patches. All problems are reported. When there is an "
+		 "error, or\n"
+		 "the output directory is not empty, nothing is written.",
 	.options = options,
 	.options_size = sizeof(struct render_options),
 	.examples = examples,
