@@ -322,6 +322,7 @@ static size_t per_tick(const struct agent *agent)
 static void on_tick(struct timer *t)
 {
 	struct agent *agent = container_of(t, struct agent, tick);
+	struct nrt_node node;
 
 	manager_reconcile(&agent->manager, per_tick(agent));
 	config_watch_tick(&agent->live);
@@ -332,10 +333,8 @@ static void on_tick(struct timer *t)
 		oci_containers_sweep(&agent->oci);
 	}
 	node_sync_tick(&agent->link);
-	if (agent->link.is_open && agent->link.observed.exists)
-		nrt_sync_tick(&agent->nrt_sync,
-			      &(struct nrt_node){ &agent->link.api, agent->link.name,
-						  str_from(agent->link.observed.uid) });
+	if (node_sync_get_node(&agent->link, &node))
+		nrt_sync_tick(&agent->nrt_sync, &node);
 	notify_manager("WATCHDOG=1");
 }
 
@@ -363,12 +362,14 @@ static int start_podres(struct agent *agent, struct err *err)
 		err);
 }
 
-/* Some pod was believed before the namespaces were known: everything is judged anew. */
-static void on_distrust(struct node_sync *l)
+/* Before the namespaces were known, a pod was accepted that its namespace does not allow. The
+ * runtime reports all pods again, and each is classified anew. */
+static void on_untrusted_pod(struct node_sync *s)
 {
-	struct agent *agent = container_of(l, struct agent, link);
+	struct agent *agent = container_of(s, struct agent, link);
 
-	log_warning("a pod on the reserved CPUs lacks its namespace's permission, looking again");
+	log_warning(
+		"a namespace does not allow its pod on the management CPUs, synchronizing again");
 	nri_plugin_resync(agent->plugin);
 	turn_plugin(agent, 0);
 }
@@ -404,7 +405,7 @@ static int start_loop(struct agent *agent, struct err *err)
 	timer_init(&agent->tick, &agent->loop, on_tick);
 	timer_start(&agent->tick, TICK_MS, TICK_MS);
 	config_watch_start(&agent->live, &agent->loop);
-	agent->link.on_distrust = on_distrust;
+	agent->link.on_untrusted_pod = on_untrusted_pod;
 	node_sync_start(&agent->link, &agent->loop, &agent->manager);
 	turn_plugin(agent, 0);
 	return 0;
@@ -445,7 +446,7 @@ static int agent_open(struct agent *agent, struct err *err)
 		&(struct config_watch_settings){ &agent->config->pools, agent->config->static_pods,
 						 strcmp(agent->config->topology, "host") == 0 },
 		&agent->manager);
-	agent->manager.node = agent->link.name;
+	agent->manager.node = agent->link.connection.node_name;
 	nrt_sync_init(&agent->nrt_sync, &agent->config->topology_object, &agent->manager);
 	agent->manager.crio_dir = agent->config->crio_dir;
 	agent->oci = (struct oci_containers){ &agent->manager, agent->run_fd };
@@ -470,11 +471,11 @@ int agent_run(const struct agent_config *config, struct err *err)
 	r = agent_open(&agent, err);
 	if (r < 0) {
 		arena_done(&agent.settings);
-		arena_done(&agent.link.arena);
+		node_sync_done(&agent.link);
 		return r; /* the process ends; the kernel takes back what was opened */
 	}
 	log_info("agent started", LOG_STR("reserved", str_from(agent.manager.reserved)));
-	node_sync_announce(&agent.link);
+	node_sync_send_ready(&agent.link);
 	loop_run(&agent.loop);
 	notify_manager("STOPPING=1");
 	node_sync_leave(&agent.link);

@@ -115,7 +115,7 @@ static void add_cluster(struct strbuf *b, yyjson_val *root)
 	else
 		strbuf_printf(b, "Node " PRI_STR ", " PRI_STR " namespaces may use reserved CPUs\n",
 			      FMT_STR(node),
-			      FMT_STR(doc_text(doc_get(cluster, STR("permittedNamespaces")))));
+			      FMT_STR(doc_text(doc_get(cluster, STR("allowedNamespaces")))));
 }
 
 /* What was asked for and is not so, in one line each. */

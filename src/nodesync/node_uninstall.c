@@ -1,4 +1,5 @@
-/* The last thing an agent does to its Node: a few calls, one after the other, and no more. */
+/* `pinfold agent --uninstall`: removes what the agent wrote from its Node, in at most three
+ * requests. */
 
 #include <errno.h>
 #include <stdio.h>
@@ -24,16 +25,15 @@ struct uninstall {
 	int r;
 };
 
-static void on_answer(struct api_call *call, yyjson_val *node, const struct err *err);
-
-static void end(struct uninstall *u, int r)
+static void finish(struct uninstall *u, int r)
 {
 	u->r = r;
 	loop_stop(&u->loop);
 }
 
-/* The status first, then the taint: pods must not come for CPUs that are no longer counted. */
-static int plan(struct uninstall *u, yyjson_val *node, struct api_request *ret)
+/* The status first, then the taint: pods must not be scheduled to a Node whose CPUs are no longer
+ * accounted for. */
+static int plan_removal(struct uninstall *u, yyjson_val *node, struct api_request *ret)
 {
 	struct node_observed observed;
 	int r = 0;
@@ -53,36 +53,36 @@ static int plan(struct uninstall *u, yyjson_val *node, struct api_request *ret)
 	return r;
 }
 
-static void on_answer(struct api_call *call, yyjson_val *node, const struct err *err)
+static void on_response(struct api_call *call, yyjson_val *node, const struct err *err)
 {
 	struct uninstall *u = container_of(call, struct uninstall, call);
 	struct api_request request = { .method = "PATCH" };
 	int r;
 
 	if (err && err->code == ENOENT) {
-		end(u, 0);
+		finish(u, 0);
 		return;
 	}
 	if (err) {
 		u->err = *err;
-		end(u, -(err->code ? err->code : EIO));
+		finish(u, -(err->code ? err->code : EIO));
 		return;
 	}
-	r = plan(u, node, &request);
+	r = plan_removal(u, node, &request);
 	if (r > 0)
-		api_start(&u->api, &u->call, &request, on_answer);
+		api_start(&u->api, &u->call, &request, on_response);
 	else
-		end(u, r);
+		finish(u, r);
 }
 
 static void on_deadline(struct timer *t)
 {
 	struct uninstall *u = container_of(t, struct uninstall, deadline);
 
-	end(u, err_set(&u->err, ETIMEDOUT, "the API server does not answer"));
+	finish(u, err_set(&u->err, ETIMEDOUT, "no response from the API server"));
 }
 
-static int take_away(struct uninstall *u, struct err *err)
+static int run_requests(struct uninstall *u, struct err *err)
 {
 	int r = loop_init(&u->loop, err);
 
@@ -95,7 +95,7 @@ static int take_away(struct uninstall *u, struct err *err)
 		api_start(&u->api, &u->call,
 			  &(struct api_request){ .method = "GET",
 						 .path = node_path(u->name, STR(""), &u->arena) },
-			  on_answer);
+			  on_response);
 		loop_run(&u->loop);
 		api_cancel(&u->call);
 		r = u->r;
@@ -116,11 +116,11 @@ int node_sync_uninstall(const struct node_sync_config *config, struct err *err)
 	if (config->is_off)
 		return 0;
 	arena_init(&u.arena, 0);
-	r = node_sync_find(config, &u.arena, &u.kubeconfig, &u.name, err);
+	r = node_connection_find(config, &u.arena, &u.kubeconfig, &u.name, err);
 	if (r == 0)
-		r = take_away(&u, err);
+		r = run_requests(&u, err);
 	else if (r == -ENOENT && !config->kubeconfig)
-		r = 0; /* no cluster, no Node */
+		r = 0; /* without a cluster there is no Node */
 	arena_done(&u.arena);
 	return r;
 }

@@ -8,8 +8,8 @@ static const struct {
 	bool is_warning;
 } kinds[] = {
 	[EVENT_CONTAINER_REFUSED] = { "ContainerRefused", true },
-	[EVENT_ANNOTATION_REJECTED] = { "AnnotationNotBelieved", true },
-	[EVENT_DRIFT_CORRECTED] = { "DriftRepaired", true },
+	[EVENT_ANNOTATION_REJECTED] = { "AnnotationRejected", true },
+	[EVENT_DRIFT_CORRECTED] = { "DriftCorrected", true },
 	[EVENT_RUNTIME_LOST] = { "RuntimeDisconnected", true },
 	[EVENT_RUNTIME_BACK] = { "RuntimeConnected", false },
 	[EVENT_RESOURCES_RESTORED] = { "ResourcesRestored", false },
@@ -25,7 +25,7 @@ bool event_is_warning(enum event_kind kind)
 	return kinds[kind].is_warning;
 }
 
-static char *copy(const char *text)
+static char *copy_or_empty(const char *text)
 {
 	char *p = strdup(text ? text : "");
 
@@ -34,7 +34,7 @@ static char *copy(const char *text)
 	return p;
 }
 
-static void clear(struct event *event)
+static void reset_event(struct event *event)
 {
 	free(event->namespace);
 	free(event->pod);
@@ -44,99 +44,94 @@ static void clear(struct event *event)
 	*event = (struct event){ 0 };
 }
 
-void event_queue_init(struct event_queue *n)
+void event_queue_init(struct event_queue *q)
 {
-	*n = (struct event_queue){ .tokens_ms =
+	*q = (struct event_queue){ .tokens_ms =
 					   (uint64_t)EVENT_QUEUE_BURST * EVENT_QUEUE_EVERY_MS };
 }
 
-void event_queue_done(struct event_queue *n)
+void event_queue_done(struct event_queue *q)
 {
-	for (size_t i = 0; i < n->n; i++)
-		clear(&n->items[i]);
-	n->n = 0;
+	for (size_t i = 0; i < q->n; i++)
+		reset_event(&q->items[i]);
+	q->n = 0;
 }
 
-static bool is_same(const char *have, const char *want)
+static bool has_value(const char *have, const char *want)
 {
 	return strcmp(have, want ? want : "") == 0;
 }
 
-static struct event *find(struct event_queue *n, enum event_kind kind,
-			  const struct event_subject *about)
+static struct event *find_event(struct event_queue *q, enum event_kind kind,
+				const struct event_subject *about)
 {
-	for (size_t i = 0; i < n->n; i++)
-		if (n->items[i].kind == kind && is_same(n->items[i].uid, about->uid) &&
-		    is_same(n->items[i].pod, about->pod) &&
-		    is_same(n->items[i].namespace, about->namespace) &&
-		    is_same(n->items[i].container, about->container))
-			return &n->items[i];
+	for (size_t i = 0; i < q->n; i++)
+		if (q->items[i].kind == kind && has_value(q->items[i].uid, about->uid) &&
+		    has_value(q->items[i].pod, about->pod) &&
+		    has_value(q->items[i].namespace, about->namespace) &&
+		    has_value(q->items[i].container, about->container))
+			return &q->items[i];
 	return NULL;
 }
 
-/* Nothing that still has to be said is forgotten for something new. */
-static struct event *make_room(struct event_queue *n)
+/* A sent Event may be replaced, one that waits to be sent is never. NULL: all wait. */
+static struct event *get_free_slot(struct event_queue *q)
 {
 	struct event *oldest = NULL;
 
-	if (n->n < EVENT_QUEUE_MAX)
-		return &n->items[n->n++];
-	for (size_t i = 0; i < n->n; i++)
-		if (!n->items[i].count && (!oldest || n->items[i].age < oldest->age))
-			oldest = &n->items[i];
+	if (q->n < EVENT_QUEUE_MAX)
+		return &q->items[q->n++];
+	for (size_t i = 0; i < q->n; i++)
+		if (!q->items[i].count && (!oldest || q->items[i].sequence < oldest->sequence))
+			oldest = &q->items[i];
 	if (oldest)
-		clear(oldest);
+		reset_event(oldest);
 	return oldest;
 }
 
-void event_queue_add(struct event_queue *n, enum event_kind kind, const struct event_subject *about,
+void event_queue_add(struct event_queue *q, enum event_kind kind, const struct event_subject *about,
 		     struct str text)
 {
 	struct event *event;
 
-	if (!n)
+	if (!q)
 		return;
-	event = find(n, kind, about);
+	event = find_event(q, kind, about);
 	if (!event) {
-		event = make_room(n);
+		event = get_free_slot(q);
 		if (!event) {
-			n->dropped++;
+			q->dropped++;
 			return;
 		}
 		*event = (struct event){
 			.kind = kind,
-			.namespace = copy(about->namespace),
-			.pod = copy(about->pod),
-			.uid = copy(about->uid),
-			.container = copy(about->container),
+			.namespace = copy_or_empty(about->namespace),
+			.pod = copy_or_empty(about->pod),
+			.uid = copy_or_empty(about->uid),
+			.container = copy_or_empty(about->container),
 		};
 	}
-	free(event->text); /* the last one is what is told */
+	free(event->text); /* the text of the last repeat is sent */
 	event->text = strndup(text.p ? text.p : "", text.n);
 	if (!event->text)
 		abort();
 	event->count++;
-	event->age = ++n->added;
+	event->sequence = ++q->added;
 }
 
-static void refill(struct event_queue *n, uint64_t now_ms)
+const struct event *event_queue_next(struct event_queue *q, uint64_t now_ms)
 {
 	const uint64_t full_ms = (uint64_t)EVENT_QUEUE_BURST * EVENT_QUEUE_EVERY_MS;
 
-	if (now_ms > n->refilled_ms)
-		n->tokens_ms += now_ms - n->refilled_ms;
-	if (n->tokens_ms > full_ms)
-		n->tokens_ms = full_ms;
-	n->refilled_ms = now_ms;
-}
-
-const struct event *event_queue_next(struct event_queue *n, uint64_t now_ms)
-{
-	refill(n, now_ms);
-	if (n->tokens_ms < EVENT_QUEUE_EVERY_MS)
+	if (now_ms > q->refilled_ms)
+		q->tokens_ms += now_ms - q->refilled_ms;
+	if (q->tokens_ms > full_ms)
+		q->tokens_ms = full_ms;
+	q->refilled_ms = now_ms;
+	if (q->tokens_ms < EVENT_QUEUE_EVERY_MS)
 		return NULL;
-	for (size_t i = 0; i < n->n; i++) {
-		const struct event *event = &n->items[i];
+	for (size_t i = 0; i < q->n; i++) {
+		const struct event *event = &q->items[i];
 
 		if (event->count &&
 		    (!event->was_sent || now_ms - event->sent_ms >= EVENT_QUEUE_REPEAT_MS))
@@ -145,13 +140,13 @@ const struct event *event_queue_next(struct event_queue *n, uint64_t now_ms)
 	return NULL;
 }
 
-void event_queue_sent(struct event_queue *n, const struct event *event, uint32_t count,
+void event_queue_sent(struct event_queue *q, const struct event *event, uint32_t count,
 		      uint64_t now_ms)
 {
-	struct event *own = &n->items[event - n->items];
+	struct event *own = &q->items[event - q->items];
 
-	n->tokens_ms -= EVENT_QUEUE_EVERY_MS;
-	n->sent++;
+	q->tokens_ms -= EVENT_QUEUE_EVERY_MS;
+	q->sent++;
 	own->count -= count < own->count ? count : own->count;
 	own->was_sent = true;
 	own->sent_ms = now_ms;

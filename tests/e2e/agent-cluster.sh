@@ -102,7 +102,7 @@ test_restored() {
 	soon "allocatable after removal" "$want_cores" amount allocatable $cores
 	status_patch '{"status":{"conditions":[]}}'
 	soon "condition after removal" True condition status
-	soon "an Event about it" "Node $name: resources of CPU partitioning were missing or changed and are back" event ResourcesRestored
+	soon "an Event about it" "Node $name: CPU partitioning resources were removed or changed and are restored" event ResourcesRestored
 	kubectl delete node "$name" >/dev/null
 	soon "the agent has seen the deletion" false node_exists
 	prints "a deleted Node stays deleted" "" kubectl get nodes -o name
@@ -119,7 +119,7 @@ test_namespaces() {
 	path=$(NATIVE_NAMESPACE=bad management_pod distrusted)
 	is "CPUs in a namespace that does not" "$(cpus_of "$path")" 1
 	soon "an Event about it" "Pod distrusted: container c: its annotations are not believed: its namespace does not allow the workload type" \
-		event AnnotationNotBelieved
+		event AnnotationRejected
 	count=$(allowed_namespaces)
 	kubectl annotate namespace bad workload.openshift.io/allowed=management >/dev/null
 	soon "the agent has seen the annotation" $((count + 1)) allowed_namespaces
@@ -128,7 +128,7 @@ test_namespaces() {
 	kubectl annotate namespace bad workload.openshift.io/allowed- >/dev/null
 	soon "the agent has seen that it is gone" "$count" allowed_namespaces
 }
-allowed_namespaces() { agent_status .cluster.permittedNamespaces; }
+allowed_namespaces() { agent_status .cluster.allowedNamespaces; }
 
 test_refused() {
 	local pod
@@ -156,7 +156,7 @@ test_drift() {
 	path=$(NATIVE_NAMESPACE=good management_pod drifted)
 	set_cpus "$path" 0-1
 	soon "CPUs after drift" 0 cpus_of "$path"
-	soon "an Event about it" "Pod drifted: container c: somebody changed its CPU settings; it is back on CPUs 0" event DriftRepaired
+	soon "an Event about it" "Pod drifted: container c: somebody changed its CPU settings; it is back on CPUs 0" event DriftCorrected
 }
 
 test_runtime_lost() {
@@ -279,7 +279,7 @@ test_pools() {
 	soon "capacity of management CPUs" 8k amount capacity $cores
 	soon "allocatable shared CPUs" 2k amount allocatable openshift.io/shared-cpus
 	is "capacity of guaranteed CPUs" "$(amount capacity openshift.io/guaranteed-cpus)" 4k
-	is "message of the condition" "$(condition message)" "containerd: reserved CPUs 0-1, shared 2-3, guaranteed 4-7"
+	is "message of the condition" "$(condition message)" "containerd: management CPUs 0-1, shared 2-3, guaranteed 4-7"
 	echo '{"reserved":"0-1","shared":"2-4","guaranteed":"5-7"}' >"$dir/pools"
 	kill -HUP "$(cut -d' ' -f1 "$dir/agent.pid")"
 	soon "capacity of shared CPUs after a resize" 3k amount capacity openshift.io/shared-cpus

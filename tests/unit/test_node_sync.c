@@ -1,8 +1,10 @@
-/* What the agent does about pods once it knows which namespaces may use the management CPUs. */
+/* The parts of node_sync together: a manager on one side, an API server on the other. */
 
 #include "agent_node.h"
+#include "api_server.h"
 #include "kube/names.h"
 #include "nodesync/node_sync.h"
+#include "nodesync/nrt_sync.h"
 #include "test.h"
 
 static enum permission permission_is(const void *data, struct str namespace)
@@ -53,4 +55,113 @@ TEST(a_static_pod_is_trusted_in_a_namespace_that_does_not_permit_management)
 		CHECK_INT(node_sync_has_untrusted_pod(&n.manager), rows[i].is_untrusted);
 		node_done(&n);
 	}
+}
+
+#define NODE "{\"metadata\":{\"name\":\"n1\",\"uid\":\"u1\",\"resourceVersion\":\"8\"}}"
+
+static void write_kubeconfig(const struct node *n, unsigned port)
+{
+	char text[512];
+
+	(void)snprintf(text, sizeof(text),
+		       "current-context: a\n"
+		       "contexts: [{name: a, context: {cluster: a}}]\n"
+		       "clusters: [{name: a, cluster: {server: 'https://127.0.0.1:%u', "
+		       "insecure-skip-tls-verify: true}}]\n",
+		       port);
+	write_at(n, ".", "kubeconfig", text);
+}
+
+static unsigned n_untrusted;
+
+static void on_untrusted_pod(struct node_sync *s)
+{
+	(void)s;
+	n_untrusted++;
+}
+
+static enum permission permission_of(const void *data, struct str namespace)
+{
+	return node_sync_permission(data, namespace);
+}
+
+/* From a kubeconfig that is written late to a Node with its resources. */
+TEST(the_agent_waits_for_its_kubeconfig_then_registers_and_learns_the_namespaces)
+{
+	struct node_sync_config config = { .node_name = "N1", .version = "1", .registers = true };
+	CLEANUP(node_done) struct node n;
+	struct api_server server;
+	struct nrt_node node;
+	struct node_sync s;
+	struct err err = { 0 };
+	char path[128];
+
+	node_init(&n, "0-1", "2-3", "4-7");
+	api_server_init(&server);
+	api_server_set(&server,
+		       &(struct api_server_rule){
+			       "GET", "/api/v1/namespaces", "limit=", 200,
+			       "{\"metadata\":{\"resourceVersion\":\"7\"},\"items\":[]}" });
+	api_server_set(&server,
+		       &(struct api_server_rule){
+			       "GET", "/api/v1/nodes", "limit=", 200,
+			       "{\"metadata\":{\"resourceVersion\":\"7\"},\"items\":[]}" });
+	api_server_set(&server, /* so that the empty list is not read again */
+		       &(struct api_server_rule){ "GET", "/api/v1/nodes", "watch=1", 500, "{}" });
+	api_server_set(&server,
+		       &(struct api_server_rule){ "POST", "/api/v1/nodes", "", 201, NODE });
+	(void)snprintf(path, sizeof(path), "%s/kubeconfig", n.dir);
+	config.kubeconfig = path;
+	CHECK_OK(node_sync_init(&s, &config, &err));
+	CHECK(s.connection.is_configured);
+	s.on_untrusted_pod = on_untrusted_pod;
+	n.manager.rules.permission = permission_of;
+	n.manager.rules.permission_data = &s;
+	add_management_pod(&n, "api");
+	node_sync_start(&s, &server.loop, &n.manager);
+	API_SERVER_WAIT(&server, s.failures.n == 2);
+	CHECK(!s.connection.is_open);
+	CHECK(!node_sync_get_node(&s, &node));
+	write_kubeconfig(&n, server.kubeconfig.port);
+	API_SERVER_WAIT(&server, s.writer.n_written[NODE_WRITE_REGISTER] == 1);
+	CHECK(node_sync_get_node(&s, &node));
+	CHECK_STR(node.name, "n1");
+	CHECK_STR(node.uid, "u1");
+	API_SERVER_WAIT(&server, n_untrusted == 1);
+	node_sync_close(&s);
+	api_server_done(&server);
+	node_sync_done(&s);
+}
+
+TEST(memory_is_returned_after_the_start_and_after_every_new_connection)
+{
+	static const struct {
+		uint64_t connections;
+		bool want;
+	} ticks[] = {
+		{ 0, false }, { 0, false }, { 0, true },  { 0, false }, { 0, false },
+		{ 1, false }, { 1, false }, { 1, false }, { 1, true },	{ 1, false },
+		{ 1, false }, { 2, false }, { 3, false }, { 3, false }, { 3, true },
+	};
+	struct trim_schedule t = { 0 };
+
+	for (size_t i = 0; i < ARRAY_LEN(ticks); i++) {
+		TEST_ROW("tick %zu", i);
+		CHECK_INT(trim_schedule_tick(&t, ticks[i].connections), ticks[i].want);
+	}
+}
+
+TEST(failures_are_logged_at_most_once_a_minute)
+{
+	struct api_failures f = { 0 };
+	struct err err = { .code = 5, .msg = "down" };
+
+	log_setup(LOG_LEVEL_ERROR, LOG_FORMAT_TEXT);
+	api_failures_add(&f, 5, "watch the Node", &err);
+	CHECK_UINT(f.logged_ms, 5);
+	api_failures_add(&f, 5 + API_FAILURES_LOG_MS - 1, "watch the Node", &err);
+	CHECK_UINT(f.logged_ms, 5);
+	api_failures_add(&f, 5 + API_FAILURES_LOG_MS, "watch the Node", &err);
+	CHECK_UINT(f.logged_ms, 5 + API_FAILURES_LOG_MS);
+	CHECK_UINT(f.n, 3);
 }

@@ -1,0 +1,85 @@
+#include "namespace_watch.h"
+
+#include <malloc.h>
+
+#include "api_failures.h"
+#include "base/log.h"
+#include "base/macro.h"
+#include "net/loop.h"
+
+#define PAGE 50 /* each object is about 1 KiB; a page is in memory as a whole */
+
+static struct namespace_watch *namespace_watch_of(struct watch *w)
+{
+	return container_of(w, struct namespace_watch, watch);
+}
+
+static void on_object(struct watch *watch, yyjson_val *namespace)
+{
+	namespace_allowlist_put(&namespace_watch_of(watch)->allowlist, namespace);
+}
+
+static void on_deleted(struct watch *watch, yyjson_val *namespace)
+{
+	namespace_allowlist_remove(&namespace_watch_of(watch)->allowlist, namespace);
+}
+
+static void on_list(struct watch *watch)
+{
+	namespace_allowlist_begin_list(&namespace_watch_of(watch)->allowlist);
+}
+
+static void on_synced(struct watch *watch)
+{
+	struct namespace_watch *w = namespace_watch_of(watch);
+	const bool was_known = w->allowlist.is_known;
+
+	w->has_logged_forbidden = false;
+	namespace_allowlist_end_list(&w->allowlist);
+	(void)malloc_trim(0); /* the pages were larger than what is kept of them */
+	if (was_known)
+		return;
+	log_info("watching the namespaces", LOG_INT("allowed", w->allowlist.n));
+	if (w->on_known)
+		w->on_known(w);
+}
+
+static void on_trouble(struct watch *watch, const struct err *err)
+{
+	api_failures_add(namespace_watch_of(watch)->failures, loop_now_ms(watch->loop),
+			 "watch the namespaces", err);
+}
+
+/* The identity of a kubelet may not list namespaces. */
+static void on_forbidden(struct watch *watch, const struct err *err)
+{
+	struct namespace_watch *w = namespace_watch_of(watch);
+
+	if (!w->has_logged_forbidden)
+		log_warning("not allowed to list namespaces, accepting management pods that look "
+			    "converted",
+			    LOG_ERR(err));
+	w->has_logged_forbidden = true;
+}
+
+void namespace_watch_start(struct namespace_watch *w, struct api *api,
+			   struct api_failures *failures)
+{
+	static const struct watch_config config = {
+		.path = "/api/v1/namespaces",
+		.only_metadata = true,
+		.page = PAGE,
+		.frees_memory = true,
+	};
+	static const struct watch_callbacks callbacks = {
+		.on_object = on_object,
+		.on_deleted = on_deleted,
+		.on_list = on_list,
+		.on_synced = on_synced,
+		.on_trouble = on_trouble,
+		.on_forbidden = on_forbidden,
+	};
+
+	w->failures = failures;
+	watch_init(&w->watch, api, &config, &callbacks);
+}

@@ -1,0 +1,17 @@
+#include "trim_schedule.h"
+
+#define CHECK_TICKS 2
+
+bool trim_schedule_tick(struct trim_schedule *t, uint64_t n_connections)
+{
+	const bool is_first = t->n_ticks == 0;
+	bool is_due;
+
+	if (t->n_ticks++ % CHECK_TICKS != 0 || is_first)
+		return false;
+	is_due = n_connections == t->seen && n_connections + 1 != t->trimmed;
+	if (is_due)
+		t->trimmed = n_connections + 1;
+	t->seen = n_connections;
+	return is_due;
+}
