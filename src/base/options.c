@@ -15,6 +15,11 @@ bool option_is_end(const struct option_desc *d)
 	return !d->name && d->kind != OPT_GROUP;
 }
 
+bool option_is_listed(const struct option_desc *d)
+{
+	return d->kind != OPT_GROUP && d->help;
+}
+
 void option_env_name(const struct option_desc *d, char ret[OPTION_ENV_MAX])
 {
 	(void)snprintf(ret, OPTION_ENV_MAX, "PINFOLD_%s", d->name);

@@ -33,7 +33,7 @@ struct option_desc {
 	char letter; /* 0 when there is no short form */
 	const char *name;
 	const char *value; /* what the help calls the value: "FILE" */
-	const char *help;
+	const char *help;  /* NULL: a former spelling, accepted and not shown */
 	const char *choices; /* "json|yaml|table", for OPT_ENUM */
 	size_t offset;
 };
@@ -49,6 +49,9 @@ struct options {
 
 /* True for the row { 0 } that ends a table. */
 bool option_is_end(const struct option_desc *d);
+
+/* An option that help, completion and man pages list: no heading, no former spelling. */
+bool option_is_listed(const struct option_desc *d);
 
 /* "PINFOLD_LOG_LEVEL" for "log-level". */
 void option_env_name(const struct option_desc *d, char ret[OPTION_ENV_MAX]);

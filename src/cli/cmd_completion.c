@@ -43,7 +43,7 @@ static void add_first_words(struct strbuf *b)
 static void add_option_words(struct strbuf *b, const struct command *c)
 {
 	for (const struct option_desc *d = c->options; !option_is_end(d); d++) {
-		if (d->kind == OPT_GROUP)
+		if (!option_is_listed(d))
 			continue;
 		strbuf_printf(b, "--%s ", d->name);
 		if (d->letter)
@@ -62,7 +62,7 @@ static void add_choices(struct strbuf *b, const char *choices)
 static void add_bash_cases(struct strbuf *b, const struct command *c)
 {
 	for (const struct option_desc *d = c->options; !option_is_end(d); d++) {
-		if (d->kind != OPT_ENUM)
+		if (d->kind != OPT_ENUM || !option_is_listed(d))
 			continue;
 		strbuf_printf(b, "    \"%s:--%s\"", c->name, d->name);
 		if (d->letter)
@@ -187,7 +187,7 @@ static void add_fish_command(struct strbuf *b, const struct command *c)
 	add_shell_text(b, c->summary);
 	strbuf_add(b, STR("'\n"));
 	for (const struct option_desc *d = c->options; !option_is_end(d); d++) {
-		if (d->kind == OPT_GROUP)
+		if (!option_is_listed(d))
 			continue;
 		add_fish_condition(b, c->name);
 		strbuf_printf(b, " -l %s", d->name);

@@ -95,6 +95,8 @@ static void add_options(struct strbuf *b, const struct command *c)
 			strbuf_printf(b, ".El\n.Ss %s\n.Bl -tag -width Ds\n", d->help);
 			continue;
 		}
+		if (!option_is_listed(d))
+			continue;
 		strbuf_add(b, STR(".It "));
 		if (d->letter)
 			strbuf_printf(b, "Fl %c , ", d->letter);

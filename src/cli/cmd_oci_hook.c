@@ -11,9 +11,9 @@
 #include "base/log.h"
 #include "base/macro.h"
 #include "command.h"
-#include "kube/names.h"
 #include "oci/oci_hook.h"
 #include "output.h"
+#include "pools_options.h"
 
 #define MAX_HOOK_INPUT ((size_t)4 << 20)
 
@@ -27,45 +27,30 @@ struct oci_hook_options {
 
 static const struct option_desc options[] = {
 	{ OPT_STR, 0, "run-dir", "DIR",
-	  "the agent's directory, with its socket or the ledger (default: " AGENT_RUN_DIR ")", NULL,
+	  "directory of the agent's socket and the ledger (default: " AGENT_RUN_DIR ")", NULL,
 	  AT(run_dir) },
-	{ OPT_STR, 0, "cgroup-root", "DIR", "where cgroups are mounted (default: /sys/fs/cgroup)",
-	  NULL, AT(cgroup_root) },
-	{ OPT_GROUP, 0, NULL, NULL, "The stage precreate", NULL, 0 },
-	{ OPT_STR, 0, "id", "ID", "the container's (default: as its linux.cgroupsPath ends)", NULL,
-	  AT(id) },
+	{ OPT_STR, 0, "cgroup-root", "DIR",
+	  "mount point of the cgroup hierarchy (default: /sys/fs/cgroup)", NULL, AT(cgroup_root) },
+	{ OPT_GROUP, 0, NULL, NULL, "Stage precreate", NULL, 0 },
+	{ OPT_STR, 0, "id", "ID", "the container's id (default: taken from linux.cgroupsPath)",
+	  NULL, AT(id) },
 	{ OPT_FLAG, 0, "refuse-later", NULL,
-	  "who has no place passes, for create to refuse: podman shows the reason of that stage "
-	  "only",
+	  "pass a refused container on, for stage create to refuse: podman shows the reason of "
+	  "that stage only",
 	  NULL, offsetof(struct oci_hook_options, refuses_later) },
 	{ OPT_GROUP, 0, NULL, NULL, "While no agent runs", NULL, 0 },
-	{ OPT_STR, 0, "reserved", "LIST", "CPUs of the platform", NULL, AT(pools.reserved) },
-	{ OPT_STR, 0, "shared", "LIST", "CPUs of containers that own none", NULL,
-	  AT(pools.shared) },
-	{ OPT_STR, 0, "guaranteed", "LIST", "CPUs that containers get for themselves", NULL,
-	  AT(pools.guaranteed) },
-	{ OPT_STR, 0, "pools-file", "FILE",
-	  "where the three lists stand otherwise (default: " NAME_POOLS_FILE ")", NULL,
-	  AT(pools.pools_file) },
-	{ OPT_STR, 0, "marker-file", "FILE",
-	  "the kubelet marker, read when there is no pools file (default: " NAME_KUBELET_MARKER ")",
-	  NULL, AT(pools.marker_file) },
-	{ OPT_FLAG, 0, "fold-rest", NULL, "CPUs in no list are shared, instead of an error", NULL,
-	  AT(pools.fold_rest) },
-	{ OPT_STRS, 0, "policy-option", "NAME=VALUE",
-	  "an option of the kubelet's static policy, such as full-pcpus-only=true", NULL,
-	  offsetof(struct oci_hook_options, policy_options) },
+	POOLS_OPTIONS(struct oci_hook_options, config.pools, policy_options),
 	{ OPT_STR, 0, "topology", "FROM", "host (default), a file or a synthetic description", NULL,
 	  AT(topology) },
 	{ OPT_STRS, 0, "allow-namespace", "NAME",
-	  "a namespace whose pods may run on reserved CPUs (default: pods that look converted)",
+	  "a namespace whose pods may use the management pool (default: pods that look converted)",
 	  NULL, offsetof(struct oci_hook_options, namespaces) },
 	{ 0 },
 };
 
 static const struct oci_hook_options defaults = {
 	.config = {
-		.pools = { .pools_file = NAME_POOLS_FILE, .marker_file = NAME_KUBELET_MARKER },
+		.pools = POOLS_DEFAULTS,
 		.run_dir = AGENT_RUN_DIR,
 		.cgroup_root = "/sys/fs/cgroup",
 		.topology = "host",
@@ -75,11 +60,11 @@ static const struct oci_hook_options defaults = {
 
 static const struct command_example examples[] = {
 	{ "pinfold oci-hook <config.json >adjusted.json",
-	  "what podman does at precreate: the container is born on its CPUs" },
+	  "what podman does at precreate: the container starts on its CPUs" },
 	{ "pinfold oci-hook create <state.json", "what a runtime does at createRuntime" },
 	{ "pinfold oci-hook remove <state.json", "and at poststop" },
 	{ "podman --hooks-dir /usr/local/share/pinfold/oci-hook run --cpus 2 --memory 1g IMAGE",
-	  "a container that owns two CPUs" },
+	  "a container with two exclusive CPUs" },
 	{ 0 },
 };
 
@@ -104,49 +89,67 @@ static int read_stage(const struct option_list *args, enum oci_stage *ret, struc
 		       "name one stage: precreate, create or remove (see pinfold oci-hook --help)");
 }
 
-static int check_options(const struct oci_hook_options *o, enum oci_stage stage, struct err *err)
-{
-	if (stage != OCI_PRECREATE && (o->config.id || o->refuses_later))
-		return err_set(err, EINVAL, "--id and --refuse-later go with precreate only");
-	return 0;
-}
+/* One call of the hook. */
+struct hook_call {
+	enum oci_stage stage;
+	struct str input; /* the container's configuration (precreate) or its state */
+	struct oci_hook_result result;
+	bool is_refused;
+};
 
-static bool is_refusal(int r)
-{
-	return r == -ENOSPC || r == -EDOM || r == -EPERM || r == -EBUSY;
-}
-
-static int run(struct invocation *inv, struct err *err)
+static int prepare(struct invocation *inv, struct hook_call *ret, struct err *err)
 {
 	struct oci_hook_options *o = inv->options;
-	struct oci_hook_result result = { 0 };
-	enum oci_stage stage = OCI_PRECREATE;
-	struct str input = { 0 };
 	int r;
 
-	log_setup(LOG_LEVEL_ERROR, LOG_FORMAT_TEXT); /* a runtime shows it when we fail */
+	/* Runtimes show standard error only when the hook fails. */
+	log_setup(LOG_LEVEL_ERROR, LOG_FORMAT_TEXT);
 	o->config.pools.policy_options = o->policy_options.items;
 	o->config.pools.n_policy_options = o->policy_options.n;
 	o->config.namespaces = o->namespaces.items;
 	o->config.n_namespaces = o->namespaces.n;
-	r = read_stage(&inv->args, &stage, err);
-	if (r == 0)
-		r = check_options(o, stage, err);
-	if (r == 0)
-		r = file_read_fd(STDIN_FILENO, stage == OCI_PRECREATE ? "config" : "state",
-				 MAX_HOOK_INPUT, inv->arena, &input, err);
+	r = read_stage(&inv->args, &ret->stage, err);
 	if (r < 0)
-		return err_wrap(err, "oci-hook");
-	r = oci_hook_run(&o->config, stage, input, inv->arena, &result, err);
-	if (is_refusal(r)) {
-		(void)fprintf(stderr, "container refused: %s\n", err->msg);
-		return o->refuses_later ? output_text(input, err) : EXIT_FINDING;
-	}
-	if (r < 0)
-		return err_wrap(err, "oci-hook");
-	if (result.is_ignored)
-		(void)fprintf(stderr, PRI_STR "\n", FMT_STR(result.text));
-	return stage == OCI_PRECREATE ? output_text(result.adjusted, err) : EXIT_YES;
+		return r;
+	if (ret->stage != OCI_PRECREATE && (o->config.id || o->refuses_later))
+		return err_set(err, EINVAL, "--id and --refuse-later go with precreate only");
+	return file_read_fd(STDIN_FILENO, ret->stage == OCI_PRECREATE ? "config" : "state",
+			    MAX_HOOK_INPUT, inv->arena, &ret->input, err);
+}
+
+/* A refusal is a result, not a failure: its reason goes to standard error for the runtime. */
+static int run_hook(struct invocation *inv, struct hook_call *call, struct err *err)
+{
+	const struct oci_hook_options *o = inv->options;
+	const int r =
+		oci_hook_run(&o->config, call->stage, call->input, inv->arena, &call->result, err);
+
+	call->is_refused = r == -ENOSPC || r == -EDOM || r == -EPERM || r == -EBUSY;
+	if (!call->is_refused)
+		return r;
+	(void)fprintf(stderr, "container refused: %s\n", err->msg);
+	return 0;
+}
+
+/* Prints the configuration to continue with; returns the exit status. */
+static int finish(const struct oci_hook_options *o, const struct hook_call *call, struct err *err)
+{
+	if (call->is_refused)
+		return o->refuses_later ? output_text(call->input, err) : EXIT_FINDING;
+	if (call->result.is_ignored)
+		(void)fprintf(stderr, PRI_STR "\n", FMT_STR(call->result.text));
+	return call->stage == OCI_PRECREATE ? output_text(call->result.adjusted, err) : EXIT_YES;
+}
+
+static int run(struct invocation *inv, struct err *err)
+{
+	struct hook_call call = { 0 };
+	int r;
+
+	r = prepare(inv, &call, err);
+	if (r == 0)
+		r = run_hook(inv, &call, err);
+	return r < 0 ? err_wrap(err, "oci-hook") : finish(inv->options, &call, err);
 }
 
 const struct command cmd_oci_hook = {
@@ -154,23 +157,21 @@ const struct command cmd_oci_hook = {
 	.group = COMMAND_TOOL,
 	.summary = "pin containers of podman and of runtimes without NRI",
 	.operands = "[precreate|create|remove]",
-	.about = "For the runtime to call. At precreate, which is meant when no stage is named, "
+	.about = "Called by the runtime. At precreate, the default stage, the hook reads the "
+		 "container's\n"
+		 "OCI configuration from standard input and writes it with its CPU settings to "
+		 "standard\n"
+		 "output, so that the container starts on its CPUs. At createRuntime (or prestart) "
+		 "call\n"
+		 "create, and at poststop remove, with the container's state on standard input.\n\n"
+		 "The rules are the agent's: management annotations mean the management pool, a "
+		 "limit\n"
+		 "of whole CPUs together with a memory limit means exclusive CPUs, everything else "
 		 "the\n"
-		 "container's OCI configuration goes from standard input to standard output with "
-		 "its\n"
-		 "CPUs in it, so that it is born there. At createRuntime (or prestart) call "
-		 "create,\n"
-		 "and at poststop remove, with the container's state on standard input. It gets "
-		 "its\n"
-		 "CPUs by the rules of the agent: management annotations the reserved ones, a "
-		 "whole\n"
-		 "number of CPUs as limit together with a limit of memory some of its own, all "
-		 "others\n"
-		 "the shared ones. The agent decides when one runs; else the hook does, with the "
-		 "same\n"
-		 "ledger. Exit status 1 when the container has no place: the runtime does not "
-		 "start it\n"
-		 "then.",
+		 "shared pool. The agent decides; while none runs, the hook decides with the same "
+		 "ledger.\n"
+		 "Exit status 1 means that the container is refused; the runtime does not start "
+		 "it.",
 	.options = options,
 	.options_size = sizeof(struct oci_hook_options),
 	.defaults = &defaults,

@@ -92,7 +92,7 @@ static void add_options(struct strbuf *b, const struct command *c, struct arena 
 	for (const struct option_desc *d = c->options; !option_is_end(d); d++) {
 		if (d->kind == OPT_GROUP)
 			strbuf_printf(b, "\n%s:\n", d->help);
-		else
+		else if (option_is_listed(d))
 			add_row(b, help_option_form(d, a), d->help);
 	}
 	add_row(b, STR("-h, --help"), "explain this command");

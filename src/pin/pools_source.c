@@ -104,7 +104,7 @@ static int from_flags(const struct pools_source *s, struct pool_config *ret, str
 		const char *text, *name;
 		struct cpuset *set;
 	} flags[] = {
-		{ s->reserved, "--reserved", &ret->reserved },
+		{ s->reserved, "--management", &ret->reserved },
 		{ s->shared, "--shared", &ret->shared },
 		{ s->guaranteed, "--guaranteed", &ret->guaranteed },
 	};
@@ -172,7 +172,7 @@ int pools_source_read(const struct pools_source *s, struct arena *a, struct pool
 		}
 		if (r == 0)
 			return err_set(err, ENOENT,
-				       "no pools: neither --reserved nor %s nor %s says which CPUs",
+				       "no pools: neither --management nor %s nor %s says which CPUs",
 				       s->pools_file ? s->pools_file : "a pools file",
 				       s->marker_file ? s->marker_file : "a marker");
 	}

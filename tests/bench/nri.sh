@@ -34,7 +34,7 @@ run() { # NAME COMMAND...
     rm -f "$dir/nri.sock"
 }
 
-run pinfold build/pinfold agent --reserved 0 --run-dir "$dir/run" --nri-socket "$dir/nri.sock" \
+run pinfold build/pinfold agent --management 0 --run-dir "$dir/run" --nri-socket "$dir/nri.sock" \
     --kubelet-state /nonexistent --log-level error
 if peer=$(tests/bench/peers/build nri-plugin); then
     run go "$peer" "$dir/nri.sock"

@@ -57,7 +57,7 @@ done
 echo "load average $(cut -d' ' -f1 /proc/loadavg); CPU time of the agent in all: $(awk '{ print $14 * 10 " ms, and in the kernel " $15 * 10 }' "/proc/$agent/stat") ms"
 sed -n 's/.*msg="pools resized".* us=\([0-9]*\) cgroups=\([0-9]*\).*/\1 us for \2 cgroups/p' "$dir/agent.log" | sort -n
 
-# Every container is looked at once in --reassert seconds, whether anything happens or not.
+# Every container is looked at once in --reconcile-interval seconds, whether anything happens or not.
 cpu_us() { awk '{ print int($1 / 1000) }' "/proc/$agent/schedstat"; }
 before=$(cpu_us)
 sleep 20

@@ -59,7 +59,7 @@ install_agent() {
 	in_guest 'mkdir -p /usr/local/bin && cp /payload/extra/pinfold /usr/local/bin/ &&
 		cp /payload/extra/pinfold-agent.service /etc/systemd/system/ &&
 		echo "{\"reserved\":\"0-1\",\"shared\":\"2-3\",\"guaranteed\":\"4-7\"}" >/etc/kubernetes/openshift-cpu-pools &&
-		echo "PINFOLD_AGENT_FLAGS=--reassert 86400" >/etc/default/pinfold-agent &&
+		echo "PINFOLD_AGENT_FLAGS=--reconcile-interval 86400" >/etc/default/pinfold-agent &&
 		systemctl daemon-reload'
 }
 
@@ -75,7 +75,7 @@ test_control() {
 	agent_start
 	wait_hold 300 early 4-5
 	verify_holds
-	is "counted what had started without it" "$(counter missed)" "$([ "$RUNTIME" = crio-native ] && echo 2 || echo 3)"
+	is "counted what had started without it" "$(counter containers_adopted_late)" "$([ "$RUNTIME" = crio-native ] && echo 2 || echo 3)"
 }
 
 # CRI-O by its own drop-in does right by management containers, and by nobody else. Pause processes and monitors
@@ -91,18 +91,18 @@ test_places() {
 	all_hold fresh 6-7
 	inside_hold fresh 6-7
 	verify_holds
-	e2e_say "repaired after their start: $(counter repaired)"
+	e2e_say "repaired after their start: $(counter drift_corrected)"
 }
 
 # Somebody else writes to our cgroups. The agent looks at all of them once a day only, so it must have heard that.
 test_drift() {
 	local before
-	before=$(counter repaired)
+	before=$(counter drift_corrected)
 	confine 0-7 early-mgmt early-alone
 	in_guest "echo 9 >\$(find /sys/fs/cgroup/kubepods.slice -name '*$(id_of early-mgmt).scope')/../cpu.weight"
 	wait_hold 300 early 4-5
 	verify_holds
-	[ "$(counter repaired)" -ge $((before + 3)) ] || die "repaired: $before before, $(counter repaired) after"
+	[ "$(counter drift_corrected)" -ge $((before + 3)) ] || die "repaired: $before before, $(counter drift_corrected) after"
 }
 
 # Whoever is restarted, nobody loses a CPU; and who comes then is placed as before.
@@ -186,7 +186,7 @@ test_storm() {
 	wait_for 3600 storm_reached $((n / 3 + 6)) || die "the storm stands still"
 	[ -n "$(in_guest "$storm_guest"$'\n'unpinned)" ] || die "control: the agent was away, and nothing is unpinned"
 	settle systemctl start pinfold-agent
-	e2e_say "storm: $(counter missed) started without the agent"
+	e2e_say "storm: $(counter containers_adopted_late) started without the agent"
 	wait_for 3600 storm_reached $((n * 2 / 3)) || die "the storm stands still"
 	settle systemctl restart "$unit"
 	wait_for 3600 storm_runs "$n" || die "lost in the storm: $(kubectl get pods | grep storm)"
@@ -311,7 +311,7 @@ test_uninstall() {
 # kubelet finds it, restarts, and reports.
 test_node() {
 	local round
-	in_guest 'echo "PINFOLD_AGENT_FLAGS=--reassert 86400 --kubeconfig /payload/kubeconfig --register" >/etc/default/pinfold-agent &&
+	in_guest 'echo "PINFOLD_AGENT_FLAGS=--reconcile-interval 86400 --kubeconfig /payload/kubeconfig --register" >/etc/default/pinfold-agent &&
 		systemctl stop kubelet pinfold-agent'
 	cp_kubectl "$top/cp" delete node worker-0 >/dev/null
 	agent_start

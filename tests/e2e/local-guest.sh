@@ -52,7 +52,7 @@ local_tests() {
 
 demo_has_three_kinds() { # FILE
     local pool
-    for pool in '^management .*dns' '^shared .*web' '^shop/du  *l1 on [0-9]*$' 'by cgroup v2'; do
+    for pool in '^management .*dns' '^shared .*web' '^shop/du  *l1 on [0-9]*$' ', cgroup v2'; do
         grep -q "$pool" "$1" || { cat "$1"; return 1; }
     done
 }

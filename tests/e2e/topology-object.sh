@@ -17,7 +17,7 @@ zone() { # RESOURCE
 }
 is_there() { object >/dev/null 2>&1; }
 zone_is() { [ "$(zone cpu)" = "$1" ]; }
-hook() { "$pinfold" oci-hook "$1" --run-dir "$dir/run" --reserved 0 <<<"{\"ociVersion\":\"1.0.2\",\"id\":\"du\",\"pid\":$tenant,\"bundle\":\"$dir\"}"; }
+hook() { "$pinfold" oci-hook "$1" --run-dir "$dir/run" --management 0 <<<"{\"ociVersion\":\"1.0.2\",\"id\":\"du\",\"pid\":$tenant,\"bundle\":\"$dir\"}"; }
 
 # A process in a cgroup of its own, as a runtime would hand it to a hook.
 tenant_up() {
@@ -55,7 +55,7 @@ may_write() { cp_kubectl "$dir/cp" auth can-i -q patch noderesourcetopologies.to
 wait_for 60 may_write || die "the DaemonSet's account may not write it" # the server takes a moment to learn of a role
 checks=$((checks + 1))
 
-agent_start --reserved 0 --nri-socket "$dir/no-nri.sock" \
+agent_start --management 0 --nri-socket "$dir/no-nri.sock" \
 	--kubeconfig "$dir/cp/admin.kubeconfig" --node-name worker-0 --register --publish-topology --topology-policy single-numa-node
 wait_for 60 is_there || die "no object"
 is "guaranteed CPUs per zone" "$(zone cpu)" "2 1 1"

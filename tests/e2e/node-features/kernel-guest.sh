@@ -60,7 +60,7 @@ runtime_up() {
 	eventually 20 test -S /run/nri.sock || die "no runtime"
 }
 agent_up() {
-	[ -n "${COUNT:-}" ] || set -- --reassert 1 "$@"
+	[ -n "${COUNT:-}" ] || set -- --reconcile-interval 1 "$@"
 	pinfold agent --nri-socket /run/nri.sock --run-dir /run/pinfold --pools-file /etc-pools --marker-file /none \
 		--kubelet-state /none --no-cluster "$@" >>/tmp/agent.log 2>&1 &
 	agent=$!

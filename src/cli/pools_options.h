@@ -1,0 +1,45 @@
+#pragma once
+
+/* The options that say which CPUs belong to which pool, for the commands that hand out CPUs
+ * themselves: `agent` and `oci-hook`. Their meaning is pin/pools_source.h's. */
+
+#include "base/options.h"
+#include "kube/names.h"
+#include "pin/pools_source.h"
+
+#define POOLS_ROW(kind, name, value, help, type, field)                                            \
+	{                                                                                          \
+		kind, 0, name, value, help, NULL, offsetof(type, field)                            \
+	}
+
+/* `pools` is the struct pools_source in `type`, `list` its struct option_list of policy options.
+ * --reserved is the former spelling of --management. */
+#define POOLS_OPTIONS(type, pools, list)                                                           \
+	POOLS_ROW(OPT_STR, "management", "LIST", "CPUs of the management pool", type,              \
+		  pools.reserved),                                                                 \
+		POOLS_ROW(OPT_STR, "reserved", "LIST", NULL, type, pools.reserved),                \
+		POOLS_ROW(OPT_STR, "shared", "LIST", "CPUs of the shared pool", type,              \
+			  pools.shared),                                                           \
+		POOLS_ROW(OPT_STR, "guaranteed", "LIST",                                           \
+			  "CPUs of the guaranteed pool, each for one container at a time", type,   \
+			  pools.guaranteed),                                                       \
+		POOLS_ROW(OPT_STR, "pools-file", "FILE",                                           \
+			  "the pools file, read when no list is given (default: " NAME_POOLS_FILE  \
+			  ")",                                                                     \
+			  type, pools.pools_file),                                                 \
+		POOLS_ROW(OPT_STR, "marker-file", "FILE",                                          \
+			  "the kubelet marker, read when there is no pools file "                  \
+			  "(default: " NAME_KUBELET_MARKER ")",                                    \
+			  type, pools.marker_file),                                                \
+		POOLS_ROW(OPT_FLAG, "fold-rest", NULL,                                             \
+			  "add CPUs that are in no list to the shared pool instead of failing",    \
+			  type, pools.fold_rest),                                                  \
+		POOLS_ROW(                                                                         \
+			OPT_STRS, "policy-option", "NAME=VALUE",                                   \
+			"an option of the kubelet's static policy, such as full-pcpus-only=true",  \
+			type, list)
+
+#define POOLS_DEFAULTS                                                                             \
+	{                                                                                          \
+		.pools_file = NAME_POOLS_FILE, .marker_file = NAME_KUBELET_MARKER                  \
+	}
