@@ -22,37 +22,22 @@
 #include "local_common.h"
 #include "output.h"
 
-/* The local commands that look at, change or end what `local up` runs. */
+/* The local commands that read, change or stop what `local up` runs. */
 
-/* --- status and map --- */
+/* --- status, map and verify --- */
 
-struct view_text {
-	struct str text;
-	const struct map *map; /* NULL: without the single CPUs */
-};
-
-static int print_view(const struct local_view *v, const char *output, const struct view_text *as,
-		      struct arena *a, struct err *err)
+static yyjson_mut_val *describe_view(const struct local_view *v, yyjson_mut_doc *m, struct arena *a)
 {
-	yyjson_mut_doc *m = doc_build(a);
-	yyjson_mut_val *root = yyjson_mut_obj(m);
+	yyjson_mut_val *root = local_describe(&v->machine, m, a);
 
-	if (output_format_of(output) == OUTPUT_TABLE)
-		return output_text(as->text, err);
-	doc_put_str(m, root, STR("mode"), str_from(local_mode_name(v->intent.mode)));
-	doc_put(m, root, STR("pools"), pool_config_to_doc(&v->intent.config, m, a));
-	doc_put(m, root, STR("containers"),
-		local_to_doc(m, v->intent.containers, v->snapshots, v->intent.states, v->intent.n,
-			     a));
-	if (as->map)
-		doc_put(m, root, STR("cpus"), map_cpus_to_doc(as->map, m));
-	return output_doc(root, output_format_of(output), a, err);
+	doc_put_str(m, root, STR("enforcement"), str_from(local_mode_name(v->file.mode)));
+	return root;
 }
 
 static int run_status(struct invocation *inv, struct err *err)
 {
 	struct local_options *o = inv->options;
-	struct view_text as = { 0 };
+	const enum output_format format = output_format_of(o->output);
 	struct local_view v;
 	int r;
 
@@ -60,9 +45,11 @@ static int run_status(struct invocation *inv, struct err *err)
 	r = local_view_open(&v, o, inv->arena, err);
 	if (r < 0)
 		return r;
-	as.text = local_table(v.intent.containers, v.snapshots, v.intent.states, v.intent.n,
-			      inv->arena);
-	r = print_view(&v, o->output, &as, inv->arena, err);
+	if (format == OUTPUT_TABLE)
+		r = output_text(local_table(&v.machine, inv->arena), err);
+	else
+		r = output_doc(describe_view(&v, doc_build(inv->arena), inv->arena), format,
+			       inv->arena, err);
 	local_view_done(&v);
 	return r;
 }
@@ -70,22 +57,26 @@ static int run_status(struct invocation *inv, struct err *err)
 static int print_map(void *data, struct arena *a, struct err *err)
 {
 	const struct local_options *o = data;
-	struct local_machine machine;
+	const enum output_format format = output_format_of(o->output);
 	struct local_view v;
-	struct view_text as;
 	struct map map;
 	int r;
 
 	r = local_view_open(&v, o, a, err);
 	if (r < 0)
 		return r;
-	machine = (struct local_machine){ v.topology, &v.intent.config, v.intent.containers,
-					  v.intent.n };
-	map = local_map(&machine, a);
-	as = (struct view_text){ map_draw(&map, a), &map };
-	if (o->watch)
-		as.text = map_over_the_last(as.text, a);
-	r = print_view(&v, o->output, &as, a, err);
+	map = local_map(&v.machine, a);
+	if (format == OUTPUT_TABLE) {
+		const struct str text = map_draw(&map, a);
+
+		r = output_text(o->watch ? map_redraw(text, a) : text, err);
+	} else {
+		yyjson_mut_doc *m = doc_build(a);
+		yyjson_mut_val *root = describe_view(&v, m, a);
+
+		doc_put(m, root, STR("cpus"), map_cpus_to_doc(&map, m));
+		r = output_doc(root, format, a, err);
+	}
 	local_view_done(&v);
 	return r;
 }
@@ -98,29 +89,27 @@ static int run_map(struct invocation *inv, struct err *err)
 	return map_show(print_map, o, o->watch, inv->arena, err);
 }
 
-/* --- verify --- */
-
-/* The machine first, then the containers: see cgroup_snapshot_drop_ended(). */
+/* The machine's processes are read before the containers: see cgroup_snapshot_drop_ended(). */
 static int run_verify(struct invocation *inv, struct err *err)
 {
 	struct local_options *o = inv->options;
 	AUTO_CLOSE int proc = process_open_proc(err);
-	struct processes machine;
+	struct processes processes;
 	struct local_view v;
 	struct audit audit;
 	int r = proc;
 
 	local_options_fill(o, inv->arena);
 	if (r >= 0)
-		r = cgroup_snapshot_read_machine(proc, inv->arena, &machine, err);
+		r = cgroup_snapshot_read_machine(proc, inv->arena, &processes, err);
 	if (r >= 0)
 		r = local_view_open(&v, o, inv->arena, err);
 	if (r < 0)
 		return r;
-	cgroup_snapshot_drop_ended(proc, &machine);
-	audit = local_audit(&(struct local_audit_input){ v.intent.mode, v.intent.containers,
-							 v.snapshots, v.intent.states, v.intent.n,
-							 &machine },
+	cgroup_snapshot_drop_ended(proc, &processes);
+	audit = local_audit(&(struct local_audit_input){ v.file.mode, v.machine.containers,
+							 v.machine.snapshots, v.machine.states,
+							 v.machine.n, &processes },
 			    inv->arena);
 	local_view_done(&v);
 	return audit_print(&audit, &(struct audit_format){ o->output, o->strict }, inv->arena, err);
@@ -128,22 +117,24 @@ static int run_verify(struct invocation *inv, struct err *err)
 
 /* --- apply and down --- */
 
-static int ask(const struct local_options *o, struct str question, struct arena *a, struct err *err)
+/* The supervisor's exit status becomes ours; what it reports goes to standard error. */
+static int send_request(const struct local_options *o, struct str request, struct arena *a,
+			struct err *err)
 {
 	struct str text;
 	int status, r;
 
-	r = control_request(o->run_dir, question, a, &status, &text, err);
+	r = control_request(o->run_dir, request, a, &status, &text, err);
 	if (r == -ENOENT || r == -ECONNREFUSED)
-		return err_set(err, -r, "nothing runs here: no local machine \"%s\" in %s", o->name,
-			       o->run_dir);
+		return err_set(err, -r, "local machine \"%s\" is not running: no supervisor in %s",
+			       o->name, o->run_dir);
 	if (r < 0)
 		return r;
 	if (status != EXIT_BAD) {
 		(void)fwrite(text.p, 1, text.n, stderr);
 		return status;
 	}
-	/* The last line is the error; what stands before it, more of its kind. */
+	/* main() prints one error; the lines before the last are printed here. */
 	text = str_trim(text);
 	for (size_t i = text.n; i > 0; i--)
 		if (text.p[i - 1] == '\n') {
@@ -157,26 +148,27 @@ static int ask(const struct local_options *o, struct str question, struct arena 
 static int run_apply(struct invocation *inv, struct err *err)
 {
 	struct local_options *o = inv->options;
-	struct str question = STR("apply");
+	struct str request = STR("apply");
 	char *dir = NULL;
 	int r;
 
 	local_options_fill(o, inv->arena);
 	if (inv->args.n > 1)
-		return err_set(err, EINVAL, "name one directory at most");
+		return err_set(err, EINVAL,
+			       "expected at most one operand, a directory of manifests");
 	if (inv->args.n) {
 		dir = realpath(inv->args.items[0], NULL);
 		if (!dir)
 			return err_set(err, errno, "%s: %s", inv->args.items[0], strerror(errno));
-		question = str_printf(inv->arena, "apply %s", dir);
+		request = str_printf(inv->arena, "apply %s", dir);
 	}
-	r = ask(o, question, inv->arena, err);
+	r = send_request(o, request, inv->arena, err);
 	free(dir);
 	return r;
 }
 
-/* Without a supervisor, after a crash: what it left is found and removed all the same. */
-static int clean_up(const struct local_options *o, struct err *err)
+/* After a crash of the supervisor: removes the processes, cgroups and files that it left. */
+static int down_without_supervisor(const struct local_options *o, struct err *err)
 {
 	struct local_node_settings s = { .name = o->name,
 					 .run_dir = o->run_dir,
@@ -184,7 +176,8 @@ static int clean_up(const struct local_options *o, struct err *err)
 	int r = local_node_clean(&s, err);
 
 	if (r == 0)
-		(void)fprintf(stderr, "nothing was running: no local machine \"%s\" in %s\n",
+		(void)fprintf(stderr,
+			      "nothing to stop: local machine \"%s\" is not running in %s\n",
 			      o->name, o->run_dir);
 	return r < 0 ? r : EXIT_YES;
 }
@@ -195,13 +188,15 @@ static int run_down(struct invocation *inv, struct err *err)
 	int r;
 
 	local_options_fill(o, inv->arena);
-	r = ask(o, STR("down"), inv->arena, err);
+	r = send_request(o, STR("down"), inv->arena, err);
 	if (r == -ENOENT || r == -ECONNREFUSED || r == -EPIPE)
-		r = clean_up(o, err);
+		r = down_without_supervisor(o, err);
 	return r;
 }
 
 /* --- plan --- */
+
+#define MAX_TABLE_ROWS 24 /* larger plans print the map only */
 
 static void put_refusals(yyjson_mut_doc *m, yyjson_mut_val *root, const struct local_plan *plan)
 {
@@ -212,29 +207,27 @@ static void put_refusals(yyjson_mut_doc *m, yyjson_mut_val *root, const struct l
 
 		doc_put_str(m, o, STR("namespace"), plan->refusals[i].namespace);
 		doc_put_str(m, o, STR("pod"), plan->refusals[i].pod);
-		doc_put_str(m, o, STR("text"), plan->refusals[i].text);
+		doc_put_str(m, o, STR("reason"), plan->refusals[i].text);
 	}
 }
 
 static int print_plan(const struct local_plan *plan, const struct local_machine *machine,
 		      const char *output, struct arena *a, struct err *err)
 {
-	yyjson_mut_doc *m = doc_build(a);
-	yyjson_mut_val *root = yyjson_mut_obj(m);
 	struct map map;
 	int r;
 
 	if (output_format_of(output) != OUTPUT_TABLE) {
-		doc_put(m, root, STR("pools"), pool_config_to_doc(machine->config, m, a));
-		doc_put(m, root, STR("containers"),
-			local_to_doc(m, plan->containers, NULL, NULL, plan->n, a));
+		yyjson_mut_doc *m = doc_build(a);
+		yyjson_mut_val *root = local_describe(machine, m, a);
+
 		put_refusals(m, root, plan);
 		return output_doc(root, output_format_of(output), a, err);
 	}
 	map = local_map(machine, a);
 	r = output_text(map_draw(&map, a), err);
-	if (r >= 0 && plan->n && plan->n <= 24) /* beyond that the map says it better */
-		r = output_text(local_table(plan->containers, NULL, NULL, plan->n, a), err);
+	if (r >= 0 && plan->n && plan->n <= MAX_TABLE_ROWS)
+		r = output_text(local_table(machine, a), err);
 	return r;
 }
 
@@ -286,41 +279,42 @@ static int run_plan(struct invocation *inv, struct err *err)
 
 	local_options_fill(o, inv->arena);
 	if (inv->args.n != 1)
-		return err_set(err, EINVAL, "name one directory of manifests");
+		return err_set(err, EINVAL, "expected one operand, a directory of manifests");
 	problem_list_init(&p, inv->arena);
 	r = make_plan(inv, &p, err);
 	if (p.n)
 		(void)fprintf(stderr, PRI_STR, FMT_STR(problem_list_format(&p, inv->arena)));
-	if (p.n_errors) /* those have been printed, each with its place */
+	if (p.n_errors) /* printed above, each with its position */
 		return err_set(err, EINVAL, "no plan");
 	return r;
 }
 
 static const struct command_example plan_examples[] = {
 	{ "pinfold local plan --topology 'pack:2 core:16 pu:2' examples/ran",
-	  "see a directory of pods on a machine of 64 CPUs" },
+	  "the pods of a directory on a machine with 64 CPUs" },
 	{ 0 },
 };
 static const struct command_example map_examples[] = {
-	{ "pinfold local map --watch", "follow a resize live" },
+	{ "pinfold local map --watch", "follow a resize" },
 	{ 0 },
 };
 static const struct command_example verify_examples[] = {
-	{ "pinfold local verify", "is everything where it should be?" },
+	{ "pinfold local verify", "check every container" },
 	{ 0 },
 };
 static const struct command_example apply_examples[] = {
-	{ "pinfold local apply examples/local", "take over changed manifests while it runs" },
+	{ "pinfold local apply examples/local", "apply changed manifests" },
 	{ 0 },
 };
 
 const struct command cmd_local_plan = {
 	.name = "local plan",
 	.group = COMMAND_TOOL,
-	.summary = "show where a directory of pods would run, on any machine",
+	.summary = "show on which CPUs the pods of a directory would run",
 	.operands = "DIR",
-	.about = "Does everything 'local up' does except starting anything, on this machine or on\n"
-		 "the one --topology describes.",
+	.about = "Does what 'local up' does without starting anything, for this machine or for the "
+		 "one\n"
+		 "that --topology describes.",
 	LOCAL_OPTIONS(LOCAL_TOPOLOGY, LOCAL_OUTPUT),
 	.examples = plan_examples,
 	.run = run_plan,
@@ -329,7 +323,7 @@ const struct command cmd_local_plan = {
 const struct command cmd_local_status = {
 	.name = "local status",
 	.group = COMMAND_TOOL,
-	.summary = "list what runs locally, and on which CPUs",
+	.summary = "list the local containers and their CPUs",
 	.operands = "",
 	.about = "Lists the containers of 'local up' with their CPUs, weight and quota.",
 	LOCAL_OPTIONS(LOCAL_NAME, LOCAL_OUTPUT),
@@ -341,8 +335,10 @@ const struct command cmd_local_map = {
 	.group = COMMAND_TOOL,
 	.summary = "draw which pod is on which CPU",
 	.operands = "",
-	.about = "Draws this machine's NUMA nodes, cores and threads with its pools, and says who\n"
-		 "runs on which CPUs.",
+	.about =
+		"Draws the NUMA nodes, cores and threads of this machine with its pools, and lists "
+		"the\n"
+		"containers of each pool.",
 	LOCAL_OPTIONS(LOCAL_NAME, MAP_WATCH_OPTION(struct local_options), LOCAL_OUTPUT),
 	.examples = map_examples,
 	.run = run_map,
@@ -351,13 +347,13 @@ const struct command cmd_local_map = {
 const struct command cmd_local_verify = {
 	.name = "local verify",
 	.group = COMMAND_TOOL,
-	.summary = "compare the kernel's truth with the plan",
+	.summary = "compare CPU settings in the kernel with the plan",
 	.operands = "",
-	.about = "Reads the control files of every container's cgroup and the allowed CPUs of "
+	.about = "Compares the control files of every container's cgroup and the allowed CPUs of "
 		 "every\n"
-		 "thread, and compares them with what should be; and names who else may run on "
-		 "CPUs\n"
-		 "that a container owns. Exit status 1 when something differs.",
+		 "thread with the plan, and lists foreign processes that may run on exclusive "
+		 "CPUs.\n"
+		 "Exit status 1 when something differs.",
 	LOCAL_OPTIONS(LOCAL_NAME, AUDIT_STRICT_OPTION(struct local_options), LOCAL_OUTPUT),
 	.examples = verify_examples,
 	.run = run_verify,
@@ -366,13 +362,14 @@ const struct command cmd_local_verify = {
 const struct command cmd_local_apply = {
 	.name = "local apply",
 	.group = COMMAND_TOOL,
-	.summary = "change the profile or the pods while they run",
+	.summary = "apply a changed profile or changed pods",
 	.operands = "[DIR]",
 	.about =
-		"Reads DIR, or the directory 'local up' was given, again and makes it so: pods "
-		"come\n"
-		"and go, and pools change their size without a restart. A profile that would take\n"
-		"CPUs from under a container that owns them is refused, and the container named.",
+		"Reads DIR, or the directory of 'local up', again and applies it: starts and stops "
+		"pods,\n"
+		"and resizes pools without restarting containers. A profile that would take "
+		"exclusive\n"
+		"CPUs from a running container is refused, and the container is named.",
 	LOCAL_OPTIONS(LOCAL_NAME),
 	.examples = apply_examples,
 	.run = run_apply,
@@ -381,11 +378,12 @@ const struct command cmd_local_apply = {
 const struct command cmd_local_down = {
 	.name = "local down",
 	.group = COMMAND_TOOL,
-	.summary = "end everything 'local up' started",
+	.summary = "stop everything that 'local up' started",
 	.operands = "",
-	.about = "Ends the containers (SIGTERM, then SIGKILL after their grace period), removes "
-		 "their\n"
-		 "cgroups and the state. Works after a crash of pinfold, too.",
+	.about =
+		"Stops the containers (SIGTERM, then SIGKILL after their grace period) and removes "
+		"their\n"
+		"cgroups and the state. Also works after a crash of pinfold.",
 	LOCAL_OPTIONS(LOCAL_NAME),
 	.run = run_down,
 };

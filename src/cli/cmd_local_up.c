@@ -24,7 +24,8 @@ static const struct command_example examples[] = {
 	{ 0 },
 };
 
-/* Where the parent of a detached supervisor waits to hear how it went; -1 in the foreground. */
+/* Write end of the pipe on which the parent of a detached supervisor waits for the outcome of the
+ * start; -1 in the foreground. */
 static int ready_fd = -1;
 static bool was_refused, is_ready;
 
@@ -36,10 +37,10 @@ static int read_directory(const char *dir, struct manifests *ret, struct problem
 
 static void on_failure(const struct err *err)
 {
-	log_warning("failed, trying again", LOG_ERR(err));
+	log_warning("cannot start, move or save a container, retrying", LOG_ERR(err));
 }
 
-static void tell(int fd, struct str text)
+static void write_all(int fd, struct str text)
 {
 	while (text.n) {
 		ssize_t n = write(fd, text.p, text.n);
@@ -52,7 +53,7 @@ static void tell(int fd, struct str text)
 
 static void on_report(struct str text)
 {
-	tell(STDERR_FILENO, text);
+	write_all(STDERR_FILENO, text);
 }
 
 static struct str summary(const struct local_node *node, const struct local_plan *plan,
@@ -61,14 +62,16 @@ static struct str summary(const struct local_node *node, const struct local_plan
 	struct strbuf b;
 
 	strbuf_init(&b, a);
-	strbuf_printf(&b, "%zu container%s by %s\n", plan->n, plan->n == 1 ? "" : "s",
+	strbuf_printf(&b, "%zu container%s, %s\n", plan->n, plan->n == 1 ? "" : "s",
 		      local_mode_name(node->cgroup.mode));
 	if (node->cgroup_error.code)
 		strbuf_printf(&b,
-			      "notice: CPU affinity only, so weights and quotas are not enforced "
+			      "notice: CPU affinity only: weights and quotas are not enforced "
 			      "(%s)\n",
 			      node->cgroup_error.msg);
-	strbuf_add(&b, local_table(plan->containers, NULL, NULL, plan->n, a));
+	strbuf_add(&b, local_table(&(struct local_machine){ .containers = plan->containers,
+							    .n = plan->n },
+				   a));
 	return strbuf_str(&b);
 }
 
@@ -79,17 +82,17 @@ static void on_ready(const struct local_node *node, const struct local_plan *pla
 	struct arena a;
 
 	arena_init(&a, 0);
-	tell(STDERR_FILENO, report);
+	write_all(STDERR_FILENO, report);
 	was_refused = outcome == 2;
 	if (outcome < 2)
-		tell(STDOUT_FILENO, summary(node, plan, &a));
-	if (ready_fd >= 0 && outcome < 2) { /* else detached_child() tells */
+		write_all(STDOUT_FILENO, summary(node, plan, &a));
+	if (ready_fd >= 0 && outcome < 2) { /* detached_child() reports failures */
 		char status = (char)('0' + outcome);
 
 		(void)dup2(null_fd, STDIN_FILENO);
 		(void)dup2(node->log_fd, STDOUT_FILENO);
 		(void)dup2(node->log_fd, STDERR_FILENO);
-		tell(ready_fd, (struct str){ &status, 1 });
+		write_all(ready_fd, (struct str){ &status, 1 });
 		(void)close(ready_fd);
 		is_ready = true;
 	}
@@ -112,12 +115,13 @@ static int supervise(const struct local_options *o, const char *dir, struct err 
 	};
 	int r = supervisor_run(&s, err);
 
-	if (r < 0 && was_refused) /* on_ready printed why */
-		return err_set(err, EINVAL, "refused; nothing was changed");
+	if (r < 0 && was_refused) /* on_ready() printed the reasons */
+		return err_set(err, EINVAL, "refused, nothing was changed");
 	return r;
 }
 
-/* Tells the parent '0', '1', or '2' and what is wrong. Shares its terminal until it is ready. */
+/* Sends the exit status to the parent as a digit, with the error behind a '2'. Keeps the parent's
+ * terminal until it is ready. */
 __attribute__((noreturn)) static void detached_child(const struct local_options *o, const char *dir,
 						     struct arena *a)
 {
@@ -127,15 +131,15 @@ __attribute__((noreturn)) static void detached_child(const struct local_options 
 	if (supervise(o, dir, &err) >= 0)
 		_exit(EXIT_YES);
 	if (was_refused || !is_ready)
-		tell(ready_fd, str_printf(a, "2%s", err.msg));
+		write_all(ready_fd, str_printf(a, "2%s", err.msg));
 	else
-		log_error("ended", LOG_ERR(&err));
+		log_error("supervisor stopped", LOG_ERR(&err));
 	_exit(EXIT_BAD);
 }
 
 static int detach(const struct local_options *o, const char *dir, struct arena *a, struct err *err)
 {
-	struct str said;
+	struct str report;
 	int ends[2], r;
 	pid_t pid;
 
@@ -150,15 +154,15 @@ static int detach(const struct local_options *o, const char *dir, struct arena *
 		detached_child(o, dir, a);
 	}
 	(void)close(ends[1]);
-	r = file_read_fd(ends[0], "the detached supervisor", sizeof(err->msg) + 1, a, &said, err);
+	r = file_read_fd(ends[0], "the detached supervisor", sizeof(err->msg) + 1, a, &report, err);
 	(void)close(ends[0]);
 	if (r < 0)
 		return r;
-	if (!said.n)
-		return err_set(err, EPIPE, "the supervisor ended before it was ready");
-	if (said.p[0] != '2')
-		return said.p[0] - '0';
-	return err_set(err, EINVAL, PRI_STR, FMT_STR(str_skip(said, 1)));
+	if (!report.n)
+		return err_set(err, EPIPE, "the supervisor stopped before it was ready");
+	if (report.p[0] != '2')
+		return report.p[0] - '0';
+	return err_set(err, EINVAL, PRI_STR, FMT_STR(str_skip(report, 1)));
 }
 
 static int run(struct invocation *inv, struct err *err)
@@ -169,7 +173,7 @@ static int run(struct invocation *inv, struct err *err)
 
 	local_options_fill(o, inv->arena);
 	if (inv->args.n != 1)
-		return err_set(err, EINVAL, "name one directory of manifests");
+		return err_set(err, EINVAL, "expected one operand, a directory of manifests");
 	dir = realpath(inv->args.items[0], NULL);
 	if (!dir)
 		return err_set(err, errno, "%s: %s", inv->args.items[0], strerror(errno));
@@ -181,20 +185,22 @@ static int run(struct invocation *inv, struct err *err)
 const struct command cmd_local_up = {
 	.name = "local up",
 	.group = COMMAND_TOOL,
-	.summary = "run a directory of pods on this machine, each on its CPUs",
+	.summary = "run the pods of a directory on this machine, each on its CPUs",
 	.operands = "DIR",
-	.about = "DIR holds manifests: an Infrastructure, one PerformanceProfile, namespaces, pods "
-		 "and\n"
-		 "workloads. Every pod goes through admission, gets its CPUs from the same ledger "
-		 "a\n"
-		 "node's agent uses, and its containers' commands are started as processes on "
-		 "them:\n"
-		 "in cgroups of their own where the machine allows that, by CPU affinity "
-		 "elsewhere.\n"
-		 "Containers are restarted by their pod's restartPolicy.\n\n"
-		 "In the foreground an interrupt takes everything down again. When pinfold is "
-		 "killed\n"
-		 "the processes stay, and the next 'local up' of the same name takes them over.",
+	.about =
+		"DIR contains manifests: an Infrastructure, one PerformanceProfile, namespaces, "
+		"pods "
+		"and\n"
+		"workloads. Every pod passes admission and gets its CPUs from the same ledger that "
+		"a\n"
+		"node's agent uses. The commands of its containers run as processes on these CPUs: "
+		"in\n"
+		"cgroups where they are writable, otherwise by CPU affinity. Containers are "
+		"restarted\n"
+		"according to the restartPolicy of their pod.\n\n"
+		"In the foreground an interrupt stops everything. If pinfold is killed, the "
+		"processes\n"
+		"continue, and the next 'local up' of the same name adopts them.",
 	LOCAL_OPTIONS(LOCAL_DETACH, LOCAL_NAME, LOCAL_AFFINITY_ONLY),
 	.examples = examples,
 	.run = run,

@@ -32,30 +32,36 @@ void local_options_fill(struct local_options *o, struct arena *a)
 int local_view_open(struct local_view *v, const struct local_options *o, struct arena *a,
 		    struct err *err)
 {
+	const struct local_state_file *file = &v->file;
+	struct topology *topology = arena_new(a, struct topology);
+	struct cgroup_snapshot *snapshots;
 	int r;
 
-	r = local_node_read_state(o->run_dir, a, &v->intent, err);
+	r = local_node_read_state(o->run_dir, a, &v->file, err);
 	if (r == -ENOENT)
-		return err_set(err, ENOENT, "nothing runs here: no local machine \"%s\" in %s",
+		return err_set(err, ENOENT, "local machine \"%s\" is not running: no state in %s",
 			       o->name, o->run_dir);
-	if (r < 0)
-		return r;
-	v->topology = arena_new(a, struct topology);
-	r = topology_read(str_cstr(a, v->intent.topology), a, v->topology, err);
+	if (r >= 0)
+		r = topology_read(str_cstr(a, file->topology), a, topology, err);
 	if (r >= 0)
 		r = container_cgroup_open(&v->cgroup, o->name, o->run_dir, err);
 	if (r < 0)
 		return r;
-	if (v->intent.mode == LOCAL_AFFINITY)
+	if (file->mode == LOCAL_AFFINITY)
 		container_cgroup_use_affinity(&v->cgroup);
-	if (v->cgroup.mode != v->intent.mode)
-		r = err_set(err, ENODEV, "no %s here to read", local_mode_name(v->intent.mode));
+	if (v->cgroup.mode != file->mode)
+		r = err_set(err, ENODEV, "containers run with %s, which is not available here",
+			    local_mode_name(file->mode));
 	else
-		r = container_cgroup_look(&v->cgroup, v->intent.containers, v->intent.n, a,
-					  &v->snapshots, err);
-	if (r < 0)
+		r = container_cgroup_snapshots(&v->cgroup, file->containers, file->n, a, &snapshots,
+					       err);
+	if (r < 0) {
 		container_cgroup_done(&v->cgroup);
-	return r;
+		return r;
+	}
+	v->machine = (struct local_machine){ topology,	&file->config, file->containers,
+					     snapshots, file->states,  file->n };
+	return 0;
 }
 
 void local_view_done(struct local_view *v)
@@ -70,37 +76,46 @@ static struct str quota_text(const struct local_container *c, struct arena *a)
 	return str_printf(a, "%" PRId64 "/%" PRIu64, c->quota_us, c->period_us);
 }
 
-/* "running (3)": with so many threads. */
+/* The state file is written when the supervisor acts, so what the kernel shows decides: a process
+ * may have ended since, or may still be stopping. */
+static const char *current_state(const struct cgroup_snapshot *snapshot, enum local_state state)
+{
+	if (snapshot->is_there)
+		return local_state_name(state == LOCAL_STOPPING ? state : LOCAL_RUNNING);
+	return state == LOCAL_RUNNING ? "restarting" : local_state_name(state);
+}
+
+/* "running (3)": with three threads. */
 static struct str state_text(const struct cgroup_snapshot *snapshot, enum local_state state,
 			     struct arena *a)
 {
-	if (snapshot->is_there)
-		return str_printf(a, "%s (%zu)", state == LOCAL_LEAVING ? "leaving" : "running",
-				  cgroup_snapshot_threads(snapshot));
-	return str_from(state == LOCAL_STARTED ? "restarting" : local_state_name(state));
+	const char *name = current_state(snapshot, state);
+
+	return snapshot->is_there ?
+		       str_printf(a, "%s (%zu)", name, cgroup_snapshot_threads(snapshot)) :
+		       str_from(name);
 }
 
-struct str local_table(const struct local_container *containers,
-		       const struct cgroup_snapshot *snapshots, const enum local_state *states,
-		       size_t n, struct arena *a)
+struct str local_table(const struct local_machine *machine, struct arena *a)
 {
 	const struct str head[] = { STR("POD"),	   STR("CONTAINER"), STR("POOL"), STR("CPUS"),
 				    STR("SHARES"), STR("QUOTA"),     STR("STATE") };
+	const bool has_state = machine->snapshots != NULL;
 	struct table t;
 
-	/* Without sights there is no state to show. */
-	table_init(&t, ARRAY_LEN(head) - !snapshots, a);
+	table_init(&t, has_state ? ARRAY_LEN(head) : ARRAY_LEN(head) - 1, a);
 	table_add(&t, head);
-	for (size_t i = 0; i < n; i++) {
-		const struct local_container *c = &containers[i];
+	for (size_t i = 0; i < machine->n; i++) {
+		const struct local_container *c = &machine->containers[i];
 		const struct str row[] = {
 			str_printf(a, PRI_STR "/" PRI_STR, FMT_STR(c->namespace), FMT_STR(c->pod)),
 			c->name,
-			str_from(c->pool == POOL_MANAGEMENT ? "management" : pool_name(c->pool)),
+			str_from(pool_name(c->pool)),
 			cpuset_format(&c->cpus, a),
 			str_printf(a, "%" PRIu64, c->shares),
 			quota_text(c, a),
-			snapshots ? state_text(&snapshots[i], states[i], a) : STR(""),
+			has_state ? state_text(&machine->snapshots[i], machine->states[i], a) :
+				    STR(""),
 		};
 
 		table_add(&t, row);
@@ -110,9 +125,9 @@ struct str local_table(const struct local_container *containers,
 
 struct map local_map(const struct local_machine *machine, struct arena *a)
 {
-	struct map_tenant *tenants = arena_array(a, struct map_tenant, machine->n);
+	struct map_container *containers = arena_array(a, struct map_container, machine->n);
 	struct map map = { .topology = machine->topology,
-			   .tenants = tenants,
+			   .containers = containers,
 			   .n = machine->n,
 			   .colour = output_wants_colour() };
 
@@ -122,44 +137,54 @@ struct map local_map(const struct local_machine *machine, struct arena *a)
 	for (size_t i = 0; i < machine->n; i++) {
 		const struct local_container *c = &machine->containers[i];
 
-		tenants[i] = (struct map_tenant){ c->namespace, c->pod,		 c->name,
-						  c->pool,	c->is_exclusive, c->cpus };
+		containers[i] = (struct map_container){ c->namespace, c->pod,	       c->name,
+							c->pool,      c->is_exclusive, c->cpus };
 	}
 	return map;
 }
 
-static void put_sight(yyjson_mut_doc *m, yyjson_mut_val *o, const struct cgroup_snapshot *snapshot,
-		      enum local_state state, struct arena *a)
+static void describe_container(const struct local_machine *machine, size_t i, yyjson_mut_doc *m,
+			       yyjson_mut_val *o, struct arena *a)
 {
-	const struct cpuset allowed = cgroup_snapshot_allowed(snapshot);
+	const struct local_container *c = &machine->containers[i];
 
-	doc_put_int(m, o, STR("processes"), (int64_t)snapshot->processes.n);
-	doc_put_int(m, o, STR("threads"), (int64_t)cgroup_snapshot_threads(snapshot));
-	doc_put_str(m, o, STR("allowed"), cpuset_format(&allowed, a));
-	doc_put_str(m, o, STR("state"), str_from(local_state_name(state)));
+	doc_put_str(m, o, STR("namespace"), c->namespace);
+	doc_put_str(m, o, STR("pod"), c->pod);
+	doc_put_str(m, o, STR("container"), c->name);
+	doc_put_str(m, o, STR("kind"), str_from(container_kind_name(c->kind)));
+	doc_put_str(m, o, STR("pool"), str_from(pool_name(c->pool)));
+	if (c->is_exclusive)
+		doc_put_bool(m, o, STR("exclusive"), true);
+	doc_put_str(m, o, STR("cpus"), cpuset_format(&c->cpus, a));
+	doc_put_int(m, o, STR("shares"), (int64_t)c->shares);
+	doc_put_int(m, o, STR("quotaUs"), c->quota_us);
+	doc_put_int(m, o, STR("periodUs"), (int64_t)c->period_us);
+	if (machine->snapshots) {
+		const struct cgroup_snapshot *snapshot = &machine->snapshots[i];
+		const struct cpuset allowed = cgroup_snapshot_allowed(snapshot);
+
+		doc_put_int(m, o, STR("processes"), (int64_t)snapshot->processes.n);
+		doc_put_int(m, o, STR("threads"), (int64_t)cgroup_snapshot_threads(snapshot));
+		doc_put_str(m, o, STR("allowedCpus"), cpuset_format(&allowed, a));
+		doc_put_str(m, o, STR("state"),
+			    str_from(current_state(snapshot, machine->states[i])));
+	}
 }
 
-yyjson_mut_val *local_to_doc(yyjson_mut_doc *m, const struct local_container *containers,
-			     const struct cgroup_snapshot *snapshots,
-			     const enum local_state *states, size_t n, struct arena *a)
+yyjson_mut_val *local_describe(const struct local_machine *machine, yyjson_mut_doc *m,
+			       struct arena *a)
 {
-	yyjson_mut_val *list = yyjson_mut_arr(m);
+	const struct map map = local_map(machine, a);
+	yyjson_mut_val *root = yyjson_mut_obj(m), *pools, *list;
 
-	for (size_t i = 0; i < n; i++) {
-		const struct local_container *c = &containers[i];
-		yyjson_mut_val *o = yyjson_mut_arr_add_obj(m, list);
-
-		doc_put_str(m, o, STR("namespace"), c->namespace);
-		doc_put_str(m, o, STR("pod"), c->pod);
-		doc_put_str(m, o, STR("container"), c->name);
-		doc_put_str(m, o, STR("kind"), str_from(container_kind_name(c->kind)));
-		doc_put_str(m, o, STR("pool"), str_from(pool_name(c->pool)));
-		doc_put_str(m, o, STR("cpus"), cpuset_format(&c->cpus, a));
-		doc_put_int(m, o, STR("shares"), (int64_t)c->shares);
-		doc_put_int(m, o, STR("quota"), c->quota_us);
-		doc_put_int(m, o, STR("period"), (int64_t)c->period_us);
-		if (snapshots)
-			put_sight(m, o, &snapshots[i], states[i], a);
-	}
-	return list;
+	doc_put_str(m, root, STR("mode"),
+		    machine->config->is_classic ? STR("classic") : STR("pools"));
+	pools = doc_put_obj(m, root, STR("pools"));
+	for (enum pool p = 0; p < POOL__COUNT; p++)
+		doc_put_str(m, doc_put_obj(m, pools, str_from(pool_name(p))), STR("cpus"),
+			    cpuset_format(&map.pools[p], a));
+	list = doc_put_arr(m, root, STR("containers"));
+	for (size_t i = 0; i < machine->n; i++)
+		describe_container(machine, i, m, yyjson_mut_arr_add_obj(m, list), a);
+	return root;
 }

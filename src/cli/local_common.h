@@ -1,7 +1,7 @@
 #pragma once
 
-/* What the local commands share: where a named machine keeps its state, and how its containers are
- * shown. */
+/* What the `pinfold local` commands share: options, the run directory of a named machine, and the
+ * table, map and document of its containers. */
 
 #include "base/options.h"
 #include "base/str.h"
@@ -13,6 +13,7 @@
 struct arena;
 struct err;
 struct topology;
+struct cgroup_snapshot;
 
 struct local_options {
 	const char *name;
@@ -22,23 +23,22 @@ struct local_options {
 	bool detach, affinity_only, watch, strict;
 };
 
-/* The rows of their option tables, each once. */
 #define LOCAL_ROW(kind, key, word, value, help, field)                                             \
 	{                                                                                          \
 		kind, key, word, value, help, NULL, offsetof(struct local_options, field)          \
 	}
 #define LOCAL_NAME                                                                                 \
-	LOCAL_ROW(OPT_STR, 0, "name", "NAME", "which local machine, of several (default: local)",  \
-		  name),                                                                           \
+	LOCAL_ROW(OPT_STR, 0, "name", "NAME", "name of the local machine (default: local)", name), \
 		LOCAL_ROW(OPT_STR, 0, "run-dir", "DIR",                                            \
-			  "its state (default: /run/pinfold/NAME, or below XDG_RUNTIME_DIR)",      \
+			  "directory of its state (default: /run/pinfold/NAME, or below "          \
+			  "XDG_RUNTIME_DIR)",                                                      \
 			  run_dir)
 #define LOCAL_DETACH                                                                               \
 	LOCAL_ROW(OPT_FLAG, 'd', "detach", NULL,                                                   \
-		  "go on in the background once everything is started", detach)
+		  "continue in the background when everything is started", detach)
 #define LOCAL_AFFINITY_ONLY                                                                        \
 	LOCAL_ROW(OPT_FLAG, 0, "affinity-only", NULL,                                              \
-		  "do not use cgroups, even where that is possible", affinity_only)
+		  "set CPU affinity only, even where cgroups are writable", affinity_only)
 #define LOCAL_TOPOLOGY                                                                             \
 	LOCAL_ROW(OPT_STR, 0, "topology", "FROM",                                                  \
 		  "the machine: host (default), a file, or a synthetic string (pack:2 core:16 "    \
@@ -46,7 +46,6 @@ struct local_options {
 		  topology)
 #define LOCAL_OUTPUT OUTPUT_OPTION(struct local_options, output)
 
-/* What a struct command of theirs says of its options. */
 #define LOCAL_OPTIONS(...)                                                                         \
 	.options = (const struct option_desc[]){ __VA_ARGS__, { 0 } },                             \
 	.options_size = sizeof(struct local_options)
@@ -54,34 +53,32 @@ struct local_options {
 /* Fills in the defaults. */
 void local_options_fill(struct local_options *o, struct arena *a);
 
-/* The machine as it is now: its intent, and what the kernel says of every container. */
-struct local_view {
-	struct local_state_file intent;
-	struct container_cgroup cgroup;
-	struct topology *topology;
-	struct cgroup_snapshot *snapshots; /* one per container */
-};
-
-/* -ENOENT with a sentence when nothing of this name runs. */
-int local_view_open(struct local_view *v, const struct local_options *o, struct arena *a,
-		    struct err *err);
-void local_view_done(struct local_view *v);
-
-/* A table of containers; `sights` may be NULL for those that are only planned. */
-struct str local_table(const struct local_container *containers,
-		       const struct cgroup_snapshot *snapshots, const enum local_state *states,
-		       size_t n, struct arena *a);
-
-/* Who runs where on it, for map_draw. */
+/* A local machine with its containers, planned or running. */
 struct local_machine {
 	const struct topology *topology;
 	const struct pool_config *config;
 	const struct local_container *containers;
+	const struct cgroup_snapshot *snapshots; /* one per container; NULL: only planned */
+	const enum local_state *states;		 /* likewise */
 	size_t n;
 };
+
+/* The state file of a machine that runs, and a snapshot of every container in it. */
+struct local_view {
+	struct local_state_file file;
+	struct container_cgroup cgroup;
+	struct local_machine machine; /* points into `file` and the arena of the call */
+};
+
+/* -ENOENT when no machine of this name runs. */
+int local_view_open(struct local_view *v, const struct local_options *o, struct arena *a,
+		    struct err *err);
+void local_view_done(struct local_view *v);
+
+struct str local_table(const struct local_machine *machine, struct arena *a);
 struct map local_map(const struct local_machine *machine, struct arena *a);
 
-/* The containers as a document: for -o json and yaml. */
-yyjson_mut_val *local_to_doc(yyjson_mut_doc *m, const struct local_container *containers,
-			     const struct cgroup_snapshot *snapshots,
-			     const enum local_state *states, size_t n, struct arena *a);
+/* For -o json and yaml: {"mode":...,"pools":{...},"containers":[...]} with the keys of the agent's
+ * status document (agent/status.h). */
+yyjson_mut_val *local_describe(const struct local_machine *machine, yyjson_mut_doc *m,
+			       struct arena *a);

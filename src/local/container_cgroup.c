@@ -18,7 +18,7 @@
 #include "process.h"
 
 #define CGROUP_MOUNT "/sys/fs/cgroup"
-#define KILL_ROUNDS 500 /* of 10 ms: a process in uninterruptible sleep may take its time */
+#define KILL_ROUNDS 500 /* of 10 ms: a process in uninterruptible sleep ends late */
 #define PIN_ROUNDS 100
 
 static void pause_10ms(void)
@@ -44,7 +44,7 @@ int container_cgroup_open(struct container_cgroup *cgroup, const char *name, con
 	char where[PATH_MAX];
 	int n;
 
-	if (!local_is_name(str_from(name), LOCAL_NAME_MAX - 1))
+	if (!local_name_is_valid(str_from(name), LOCAL_NAME_MAX - 1))
 		return err_set(err, EINVAL,
 			       "name \"%s\": use up to %d lower-case letters, digits, \"-\", \".\"",
 			       name, LOCAL_NAME_MAX - 1);
@@ -73,26 +73,26 @@ void container_cgroup_use_affinity(struct container_cgroup *cgroup)
 	cgroup->mode = LOCAL_AFFINITY;
 }
 
-/* Two machines of one name would take each other's cgroups. */
+/* Two machines with the same name would use the same cgroups. */
 static int lock_top(struct container_cgroup *cgroup, const char *top, struct err *err)
 {
 	cgroup->lock_fd = openat(cgroup->fs.cpu_fd, top, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (cgroup->lock_fd < 0)
 		return err_set(err, errno, "open cgroup %s: %s", top, strerror(errno));
 	if (lock_wait(cgroup->lock_fd) < 0)
-		return err_set(err, EBUSY, "cgroup %s is in use by another pinfold", top);
+		return err_set(err, EBUSY, "cgroup %s is used by another pinfold process", top);
 	return 0;
 }
 
 static int make_top(struct container_cgroup *cgroup, struct err *why, struct err *err)
 {
 	char top[LOCAL_NAME_MAX + 16];
-	struct err refused = { 0 };
+	struct err cause = { 0 };
 	struct cgroup_cpu cpu;
 	int r;
 
-	if (cgroup_make(&cgroup->fs, top_path(cgroup, top), &refused) < 0) {
-		*why = refused;
+	if (cgroup_make(&cgroup->fs, top_path(cgroup, top), &cause) < 0) {
+		*why = cause;
 		container_cgroup_use_affinity(cgroup);
 		return 0;
 	}
@@ -119,7 +119,7 @@ int container_cgroup_make(struct container_cgroup *cgroup, struct err *why, stru
 	return r;
 }
 
-/* A Kubernetes name has no "_", so that the two parts of a pod's cgroup can be told apart. */
+/* Kubernetes names contain no "_", so it separates the two parts unambiguously. */
 static const char *pod_path(const struct container_cgroup *cgroup, const struct local_container *c,
 			    struct arena *a)
 {
@@ -134,9 +134,9 @@ static const char *container_path(const struct container_cgroup *cgroup,
 	return str_printf(a, "%s/" PRI_STR, pod_path(cgroup, c, a), FMT_STR(c->name)).p;
 }
 
-/* Until a round finds nothing to do: processes and threads may be made meanwhile. */
-static int pin_running(const struct container_cgroup *cgroup, const struct local_container *c,
-		       struct arena *a, struct err *err)
+/* Repeats until a round changes nothing: processes and threads may be created in between. */
+static int pin_processes(const struct container_cgroup *cgroup, const struct local_container *c,
+			 struct arena *a, struct err *err)
 {
 	bool changed = true;
 	pid_t *pids;
@@ -154,7 +154,7 @@ static int pin_running(const struct container_cgroup *cgroup, const struct local
 		}
 	}
 	if (r >= 0 && changed)
-		return err_set(err, EBUSY, "its threads multiply faster than they can be moved");
+		return err_set(err, EBUSY, "it creates threads faster than they can be moved");
 	return r < 0 ? r : 0;
 }
 
@@ -183,7 +183,7 @@ int container_cgroup_apply(const struct container_cgroup *cgroup, const struct l
 	int r;
 
 	arena_init(&a, 0);
-	r = cgroup->mode == LOCAL_AFFINITY ? pin_running(cgroup, c, &a, err) :
+	r = cgroup->mode == LOCAL_AFFINITY ? pin_processes(cgroup, c, &a, err) :
 					     apply_cgroup(cgroup, c, pod_shares, &a, err);
 	if (r < 0)
 		r = err_wrap(err, PRI_STR, FMT_STR(local_container_id(c, &a)));
@@ -191,16 +191,16 @@ int container_cgroup_apply(const struct container_cgroup *cgroup, const struct l
 	return r;
 }
 
-struct entrance {
+struct enter_data {
 	const struct container_cgroup *cgroup;
 	const struct local_container *c;
 	const char *path;
 };
 
-/* Runs in the child. */
-static int enter(const void *data)
+/* Runs in the child, before exec. */
+static int enter_cgroup(const void *data)
 {
-	const struct entrance *e = data;
+	const struct enter_data *e = data;
 	struct err err = { 0 };
 	int r;
 
@@ -210,8 +210,8 @@ static int enter(const void *data)
 	return r < 0 ? r : process_free_affinity();
 }
 
-static struct str mark_of(const struct container_cgroup *cgroup, const struct local_container *c,
-			  struct arena *a)
+static struct str process_mark_text(const struct container_cgroup *cgroup,
+				    const struct local_container *c, struct arena *a)
 {
 	return str_printf(a, "%s" PRI_STR, cgroup->mark, FMT_STR(local_container_id(c, a)));
 }
@@ -219,22 +219,22 @@ static struct str mark_of(const struct container_cgroup *cgroup, const struct lo
 int container_cgroup_start(const struct container_cgroup *cgroup, const struct local_container *c,
 			   int output_fd, pid_t *ret, struct err *err)
 {
-	struct entrance e = { .cgroup = cgroup, .c = c };
-	struct process_settings s = { .enter = enter, .data = &e, .output_fd = output_fd };
+	struct enter_data e = { .cgroup = cgroup, .c = c };
+	struct process_settings s = { .enter = enter_cgroup, .data = &e, .output_fd = output_fd };
 	struct arena a;
 	int r;
 
 	arena_init(&a, 0);
 	e.path = container_path(cgroup, c, &a);
-	s.mark = mark_of(cgroup, c, &a);
+	s.mark = process_mark_text(cgroup, c, &a);
 	r = process_start(c, &s, ret, err);
 	arena_done(&a);
 	return r;
 }
 
-/* Those of one container, of a list of all. */
-static size_t pick_marked(const struct process_mark *marks, size_t n,
-			  const struct local_container *c, struct arena *a, pid_t **ret)
+/* The processes of one container, from a list of all. */
+static size_t filter_marks(const struct process_mark *marks, size_t n,
+			   const struct local_container *c, struct arena *a, pid_t **ret)
 {
 	const struct str id = local_container_id(c, a);
 	pid_t *pids = arena_array(a, pid_t, n);
@@ -247,8 +247,9 @@ static size_t pick_marked(const struct process_mark *marks, size_t n,
 	return found;
 }
 
-static int marked_procs(const struct container_cgroup *cgroup, const struct local_container *c,
-			struct arena *a, pid_t **ret, size_t *ret_n, struct err *err)
+static int list_marked_processes(const struct container_cgroup *cgroup,
+				 const struct local_container *c, struct arena *a, pid_t **ret,
+				 size_t *ret_n, struct err *err)
 {
 	struct process_mark *marks;
 	size_t n;
@@ -256,7 +257,7 @@ static int marked_procs(const struct container_cgroup *cgroup, const struct loca
 
 	r = process_list(str_from(cgroup->mark), a, &marks, &n, err);
 	if (r >= 0)
-		*ret_n = pick_marked(marks, n, c, a, ret);
+		*ret_n = filter_marks(marks, n, c, a, ret);
 	return r;
 }
 
@@ -266,7 +267,7 @@ int container_cgroup_procs(const struct container_cgroup *cgroup, const struct l
 	const char *path;
 
 	if (cgroup->mode == LOCAL_AFFINITY)
-		return marked_procs(cgroup, c, a, ret, ret_n, err);
+		return list_marked_processes(cgroup, c, a, ret, ret_n, err);
 	path = container_path(cgroup, c, a);
 	if (!cgroup_exists(&cgroup->fs, path)) {
 		*ret_n = 0;
@@ -275,9 +276,9 @@ int container_cgroup_procs(const struct container_cgroup *cgroup, const struct l
 	return cgroup_procs(&cgroup->fs, path, a, ret, ret_n, err);
 }
 
-int container_cgroup_look(const struct container_cgroup *cgroup,
-			  const struct local_container *containers, size_t n, struct arena *a,
-			  struct cgroup_snapshot **ret, struct err *err)
+int container_cgroup_snapshots(const struct container_cgroup *cgroup,
+			       const struct local_container *containers, size_t n, struct arena *a,
+			       struct cgroup_snapshot **ret, struct err *err)
 {
 	AUTO_CLOSE int proc = process_open_proc(err);
 	struct cgroup_snapshot *snapshots = arena_array(a, struct cgroup_snapshot, n);
@@ -291,7 +292,7 @@ int container_cgroup_look(const struct container_cgroup *cgroup,
 		pid_t *pids;
 
 		if (cgroup->mode == LOCAL_AFFINITY) {
-			const size_t k = pick_marked(marks, n_marks, &containers[i], a, &pids);
+			const size_t k = filter_marks(marks, n_marks, &containers[i], a, &pids);
 
 			cgroup_snapshot_read_processes(proc, pids, k, a, &snapshots[i]);
 		} else {
@@ -307,7 +308,7 @@ int container_cgroup_look(const struct container_cgroup *cgroup,
 	return 0;
 }
 
-/* Until none is left: a process may fork while it is being killed. */
+/* Repeats until none is left: a process may fork while it is being killed. */
 int container_cgroup_kill(const struct container_cgroup *cgroup, const struct local_container *c,
 			  struct err *err)
 {
@@ -327,13 +328,13 @@ int container_cgroup_kill(const struct container_cgroup *cgroup, const struct lo
 		pause_10ms();
 	}
 	if (r >= 0 && n)
-		r = err_set(err, EBUSY, PRI_STR ": process %d does not end",
+		r = err_set(err, EBUSY, PRI_STR ": process %d does not end after SIGKILL",
 			    FMT_STR(local_container_id(c, &a)), (int)pids[0]);
 	arena_done(&a);
 	return r;
 }
 
-/* The kernel may need a moment after the last task is gone. */
+/* The kernel reports EBUSY until the last exiting task has been released. */
 static int remove_cgroup(const struct container_cgroup *cgroup, const char *path, struct err *err)
 {
 	int r = cgroup_remove(&cgroup->fs, path, err);
@@ -366,7 +367,7 @@ int container_cgroup_remove(const struct container_cgroup *cgroup, const struct 
 	return r;
 }
 
-/* --- what is there --- */
+/* --- listing --- */
 
 struct listing {
 	struct local_container *items;
@@ -391,13 +392,13 @@ static int list_pod(const struct container_cgroup *cgroup, struct str dir, struc
 	int r;
 
 	if (!str_next(&split, '_', &namespace) || !str_next(&split, '_', &pod))
-		return 0; /* not one of ours */
+		return 0; /* not created by pinfold */
 	r = cgroup_children(&cgroup->fs,
 			    str_printf(l->a, "pinfold-%s/" PRI_STR, cgroup->name, FMT_STR(dir)).p,
 			    l->a, &names, &n, err);
 	for (size_t i = 0; r >= 0 && i < n; i++)
 		add_listing(l, namespace, pod, names[i]);
-	if (r >= 0 && !n) /* a crash between the pod's cgroup and its first container's */
+	if (r >= 0 && !n) /* left by a crash after creating the pod's cgroup */
 		r = cgroup_remove(
 			&cgroup->fs,
 			str_printf(l->a, "pinfold-%s/" PRI_STR, cgroup->name, FMT_STR(dir)).p, err);

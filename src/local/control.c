@@ -25,7 +25,7 @@ static int socket_address(const char *run_dir, struct sockaddr_un *ret, struct e
 	return 0;
 }
 
-static int fail(struct err *err, const char *verb, const struct sockaddr_un *address)
+static int set_socket_error(struct err *err, const char *verb, const struct sockaddr_un *address)
 {
 	int code = errno;
 
@@ -49,11 +49,12 @@ int control_listen(const char *run_dir, int *ret_fd, struct err *err)
 		return r;
 	fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
 	if (fd < 0)
-		return fail(err, "socket", &address);
-	(void)unlink(address.sun_path); /* ours alone: the ledger's lock is held */
+		return set_socket_error(err, "socket", &address);
+	(void)unlink(
+		address.sun_path); /* stale: this process holds the lock of the run directory */
 	if (bind(fd, (const struct sockaddr *)&address, sizeof(address)) < 0 ||
 	    listen(fd, CONTROL_BACKLOG) < 0) {
-		r = fail(err, "listen on", &address);
+		r = set_socket_error(err, "listen on", &address);
 		(void)close(fd);
 		return r;
 	}
@@ -69,9 +70,9 @@ void control_unlink(const char *run_dir)
 		(void)unlink(address.sun_path);
 }
 
-int control_accept(int fd, char buf[CONTROL_MAX], struct str *ret_question, int *ret_client)
+int control_accept(int fd, char buf[CONTROL_MAX], struct str *ret_request, int *ret_client)
 {
-	struct timeval limit = { .tv_sec = 1 }; /* a silent client must not stop the supervisor */
+	struct timeval limit = { .tv_sec = 1 }; /* a silent client must not block the supervisor */
 	int client = accept4(fd, NULL, NULL, SOCK_CLOEXEC);
 	ssize_t n;
 
@@ -84,7 +85,7 @@ int control_accept(int fd, char buf[CONTROL_MAX], struct str *ret_question, int 
 		(void)close(client);
 		return n < 0 ? -errno : -EPIPE;
 	}
-	*ret_question = (struct str){ buf, (size_t)n };
+	*ret_request = (struct str){ buf, (size_t)n };
 	*ret_client = client;
 	return 0;
 }
@@ -102,7 +103,7 @@ void control_respond(int client, int status, struct str text)
 	(void)close(client);
 }
 
-int control_request(const char *run_dir, struct str question, struct arena *a, int *ret_status,
+int control_request(const char *run_dir, struct str request, struct arena *a, int *ret_status,
 		    struct str *ret_text, struct err *err)
 {
 	AUTO_CLOSE int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
@@ -115,12 +116,12 @@ int control_request(const char *run_dir, struct str question, struct arena *a, i
 	if (r < 0)
 		return r;
 	if (fd < 0 || connect(fd, (const struct sockaddr *)&address, sizeof(address)) < 0)
-		return fail(err, "connect to", &address);
-	if (send(fd, question.p, question.n, MSG_NOSIGNAL) < 0)
-		return fail(err, "ask", &address);
+		return set_socket_error(err, "connect to", &address);
+	if (send(fd, request.p, request.n, MSG_NOSIGNAL) < 0)
+		return set_socket_error(err, "send to", &address);
 	n = recv(fd, buf, CONTROL_MAX, 0);
 	if (n < 1)
-		return err_set(err, EPIPE, "%s: the supervisor ended without an answer", run_dir);
+		return err_set(err, EPIPE, "%s: the supervisor ended without a response", run_dir);
 	*ret_status = buf[0] - '0';
 	*ret_text = (struct str){ buf + 1, (size_t)n - 1 };
 	return 0;

@@ -18,8 +18,9 @@ static const char *const restart_names[] = {
 _Static_assert(ARRAY_LEN(restart_names) == LOCAL_RESTART__COUNT, "every policy has a name");
 
 static const char *const state_names[] = {
-	[LOCAL_WAITING] = "waiting", [LOCAL_STARTED] = "started", [LOCAL_FINISHED] = "finished",
-	[LOCAL_FAILED] = "failed",   [LOCAL_LEAVING] = "leaving",
+	[LOCAL_NOT_STARTED] = "not started", [LOCAL_RUNNING] = "running",
+	[LOCAL_FINISHED] = "finished",	     [LOCAL_FAILED] = "failed",
+	[LOCAL_STOPPING] = "stopping",
 };
 _Static_assert(ARRAY_LEN(state_names) == LOCAL_STATE__COUNT, "every state has a name");
 
@@ -38,7 +39,7 @@ const char *local_restart_name(enum local_restart restart)
 	return restart_names[restart];
 }
 
-bool local_is_name(struct str name, size_t max)
+bool local_name_is_valid(struct str name, size_t max)
 {
 	if (!name.n || name.n > max || name.p[0] == '.')
 		return false;
@@ -51,10 +52,11 @@ bool local_is_name(struct str name, size_t max)
 	return true;
 }
 
-bool local_container_has_names(const struct local_container *c)
+bool local_container_names_are_valid(const struct local_container *c)
 {
-	return local_is_name(c->namespace, LOCAL_LABEL_MAX) &&
-	       local_is_name(c->pod, LOCAL_POD_MAX) && local_is_name(c->name, LOCAL_LABEL_MAX);
+	return local_name_is_valid(c->namespace, LOCAL_LABEL_MAX) &&
+	       local_name_is_valid(c->pod, LOCAL_POD_MAX) &&
+	       local_name_is_valid(c->name, LOCAL_LABEL_MAX);
 }
 
 bool local_container_may_run(const struct local_container *containers,
@@ -63,7 +65,7 @@ bool local_container_may_run(const struct local_container *containers,
 	for (size_t k = 0; k < i; k++)
 		if (local_container_same_pod(&containers[k], &containers[i]) &&
 		    containers[k].kind == CONTAINER_INIT && states[k] != LOCAL_FINISHED &&
-		    states[k] != LOCAL_LEAVING)
+		    states[k] != LOCAL_STOPPING)
 			return false;
 	return true;
 }

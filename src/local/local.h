@@ -1,9 +1,11 @@
 #pragma once
 
-/* One machine without a cluster: the words its parts share. A directory of manifests is the
- * cluster; containers are commands that run as processes on their pool's CPUs. What should run
- * where is a plan (plan.h), written down as an intent file (intent.h) before anything is started;
- * cage.h puts processes on CPUs, supervisor.h keeps them running, verify.h asks the kernel. */
+/* Types that the parts of `pinfold local` share: containers, modes and states of one machine
+ * without a cluster. A directory of manifests stands for the cluster, and containers are commands
+ * that run as processes on the CPUs of their pool. local_plan.h decides what runs where,
+ * state_file.h records it before anything starts, container_cgroup.h puts processes on CPUs,
+ * supervisor.h keeps them running and local_audit.h compares with the kernel. Nothing here does
+ * I/O. */
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -35,24 +37,24 @@ struct local_container {
 	unsigned grace_s;   /* between SIGTERM and SIGKILL */
 
 	enum pool pool;
-	bool is_exclusive; /* alone on its CPUs */
+	bool is_exclusive; /* its CPUs are assigned to it alone */
 	struct cpuset cpus;
 	uint64_t shares;
 	int64_t quota_us; /* CGROUP_UNLIMITED: none */
 	uint64_t period_us;
 };
 
-/* How processes are held on their CPUs: by cgroups with weight and quota, or, where no hierarchy
- * can be written, by CPU affinity alone. */
+/* How CPU settings are enforced: by cgroups, or by CPU affinity where no hierarchy is writable.
+ * Affinity enforces neither weight nor quota. */
 enum local_mode { LOCAL_CGROUP_V1, LOCAL_CGROUP_V2, LOCAL_AFFINITY, LOCAL_MODE__COUNT };
 
-/* What became of a container, as far as its next supervisor has to know. */
+/* Recorded in the state file, for the next supervisor. */
 enum local_state {
-	LOCAL_WAITING, /* never started */
-	LOCAL_STARTED, /* runs, or is to be started again */
+	LOCAL_NOT_STARTED,
+	LOCAL_RUNNING, /* or waits to be restarted */
 	LOCAL_FINISHED,
-	LOCAL_FAILED,  /* ended badly and is not started again */
-	LOCAL_LEAVING, /* in the plan no more, but has not ended yet */
+	LOCAL_FAILED,	/* finished with an error */
+	LOCAL_STOPPING, /* no longer in the plan, its process still exists */
 	LOCAL_STATE__COUNT
 };
 
@@ -60,28 +62,25 @@ const char *local_state_name(enum local_state state);
 const char *local_mode_name(enum local_mode mode);
 const char *local_restart_name(enum local_restart restart);
 
-/* A name that can be part of a path and of an id: lower-case letters, digits, "-" and ".", not
- * beginning with ".", at most `max` long. Kubernetes' own names are. */
-bool local_is_name(struct str name, size_t max);
+/* Whether a name can be part of a path and of an id: lower-case letters, digits, "-" and ".", not
+ * beginning with ".", at most `max` characters. Kubernetes names are. */
+bool local_name_is_valid(struct str name, size_t max);
 
 #define LOCAL_LABEL_MAX 63
-#define LOCAL_POD_MAX 190 /* with its namespace it is one file name */
+#define LOCAL_POD_MAX 190 /* "NAMESPACE_POD" is one file name, at most 255 bytes */
 
-/* Namespace, pod and container are such names, of such lengths. */
-bool local_container_has_names(const struct local_container *c);
+bool local_container_names_are_valid(const struct local_container *c);
 
-/* True when containers[i] waits for no init container: none before it in its pod is yet to end
- * well. */
+/* True when every init container before containers[i] in its pod has finished successfully. */
 bool local_container_may_run(const struct local_container *containers,
 			     const enum local_state *states, size_t i);
 
-/* "namespace/pod/container": what messages call it, and the mark its processes carry. */
+/* "namespace/pod/container": in messages, and in the mark of its processes (process.h). */
 struct str local_container_id(const struct local_container *c, struct arena *a);
 struct local_container *local_container_copy(const struct local_container *c, struct arena *a);
 
-/* The same command in the same surroundings: it need not be started anew. */
+/* Same command, environment and working directory: a running process can be kept. */
 bool local_container_same_command(const struct local_container *a, const struct local_container *b);
 bool local_container_same(const struct local_container *a, const struct local_container *b);
 
-/* Containers of one pod stand next to each other, in the order of the pod. */
 bool local_container_same_pod(const struct local_container *a, const struct local_container *b);

@@ -2,7 +2,7 @@
 
 #include "base/arena.h"
 
-static struct audit_container wanted(const struct local_container *c)
+static struct audit_container audit_container(const struct local_container *c)
 {
 	return (struct audit_container){
 		.name = { c->namespace, c->pod, c->name },
@@ -16,10 +16,10 @@ static struct audit_container wanted(const struct local_container *c)
 	};
 }
 
-/* A container waits for the init containers before it; that is no finding. */
-static bool must_run(const struct local_audit_input *in, size_t i)
+/* Waiting for an init container is not a finding. */
+static bool should_run(const struct local_audit_input *in, size_t i)
 {
-	return (in->states[i] == LOCAL_WAITING || in->states[i] == LOCAL_STARTED) &&
+	return (in->states[i] == LOCAL_NOT_STARTED || in->states[i] == LOCAL_RUNNING) &&
 	       local_container_may_run(in->containers, in->states, i);
 }
 
@@ -30,13 +30,13 @@ struct audit local_audit(const struct local_audit_input *in, struct arena *a)
 
 	audit_init(&t, a);
 	for (size_t i = 0; i < in->n; i++) {
-		containers[i] = wanted(&in->containers[i]);
-		if (!in->snapshots[i].is_there && must_run(in, i))
+		containers[i] = audit_container(&in->containers[i]);
+		if (!in->snapshots[i].is_there && should_run(in, i))
 			audit_add(&t, &containers[i].name, "not-running", STR("running"),
 				  STR("no process"));
 		if (in->states[i] == LOCAL_FAILED)
 			audit_add(&t, &containers[i].name, "failed", STR("running"),
-				  STR("ended, and is not started again"));
+				  STR("finished with an error"));
 	}
 	audit_run(&t, &(struct audit_input){ .version = in->mode == LOCAL_CGROUP_V2 ? CGROUP_V2 :
 										      CGROUP_V1,

@@ -1,7 +1,7 @@
 #pragma once
 
-/* Kernel truth against the plan. The containers are judged by cgroup/truth.h, as those of a node
- * are; to that comes who should run and does not. Pure: looking is container_cgroup_look(). */
+/* Compares snapshots of local containers with the plan: the checks of cgroup/audit.h, and whether
+ * every container that should run does. Pure: container_cgroup_snapshots() reads the kernel. */
 
 #include <stddef.h>
 
@@ -14,8 +14,8 @@ struct local_audit_input {
 	const struct cgroup_snapshot *snapshots; /* one per container */
 	const enum local_state *states;
 	size_t n;
-	const struct processes *machine; /* where foreign_processes are looked for; NULL: nowhere */
+	const struct processes *machine; /* searched for foreign processes; NULL: no search */
 };
 
-/* Adds "not-running" and "failed" to what there is to find. */
+/* Adds the checks "not-running" and "failed". */
 struct audit local_audit(const struct local_audit_input *in, struct arena *a);

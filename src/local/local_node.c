@@ -15,7 +15,7 @@
 #include "lock.h"
 #include "process.h"
 
-#define STATE_FILE_NAME "intent.json"
+#define STATE_FILE_NAME "state.json"
 #define LEDGER_FILE "cpus.json"
 #define LOG_FILE "log"
 
@@ -38,12 +38,13 @@ int local_node_open(struct local_node *node, const struct local_node_settings *s
 	}
 	if (settings->affinity_only) {
 		container_cgroup_use_affinity(&node->cgroup);
-		(void)err_set(&node->cgroup_error, EPERM, "asked for");
+		(void)err_set(&node->cgroup_error, EPERM, "requested by --affinity-only");
 	}
 	return 0;
 }
 
-/* Others may not swap what we read and write: ours, in a directory of ours or of root. */
+/* Other users must not be able to replace the files: the directory is the caller's own, inside one
+ * of the caller or of root. */
 static int check_owner(int fd, const char *path, struct err *err)
 {
 	struct stat own, above;
@@ -51,11 +52,11 @@ static int check_owner(int fd, const char *path, struct err *err)
 	if (fstat(fd, &own) < 0 || fstatat(fd, "..", &above, 0) < 0)
 		return err_set(err, errno, "%s: %s", path, strerror(errno));
 	if (own.st_uid != geteuid() || (above.st_uid != geteuid() && above.st_uid != 0))
-		return err_set(err, EPERM, "%s: belongs to somebody else", path);
+		return err_set(err, EPERM, "%s: belongs to another user", path);
 	return 0;
 }
 
-static int open_dir(const struct local_node_settings *settings, int *ret, struct err *err)
+static int open_run_dir(const struct local_node_settings *settings, int *ret, struct err *err)
 {
 	const char *path = settings->run_dir;
 	int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC), r;
@@ -64,7 +65,7 @@ static int open_dir(const struct local_node_settings *settings, int *ret, struct
 		return err_set(err, errno, "open %s: %s", path, strerror(errno));
 	r = check_owner(fd, path, err);
 	if (r >= 0 && lock_wait(fd) < 0)
-		r = err_set(err, EBUSY, "pinfold local \"%s\" is already running, in %s",
+		r = err_set(err, EBUSY, "local machine \"%s\" is already running in %s",
 			    settings->name, path);
 	if (r < 0)
 		(void)close(fd);
@@ -73,15 +74,15 @@ static int open_dir(const struct local_node_settings *settings, int *ret, struct
 	return r;
 }
 
-static bool is_removed(int fd)
+static bool is_unlinked(int fd)
 {
 	struct stat st;
 
 	return fstat(fd, &st) < 0 || st.st_nlink == 0;
 }
 
-/* Made and locked. Between the two a `down` may have removed it: then once more. */
-static int make_dir(struct local_node *node, struct err *err)
+/* A concurrent `down` may remove the directory between creating and locking it: then once more. */
+static int create_run_dir(struct local_node *node, struct err *err)
 {
 	const char *path = node->settings.run_dir;
 	int fd = -1, r;
@@ -89,16 +90,16 @@ static int make_dir(struct local_node *node, struct err *err)
 	for (int round = 0; round < 3; round++) {
 		r = file_mkdirs_at(AT_FDCWD, path, 0755, err);
 		if (r >= 0)
-			r = open_dir(&node->settings, &fd, err);
+			r = open_run_dir(&node->settings, &fd, err);
 		if (r < 0)
 			return r;
-		if (!is_removed(fd)) {
+		if (!is_unlinked(fd)) {
 			node->dir_fd = fd;
 			return 0;
 		}
 		(void)close(fd);
 	}
-	return err_set(err, EAGAIN, "%s: is removed again and again", path);
+	return err_set(err, EAGAIN, "%s: another process keeps removing it", path);
 }
 
 static int remove_files(const struct local_node *node, struct err *err)
@@ -113,7 +114,7 @@ static int remove_files(const struct local_node *node, struct err *err)
 	arena_init(&a, 0);
 	r = file_list_at(node->dir_fd, ".", &a, &names, &n, err);
 	for (size_t i = 0; i < n; i++)
-		for (size_t k = 0; k < ARRAY_LEN(ours); k++) /* with temporary and kept ones */
+		for (size_t k = 0; k < ARRAY_LEN(ours); k++) /* also temporary files and backups */
 			if (str_starts(names[i], str_from(ours[k])) &&
 			    unlinkat(node->dir_fd, str_cstr(&a, names[i]), 0) < 0 &&
 			    errno != ENOENT)
@@ -121,7 +122,7 @@ static int remove_files(const struct local_node *node, struct err *err)
 					    strerror(errno));
 	arena_done(&a);
 	if (r >= 0)
-		(void)rmdir(node->settings.run_dir); /* unless somebody put something there */
+		(void)rmdir(node->settings.run_dir); /* fails if it holds other files */
 	return r;
 }
 
@@ -135,7 +136,7 @@ void local_node_done(struct local_node *node)
 		ledger_done(&node->ledger);
 		store_done(&node->store);
 	}
-	if (node->is_new && !node->has_plan) { /* refused: as if we had never been here */
+	if (node->is_new && !node->has_plan) { /* the first plan was refused */
 		(void)container_cgroup_destroy(&node->cgroup, NULL);
 		(void)remove_files(node, NULL);
 	}
@@ -148,7 +149,7 @@ void local_node_done(struct local_node *node)
 	arena_done(&node->machine);
 }
 
-/* --- the intent --- */
+/* --- state file --- */
 
 int local_node_read_state(const char *run_dir, struct arena *a, struct local_state_file *ret,
 			  struct err *err)
@@ -175,7 +176,7 @@ int local_node_save(struct local_node *node, const struct run *runs, size_t n, s
 	in.states = arena_array(&a, enum local_state, n);
 	in.restarts = arena_array(&a, unsigned, n);
 	for (size_t i = 0; i < n; i++) {
-		if (runs[i].unwanted && !run_is_alive(&runs[i]))
+		if (runs[i].is_removed && !run_is_alive(&runs[i]))
 			continue;
 		in.containers[in.n] = *runs[i].c;
 		in.states[in.n] = run_local_state(&runs[i]);
@@ -188,9 +189,9 @@ int local_node_save(struct local_node *node, const struct run *runs, size_t n, s
 	return r;
 }
 
-/* --- moving in: what a supervisor before us left --- */
+/* --- set-up and adoption --- */
 
-static void adopt(struct local_node *node, struct run *run, int64_t now_ms)
+static void adopt_process(struct local_node *node, struct run *run, int64_t now_ms)
 {
 	struct arena a;
 	pid_t *pids;
@@ -208,7 +209,7 @@ static void adopt(struct local_node *node, struct run *run, int64_t now_ms)
 		run->started_at_ms = now_ms;
 	} else if (run->was_started && run_restarts_after(run->c, false)) {
 		run_back_off(run, now_ms);
-	} else if (run->was_started) { /* ended while nobody looked: whether well is not known */
+	} else if (run->was_started) { /* ended without a supervisor: its exit status is unknown */
 		run->state = RUN_FINISHED;
 	}
 }
@@ -218,21 +219,22 @@ struct run *runs_new(size_t n)
 	struct run *runs = calloc(n + 1, sizeof(*runs));
 
 	if (!runs)
-		abort(); /* CONVENTIONS: process-wide exhaustion aborts */
+		abort(); /* as everywhere: out of memory ends the process */
 	return runs;
 }
 
-/* Its name may have been given to another command since; processes are the old one's then. */
-static bool is_succeeding(const struct local_node *node, const struct run *run)
+bool runs_have_predecessor(const struct run *runs, size_t n, const struct run *run)
 {
-	for (size_t i = 0; i < node->n; i++)
-		if (node->runs[i].unwanted && run_is_alive(&node->runs[i]) &&
-		    local_container_same(node->runs[i].c, run->c))
+	for (size_t i = 0; i < n; i++)
+		if (runs[i].is_removed && run_is_alive(&runs[i]) &&
+		    local_container_same(runs[i].c, run->c))
 			return true;
 	return false;
 }
 
-static void recall(struct local_node *node, const struct local_state_file *old, int64_t now_ms)
+/* Removed containers first: a process under a name that was reused belongs to the removed one. */
+static void restore_runs(struct local_node *node, const struct local_state_file *old,
+			 int64_t now_ms)
 {
 	node->runs = runs_new(old->n);
 	node->n = old->n;
@@ -243,43 +245,43 @@ static void recall(struct local_node *node, const struct local_state_file *old, 
 		*run = (struct run){ .c = &old->containers[i],
 				     .state = state == LOCAL_FINISHED || state == LOCAL_FAILED ?
 						      RUN_FINISHED :
-						      RUN_WAITING,
+						      RUN_NOT_STARTED,
 				     .pid_fd = -1,
-				     .was_started = state != LOCAL_WAITING,
+				     .was_started = state != LOCAL_NOT_STARTED,
 				     .failed = state == LOCAL_FAILED,
-				     .unwanted = state == LOCAL_LEAVING,
-				     .at = old->containers[i].cpus,
+				     .is_removed = state == LOCAL_STOPPING,
+				     .current_cpus = old->containers[i].cpus,
 				     .restarts = old->restarts[i] };
-		if (run->unwanted)
-			adopt(node, run, now_ms);
+		if (run->is_removed)
+			adopt_process(node, run, now_ms);
 	}
 	for (size_t i = 0; i < old->n; i++)
-		if (!node->runs[i].unwanted && node->runs[i].state == RUN_WAITING &&
-		    !is_succeeding(node, &node->runs[i]))
-			adopt(node, &node->runs[i], now_ms);
+		if (!node->runs[i].is_removed && node->runs[i].state == RUN_NOT_STARTED &&
+		    !runs_have_predecessor(node->runs, node->n, &node->runs[i]))
+			adopt_process(node, &node->runs[i], now_ms);
 }
 
-static int read_old(struct local_node *node, struct local_state_file *ret, struct err *err)
+static int read_old_state(struct local_node *node, struct local_state_file *ret, struct err *err)
 {
 	struct local_state_file old = { 0 };
 	int r;
 
 	r = local_node_read_state(node->settings.run_dir, &node->plan, &old, NULL);
 	node->is_new = r == -ENOENT;
-	/* None yet, of another version or of another boot: nothing to take over. */
+	/* No file, another version or another boot: nothing to adopt. */
 	if (r < 0 || !str_eq(old.boot_id, str_from(node->boot_id)))
 		old = (struct local_state_file){ 0 };
 	if (old.n && old.mode != node->cgroup.mode)
 		return err_set(err, EBUSY,
-			       "containers run by %s, but this would be by %s: end them with "
+			       "containers run with %s, but only %s is available: stop them with "
 			       "'pinfold local down' first",
 			       local_mode_name(old.mode), local_mode_name(node->cgroup.mode));
 	*ret = old;
 	return 0;
 }
 
-/* Should the ledger's file be lost, running containers still have what they have. */
-static int restore_ledger(struct local_node *node, struct err *err)
+/* The ledger file was lost or corrupt: running containers keep their CPUs. */
+static int adopt_assignments(struct local_node *node, struct err *err)
 {
 	int r = 0;
 
@@ -321,7 +323,7 @@ static int open_ledger(struct local_node *node, const struct pool_config *config
 		return r;
 	node->has_ledger = true;
 	if (report.outcome == STORE_FRESH || report.outcome == STORE_CORRUPT)
-		r = restore_ledger(node, err);
+		r = adopt_assignments(node, err);
 	return r;
 }
 
@@ -342,31 +344,31 @@ static int open_log(struct local_node *node, struct err *err)
 	return 0;
 }
 
-int local_node_move_in(struct local_node *node, const struct pool_config *config, int64_t now_ms,
-		       struct err *err)
+int local_node_set_up(struct local_node *node, const struct pool_config *config, int64_t now_ms,
+		      struct err *err)
 {
 	struct local_state_file old;
 	int r;
 
-	r = make_dir(node, err);
+	r = create_run_dir(node, err);
 	if (r >= 0)
 		r = read_boot_id(node, err);
 	if (r >= 0)
 		r = container_cgroup_make(&node->cgroup, &node->cgroup_error, err);
 	if (r >= 0)
-		r = read_old(node, &old, err);
+		r = read_old_state(node, &old, err);
 	if (r < 0)
 		return r;
-	recall(node, &old, now_ms);
+	restore_runs(node, &old, now_ms);
 	r = open_log(node, err);
-	/* With the old pools, so that the plan takes the step to the new ones, or refuses to. */
+	/* With the old pools, so that the plan resizes them to the new ones or refuses to. */
 	return r < 0 ? r : open_ledger(node, old.n ? &old.config : config, err);
 }
 
-/* --- the end --- */
+/* --- removal --- */
 
-int local_node_remove_strays(const struct container_cgroup *cgroup, struct run *runs, size_t n,
-			     struct err *err)
+int local_node_remove_unknown(const struct container_cgroup *cgroup, struct run *runs, size_t n,
+			      struct err *err)
 {
 	struct local_container *there;
 	struct arena a;
@@ -384,13 +386,13 @@ int local_node_remove_strays(const struct container_cgroup *cgroup, struct run *
 
 int local_node_destroy(struct local_node *node, struct err *err)
 {
-	struct container_cgroup by_mark = node->cgroup; /* whatever mode they were started in */
+	struct container_cgroup by_mark = node->cgroup; /* processes of affinity mode, too */
 	int r;
 
 	by_mark.mode = LOCAL_AFFINITY;
-	r = local_node_remove_strays(&node->cgroup, NULL, 0, err);
+	r = local_node_remove_unknown(&node->cgroup, NULL, 0, err);
 	if (r >= 0)
-		r = local_node_remove_strays(&by_mark, NULL, 0, err);
+		r = local_node_remove_unknown(&by_mark, NULL, 0, err);
 	if (r >= 0)
 		r = container_cgroup_destroy(&node->cgroup, err);
 	if (r >= 0 && node->dir_fd >= 0)
@@ -406,7 +408,7 @@ int local_node_clean(const struct local_node_settings *settings, struct err *err
 	r = local_node_open(&node, settings, err);
 	if (r < 0)
 		return r;
-	r = open_dir(settings, &node.dir_fd, err);
+	r = open_run_dir(settings, &node.dir_fd, err);
 	was_there = r != -ENOENT || container_cgroup_is_made(&node.cgroup);
 	if (r == -ENOENT)
 		r = 0;

@@ -17,20 +17,20 @@ struct run *runs_find(struct run *runs, size_t n, const struct local_container *
 	return NULL;
 }
 
-bool runs_place(const struct run *runs, size_t n, const struct run *run,
-		struct local_container *ret)
+bool runs_available_cpus(const struct run *runs, size_t n, const struct run *run,
+			 struct local_container *ret)
 {
 	struct local_container c = *run->c;
 
 	for (size_t i = 0; i < n; i++) {
-		const struct run *leaving = &runs[i];
+		const struct run *other = &runs[i];
 
-		if (leaving == run || !leaving->unwanted || !leaving->c->is_exclusive ||
-		    !run_is_alive(leaving) || !cpuset_intersects(&leaving->at, &c.cpus))
+		if (other == run || !other->is_removed || !other->c->is_exclusive ||
+		    !run_is_alive(other) || !cpuset_intersects(&other->current_cpus, &c.cpus))
 			continue;
 		if (c.is_exclusive)
 			return false;
-		cpuset_minus(&c.cpus, &leaving->at);
+		cpuset_minus(&c.cpus, &other->current_cpus);
 	}
 	if (cpuset_is_empty(&c.cpus))
 		return false;
@@ -38,87 +38,89 @@ bool runs_place(const struct run *runs, size_t n, const struct run *run,
 	return true;
 }
 
-static uint64_t shares_of_pod(const struct run *runs, size_t n, const struct run *of)
+/* As the kubelet: init containers do not count, except the one that is applied. */
+static uint64_t pod_shares(const struct run *runs, size_t n, const struct run *of)
 {
 	uint64_t sum = of->c->shares;
 
 	for (size_t i = 0; i < n; i++)
-		if (&runs[i] != of && !runs[i].unwanted && runs[i].c->kind != CONTAINER_INIT &&
+		if (&runs[i] != of && !runs[i].is_removed && runs[i].c->kind != CONTAINER_INIT &&
 		    local_container_same_pod(runs[i].c, of->c))
 			sum += runs[i].c->shares;
 	return sum < CPU_SHARES_MAX ? sum : CPU_SHARES_MAX;
 }
 
 int local_node_move(const struct local_node *node, const struct run *runs, size_t n,
-		    struct run *run, const struct local_container *where, struct err *err)
+		    struct run *run, const struct local_container *settings, struct err *err)
 {
-	int r = container_cgroup_apply(&node->cgroup, where, shares_of_pod(runs, n, run), err);
+	int r = container_cgroup_apply(&node->cgroup, settings, pod_shares(runs, n, run), err);
 
 	if (r >= 0)
-		run->at = where->cpus;
+		run->current_cpus = settings->cpus;
 	return r;
 }
 
-/* Whoever owns CPUs stays on them to the end. */
-static bool is_moving(const struct run *run)
+/* A removed container keeps its exclusive CPUs until it has ended. */
+static bool can_move(const struct run *run)
 {
-	return run_is_alive(run) && !(run->unwanted && run->c->is_exclusive);
+	return run_is_alive(run) && !(run->is_removed && run->c->is_exclusive);
 }
 
-/* What must be given up goes before anybody gets more. */
+/* All cpusets shrink before any grows, so that no CPU is in two pools in between. */
 static int move_all(const struct local_node *node, struct run *runs, size_t n, struct err *err)
 {
-	struct local_container where;
+	struct local_container settings;
 	int r = 0;
 
 	for (size_t i = 0; r >= 0 && i < n; i++) {
-		if (!is_moving(&runs[i]) || !runs_place(runs, n, &runs[i], &where))
+		if (!can_move(&runs[i]) || !runs_available_cpus(runs, n, &runs[i], &settings))
 			continue;
-		cpuset_intersect(&where.cpus, &runs[i].at);
-		if (!cpuset_is_empty(&where.cpus) && !cpuset_eq(&where.cpus, &runs[i].at))
-			r = local_node_move(node, runs, n, &runs[i], &where, err);
+		cpuset_intersect(&settings.cpus, &runs[i].current_cpus);
+		if (!cpuset_is_empty(&settings.cpus) &&
+		    !cpuset_eq(&settings.cpus, &runs[i].current_cpus))
+			r = local_node_move(node, runs, n, &runs[i], &settings, err);
 	}
 	for (size_t i = 0; r >= 0 && i < n; i++)
-		if (is_moving(&runs[i]) && runs_place(runs, n, &runs[i], &where))
-			r = local_node_move(node, runs, n, &runs[i], &where, err);
+		if (can_move(&runs[i]) && runs_available_cpus(runs, n, &runs[i], &settings))
+			r = local_node_move(node, runs, n, &runs[i], &settings, err);
 	return r;
 }
 
-/* Back to where everybody was. Adds to `err` how that went. */
+/* Restores the CPUs before move_all(). Appends the outcome to `err`. */
 static void move_back(const struct local_node *node, struct err *err)
 {
-	struct err why = *err;
+	struct err cause = *err;
 	int r = 0;
 
 	for (size_t i = 0; i < node->n; i++) {
 		struct run *run = &node->runs[i];
-		struct local_container where = *run->c;
+		struct local_container settings = *run->c;
 
-		if (!is_moving(run))
+		if (!can_move(run))
 			continue;
-		where.cpus = run->at;
-		if (local_node_move(node, node->runs, node->n, run, &where, err) < 0)
+		settings.cpus = run->current_cpus;
+		if (local_node_move(node, node->runs, node->n, run, &settings, err) < 0)
 			r = -EIO;
 	}
-	if (r < 0) /* err says which one */
-		(void)err_wrap(err, "%.100s; going back failed as well", why.msg);
+	if (r < 0) /* err names the container */
+		(void)err_wrap(err, "%.100s; restoring the previous CPUs failed, too", cause.msg);
 	else
-		(void)err_set(err, why.code, "%s; everything was put back", why.msg);
+		(void)err_set(err, cause.code, "%s; the previous CPUs are restored", cause.msg);
 }
 
 /* --- applying a plan --- */
 
-/* An owner of CPUs cannot be moved: it is started anew when its CPUs change. */
-static bool goes_on(const struct run *old, const struct local_container *wanted)
+/* A container with exclusive CPUs is not moved: it is restarted when its CPUs change. */
+static bool keeps_running(const struct run *old, const struct local_container *wanted)
 {
-	return !old->unwanted && local_container_same_command(wanted, old->c) &&
+	return !old->is_removed && local_container_same_command(wanted, old->c) &&
 	       wanted->is_exclusive == old->c->is_exclusive &&
 	       (!wanted->is_exclusive || cpuset_eq(&wanted->cpus, &old->c->cpus));
 }
 
-/* The list of the plan, with what goes on as it was; what has no place there any more but still
- * runs stands behind, unwanted. Changes nothing yet. */
-static struct run *carry_over(const struct local_node *node, const struct local_plan *plan,
+/* The runs of the plan, with the state of those that continue; runs that are no longer planned and
+ * still have a process follow, as removed. Changes nothing yet. */
+static struct run *build_runs(const struct local_node *node, const struct local_plan *plan,
 			      struct arena *a, size_t *ret_n)
 {
 	struct run *runs = runs_new(plan->n + node->n);
@@ -130,7 +132,7 @@ static struct run *carry_over(const struct local_node *node, const struct local_
 		const struct run *old = &node->runs[i];
 		struct run *now = runs_find(runs, plan->n, old->c);
 
-		if (now && goes_on(old, now->c)) {
+		if (now && keeps_running(old, now->c)) {
 			struct local_container *wanted = now->c;
 
 			*now = *old;
@@ -141,8 +143,8 @@ static struct run *carry_over(const struct local_node *node, const struct local_
 			continue;
 		runs[total] = *old;
 		runs[total].c = local_container_copy(old->c, a);
-		runs[total].unwanted = true;
-		if (!old->c->is_exclusive) /* keeps off CPUs that were given to somebody */
+		runs[total].is_removed = true;
+		if (!old->c->is_exclusive) /* it leaves CPUs that are now exclusive */
 			(void)ledger_cpus(&node->ledger, old->c->pool, &runs[total].c->cpus);
 		total++;
 	}
@@ -150,7 +152,7 @@ static struct run *carry_over(const struct local_node *node, const struct local_
 	return runs;
 }
 
-/* What can fail, in an order that can be undone: places, intent, ledger. */
+/* The steps that can fail, in an order that can be undone: cpusets, state file, ledger. */
 static int commit(struct local_node *node, struct run *runs, size_t n, struct err *err)
 {
 	int r;
@@ -159,7 +161,7 @@ static int commit(struct local_node *node, struct run *runs, size_t n, struct er
 	if (r >= 0)
 		r = local_node_save(node, runs, n, err);
 	if (r >= 0) {
-		r = ledger_commit(&node->ledger, err); /* rolls back when it fails */
+		r = ledger_commit(&node->ledger, err); /* rolls back on failure */
 		if (r < 0 && node->has_plan)
 			(void)local_node_save(node, node->runs, node->n, NULL);
 	} else {
@@ -170,24 +172,24 @@ static int commit(struct local_node *node, struct run *runs, size_t n, struct er
 	return r;
 }
 
-/* Beyond return: the new list is the list. */
-static int take_effect(struct local_node *node, struct run *runs, size_t n, int64_t now_ms,
-		       struct err *err)
+/* Nothing is undone from here on. */
+static int switch_to_runs(struct local_node *node, struct run *runs, size_t n, int64_t now_ms,
+			  struct err *err)
 {
 	for (size_t i = 0; i < n; i++)
-		if (runs[i].unwanted)
+		if (runs[i].is_removed)
 			run_begin_stop(&runs[i], now_ms);
 	free(node->runs);
 	node->runs = runs;
 	node->n = n;
-	node->has_plan = node->unsettled = true;
-	return local_node_remove_strays(&node->cgroup, runs, n, err);
+	node->has_plan = node->has_waiting_moves = true;
+	return local_node_remove_unknown(&node->cgroup, runs, n, err);
 }
 
-/* In a container we may have fewer CPUs than the machine. Whoever shares CPUs does with those it
- * can have; an owner needs all of its own. */
-static bool keep_to_allowed(const struct local_node *node, struct local_plan *plan, struct arena *a,
-			    struct problem_list *p)
+/* Inside a container the supervisor may have fewer CPUs than the machine. Containers without
+ * exclusive CPUs then use the allowed part of their pool. */
+static bool restrict_to_allowed(const struct local_node *node, struct local_plan *plan,
+				struct arena *a, struct problem_list *p)
 {
 	for (size_t i = 0; i < plan->n; i++) {
 		struct local_container *c = &plan->containers[i];
@@ -201,8 +203,8 @@ static bool keep_to_allowed(const struct local_node *node, struct local_plan *pl
 			continue;
 		}
 		problem_error(p, PROBLEM_AT(NULL, NULL, NULL),
-			      PRI_STR ": is to run on CPUs " PRI_STR
-				      ", but this machine gives us only " PRI_STR,
+			      PRI_STR ": needs CPUs " PRI_STR ", but only CPUs " PRI_STR
+				      " are allowed for pinfold here",
 			      FMT_STR(local_container_id(c, a)),
 			      FMT_STR(cpuset_format(&c->cpus, a)),
 			      FMT_STR(cpuset_format(&node->cgroup.allowed, a)));
@@ -212,26 +214,26 @@ static bool keep_to_allowed(const struct local_node *node, struct local_plan *pl
 }
 
 /* On success the ledger's transaction is open. */
-static int decide(struct local_node *node, struct arena *with, const struct manifests *manifests,
-		  int64_t now_ms, struct local_plan *ret, struct problem_list *p)
+static int make_plan(struct local_node *node, struct arena *with, const struct manifests *manifests,
+		     int64_t now_ms, struct local_plan *ret, struct problem_list *p)
 {
 	struct local_plan_input in = { .manifests = manifests, .topology = &node->topology };
 	struct pool_config config;
 	struct err err = { 0 };
 	int r = 0;
 
-	if (node->stopping)
-		r = err_set(&err, EBUSY, "everything is being taken down");
+	if (node->is_stopping)
+		r = err_set(&err, EBUSY, "the machine is being stopped");
 	else if (!local_plan_config(&in, with, &config, p))
 		return -EINVAL;
 	else if (!node->has_ledger)
-		r = local_node_move_in(node, &config, now_ms, &err);
+		r = local_node_set_up(node, &config, now_ms, &err);
 	if (r < 0) {
 		problem_error(p, PROBLEM_AT(NULL, NULL, NULL), "%s", err.msg);
 		return r;
 	}
 	r = local_plan_make(&in, &config, &node->ledger, with, ret, p);
-	if (r >= 0 && !keep_to_allowed(node, ret, with, p)) {
+	if (r >= 0 && !restrict_to_allowed(node, ret, with, p)) {
 		ledger_rollback(&node->ledger);
 		return -EINVAL;
 	}
@@ -247,17 +249,17 @@ int local_node_apply(struct local_node *node, struct arena *with, const struct m
 	size_t n;
 	int r;
 
-	r = decide(node, with, manifests, now_ms, &plan, p);
+	r = make_plan(node, with, manifests, now_ms, &plan, p);
 	if (r < 0)
 		return r;
-	runs = carry_over(node, &plan, with, &n);
+	runs = build_runs(node, &plan, with, &n);
 	r = commit(node, runs, n, &err);
 	if (r < 0) {
 		free(runs);
 		problem_error(p, PROBLEM_AT(NULL, NULL, NULL), "%s", err.msg);
 		return r;
 	}
-	if (take_effect(node, runs, n, now_ms, &err) < 0)
+	if (switch_to_runs(node, runs, n, now_ms, &err) < 0)
 		problem_warn(p, PROBLEM_AT(NULL, NULL, NULL), "%s", err.msg);
 	arena_done(&node->plan);
 	node->plan = *with;

@@ -11,8 +11,8 @@
 
 #define BACKOFF_FIRST_MS 100
 #define BACKOFF_MAX_MS 10000
-#define BACKOFF_FORGET_MS 60000	 /* who ran this long starts with a clean slate */
-#define LOG_MAX ((off_t)8 << 20) /* it may live in memory */
+#define BACKOFF_RESET_MS 60000	 /* after a run of this length the backoff starts again */
+#define LOG_MAX ((off_t)8 << 20) /* /run is a tmpfs */
 
 bool run_is_alive(const struct run *run)
 {
@@ -21,21 +21,21 @@ bool run_is_alive(const struct run *run)
 
 enum local_state run_local_state(const struct run *run)
 {
-	if (run->unwanted)
-		return LOCAL_LEAVING;
+	if (run->is_removed)
+		return LOCAL_STOPPING;
 	if (run->state == RUN_FINISHED)
 		return run->failed ? LOCAL_FAILED : LOCAL_FINISHED;
-	return run->was_started ? LOCAL_STARTED : LOCAL_WAITING;
+	return run->was_started ? LOCAL_RUNNING : LOCAL_NOT_STARTED;
 }
 
-bool run_restarts_after(const struct local_container *c, bool well)
+bool run_restarts_after(const struct local_container *c, bool succeeded)
 {
 	if (c->kind == CONTAINER_SIDECAR)
 		return true;
 	if (c->kind == CONTAINER_INIT)
-		return !well && c->restart != LOCAL_RESTART_NEVER;
+		return !succeeded && c->restart != LOCAL_RESTART_NEVER;
 	return c->restart == LOCAL_RESTART_ALWAYS ||
-	       (c->restart == LOCAL_RESTART_ON_FAILURE && !well);
+	       (c->restart == LOCAL_RESTART_ON_FAILURE && !succeeded);
 }
 
 void run_back_off(struct run *run, int64_t now_ms)
@@ -60,7 +60,7 @@ int run_open_pid(pid_t pid, struct err *err)
 void run_begin_stop(struct run *run, int64_t now_ms)
 {
 	if (run->state == RUN_RUNNING) {
-		/* By descriptor: the number may be somebody else's by now. */
+		/* By pidfd: the pid may have been reused. */
 		(void)syscall(SYS_pidfd_send_signal, run->pid_fd, SIGTERM, NULL, 0);
 		run->state = RUN_STOPPING;
 		run->kill_at_ms = now_ms + (int64_t)run->c->grace_s * 1000;
@@ -72,18 +72,18 @@ void run_begin_stop(struct run *run, int64_t now_ms)
 /* --- starting --- */
 
 static int start_process(struct local_node *node, struct run *run,
-			 const struct local_container *where, struct err *err)
+			 const struct local_container *settings, struct err *err)
 {
 	pid_t pid;
 	int fd, r;
 
-	r = local_node_move(node, node->runs, node->n, run, where, err);
+	r = local_node_move(node, node->runs, node->n, run, settings, err);
 	if (r >= 0)
-		r = container_cgroup_start(&node->cgroup, where, node->log_fd, &pid, err);
+		r = container_cgroup_start(&node->cgroup, settings, node->log_fd, &pid, err);
 	if (r < 0)
 		return r;
 	fd = run_open_pid(pid, err);
-	if (fd < 0) { /* we could not see it end */
+	if (fd < 0) { /* its end could not be noticed */
 		(void)kill(pid, SIGKILL);
 		(void)waitpid(pid, NULL, 0);
 		return fd;
@@ -93,15 +93,15 @@ static int start_process(struct local_node *node, struct run *run,
 	return 0;
 }
 
-static void start(struct local_node *node, struct run *run, int64_t now_ms,
-		  local_node_failure_fn on_failure)
+static void start_run(struct local_node *node, struct run *run, int64_t now_ms,
+		      local_node_failure_fn on_failure)
 {
-	struct local_container where;
+	struct local_container settings;
 	struct err err = { 0 };
 
-	if (!runs_place(node->runs, node->n, run, &where))
-		return; /* its CPUs are not free yet */
-	if (start_process(node, run, &where, &err) < 0) {
+	if (!runs_available_cpus(node->runs, node->n, run, &settings))
+		return; /* its CPUs are still in use */
+	if (start_process(node, run, &settings, &err) < 0) {
 		on_failure(&err);
 		run_back_off(run, now_ms);
 		return;
@@ -109,43 +109,33 @@ static void start(struct local_node *node, struct run *run, int64_t now_ms,
 	run->is_child = run->was_started = true;
 	run->state = RUN_RUNNING;
 	run->started_at_ms = now_ms;
-	node->unsaved = true;
+	node->is_unsaved = true;
 }
 
 /* A container waits for the init containers before it; a sidecar only has to run. */
-static bool is_blocked(const struct local_node *node, const struct run *run)
+static bool waits_for_init(const struct local_node *node, const struct run *run)
 {
 	for (const struct run *before = node->runs; before < run; before++) {
-		if (before->unwanted || !local_container_same_pod(before->c, run->c))
+		if (before->is_removed || !local_container_same_pod(before->c, run->c))
 			continue;
 		if (before->c->kind == CONTAINER_INIT &&
 		    (before->state != RUN_FINISHED || before->failed))
 			return true;
-		if (before->c->kind == CONTAINER_SIDECAR && before->state == RUN_WAITING)
+		if (before->c->kind == CONTAINER_SIDECAR && before->state == RUN_NOT_STARTED)
 			return true;
 	}
 	return false;
 }
 
-/* An old process of the same name still ends: its place is not free yet. */
-static bool is_occupied(const struct local_node *node, const struct run *run)
-{
-	for (size_t i = 0; i < node->n; i++)
-		if (node->runs[i].unwanted && run_is_alive(&node->runs[i]) &&
-		    local_container_same(node->runs[i].c, run->c))
-			return true;
-	return false;
-}
-
-/* Sidecars serve the others of their pod; when all of those are done, so are they. */
-static bool has_served(const struct local_node *node, const struct run *sidecar)
+/* A sidecar is stopped when all app containers of its pod have finished, as the kubelet does. */
+static bool sidecar_is_done(const struct local_node *node, const struct run *sidecar)
 {
 	bool any = false;
 
 	for (size_t i = 0; i < node->n; i++) {
 		const struct run *run = &node->runs[i];
 
-		if (run->unwanted || run->c->kind != CONTAINER_APP ||
+		if (run->is_removed || run->c->kind != CONTAINER_APP ||
 		    !local_container_same_pod(run->c, sidecar->c))
 			continue;
 		if (run->state != RUN_FINISHED)
@@ -157,20 +147,21 @@ static bool has_served(const struct local_node *node, const struct run *sidecar)
 
 static bool is_due(const struct local_node *node, const struct run *run, int64_t now_ms)
 {
-	return (run->state == RUN_WAITING && !is_blocked(node, run)) ||
+	return (run->state == RUN_NOT_STARTED && !waits_for_init(node, run)) ||
 	       (run->state == RUN_BACKOFF && run->restart_at_ms <= now_ms);
 }
 
 static void step_run(struct local_node *node, struct run *run, int64_t now_ms,
 		     local_node_failure_fn on_failure)
 {
-	bool may_start = !node->stopping && !run->unwanted && !is_occupied(node, run);
+	bool may_start = !node->is_stopping && !run->is_removed &&
+			 !runs_have_predecessor(node->runs, node->n, run);
 
 	if (run->c->kind == CONTAINER_SIDECAR && run->state != RUN_FINISHED &&
-	    has_served(node, run))
+	    sidecar_is_done(node, run))
 		run_begin_stop(run, now_ms);
 	if (may_start && is_due(node, run, now_ms))
-		start(node, run, now_ms, on_failure);
+		start_run(node, run, now_ms, on_failure);
 	else if (run->state == RUN_STOPPING && run->kill_at_ms <= now_ms)
 		(void)container_cgroup_kill(&node->cgroup, run->c, NULL);
 }
@@ -184,26 +175,27 @@ static int64_t next_due(const struct run *run, int64_t now_ms)
 	return INT64_MAX;
 }
 
-/* CPUs became free: those that were kept off them get them now. */
-static void settle(struct local_node *node, local_node_failure_fn on_failure)
+/* CPUs of removed containers became free: applies the planned CPUs of containers that wait for
+ * them. */
+static void apply_waiting_moves(struct local_node *node, local_node_failure_fn on_failure)
 {
-	struct local_container where;
+	struct local_container settings;
 	struct err err = { 0 };
 
-	node->unsettled = false;
+	node->has_waiting_moves = false;
 	for (size_t i = 0; i < node->n; i++) {
 		struct run *run = &node->runs[i];
 
-		if (run->unwanted || !run_is_alive(run) ||
-		    !runs_place(node->runs, node->n, run, &where) ||
-		    cpuset_eq(&where.cpus, &run->at))
+		if (run->is_removed || !run_is_alive(run) ||
+		    !runs_available_cpus(node->runs, node->n, run, &settings) ||
+		    cpuset_eq(&settings.cpus, &run->current_cpus))
 			continue;
-		if (local_node_move(node, node->runs, node->n, run, &where, &err) < 0)
+		if (local_node_move(node, node->runs, node->n, run, &settings, &err) < 0)
 			on_failure(&err);
 	}
 }
 
-static void keep_log_short(const struct local_node *node)
+static void truncate_log(const struct local_node *node)
 {
 	struct stat st;
 
@@ -211,13 +203,13 @@ static void keep_log_short(const struct local_node *node)
 		(void)!ftruncate(node->log_fd, 0);
 }
 
-static void save(struct local_node *node, local_node_failure_fn on_failure)
+static void save_if_changed(struct local_node *node, local_node_failure_fn on_failure)
 {
 	struct err err = { 0 };
 
-	if (!node->unsaved || node->stopping)
+	if (!node->is_unsaved || node->is_stopping)
 		return;
-	node->unsaved = false;
+	node->is_unsaved = false;
 	if (local_node_save(node, node->runs, node->n, &err) < 0)
 		on_failure(&err);
 }
@@ -226,59 +218,62 @@ int64_t local_node_step(struct local_node *node, int64_t now_ms, local_node_fail
 {
 	int64_t next = INT64_MAX, due;
 
-	save(node, on_failure); /* who has ended, before somebody of the same name starts */
-	if (node->unsettled)
-		settle(node, on_failure);
+	/* Before a successor starts: after a crash its process must not be taken for the old one.
+	 */
+	save_if_changed(node, on_failure);
+	if (node->has_waiting_moves)
+		apply_waiting_moves(node, on_failure);
 	for (size_t i = 0; i < node->n; i++)
 		step_run(node, &node->runs[i], now_ms, on_failure);
 	for (size_t i = 0; i < node->n; i++) {
 		due = next_due(&node->runs[i], now_ms);
 		next = due < next ? due : next;
 	}
-	save(node, on_failure);
-	keep_log_short(node);
+	save_if_changed(node, on_failure);
+	truncate_log(node);
 	return next;
 }
 
-/* --- ending --- */
+/* --- the end of a process --- */
 
-static bool exited_well(const struct run *run)
+static bool has_succeeded(const struct run *run)
 {
 	siginfo_t info = { 0 };
 
-	/* The status of an adopted process went to init; a failure is the careful guess. */
+	/* The exit status of an adopted process goes to init: it counts as a failure, so that
+	 * restart policy OnFailure restarts it. */
 	return run->is_child && waitid(P_PID, (id_t)run->pid, &info, WEXITED) == 0 &&
 	       info.si_code == CLD_EXITED && info.si_status == 0;
 }
 
-/* Removes what an unwanted run leaves, unless a successor of the same name has it now. */
-static void clear_away(struct local_node *node, const struct run *run)
+/* Removes the cgroup of a removed run, unless a successor of the same name uses it. */
+static void remove_run_cgroup(struct local_node *node, const struct run *run)
 {
-	node->unsettled = true;
-	if (runs_find(node->runs, node->n, run->c)->unwanted)
+	node->has_waiting_moves = true;
+	if (runs_find(node->runs, node->n, run->c)->is_removed)
 		(void)container_cgroup_remove(&node->cgroup, run->c, NULL);
 }
 
 void local_node_ended(struct local_node *node, struct run *run, int64_t now_ms)
 {
 	bool was_stopping = run->state == RUN_STOPPING;
-	bool well = exited_well(run);
+	bool succeeded = has_succeeded(run);
 
 	(void)close(run->pid_fd);
 	run->pid_fd = -1;
 	(void)container_cgroup_kill(&node->cgroup, run->c,
 				    NULL); /* a container ends with its first process */
-	if (now_ms - run->started_at_ms > BACKOFF_FORGET_MS)
+	if (now_ms - run->started_at_ms > BACKOFF_RESET_MS)
 		run->restarts = 0;
-	if (was_stopping || !run_restarts_after(run->c, well)) {
+	if (was_stopping || !run_restarts_after(run->c, succeeded)) {
 		run->state = RUN_FINISHED;
-		run->failed = !was_stopping && !well && run->is_child;
+		run->failed = !was_stopping && !succeeded && run->is_child;
 	} else {
 		run_back_off(run, now_ms);
 	}
-	if (run->unwanted)
-		clear_away(node, run);
-	node->unsaved = true;
+	if (run->is_removed)
+		remove_run_cgroup(node, run);
+	node->is_unsaved = true;
 }
 
 void local_node_reap_orphans(const struct local_node *node)
@@ -289,7 +284,7 @@ void local_node_reap_orphans(const struct local_node *node)
 	       info.si_pid) {
 		for (size_t i = 0; i < node->n; i++)
 			if (node->runs[i].pid_fd >= 0 && node->runs[i].pid == info.si_pid)
-				return; /* its end is for local_node_ended to see */
+				return; /* local_node_ended() reads its exit status */
 		(void)waitpid(info.si_pid, NULL, WNOHANG);
 		info.si_pid = 0;
 	}
@@ -297,7 +292,7 @@ void local_node_reap_orphans(const struct local_node *node)
 
 void local_node_stop(struct local_node *node, int64_t now_ms)
 {
-	node->stopping = true;
+	node->is_stopping = true;
 	for (size_t i = 0; i < node->n; i++)
 		run_begin_stop(&node->runs[i], now_ms);
 }
@@ -310,10 +305,10 @@ bool local_node_is_idle(const struct local_node *node)
 	return true;
 }
 
-bool local_node_is_settled(const struct local_node *node)
+bool local_node_has_converged(const struct local_node *node)
 {
 	for (size_t i = 0; i < node->n; i++)
-		if (node->runs[i].unwanted && run_is_alive(&node->runs[i]))
+		if (node->runs[i].is_removed && run_is_alive(&node->runs[i]))
 			return false;
-	return !node->unsettled;
+	return !node->has_waiting_moves;
 }

@@ -43,7 +43,7 @@ bool local_plan_config(const struct local_plan_input *in, struct arena *a, struc
 	c.reserved = part->cpus[PROFILE_RESERVED];
 	c.shared = part->cpus[PROFILE_SHARED];
 	c.guaranteed = part->cpus[PROFILE_ISOLATED];
-	c.fold_rest = true; /* CPUs that the profile does not name are nobody's loss in shared */
+	c.fold_rest = true; /* CPUs that the profile does not name join the shared pool */
 	if (pool_config_check(&c, in->topology, &err) < 0) {
 		problem_error(p, PROBLEM_AT(part->profile->at.doc, part->profile->at.object, NULL),
 			      "%s", err.msg);
@@ -53,7 +53,7 @@ bool local_plan_config(const struct local_plan_input *in, struct arena *a, struc
 	return true;
 }
 
-/* --- the cluster that the directory describes --- */
+/* --- cluster objects for admission --- */
 
 static void put_quantity(yyjson_mut_doc *m, yyjson_mut_val *list, const char *name, int64_t n,
 			 struct arena *a)
@@ -61,8 +61,8 @@ static void put_quantity(yyjson_mut_doc *m, yyjson_mut_val *list, const char *na
 	doc_put_str(m, list, str_from(name), str_printf(a, "%lld", (long long)n));
 }
 
-/* This machine as a Node, advertising what its pools give. */
-static yyjson_val *this_node(const struct ledger *l, struct arena *a)
+/* A Node object for this machine, with the resources of its pools: admission decides by them. */
+static yyjson_val *build_node(const struct ledger *l, struct arena *a)
 {
 	yyjson_mut_doc *m = doc_build(a);
 	yyjson_mut_val *node = yyjson_mut_obj(m), *status, *allocatable;
@@ -92,7 +92,7 @@ static int read_cluster(const struct local_plan_input *in, const struct ledger *
 		if (!str_eq(object_kind(all->items[i].object), STR("Node")))
 			r = state_manifests_add(ret, all->items[i].object, err);
 	if (r >= 0)
-		r = state_manifests_add(ret, this_node(l, a), err);
+		r = state_manifests_add(ret, build_node(l, a), err);
 	if (r < 0)
 		return r;
 	ret->state.settings.pools = !l->now.config.is_classic;
@@ -102,16 +102,16 @@ static int read_cluster(const struct local_plan_input *in, const struct ledger *
 
 /* --- all pods --- */
 
-/* Pods of a kind that can have several carry a number, also when there is just one: a second one
- * shall not give the first another name. */
+/* Pods of kinds with replicas have a number, also with one replica, so that adding a second one
+ * does not rename the first. */
 static bool is_numbered(struct str kind)
 {
 	return str_eq(kind, STR("Deployment")) || str_eq(kind, STR("StatefulSet")) ||
 	       str_eq(kind, STR("ReplicaSet")) || str_eq(kind, STR("ReplicationController"));
 }
 
-/* False when it is no number. */
-static bool replicas_of(const struct manifest *m, int64_t *ret)
+/* False when spec.replicas is not a valid number. */
+static bool read_replicas(const struct manifest *m, int64_t *ret)
 {
 	yyjson_val *v = doc_find(m->object, "/spec/replicas");
 	struct str kind = object_kind(m->object);
@@ -122,8 +122,8 @@ static bool replicas_of(const struct manifest *m, int64_t *ret)
 	return doc_int(v, ret) && *ret >= 0 && *ret <= REPLICAS_MAX;
 }
 
-static struct candidate candidate_of(struct planner *pl, const struct manifest *m,
-				     const struct pod *pod, int64_t index)
+static struct candidate make_candidate(struct planner *pl, const struct manifest *m,
+				       const struct pod *pod, int64_t index)
 {
 	struct candidate c = { .at = *m, .namespace = pod_namespace(pod), .name = pod_name(pod) };
 
@@ -133,13 +133,14 @@ static struct candidate candidate_of(struct planner *pl, const struct manifest *
 	return c;
 }
 
-/* Names become parts of paths. */
-static bool check_candidate(struct planner *pl, const struct candidate *c)
+/* The names become parts of cgroup paths. */
+static bool check_pod_name(struct planner *pl, const struct candidate *c)
 {
-	if (local_is_name(c->namespace, LOCAL_LABEL_MAX) && local_is_name(c->name, LOCAL_POD_MAX))
+	if (local_name_is_valid(c->namespace, LOCAL_LABEL_MAX) &&
+	    local_name_is_valid(c->name, LOCAL_POD_MAX))
 		return true;
 	problem_error(pl->p, PROBLEM_AT(c->at.doc, c->at.object, "metadata"),
-		      "\"" PRI_STR "/" PRI_STR "\" is no name for a pod", FMT_STR(c->namespace),
+		      "\"" PRI_STR "/" PRI_STR "\" is not a valid pod name", FMT_STR(c->namespace),
 		      FMT_STR(c->name));
 	return false;
 }
@@ -153,10 +154,10 @@ static int add_workload(struct planner *pl, const struct manifest *m, struct err
 
 	if (str_eq(object_kind(m->object), STR("CronJob"))) {
 		problem_warn(pl->p, PROBLEM_AT(m->doc, m->object, NULL),
-			     "nothing runs on a schedule here, ignoring");
+			     "CronJobs are not supported by pinfold local, ignoring");
 		return 0;
 	}
-	if (!replicas_of(m, &n)) {
+	if (!read_replicas(m, &n)) {
 		problem_error(pl->p, PROBLEM_AT(m->doc, m->object, "spec.replicas"),
 			      "not a number from 0 to %d", REPLICAS_MAX);
 		return 0;
@@ -166,19 +167,19 @@ static int add_workload(struct planner *pl, const struct manifest *m, struct err
 		problem_error(pl->p, PROBLEM_AT(m->doc, m->object, NULL), "%s", err->msg);
 		return 0;
 	}
-	(void)pod_from_object(m->object, &view); /* the workload's name, not its pod's */
+	(void)pod_from_object(m->object, &view); /* for the name of the workload */
 	for (int64_t i = 0; r >= 0 && i < n; i++) {
-		struct candidate c = candidate_of(pl, m, &view, i);
+		struct candidate c = make_candidate(pl, m, &view, i);
 
-		if (!check_candidate(pl, &c))
+		if (!check_pod_name(pl, &c))
 			break;
-		r = plan_pod(pl, &c, pod, err);
+		r = plan_add_pod(pl, &c, pod, err);
 	}
 	return r;
 }
 
-/* Every pod's name, before anything is placed: CPUs of pods that are gone are free for others. */
-static bool is_wanted(struct planner *pl, struct str uid)
+/* Whether a manifest describes the pod. */
+static bool has_manifest(struct planner *pl, struct str uid)
 {
 	const struct manifest_list *all = &pl->in->manifests->all;
 
@@ -188,16 +189,17 @@ static bool is_wanted(struct planner *pl, struct str uid)
 
 		if (!pod_from_object(all->items[i].object, &pod))
 			continue;
-		if (!replicas_of(&all->items[i], &n))
+		if (!read_replicas(&all->items[i], &n))
 			continue;
 		for (int64_t k = 0; k < n; k++)
-			if (str_eq(candidate_of(pl, &all->items[i], &pod, k).uid, uid))
+			if (str_eq(make_candidate(pl, &all->items[i], &pod, k).uid, uid))
 				return true;
 	}
 	return false;
 }
 
-static int release_gone(struct planner *pl, struct err *err)
+/* Before anything is placed, so that new pods can get the CPUs of removed ones. */
+static int release_removed_pods(struct planner *pl, struct err *err)
 {
 	size_t i = 0;
 
@@ -205,7 +207,7 @@ static int release_gone(struct planner *pl, struct err *err)
 		struct str uid = str_dup(pl->a, pl->ledger->items[i]->pod_uid);
 		int r;
 
-		if (is_wanted(pl, uid)) {
+		if (has_manifest(pl, uid)) {
 			i++;
 			continue;
 		}
@@ -216,7 +218,7 @@ static int release_gone(struct planner *pl, struct err *err)
 	return 0;
 }
 
-static void check_names(struct planner *pl)
+static void check_duplicates(struct planner *pl)
 {
 	for (size_t i = 0; i < pl->plan->n; i++) {
 		const struct local_container *c = &pl->plan->containers[i];
@@ -226,13 +228,13 @@ static void check_names(struct planner *pl)
 			k++;
 		if (k < i)
 			problem_error(pl->p, PROBLEM_AT(NULL, NULL, NULL),
-				      "container " PRI_STR " is given twice",
+				      "container " PRI_STR " is defined twice",
 				      FMT_STR(local_container_id(c, pl->a)));
 	}
 }
 
-/* Where non-exclusive containers run is known only when every exclusive one has its CPUs. */
-static void settle(struct planner *pl)
+/* In classic mode the shared pool is known only when all exclusive CPUs are assigned. */
+static void set_pool_cpus(struct planner *pl)
 {
 	for (size_t i = 0; i < pl->plan->n; i++) {
 		struct local_container *c = &pl->plan->containers[i];
@@ -242,8 +244,8 @@ static void settle(struct planner *pl)
 	}
 }
 
-/* Names every container in the way, then fails. */
-static int resize(struct planner *pl, const struct pool_config *config, struct err *err)
+/* Reports every container that blocks the resize, then fails. */
+static int resize_pools(struct planner *pl, const struct pool_config *config, struct err *err)
 {
 	struct ledger_resize_plan plan;
 	int r;
@@ -257,8 +259,8 @@ static int resize(struct planner *pl, const struct pool_config *config, struct e
 		const struct assignment *holder = plan.conflicts[i].assignment;
 
 		problem_error(pl->p, PROBLEM_AT(NULL, NULL, NULL),
-			      "the new profile takes CPUs " PRI_STR " from under " PRI_STR
-			      "/" PRI_STR ", which runs on them: stop that pod first",
+			      "the new profile takes CPUs " PRI_STR " from " PRI_STR "/" PRI_STR
+			      ", which owns them: remove that pod first",
 			      FMT_STR(cpuset_format(&plan.conflicts[i].cpus, pl->a)),
 			      FMT_STR(holder->pod_uid), FMT_STR(holder->container));
 	}
@@ -271,17 +273,17 @@ static int plan_all(struct planner *pl, const struct pool_config *config, struct
 	struct pod view;
 	int r;
 
-	r = release_gone(pl, err);
+	r = release_removed_pods(pl, err);
 	if (r >= 0)
-		r = resize(pl, config, err);
+		r = resize_pools(pl, config, err);
 	if (r >= 0)
 		r = read_cluster(pl->in, pl->ledger, pl->a, &pl->cluster, err);
 	for (size_t i = 0; r >= 0 && i < all->n; i++)
 		if (pod_from_object(all->items[i].object, &view))
 			r = add_workload(pl, &all->items[i], err);
 	if (r >= 0)
-		settle(pl);
-	check_names(pl);
+		set_pool_cpus(pl);
+	check_duplicates(pl);
 	return r;
 }
 

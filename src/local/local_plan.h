@@ -1,8 +1,8 @@
 #pragma once
 
-/* What should run where on one machine: the manifests' pods through the very admission, profile
- * checks and ledger that a cluster's nodes use. Pure but for the ledger, which the caller owns: on
- * disk for real, in memory to see what would happen. Nothing is started here. */
+/* Decides what runs where on one machine: the manifests' pods pass the same admission, profile
+ * checks and ledger as on a node of a cluster. Pure except for the ledger, which the caller owns:
+ * on disk for `local up`, in memory for `local plan`. Starts nothing. */
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -16,15 +16,14 @@ struct problem_list;
 struct topology;
 
 struct local_plan_input {
-	const struct manifests *manifests; /* everything the directory holds */
+	const struct manifests *manifests; /* all objects of the directory */
 	const struct topology *topology;
-	bool simulate; /* containers need no command: nothing will be started */
+	bool simulate; /* accept containers without a command: nothing will be started */
 };
 
-/* A pod that is not run, and why. */
 struct local_refusal {
 	struct str namespace, pod;
-	struct str text;
+	struct str text; /* the reason */
 };
 
 struct local_note {
@@ -41,15 +40,15 @@ struct local_plan {
 	size_t n_notes;
 };
 
-/* The pools that the directory's one PerformanceProfile gives this machine. False when there are
- * errors in `p`. */
+/* The pools that the directory's PerformanceProfile, exactly one, gives this machine. False when
+ * there are errors in `p`. */
 bool local_plan_config(const struct local_plan_input *in, struct arena *a, struct pool_config *ret,
 		       struct problem_list *p);
 
-/* Decides about every pod: releases what is gone, gives the pools the sizes of `config`, keeps what
- * is there, places what is new. On success the ledger's transaction is still open, for the caller
- * to commit or to roll back; when there are errors in `p` or it fails, the ledger is as before.
- * CPUs are never taken from under a running container: such containers are named and the plan is
+/* Releases the CPUs of pods that are gone, resizes the pools to `config`, then places every pod;
+ * placed containers keep their CPUs. On success the ledger's transaction is still open, for the
+ * caller to commit or to roll back; on failure, or with errors in `p`, the ledger is unchanged.
+ * CPUs are never taken from a container that owns them: such containers are named and the plan is
  * refused. */
 int local_plan_make(const struct local_plan_input *in, const struct pool_config *config,
 		    struct ledger *ledger, struct arena *a, struct local_plan *ret,

@@ -16,7 +16,7 @@
 
 #define GRACE_DEFAULT_S 30
 
-static void refuse(struct planner *pl, const struct candidate *c, struct str text)
+static void add_refusal(struct planner *pl, const struct candidate *c, struct str text)
 {
 	struct local_plan *plan = pl->plan;
 
@@ -26,7 +26,7 @@ static void refuse(struct planner *pl, const struct candidate *c, struct str tex
 		(struct local_refusal){ c->namespace, c->name, str_dup(pl->a, text) };
 }
 
-static void note(struct planner *pl, const struct candidate *c, struct str text)
+static void add_note(struct planner *pl, const struct candidate *c, struct str text)
 {
 	struct local_plan *plan = pl->plan;
 
@@ -48,7 +48,8 @@ static bool is_managed(const struct pod *pod)
 	return false;
 }
 
-/* Through admission, as the API server would: defaults, the hook, the patch. */
+/* As the API server does it: defaults, the mutating webhook, its patch. Returns 1 when admitted, 0
+ * when refused. */
 static int admit(struct planner *pl, yyjson_val *pod, struct candidate *c, struct err *err)
 {
 	struct admission_result result;
@@ -62,17 +63,17 @@ static int admit(struct planner *pl, yyjson_val *pod, struct candidate *c, struc
 	if (r < 0)
 		return r;
 	if (!result.allowed) {
-		refuse(pl, c, result.message);
+		add_refusal(pl, c, result.message);
 		return 0;
 	}
 	for (size_t i = 0; i < result.n_warnings; i++)
-		note(pl, c, result.warnings[i]);
+		add_note(pl, c, result.warnings[i]);
 	r = patch_apply(&result.patch, pod, pl->a, &admitted, err);
 	if (r < 0)
 		return r;
 	(void)pod_from_object(admitted, &c->pod);
 	if (qos_kubernetes(&c->pod, &class, err) < 0) {
-		refuse(pl, c, str_from(err->msg));
+		add_refusal(pl, c, str_from(err->msg));
 		return 0;
 	}
 	c->is_guaranteed = class == QOS_GUARANTEED;
@@ -80,7 +81,7 @@ static int admit(struct planner *pl, yyjson_val *pod, struct candidate *c, struc
 	return 1;
 }
 
-/* --- its command --- */
+/* --- command --- */
 
 static struct str *read_strings(struct planner *pl, const struct candidate *c, yyjson_val *list,
 				struct str *items, size_t *n)
@@ -108,7 +109,7 @@ static void read_command(struct planner *pl, const struct candidate *c,
 	if (!yyjson_arr_size(command) && !pl->in->simulate)
 		problem_error(pl->p, PROBLEM_AT(c->at.doc, c->at.object, "command"),
 			      "container " PRI_STR " of pod " PRI_STR
-			      " has none: without a cluster commands run, not images",
+			      " has no command: pinfold local runs commands, not images",
 			      FMT_STR(from->name), FMT_STR(c->name));
 }
 
@@ -123,7 +124,8 @@ static void read_environment(struct planner *pl, const struct candidate *c,
 
 		if (doc_get(item, STR("valueFrom"))) {
 			problem_warn(pl->p, PROBLEM_AT(c->at.doc, c->at.object, "env"),
-				     "variable " PRI_STR " comes from the cluster, ignoring",
+				     "variable " PRI_STR
+				     " has valueFrom, which needs a cluster, ignoring",
 				     FMT_STR(name));
 			continue;
 		}
@@ -132,7 +134,7 @@ static void read_environment(struct planner *pl, const struct candidate *c,
 	}
 }
 
-static enum local_restart restart_of(const struct pod *pod)
+static enum local_restart restart_policy(const struct pod *pod)
 {
 	struct str policy = doc_str(doc_get(pod->spec, STR("restartPolicy")));
 
@@ -141,10 +143,10 @@ static enum local_restart restart_of(const struct pod *pod)
 	return str_eq(policy, STR("Never")) ? LOCAL_RESTART_NEVER : LOCAL_RESTART_ALWAYS;
 }
 
-/* --- its weight and its CPUs --- */
+/* --- CPU settings --- */
 
-/* Quota in the runtime's arithmetic: no finer than the kernel takes. */
-static int64_t quota_of(int64_t limit_milli)
+/* As the kubelet computes it: the kernel refuses quotas below 1 ms. */
+static int64_t quota_from_limit(int64_t limit_milli)
 {
 	int64_t quota = limit_milli * CGROUP_PERIOD_US / 1000;
 
@@ -153,7 +155,7 @@ static int64_t quota_of(int64_t limit_milli)
 	return quota < CGROUP_QUOTA_MIN_US ? CGROUP_QUOTA_MIN_US : quota;
 }
 
-static int milli_of(yyjson_val *list, int64_t *ret, struct err *err)
+static int read_cpu_milli(yyjson_val *list, int64_t *ret, struct err *err)
 {
 	struct quantity q;
 	int r = resource_get(list, STR(NAME_CPU), &q, err);
@@ -162,10 +164,11 @@ static int milli_of(yyjson_val *list, int64_t *ret, struct err *err)
 	return r == 1 ? quantity_milli(&q, ret, err) : r;
 }
 
-/* Weight and quota: from the annotation admission wrote, or from the resources as a kubelet reads
- * them. A container that owns its CPUs is never throttled on them. */
-static int set_weight(struct planner *pl, const struct candidate *c, const struct container *from,
-		      struct local_container *to, struct err *err)
+/* From the annotation that admission wrote, or from the resources as the kubelet reads them. A
+ * container with exclusive CPUs has no quota: throttling it there would leave its CPUs idle. */
+static int set_shares_and_quota(struct planner *pl, const struct candidate *c,
+				const struct container *from, struct local_container *to,
+				struct err *err)
 {
 	struct str key = str_printf(pl->a, NAME_RESOURCES_PREFIX PRI_STR, FMT_STR(from->name));
 	struct str text = pod_annotation(&c->pod, key);
@@ -177,34 +180,35 @@ static int set_weight(struct planner *pl, const struct candidate *c, const struc
 		r = container_cpu_parse(text, pl->a, &cpu, err);
 	if (c->is_managed) {
 		to->shares = cpu.shares;
-		to->quota_us = quota_of(cpu.limit_milli);
+		to->quota_us = quota_from_limit(cpu.limit_milli);
 		return r;
 	}
-	r = milli_of(from->requests, &request, err);
+	r = read_cpu_milli(from->requests, &request, err);
 	if (r >= 0)
-		r = milli_of(from->limits, &limit, err);
+		r = read_cpu_milli(from->limits, &limit, err);
 	if (r < 0)
 		return r;
 	to->shares = cpu_shares_from_milli(request);
-	to->quota_us = to->is_exclusive ? CGROUP_UNLIMITED : quota_of(limit);
+	to->quota_us = to->is_exclusive ? CGROUP_UNLIMITED : quota_from_limit(limit);
 	return 0;
 }
 
-/* On one NUMA node where that is possible, as the kubelet's best-effort policy. */
-static void align(struct planner *pl, struct ledger_request *request)
+/* Prefers one NUMA node, like the topology manager's best-effort policy. */
+static void add_numa_hint(struct planner *pl, struct ledger_request *request)
 {
 	static const struct hint_config config = { .policy = HINT_POLICY_BEST_EFFORT };
 	struct hint_nodes nodes = hint_nodes_of(pl->in->topology);
 	struct hint_list hints;
 	const struct hint_provider provider = { &hints, 1 };
 
-	/* A machine with too many nodes for hints does without. */
+	/* ledger_hints() fails on machines with too many NUMA nodes; then there is no preference.
+	 */
 	if (nodes.n > 1 && ledger_hints(pl->ledger, request, pl->a, &hints, NULL) >= 0)
 		request->affinity = hints_decide(&config, &nodes, &provider, 1, pl->a).hint;
 }
 
-static int place(struct planner *pl, const struct candidate *c, const struct container *from,
-		 struct local_container *to, struct err *err)
+static int assign_cpus(struct planner *pl, const struct candidate *c, const struct container *from,
+		       struct local_container *to, struct err *err)
 {
 	struct ledger_request request = {
 		.pod_uid = c->uid,
@@ -217,13 +221,12 @@ static int place(struct planner *pl, const struct candidate *c, const struct con
 	struct ledger_grant grant;
 	int r;
 
-	r = milli_of(from->requests, &request.demand.cpu_milli, err);
+	r = read_cpu_milli(from->requests, &request.demand.cpu_milli, err);
 	if (r < 0)
 		return r;
-	align(pl, &request);
+	add_numa_hint(pl, &request);
 	r = ledger_allocate(pl->ledger, &request, &grant, err);
-	/* It asks for something else now: as with any change of a pod, a new one takes its place.
-	 */
+	/* Its request changed: the container is replaced, as with any change of a pod. */
 	if (r >= 0 && grant.size_differs)
 		r = ledger_release_container(pl->ledger, c->uid, from->name, err);
 	if (r > 0)
@@ -233,10 +236,10 @@ static int place(struct planner *pl, const struct candidate *c, const struct con
 	to->pool = grant.pool;
 	to->is_exclusive = grant.pool == POOL_GUARANTEED;
 	to->cpus = grant.cpus;
-	return set_weight(pl, c, from, to, err);
+	return set_shares_and_quota(pl, c, from, to, err);
 }
 
-/* --- all of it --- */
+/* --- one pod --- */
 
 static int add_container(struct planner *pl, const struct candidate *c,
 			 const struct container *from, struct err *err)
@@ -247,20 +250,20 @@ static int add_container(struct planner *pl, const struct candidate *c,
 		.pod = c->name,
 		.name = from->name,
 		.kind = from->kind,
-		.restart = restart_of(&c->pod),
+		.restart = restart_policy(&c->pod),
 		.workdir = doc_str(doc_get(from->v, STR("workingDir"))),
 		.period_us = CGROUP_PERIOD_US,
 	};
 	int r;
 
-	if (!local_is_name(from->name, LOCAL_LABEL_MAX))
-		return err_set(err, EINVAL, "\"" PRI_STR "\" is no name for a container",
+	if (!local_name_is_valid(from->name, LOCAL_LABEL_MAX))
+		return err_set(err, EINVAL, "\"" PRI_STR "\" is not a valid container name",
 			       FMT_STR(from->name));
 	(void)doc_int(doc_get(c->pod.spec, STR("terminationGracePeriodSeconds")), &grace);
 	to.grace_s = grace < 0 || grace > 3600 ? GRACE_DEFAULT_S : (unsigned)grace;
 	read_command(pl, c, from, &to);
 	read_environment(pl, c, from, &to);
-	r = place(pl, c, from, &to, err);
+	r = assign_cpus(pl, c, from, &to, err);
 	if (r < 0)
 		return r;
 	pl->plan->containers = arena_reserve(pl->a, pl->plan->containers, pl->plan->n,
@@ -269,7 +272,7 @@ static int add_container(struct planner *pl, const struct candidate *c,
 	return 0;
 }
 
-int plan_pod(struct planner *pl, struct candidate *c, yyjson_val *pod, struct err *err)
+int plan_add_pod(struct planner *pl, struct candidate *c, yyjson_val *pod, struct err *err)
 {
 	struct container_iter it;
 	struct container from;
@@ -277,7 +280,7 @@ int plan_pod(struct planner *pl, struct candidate *c, yyjson_val *pod, struct er
 	int r;
 
 	r = admit(pl, pod, c, err);
-	if (r == 0) /* refused now, but perhaps not the last time */
+	if (r == 0) /* an earlier plan may have admitted it */
 		return ledger_release_pod(pl->ledger, c->uid, err);
 	if (r < 0)
 		return r;
@@ -288,9 +291,9 @@ int plan_pod(struct planner *pl, struct candidate *c, yyjson_val *pod, struct er
 	}
 	if (r < 0) {
 		pl->plan->n = before;
-		refuse(pl, c,
-		       str_printf(pl->a, "container " PRI_STR ": %s", FMT_STR(from.name),
-				  err->msg));
+		add_refusal(pl, c,
+			    str_printf(pl->a, "container " PRI_STR ": %s", FMT_STR(from.name),
+				       err->msg));
 		return ledger_release_pod(pl->ledger, c->uid, err);
 	}
 	return 0;

@@ -1,7 +1,7 @@
 #pragma once
 
-/* What the two halves of a plan share: plan.c goes through all pods, plan_pod.c decides about one.
- * For those two files alone. */
+/* Shared by local_plan.c, which iterates over all pods, and local_plan_pod.c, which decides about
+ * one. Not for other files. */
 
 #include "admission/admission_state.h"
 #include "kube/pod.h"
@@ -19,7 +19,7 @@ struct planner {
 	size_t cap_containers, cap_refusals, cap_notes;
 };
 
-/* The pod under consideration: where it stands, and how admission left it. */
+/* One pod: its manifest, and the pod as admission returned it. */
 struct candidate {
 	struct manifest at;
 	struct pod pod; /* admitted */
@@ -28,6 +28,6 @@ struct candidate {
 	bool is_guaranteed;
 };
 
-/* Admits the pod and places all its containers, or none: one that cannot be placed refuses the pod.
- * What is wrong with its command goes to the planner's problems. */
-int plan_pod(struct planner *pl, struct candidate *c, yyjson_val *pod, struct err *err);
+/* Admits the pod and places all its containers, or refuses it when one does not fit. Errors in its
+ * command go to the planner's problems. */
+int plan_add_pod(struct planner *pl, struct candidate *c, yyjson_val *pod, struct err *err);

@@ -1,8 +1,8 @@
 #pragma once
 
-/* The lock of a local machine: on a directory, so that no file is left behind. It lives as long as
- * any process has the descriptor, also a child that has not reached exec yet: whoever gets the lock
- * after a crash will find that child's process, or none. */
+/* The lock of a local machine, on a directory so that no lock file remains. It is held as long as
+ * any process has the descriptor open, including a forked child before exec: the next holder after
+ * a crash therefore finds that child's process or none. */
 
-/* Waits a second for it; -EBUSY then. */
+/* Waits up to one second, then fails with -EBUSY. */
 int lock_wait(int dir_fd);

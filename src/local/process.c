@@ -21,7 +21,7 @@
 #define ENVIRONMENT_MAX ((size_t)1 << 20)
 #define EXEC_ROUNDS 3
 
-/* Which step of the child failed, told to the parent through a pipe that exec closes. */
+/* The failed step of the child, sent to the parent through a pipe that exec closes. */
 enum child_step { CHILD_ENTER, CHILD_CHDIR, CHILD_EXEC };
 struct child_report {
 	enum child_step step;
@@ -36,14 +36,14 @@ struct launch {
 	pid_t parent;
 };
 
-static char **strings(const struct str *items, size_t n, size_t extra, struct arena *a)
+static char **copy_strings(const struct str *items, size_t n, struct arena *a)
 {
-	char **list = arena_array(a, char *, n + extra + 1);
+	char **list = arena_array(a, char *, n + 1);
 
 	for (size_t i = 0; i < n; i++) {
 		struct str copy = str_dup(a, items[i]);
 
-		memcpy(&list[i], &copy.p, sizeof(copy.p)); /* exec wants no const */
+		memcpy(&list[i], &copy.p, sizeof(copy.p)); /* exec takes char *, without const */
 	}
 	return list;
 }
@@ -64,24 +64,24 @@ static bool same_variable(const char *a, const char *b)
 	return strncmp(a, b, n) == 0 && b[n] == '=';
 }
 
-/* The mark first, so that nothing in a manifest can forge it; then the container's variables; then
- * ours, but for those that it names itself: programs differ on which of two equal names counts. */
-static char **environment(const struct local_container *c, struct str mark, struct arena *a)
+/* The mark first, so that a manifest cannot forge it; then the container's variables; then those of
+ * the supervisor. Each name once: programs differ in which of two equal names they use. */
+static char **build_environment(const struct local_container *c, struct str mark, struct arena *a)
 {
 	size_t inherited = environment_size(), n = 0;
 	char **env = arena_array(a, char *, 1 + c->n_env + inherited + 1);
-	char **own = strings(c->env, c->n_env, 0, a);
+	char **own = copy_strings(c->env, c->n_env, a);
 	char *candidate;
 
 	mark = str_printf(a, PROCESS_MARK "=" PRI_STR, FMT_STR(mark));
 	memcpy(&env[n++], &mark.p, sizeof(mark.p));
 	for (size_t i = 0; i < c->n_env + inherited; i++) {
-		bool known = false;
+		bool is_set = false;
 
 		candidate = i < c->n_env ? own[i] : environ[i - c->n_env];
-		for (size_t k = 0; k < n && !known; k++)
-			known = same_variable(env[k], candidate);
-		if (!known)
+		for (size_t k = 0; k < n && !is_set; k++)
+			is_set = same_variable(env[k], candidate);
+		if (!is_set)
 			env[n++] = candidate;
 	}
 	return env;
@@ -101,7 +101,7 @@ __attribute__((noreturn)) static void child_main(const struct launch *l)
 	sigset_t none;
 	int r;
 
-	(void)setsid(); /* a Ctrl-C at the supervisor's terminal is for the supervisor */
+	(void)setsid(); /* Ctrl-C at the terminal must reach the supervisor only */
 	(void)sigemptyset(&none);
 	(void)sigprocmask(SIG_SETMASK, &none, NULL);
 	(void)dup2(l->null_fd, STDIN_FILENO);
@@ -112,19 +112,21 @@ __attribute__((noreturn)) static void child_main(const struct launch *l)
 		child_fail(l, CHILD_ENTER, -r);
 	if (*l->workdir && chdir(l->workdir) < 0)
 		child_fail(l, CHILD_CHDIR, errno);
-	if (getppid() != l->parent) /* killed meanwhile: the next one shall not find us twice */
+	if (getppid() !=
+	    l->parent) /* the supervisor was killed: the next one starts the container itself */
 		_exit(127);
 	(void)execvpe(l->argv[0], l->argv, l->env);
 	child_fail(l, CHILD_EXEC, errno);
 }
 
-static int explain(const struct child_report *report, const struct launch *l, struct str id,
-		   struct err *err)
+static int set_child_error(const struct child_report *report, const struct launch *l, struct str id,
+			   struct err *err)
 {
 	switch (report->step) {
 	case CHILD_ENTER:
-		return err_set(err, report->code, PRI_STR ": cannot be put on its CPUs: %s",
-			       FMT_STR(id), strerror(report->code));
+		return err_set(err, report->code,
+			       PRI_STR ": cannot enter its cgroup or set its CPUs: %s", FMT_STR(id),
+			       strerror(report->code));
 	case CHILD_CHDIR:
 		return err_set(err, report->code, PRI_STR ": %s: %s", FMT_STR(id), l->workdir,
 			       strerror(report->code));
@@ -135,7 +137,7 @@ static int explain(const struct child_report *report, const struct launch *l, st
 		       strerror(report->code));
 }
 
-/* Reads to the end, which comes with exec, or a report. */
+/* End of file means that exec succeeded. */
 static bool read_report(int fd, struct child_report *ret)
 {
 	ssize_t n;
@@ -169,7 +171,7 @@ static int launch(struct launch *l, struct str id, pid_t *ret, struct err *err)
 	if (read_report(ends[0], &report)) {
 		(void)close(ends[0]);
 		(void)waitpid(pid, NULL, 0);
-		return explain(&report, l, id, err);
+		return set_child_error(&report, l, id, err);
 	}
 	(void)close(ends[0]);
 	*ret = pid;
@@ -184,17 +186,17 @@ int process_start(const struct local_container *c, const struct process_settings
 	int r;
 
 	arena_init(&a, 0);
-	l.argv = strings(c->argv, c->n_argv, 0, &a);
-	l.env = environment(c, s->mark, &a);
+	l.argv = copy_strings(c->argv, c->n_argv, &a);
+	l.env = build_environment(c, s->mark, &a);
 	l.workdir = str_cstr(&a, c->workdir);
 	r = launch(&l, local_container_id(c, &a), ret, err);
 	arena_done(&a);
 	return r;
 }
 
-/* --- looking at what runs --- */
+/* --- finding processes --- */
 
-/* The mark in the NUL-separated text of /proc/PID/environ; false when it is not of this kind. */
+/* Finds a mark with the prefix in /proc/PID/environ, which is NUL-separated. */
 static bool find_mark(struct str environment, struct str prefix, struct str *ret)
 {
 	struct str_split split = str_split(environment);
@@ -214,7 +216,7 @@ static bool find_mark(struct str environment, struct str prefix, struct str *ret
 
 static bool read_mark(int proc_fd, pid_t pid, struct str prefix, struct arena *a, struct str *ret)
 {
-	const struct timespec moment = { .tv_nsec = 1000000 };
+	const struct timespec pause_1ms = { .tv_nsec = 1000000 };
 	struct proc_stat stat;
 	struct str text;
 	char path[32];
@@ -225,12 +227,12 @@ static bool read_mark(int proc_fd, pid_t pid, struct str prefix, struct arena *a
 			return false;
 		if (text.n > 0 && find_mark(text, prefix, ret))
 			return proc_stat(proc_fd, pid, a, &stat) && !stat.is_zombie;
-		/* The kernel has none, the dead have none, and whoever is just executing another
-		 * program has none for a moment. */
+		/* Kernel threads and zombies have no environment, and a process has none for a
+		 * short time during exec. */
 		if (text.n > 0 || !proc_stat(proc_fd, pid, a, &stat) || stat.is_zombie ||
 		    stat.is_kernel)
 			return false;
-		(void)nanosleep(&moment, NULL);
+		(void)nanosleep(&pause_1ms, NULL);
 	}
 	return false;
 }
@@ -268,7 +270,7 @@ int process_list(struct str prefix, struct arena *a, struct process_mark **ret, 
 	return 0;
 }
 
-static pid_t parent_of(int proc_fd, pid_t pid)
+static pid_t read_parent(int proc_fd, pid_t pid)
 {
 	CLEANUP(arena_done) struct arena a;
 	struct proc_stat stat;
@@ -282,7 +284,7 @@ pid_t process_root(const pid_t *pids, size_t n)
 	AUTO_CLOSE int proc = process_open_proc(NULL);
 
 	for (size_t i = 0; proc >= 0 && i < n; i++) {
-		pid_t parent = parent_of(proc, pids[i]);
+		pid_t parent = read_parent(proc, pids[i]);
 		bool is_root = parent > 0;
 
 		for (size_t k = 0; k < n; k++)
@@ -294,9 +296,9 @@ pid_t process_root(const pid_t *pids, size_t n)
 	return 0;
 }
 
-/* --- threads and their CPUs --- */
+/* --- affinity --- */
 
-/* A kernel mask large enough for any machine we know. */
+/* A struct cpuset in the kernel's format. */
 union affinity {
 	cpu_set_t set;
 	struct cpuset cpus;
@@ -304,7 +306,8 @@ union affinity {
 _Static_assert(sizeof(unsigned long) == 8 && __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__,
 	       "a cpuset has the layout of the kernel's mask");
 
-static int threads_of(pid_t pid, struct arena *a, struct str **ret, size_t *ret_n, struct err *err)
+static int list_threads(pid_t pid, struct arena *a, struct str **ret, size_t *ret_n,
+			struct err *err)
 {
 	char path[40];
 	int r;
@@ -312,7 +315,7 @@ static int threads_of(pid_t pid, struct arena *a, struct str **ret, size_t *ret_
 	(void)snprintf(path, sizeof(path), "/proc/%d/task", (int)pid);
 	r = file_list_at(AT_FDCWD, path, a, ret, ret_n, err);
 	if (r == -ENOENT)
-		return err_set(err, ESRCH, "process %d is gone", (int)pid);
+		return err_set(err, ESRCH, "process %d has ended", (int)pid);
 	return r;
 }
 
@@ -339,14 +342,14 @@ int process_pin(pid_t pid, const struct cpuset *cpus, struct arena *a, struct er
 	size_t n;
 	int r;
 
-	r = threads_of(pid, a, &tids, &n, err);
+	r = list_threads(pid, a, &tids, &n, err);
 	for (size_t i = 0; r >= 0 && i < n; i++) {
-		union affinity is = { .cpus = { { 0 } } };
+		union affinity current = { .cpus = { { 0 } } };
 		uint64_t tid;
 
 		if (!str_to_u64(tids[i], INT32_MAX, &tid) ||
-		    sched_getaffinity((pid_t)tid, sizeof(is.cpus), &is.set) < 0 ||
-		    cpuset_eq(&is.cpus, cpus))
+		    sched_getaffinity((pid_t)tid, sizeof(current.cpus), &current.set) < 0 ||
+		    cpuset_eq(&current.cpus, cpus))
 			continue;
 		if (sched_setaffinity((pid_t)tid, sizeof(wanted.cpus), &wanted.set) == 0)
 			changed = true;
@@ -363,6 +366,7 @@ int process_allowed_cpus(struct cpuset *ret, struct err *err)
 
 	if (sched_getaffinity(0, sizeof(before.cpus), &before.set) < 0)
 		return err_set(err, errno, "own CPU affinity: %s", strerror(errno));
+	/* The kernel reports the limit only as the result of asking for all CPUs. */
 	most = before;
 	if (process_free_affinity() == 0) {
 		(void)sched_getaffinity(0, sizeof(most.cpus), &most.set);

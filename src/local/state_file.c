@@ -25,13 +25,13 @@ static void put_container(yyjson_mut_doc *m, yyjson_mut_val *o, const struct loc
 	doc_put_str(m, o, STR("container"), c->name);
 	doc_put_int(m, o, STR("kind"), c->kind);
 	doc_put_int(m, o, STR("restart"), c->restart);
-	doc_put_int(m, o, STR("grace"), c->grace_s);
+	doc_put_int(m, o, STR("graceSeconds"), c->grace_s);
 	doc_put_str(m, o, STR("pool"), str_from(pool_name(c->pool)));
 	doc_put_bool(m, o, STR("exclusive"), c->is_exclusive);
 	doc_put_str(m, o, STR("cpus"), cpuset_format(&c->cpus, a));
 	doc_put_int(m, o, STR("shares"), (int64_t)c->shares);
-	doc_put_int(m, o, STR("quota"), c->quota_us);
-	doc_put_int(m, o, STR("period"), (int64_t)c->period_us);
+	doc_put_int(m, o, STR("quotaUs"), c->quota_us);
+	doc_put_int(m, o, STR("periodUs"), (int64_t)c->period_us);
 	doc_put_str(m, o, STR("workdir"), c->workdir);
 	put_strings(m, o, STR("argv"), c->argv, c->n_argv);
 	put_strings(m, o, STR("env"), c->env, c->n_env);
@@ -115,13 +115,13 @@ static bool get_container(yyjson_val *o, struct arena *a, struct local_container
 		.workdir = doc_str(doc_get(o, STR("workdir"))),
 	};
 
-	if (!local_container_has_names(&c) ||
+	if (!local_container_names_are_valid(&c) ||
 	    !get_number(o, STR("kind"), 0, CONTAINER__COUNT - 1, &kind) ||
 	    !get_number(o, STR("restart"), 0, LOCAL_RESTART__COUNT - 1, &restart) ||
-	    !get_number(o, STR("grace"), 0, INT32_MAX, &grace) ||
+	    !get_number(o, STR("graceSeconds"), 0, INT32_MAX, &grace) ||
 	    !get_number(o, STR("shares"), 0, INT64_MAX, &shares) ||
-	    !get_number(o, STR("quota"), -1, INT64_MAX, &quota) ||
-	    !get_number(o, STR("period"), 1, INT64_MAX, &period) || !get_pool(o, &c.pool) ||
+	    !get_number(o, STR("quotaUs"), -1, INT64_MAX, &quota) ||
+	    !get_number(o, STR("periodUs"), 1, INT64_MAX, &period) || !get_pool(o, &c.pool) ||
 	    !get_strings(o, STR("argv"), a, &c.argv, &c.n_argv) ||
 	    !get_strings(o, STR("env"), a, &c.env, &c.n_env) ||
 	    cpuset_parse(doc_str(doc_get(o, STR("cpus"))), &c.cpus, NULL) < 0)
@@ -150,7 +150,7 @@ static int get_containers(const struct doc *doc, struct arena *a, struct local_s
 		if (!get_container(o, a, &in->containers[in->n]) ||
 		    !get_state(o, &in->states[in->n]) ||
 		    !get_number(o, STR("restarts"), 0, UINT32_MAX, &restarts))
-			return doc_err(err, doc, o, "not a container of an intent file");
+			return doc_err(err, doc, o, "not a container of a state file");
 		in->restarts[in->n++] = (unsigned)restarts;
 	}
 	return 0;
@@ -170,7 +170,7 @@ int state_file_decode(struct str text, struct str file, struct arena *a,
 	if (!get_number(doc.root, STR("version"), STATE_FILE_VERSION, STATE_FILE_VERSION,
 			&version) ||
 	    !get_number(doc.root, STR("mode"), 0, LOCAL_MODE__COUNT - 1, &mode))
-		return doc_err(err, &doc, doc.root, "not an intent file of this version");
+		return doc_err(err, &doc, doc.root, "not a state file of this version");
 	in.mode = (enum local_mode)mode;
 	in.boot_id = doc_str(doc_get(doc.root, STR("boot")));
 	in.topology = doc_str(doc_get(doc.root, STR("topology")));

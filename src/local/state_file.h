@@ -1,8 +1,8 @@
 #pragma once
 
-/* What should be true, as a file: the machine's pools and every container with its CPUs, weight
- * and quota, written before anything is started. `status`, `map` and `verify` read it; the next
- * supervisor finds by it what the one before had running. Texts in, texts out. */
+/* The state file of a local machine: its pools and every container with its CPU settings and state,
+ * written before anything is started. `status`, `map` and `verify` read it; after a crash the next
+ * supervisor adopts the processes that it lists. Encodes and decodes text; does no I/O. */
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -16,8 +16,8 @@ struct err;
 
 struct local_state_file {
 	enum local_mode mode;
-	struct str boot_id;  /* nothing of another boot runs any more */
-	struct str topology; /* where the machine's topology was read from: "host" */
+	struct str boot_id;  /* processes of another boot do not exist any more */
+	struct str topology; /* source of the topology: "host" */
 	struct pool_config config;
 	struct local_container *containers;
 	enum local_state *states; /* one per container */

@@ -18,9 +18,9 @@
 
 enum { POLL_SIGNAL, POLL_CONTROL, POLL_FIXED };
 
-/* A client that waits for the end of what it asked for. */
-struct asker {
-	int fd; /* -1: nobody */
+/* A client whose request is in progress. */
+struct client {
+	int fd; /* -1: none */
 	int status;
 	struct str text; /* in `memory` */
 	struct arena memory;
@@ -32,8 +32,8 @@ struct supervisor {
 	struct str dir; /* in `memory` */
 	struct arena memory;
 	int signal_fd, control_fd;
-	struct asker apply, down;
-	bool ending, taking_down;
+	struct client apply, down;
+	bool is_ending, is_going_down;
 };
 
 static int64_t now_ms(void)
@@ -62,8 +62,7 @@ struct str local_plan_report(const struct local_plan *plan, const struct problem
 	return strbuf_str(&b);
 }
 
-/* Reads the directory and makes it so. Returns an exit status; *ret_text, in `a`, says what there
- * is to say. */
+/* Reads and applies the directory. Returns an exit status; *ret_text, in `a`, is the report. */
 static int apply(struct supervisor *s, const char *dir, struct arena *a, struct local_plan *ret,
 		 struct str *ret_text)
 {
@@ -81,19 +80,20 @@ static int apply(struct supervisor *s, const char *dir, struct arena *a, struct 
 		problem_error(&p, PROBLEM_AT(NULL, NULL, NULL), "%s", err.msg);
 	else if (!p.n_errors)
 		r = local_node_apply(&s->node, &with, &manifests, now_ms(), ret, &p);
-	*ret_text = local_plan_report(ret, &p, a); /* while the files' names are still there */
+	*ret_text = local_plan_report(ret, &p,
+				      a); /* before `with`, which holds the file names, is freed */
 	arena_done(&with);
 	if (r < 0 || p.n_errors)
 		return 2;
 	return ret->n_refusals ? 1 : 0;
 }
 
-static void response(struct asker *asker)
+static void respond(struct client *client)
 {
-	if (asker->fd >= 0)
-		control_respond(asker->fd, asker->status, asker->text);
-	asker->fd = -1;
-	arena_reset(&asker->memory);
+	if (client->fd >= 0)
+		control_respond(client->fd, client->status, client->text);
+	client->fd = -1;
+	arena_reset(&client->memory);
 }
 
 static void remember_dir(struct supervisor *s, struct str dir)
@@ -102,48 +102,48 @@ static void remember_dir(struct supervisor *s, struct str dir)
 		s->dir = str_dup(&s->memory, dir);
 }
 
-/* Answered when what is to go has gone: then the kernel agrees with the plan. */
-static void on_apply(struct supervisor *s, struct str dir, int client)
+/* The response follows when removed containers have ended: then the kernel matches the plan. */
+static void on_apply(struct supervisor *s, struct str dir, int fd)
 {
-	struct asker *asker = &s->apply;
+	struct client *client = &s->apply;
 	struct local_plan plan = { 0 };
 
-	asker->fd = client;
-	asker->status =
-		apply(s, str_cstr(&asker->memory, dir), &asker->memory, &plan, &asker->text);
-	if (asker->status < 2)
+	client->fd = fd;
+	client->status =
+		apply(s, str_cstr(&client->memory, dir), &client->memory, &plan, &client->text);
+	if (client->status < 2)
 		remember_dir(s, dir);
 	else
-		response(asker);
+		respond(client);
 }
 
-static void take_down(struct supervisor *s)
+static void begin_down(struct supervisor *s)
 {
-	s->taking_down = s->ending = true;
+	s->is_going_down = s->is_ending = true;
 	local_node_stop(&s->node, now_ms());
 }
 
-static void on_question(struct supervisor *s)
+static void on_request(struct supervisor *s)
 {
-	static char buf[CONTROL_MAX]; /* one thread, one question at a time */
-	struct str question;
+	static char buf[CONTROL_MAX]; /* one thread, one request at a time */
+	struct str request;
 	int client;
 
-	if (control_accept(s->control_fd, buf, &question, &client) < 0)
+	if (control_accept(s->control_fd, buf, &request, &client) < 0)
 		return;
 	if (s->down.fd >= 0) {
-		control_respond(client, 2, STR("everything is being taken down\n"));
-	} else if (str_eq(question, STR("down"))) {
+		control_respond(client, 2, STR("the machine is being stopped\n"));
+	} else if (str_eq(request, STR("down"))) {
 		s->down.fd = client;
-		take_down(s);
+		begin_down(s);
 	} else if (s->apply.fd >= 0) {
-		control_respond(client, 2, STR("another change is under way\n"));
-	} else if (str_starts(question, STR("apply "))) {
-		on_apply(s, str_skip(question, sizeof("apply ") - 1), client);
-	} else if (str_eq(question, STR("apply"))) {
+		control_respond(client, 2, STR("another apply is in progress\n"));
+	} else if (str_starts(request, STR("apply "))) {
+		on_apply(s, str_skip(request, sizeof("apply ") - 1), client);
+	} else if (str_eq(request, STR("apply"))) {
 		on_apply(s, s->dir, client);
 	} else {
-		control_respond(client, 2, STR("unknown question\n"));
+		control_respond(client, 2, STR("unknown request\n"));
 	}
 }
 
@@ -158,9 +158,9 @@ static void on_signal(struct supervisor *s)
 	    info.ssi_signo == SIGCHLD)
 		return;
 	if (info.ssi_signo != SIGHUP) {
-		s->ending = true;
-		if (s->settings->down_at_end && !s->taking_down)
-			take_down(s);
+		s->is_ending = true;
+		if (s->settings->down_at_end && !s->is_going_down)
+			begin_down(s);
 		return;
 	}
 	arena_init(&a, 0);
@@ -178,8 +178,8 @@ static int timeout_until(int64_t at_ms)
 	return wait < 0 ? 0 : wait > 60000 ? 60000 : (int)wait;
 }
 
-/* Waits for whatever comes next and handles it. */
-static void turn(struct supervisor *s, int64_t until_ms)
+/* Waits for one event and handles it. */
+static void poll_once(struct supervisor *s, int64_t until_ms)
 {
 	size_t n = s->node.n;
 	struct pollfd *fds = calloc(POLL_FIXED + n, sizeof(*fds));
@@ -195,11 +195,11 @@ static void turn(struct supervisor *s, int64_t until_ms)
 	for (size_t i = 0; i < n; i++)
 		if (fds[POLL_FIXED + i].revents)
 			local_node_ended(&s->node, &s->node.runs[i], now_ms());
-	/* Last, because both may replace the list of runs. */
+	/* Last, because both may replace the runs that `fds` was built from. */
 	if (fds[POLL_SIGNAL].revents)
 		on_signal(s);
 	if (fds[POLL_CONTROL].revents)
-		on_question(s);
+		on_request(s);
 	free(fds);
 }
 
@@ -211,7 +211,7 @@ static int open_signals(int *ret, struct err *err)
 	(void)sigaddset(&set, SIGTERM);
 	(void)sigaddset(&set, SIGINT);
 	(void)sigaddset(&set, SIGHUP);
-	if (getpid() == 1) /* orphans end that no descriptor tells of */
+	if (getpid() == 1) /* orphans have no pidfd here */
 		(void)sigaddset(&set, SIGCHLD);
 	(void)sigprocmask(SIG_BLOCK, &set, NULL);
 	*ret = signalfd(-1, &set, SFD_CLOEXEC);
@@ -224,30 +224,30 @@ static int finish(struct supervisor *s, struct err *err)
 {
 	int r = 0;
 
-	response(&s->apply);
-	if (s->taking_down)
+	respond(&s->apply);
+	if (s->is_going_down)
 		r = local_node_destroy(&s->node, err);
 	else
 		control_unlink(s->settings->node.run_dir);
 	s->down.status = r < 0 ? 2 : 0;
 	s->down.text = r < 0 ? str_from(err->msg) : STR("");
-	response(&s->down);
+	respond(&s->down);
 	return r;
 }
 
-static void loop(struct supervisor *s)
+static void run_loop(struct supervisor *s)
 {
-	while (!s->ending || (s->taking_down && !local_node_is_idle(&s->node))) {
+	while (!s->is_ending || (s->is_going_down && !local_node_is_idle(&s->node))) {
 		int64_t until_ms = local_node_step(&s->node, now_ms(), s->settings->on_failure);
 
-		if (local_node_is_settled(&s->node))
-			response(&s->apply);
-		turn(s, until_ms);
+		if (local_node_has_converged(&s->node))
+			respond(&s->apply);
+		poll_once(s, until_ms);
 		local_node_reap_orphans(&s->node);
 	}
 }
 
-static int serve(struct supervisor *s, struct err *err)
+static int start_and_run(struct supervisor *s, struct err *err)
 {
 	struct local_plan plan = { 0 };
 	struct str text;
@@ -265,7 +265,7 @@ static int serve(struct supervisor *s, struct err *err)
 	arena_done(&a);
 	if (r < 0 || outcome == 2)
 		return r < 0 ? r : -EINVAL;
-	loop(s);
+	run_loop(s);
 	return finish(s, err);
 }
 
@@ -289,7 +289,7 @@ int supervisor_run(const struct supervisor_settings *settings, struct err *err)
 	s.dir = str_dup(&s.memory, str_from(settings->dir));
 	r = open_signals(&s.signal_fd, err);
 	if (r >= 0)
-		r = serve(&s, err);
+		r = start_and_run(&s, err);
 	if (s.signal_fd >= 0)
 		(void)close(s.signal_fd);
 	if (s.control_fd >= 0)

@@ -1,5 +1,5 @@
-/* Intent files: never a crash; what is accepted has names that are safe in a path, and encodes to
- * something that reads back the same. */
+/* State files of pinfold local: decoding never crashes; names in an accepted file are safe in a
+ * path, and the file encodes to something that decodes to the same. */
 
 #include <stdlib.h>
 #include <string.h>
@@ -26,15 +26,15 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	int r;
 
 	arena_init(&a, 0);
-	r = state_file_decode(text, STR("intent"), &a, &in, &err);
+	r = state_file_decode(text, STR("state.json"), &a, &in, &err);
 	if (r < 0) {
 		require(err.code == -r && err.msg[0] && !strchr(err.msg, '\n'));
 		return 0;
 	}
 	for (size_t i = 0; i < in.n; i++)
-		require(local_container_has_names(&in.containers[i]));
+		require(local_container_names_are_valid(&in.containers[i]));
 	require(state_file_encode(&in, &a, &once, &err) == 0);
-	require(state_file_decode(once, STR("intent"), &a, &back, &err) == 0);
+	require(state_file_decode(once, STR("state.json"), &a, &back, &err) == 0);
 	require(state_file_encode(&back, &a, &twice, &err) == 0);
 	require(str_eq(once, twice) && in.n == back.n);
 	return 0;

@@ -12,7 +12,7 @@
 #include "local/state_file.h"
 #include "test.h"
 
-/* --- the intent file --- */
+/* --- state file --- */
 
 static struct local_container sample(void)
 {
@@ -39,8 +39,8 @@ static struct local_container sample(void)
 	return c;
 }
 
-static struct local_state_file sample_intent(struct local_container *c, enum local_state *state,
-					     unsigned *restarts)
+static struct local_state_file sample_state_file(struct local_container *c, enum local_state *state,
+						 unsigned *restarts)
 {
 	struct local_state_file in = { .mode = LOCAL_CGROUP_V2,
 				       .boot_id = STR("boot"),
@@ -57,25 +57,25 @@ static struct local_state_file sample_intent(struct local_container *c, enum loc
 	return in;
 }
 
-TEST(an_intent_comes_back_as_it_was_written)
+TEST(a_state_file_decodes_to_what_was_encoded)
 {
 	struct local_container c = sample(), *back;
-	enum local_state is = LOCAL_LEAVING;
+	enum local_state is = LOCAL_STOPPING;
 	unsigned restarts = 5;
-	struct local_state_file in = sample_intent(&c, &is, &restarts), out;
+	struct local_state_file in = sample_state_file(&c, &is, &restarts), out;
 	struct err err = { 0 };
 	struct arena a;
 	struct str text;
 
 	arena_init(&a, 0);
 	CHECK_OK(state_file_encode(&in, &a, &text, &err));
-	CHECK_OK(state_file_decode(text, STR("intent"), &a, &out, &err));
+	CHECK_OK(state_file_decode(text, STR("state.json"), &a, &out, &err));
 	CHECK_UINT(out.n, 1);
 	CHECK_INT(out.mode, LOCAL_CGROUP_V2);
 	CHECK_STR(out.boot_id, "boot");
 	CHECK_STR(out.topology, "host");
 	CHECK(pool_config_eq(&out.config, &in.config));
-	CHECK_INT(out.states[0], LOCAL_LEAVING);
+	CHECK_INT(out.states[0], LOCAL_STOPPING);
 	CHECK_UINT(out.restarts[0], 5);
 	back = &out.containers[0];
 	CHECK(local_container_same(back, &c));
@@ -90,7 +90,7 @@ TEST(an_intent_comes_back_as_it_was_written)
 	arena_done(&a);
 }
 
-TEST(an_intent_that_was_damaged_is_refused_as_a_whole)
+TEST(a_damaged_state_file_is_refused_as_a_whole)
 {
 	static const struct {
 		const char *from, *to;
@@ -101,16 +101,16 @@ TEST(an_intent_that_was_damaged_is_refused_as_a_whole)
 		{ "\"namespace\":\"shop\"", "\"namespace\":\"a_b\"" },
 		{ "\"cpus\":\"3\"", "\"cpus\":\"3-1\"" },
 		{ "\"pool\":\"guaranteed\"", "\"pool\":\"mine\"" },
-		{ "\"state\":\"leaving\"", "\"state\":\"gone\"" },
+		{ "\"state\":\"stopping\"", "\"state\":\"gone\"" },
 		{ "\"kind\":1", "\"kind\":9" },
 		{ "\"restarts\":5", "\"restarts\":-1" },
-		{ "\"period\":100000", "\"period\":0" },
+		{ "\"periodUs\":100000", "\"periodUs\":0" },
 		{ "\"argv\":[", "\"argx\":[" },
 	};
 	struct local_container c = sample();
-	enum local_state is = LOCAL_LEAVING;
+	enum local_state is = LOCAL_STOPPING;
 	unsigned restarts = 5;
-	struct local_state_file in = sample_intent(&c, &is, &restarts), out;
+	struct local_state_file in = sample_state_file(&c, &is, &restarts), out;
 	struct err err = { 0 };
 	struct arena a;
 	struct str text;
@@ -125,13 +125,13 @@ TEST(an_intent_that_was_damaged_is_refused_as_a_whole)
 		CHECK(at != NULL);
 		damaged = str_printf(&a, "%.*s%s%s", (int)(at - whole), whole, rows[i].to,
 				     at + strlen(rows[i].from));
-		CHECK(state_file_decode(damaged, STR("intent"), &a, &out, &err) < 0);
+		CHECK(state_file_decode(damaged, STR("state.json"), &a, &out, &err) < 0);
 		CHECK(err.msg[0]);
 	}
 	arena_done(&a);
 }
 
-TEST(names_are_what_kubernetes_allows_and_nothing_that_leads_elsewhere)
+TEST(names_that_could_leave_their_directory_are_invalid)
 {
 	static const struct {
 		const char *name;
@@ -145,21 +145,21 @@ TEST(names_are_what_kubernetes_allows_and_nothing_that_leads_elsewhere)
 
 	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
 		TEST_ROW("\"%s\"", rows[i].name);
-		CHECK(local_is_name(str_from(rows[i].name), 5) == rows[i].ok);
+		CHECK(local_name_is_valid(str_from(rows[i].name), 5) == rows[i].ok);
 	}
 }
 
-/* --- kernel truth against the plan: what cgroup/truth.h does not know --- */
+/* --- audit: what cgroup/audit.h does not check --- */
 
-/* The first of two containers of a pod, both as it should be unless a row says so. */
-struct sight_row {
+/* Two containers of one pod. */
+struct audit_row {
 	const char *sentence;
 	enum local_state state, second_state;
 	bool is_init, runs, second_runs;
-	const char *findings; /* "what" of each */
+	const char *findings; /* the check of each */
 };
 
-static struct audit judge(const struct sight_row *row, struct arena *a)
+static struct audit run_audit(const struct audit_row *row, struct arena *a)
 {
 	struct local_container *c = arena_array(a, struct local_container, 2);
 	struct proc_place *place = arena_new(a, struct proc_place);
@@ -184,30 +184,31 @@ static struct audit judge(const struct sight_row *row, struct arena *a)
 		&(struct local_audit_input){ LOCAL_AFFINITY, c, snapshots, states, 2, NULL }, a);
 }
 
-TEST(verify_knows_who_should_run)
+TEST(a_container_that_should_run_and_does_not_is_a_finding)
 {
-	static const struct sight_row rows[] = {
-		{ "as it should be", LOCAL_STARTED, LOCAL_FINISHED, false, true, false, "" },
+	static const struct audit_row rows[] = {
+		{ "running", LOCAL_RUNNING, LOCAL_FINISHED, false, true, false, "" },
 		{ "finished", LOCAL_FINISHED, LOCAL_FINISHED, false, false, false, "" },
-		{ "gone", LOCAL_STARTED, LOCAL_FINISHED, false, false, false, "not-running " },
-		{ "never started", LOCAL_WAITING, LOCAL_FINISHED, false, false, false,
+		{ "its process has ended", LOCAL_RUNNING, LOCAL_FINISHED, false, false, false,
+		  "not-running " },
+		{ "not started", LOCAL_NOT_STARTED, LOCAL_FINISHED, false, false, false,
 		  "not-running " },
 		{ "failed", LOCAL_FAILED, LOCAL_FINISHED, false, false, false, "failed " },
-		{ "leaving", LOCAL_LEAVING, LOCAL_FINISHED, false, true, false, "" },
-		{ "waiting for an init container", LOCAL_STARTED, LOCAL_WAITING, true, true, false,
-		  "" },
-		{ "which has ended", LOCAL_FINISHED, LOCAL_WAITING, true, false, false,
-		  "not-running " },
-		{ "an init container hands its CPUs on", LOCAL_STARTED, LOCAL_STARTED, true, true,
-		  true, "" },
-		{ "others do not", LOCAL_STARTED, LOCAL_STARTED, false, true, true,
+		{ "stopping", LOCAL_STOPPING, LOCAL_FINISHED, false, true, false, "" },
+		{ "waiting for an init container", LOCAL_RUNNING, LOCAL_NOT_STARTED, true, true,
+		  false, "" },
+		{ "not started after its init container", LOCAL_FINISHED, LOCAL_NOT_STARTED, true,
+		  false, false, "not-running " },
+		{ "an init container shares its CPUs with its pod", LOCAL_RUNNING, LOCAL_RUNNING,
+		  true, true, true, "" },
+		{ "an app container does not", LOCAL_RUNNING, LOCAL_RUNNING, false, true, true,
 		  "shared-exclusive " },
 	};
 	CLEANUP(arena_done) struct arena a;
 
 	arena_init(&a, 0);
 	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
-		const struct audit t = judge(&rows[i], &a);
+		const struct audit t = run_audit(&rows[i], &a);
 		struct strbuf b;
 
 		TEST_ROW("%s", rows[i].sentence);
@@ -218,7 +219,7 @@ TEST(verify_knows_who_should_run)
 	}
 }
 
-TEST(verify_asks_for_what_the_plan_says)
+TEST(audit_compares_with_the_settings_of_the_plan)
 {
 	CLEANUP(arena_done) struct arena a;
 	struct local_container c = sample();
@@ -230,12 +231,12 @@ TEST(verify_asks_for_what_the_plan_says)
 		.cgroup = { .weight = 1000, .quota_us = 30000, .period_us = 5 },
 		.processes = { &process, 1, 1 }
 	};
-	const enum local_state started = LOCAL_STARTED;
+	const enum local_state running = LOCAL_RUNNING;
 	struct audit t;
 
 	arena_init(&a, 0);
 	cpuset_add(&place.allowed, 4);
-	t = local_audit(&(struct local_audit_input){ LOCAL_CGROUP_V1, &c, &s, &started, 1, NULL },
+	t = local_audit(&(struct local_audit_input){ LOCAL_CGROUP_V1, &c, &s, &running, 1, NULL },
 			&a);
 	CHECK_UINT(t.n_findings, 4);
 	CHECK_STR(t.findings[0].expected, "3");
@@ -269,7 +270,7 @@ struct bench {
 	struct local_plan plan;
 };
 
-/* Plans `text` on what the plans before left; returns what local_plan_make does. */
+/* Plans `text` with the ledger of the plans before. */
 static int plan_text(struct bench *b, const char *text)
 {
 	struct manifests *m = arena_new(&b->a, struct manifests);
@@ -316,7 +317,7 @@ static struct str cpus_of(struct bench *b, size_t i)
 
 #define POOLS "reserved: \"0\", shared: \"1\", isolated: \"2-7\""
 
-TEST(a_plan_gives_owners_their_cpus_and_others_their_pool)
+TEST(exclusive_cpus_come_from_the_guaranteed_pool_and_others_use_the_shared_pool)
 {
 	struct bench b;
 
@@ -333,7 +334,7 @@ TEST(a_plan_gives_owners_their_cpus_and_others_their_pool)
 	bench_done(&b);
 }
 
-TEST(a_second_plan_keeps_what_runs_and_frees_what_is_gone)
+TEST(a_second_plan_keeps_assignments_and_releases_removed_pods)
 {
 	struct bench b;
 
@@ -345,9 +346,9 @@ TEST(a_second_plan_keeps_what_runs_and_frees_what_is_gone)
 	CHECK_STR(cpus_of(&b, 0), "4-5");
 	CHECK_STR(cpus_of(&b, 1), "2-3,6-7");
 	CHECK_INT(plan_text(&b, PROFILE(POOLS) CLUSTER POD("two", OWNS("1"))), 0);
-	CHECK_UINT(cpuset_count(&b.plan.containers[0].cpus), 1); /* it asks for less now */
+	CHECK_UINT(cpuset_count(&b.plan.containers[0].cpus), 1); /* its request is smaller */
 	CHECK_INT(plan_text(&b, PROFILE(POOLS) CLUSTER POD("two", "requests: {cpu: 1m}")), 0);
-	CHECK_STR(cpus_of(&b, 0), "1"); /* and then for no CPU of its own */
+	CHECK_STR(cpus_of(&b, 0), "1"); /* and then fractional */
 	CHECK_UINT(b.ledger.n, 0);
 	bench_done(&b);
 }
@@ -367,7 +368,7 @@ TEST(a_pod_that_does_not_fit_is_refused_alone)
 	bench_done(&b);
 }
 
-TEST(bad_input_refuses_the_plan_and_leaves_the_ledger_as_it_was)
+TEST(invalid_input_refuses_the_plan_without_changing_the_ledger)
 {
 	static const struct {
 		const char *text, *says;
@@ -377,19 +378,19 @@ TEST(bad_input_refuses_the_plan_and_leaves_the_ledger_as_it_was)
 		{ CLUSTER, "exactly one is needed" },
 		{ PROFILE(POOLS) PROFILE(POOLS) CLUSTER, "" },
 		{ PROFILE(POOLS) CLUSTER POD("two", OWNS("2")) POD("two", OWNS("2")),
-		  "given twice" },
-		{ PROFILE(POOLS) CLUSTER POD("../up", OWNS("2")), "is no name for a pod" },
+		  "defined twice" },
+		{ PROFILE(POOLS) CLUSTER POD("../up", OWNS("2")), "is not a valid pod name" },
 		{ PROFILE(POOLS) CLUSTER
 		  "apiVersion: v1\nkind: Pod\nmetadata: {name: x, namespace: shop}\n"
 		  "spec: {containers: [{name: c, image: y}]}\n",
-		  "commands run, not images" },
+		  "runs commands, not images" },
 		{ PROFILE(POOLS) CLUSTER
 		  "apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: x, namespace: shop}\n"
 		  "spec: {replicas: many, template: {spec: {containers: []}}}\n",
 		  "not a number from 0 to 1000" },
 		{ PROFILE("reserved: \"0\", shared: \"1-2\", isolated: \"3-7\"")
 			  CLUSTER POD("own", OWNS("2")),
-		  "from under shop/own/c" },
+		  "from shop/own/c, which owns them" },
 	};
 	struct bench b;
 
