@@ -53,7 +53,7 @@ void config_watch_check_boot(struct config_watch *l)
 			    LOG_STR("what", str_from(n->what)),
 			    LOG_STR("have", cpuset_format(&n->have, &a)),
 			    LOG_STR("want", cpuset_format(&n->want, &a)),
-			    LOG_STR("why", str_from(n->why)));
+			    LOG_STR("reason", str_from(n->why)));
 	}
 }
 
@@ -208,7 +208,7 @@ static void log_entry(const struct static_entry *e)
 {
 	const struct log_field file = LOG_STR("file", str_from(e->file)),
 			       pod = LOG_STR("pod", str_from(e->pod)),
-			       why = LOG_STR("why", str_from(e->why));
+			       why = LOG_STR("reason", str_from(e->why));
 
 	if (e->verdict == STATIC_CONVERTED)
 		log_info("static pod is converted", file, pod);

@@ -197,8 +197,8 @@ static int check_node(struct check *c, yyjson_val *containers, yyjson_val *pods,
 	return 0;
 }
 
-int verify(const struct node_audit_source *source, yyjson_val *status, struct arena *a,
-	   struct audit *ret, struct err *err)
+int node_audit(const struct node_audit_source *source, yyjson_val *status, struct arena *a,
+	       struct audit *ret, struct err *err)
 {
 	yyjson_val *containers = doc_get(status, STR("containers"));
 	struct audit audit;

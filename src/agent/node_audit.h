@@ -18,5 +18,5 @@ struct node_audit_source {
 
 /* `status` is the agent's document (report.h). Adds "partition", "monitor", "pause", "crio-cpus"
  * and "crio-cgroup-manager" to what there is to find. */
-int verify(const struct node_audit_source *source, yyjson_val *status, struct arena *a,
-	   struct audit *ret, struct err *err);
+int node_audit(const struct node_audit_source *source, yyjson_val *status, struct arena *a,
+	       struct audit *ret, struct err *err);

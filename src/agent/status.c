@@ -15,22 +15,23 @@ static const struct {
 	const char *name, *help;
 	size_t offset;
 } counter_rows[] = {
-	{ "refused", "Containers that had no place and were not created.",
+	{ "containers_refused", "Containers that were not created because no CPUs fit them.",
 	  offsetof(struct manager_counters, refused) },
-	{ "resizes_refused", "Resizes of running containers that would have changed their CPUs.",
+	{ "resizes_refused", "In-place resizes refused because they would change exclusive CPUs.",
 	  offsetof(struct manager_counters, resizes_refused) },
-	{ "reasserted", "Updates by others that were answered with our own values.",
+	{ "updates_overridden", "Updates by the kubelet whose CPU settings were replaced.",
 	  offsetof(struct manager_counters, reasserted) },
-	{ "missed", "Containers that were found running without their settings.",
+	{ "containers_adopted_late", "Containers found running without their CPU settings.",
 	  offsetof(struct manager_counters, missed) },
-	{ "repaired", "Cgroups that somebody else had changed and that were put right.",
+	{ "drift_corrected", "Cgroups whose CPU settings were changed externally and restored.",
 	  offsetof(struct manager_counters, repaired) },
-	{ "doubted", "Annotations that were not believed.",
+	{ "annotations_rejected", "Annotations that were not accepted.",
 	  offsetof(struct manager_counters, doubted) },
-	{ "write_failures", "Cgroups that could not be written.",
+	{ "cgroup_write_failures", "Cgroups that could not be written.",
 	  offsetof(struct manager_counters, write_failures) },
-	{ "syncs", "Synchronisations with the runtime.", offsetof(struct manager_counters, syncs) },
-	{ "disconnects", "Lost connections to the runtime.",
+	{ "synchronizations", "Synchronizations with the runtime.",
+	  offsetof(struct manager_counters, syncs) },
+	{ "runtime_disconnects", "Lost connections to the runtime.",
 	  offsetof(struct manager_counters, disconnects) },
 };
 
@@ -39,7 +40,7 @@ static uint64_t counter(const struct manager *m, size_t row)
 	return *(const uint64_t *)((const char *)&m->counters + counter_rows[row].offset);
 }
 
-static size_t containers_in(const struct manager *m, enum pool pool)
+static size_t count_containers(const struct manager *m, enum pool pool)
 {
 	size_t n = 0;
 
@@ -48,8 +49,8 @@ static size_t containers_in(const struct manager *m, enum pool pool)
 	return n;
 }
 
-static void add_pools(const struct manager *m, yyjson_mut_doc *doc, yyjson_mut_val *root,
-		      struct arena *a)
+static void describe_pools(const struct manager *m, yyjson_mut_doc *doc, yyjson_mut_val *root,
+			   struct arena *a)
 {
 	yyjson_mut_val *pools = doc_put_obj(doc, root, STR("pools"));
 	struct ledger_capacity capacity;
@@ -65,7 +66,7 @@ static void add_pools(const struct manager *m, yyjson_mut_doc *doc, yyjson_mut_v
 		doc_put_str(doc, pool, STR("cpus"), cpuset_format(&cpus, a));
 		doc_put_int(doc, pool, STR("count"), cpuset_count(&cpus));
 		doc_put_int(doc, pool, STR("millicores"), milli[p]);
-		doc_put_int(doc, pool, STR("containers"), (int64_t)containers_in(m, p));
+		doc_put_int(doc, pool, STR("containers"), (int64_t)count_containers(m, p));
 		if (p == POOL_GUARANTEED) {
 			ledger_free(m->ledger, &cpus);
 			doc_put_str(doc, pool, STR("free"), cpuset_format(&cpus, a));
@@ -73,11 +74,12 @@ static void add_pools(const struct manager *m, yyjson_mut_doc *doc, yyjson_mut_v
 	}
 }
 
-static void add_container(const struct container_entry *c, yyjson_mut_doc *doc,
-			  yyjson_mut_val *list)
+static void describe_container(const struct container_entry *c, yyjson_mut_doc *doc,
+			       yyjson_mut_val *list)
 {
 	yyjson_mut_val *v = yyjson_mut_obj(doc);
 
+	/* The same keys as in `local status` and in a hook's response (placement_describe()). */
 	doc_put_str(doc, v, STR("namespace"), str_from(c->pod->namespace));
 	doc_put_str(doc, v, STR("pod"), str_from(c->pod->name));
 	doc_put_str(doc, v, STR("uid"), str_from(c->pod->uid));
@@ -90,7 +92,7 @@ static void add_container(const struct container_entry *c, yyjson_mut_doc *doc,
 	if (c->is_isolated)
 		doc_put_bool(doc, v, STR("isolated"), true);
 	if (c->isolation_fails)
-		doc_put_str(doc, v, STR("isolationFails"), str_from(c->isolation_fails));
+		doc_put_str(doc, v, STR("isolationError"), str_from(c->isolation_fails));
 	if (c->settings.shares)
 		doc_put_int(doc, v, STR("shares"), (int64_t)c->settings.shares);
 	if (c->settings.has_quota)
@@ -103,7 +105,7 @@ static void add_container(const struct container_entry *c, yyjson_mut_doc *doc,
 	yyjson_mut_arr_append(list, v);
 }
 
-static void add_pod(const struct pod_entry *p, yyjson_mut_doc *doc, yyjson_mut_val *list)
+static void describe_pod(const struct pod_entry *p, yyjson_mut_doc *doc, yyjson_mut_val *list)
 {
 	yyjson_mut_val *v = yyjson_mut_obj(doc);
 
@@ -142,13 +144,13 @@ yyjson_mut_val *status_describe(const struct manager *m, yyjson_mut_doc *doc, st
 		    m->kubelet_manages		     ? STR("kubelet") :
 		    m->ledger->now.config.is_classic ? STR("classic") :
 						       STR("pools"));
-	add_pools(m, doc, root, a);
+	describe_pools(m, doc, root, a);
 	list = doc_put_arr(doc, root, STR("containers"));
 	for (size_t i = 0; i < m->registry.n_containers; i++)
-		add_container(m->registry.containers[i], doc, list);
+		describe_container(m->registry.containers[i], doc, list);
 	list = doc_put_arr(doc, root, STR("pods"));
 	for (size_t i = 0; i < m->registry.n_pods; i++)
-		add_pod(m->registry.pods[i], doc, list);
+		describe_pod(m->registry.pods[i], doc, list);
 	isolate_describe(m, doc, root, a);
 	resize_describe(&m->resize, doc, root);
 	reboot_describe(&m->reboot, a, doc, root);
@@ -162,25 +164,25 @@ yyjson_mut_val *status_describe(const struct manager *m, yyjson_mut_doc *doc, st
 	return root;
 }
 
-static void pool_gauges(const struct manager *m, struct strbuf *b)
+static void write_pool_metrics(const struct manager *m, struct strbuf *b)
 {
 	struct cpuset cpus;
 
-	prometheus_family(b, "pinfold_pool_cpus", "gauge", "CPUs of a pool that are online.");
+	prometheus_family(b, "pinfold_pool_cpus", "gauge", "Online CPUs of a pool.");
 	for (enum pool p = 0; p < POOL__COUNT; p++) {
 		(void)ledger_cpus(m->ledger, p, &cpus);
 		prometheus_uint(b, "pinfold_pool_cpus",
 				(struct prometheus_label[]){ { "pool", pool_name(p) }, { 0 } },
 				cpuset_count(&cpus));
 	}
-	prometheus_family(b, "pinfold_pool_containers", "gauge", "Containers that run in a pool.");
+	prometheus_family(b, "pinfold_pool_containers", "gauge", "Running containers of a pool.");
 	for (enum pool p = 0; p < POOL__COUNT; p++)
 		prometheus_uint(b, "pinfold_pool_containers",
 				(struct prometheus_label[]){ { "pool", pool_name(p) }, { 0 } },
-				containers_in(m, p));
+				count_containers(m, p));
 	ledger_free(m->ledger, &cpus);
 	prometheus_family(b, "pinfold_exclusive_cpus_free", "gauge",
-			  "CPUs that a container could get for itself.");
+			  "CPUs that can be assigned exclusively.");
 	prometheus_uint(b, "pinfold_exclusive_cpus_free", NULL, cpuset_count(&cpus));
 }
 
@@ -190,11 +192,11 @@ void status_metrics(const struct manager *m, struct strbuf *b)
 						      m->latency.counts, m->latency.sum_ns };
 
 	prometheus_family(b, "pinfold_runtime_connected", "gauge",
-			  "Whether the container runtime asks us about containers.");
+			  "Whether the container runtime is connected over NRI.");
 	prometheus_uint(b, "pinfold_runtime_connected", NULL, m->is_connected);
-	pool_gauges(m, b);
+	write_pool_metrics(m, b);
 	prometheus_family(b, "pinfold_containers_placed_total", "counter",
-			  "Containers created, by the pool they went to.");
+			  "Containers created, by pool.");
 	for (enum pool p = 0; p < POOL__COUNT; p++)
 		prometheus_uint(b, "pinfold_containers_placed_total",
 				(struct prometheus_label[]){ { "pool", pool_name(p) }, { 0 } },
@@ -207,7 +209,7 @@ void status_metrics(const struct manager *m, struct strbuf *b)
 		prometheus_uint(b, name, NULL, counter(m, i));
 	}
 	prometheus_family(b, "pinfold_nri_call_seconds", "histogram",
-			  "How long the runtime waited for our answers.");
+			  "Time the runtime waited for a response of the agent.");
 	prometheus_histogram(b, "pinfold_nri_call_seconds", NULL, &latency);
 	if (m->link)
 		node_sync_metrics(m->link, b);

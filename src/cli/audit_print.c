@@ -5,7 +5,7 @@
 #include "command.h"
 #include "output.h"
 
-/* A host whose services are not restricted to the management CPUs has hundreds. */
+/* Hosts whose services are not restricted to the management CPUs have hundreds. */
 #define FOREIGN_SHOWN 10
 
 static struct str findings_table(const struct audit *t, struct arena *a)
@@ -26,7 +26,7 @@ static struct str findings_table(const struct audit *t, struct arena *a)
 	return table_format(&table);
 }
 
-static struct str text_of(const struct audit *t, struct arena *a)
+static struct str audit_table(const struct audit *t, struct arena *a)
 {
 	struct strbuf b;
 
@@ -51,7 +51,7 @@ static struct str text_of(const struct audit *t, struct arena *a)
 	return strbuf_str(&b);
 }
 
-static yyjson_mut_val *doc_of(const struct audit *t, yyjson_mut_doc *m)
+static yyjson_mut_val *audit_document(const struct audit *t, yyjson_mut_doc *m)
 {
 	yyjson_mut_val *root = yyjson_mut_obj(m), *list, *item;
 
@@ -85,8 +85,8 @@ int audit_print(const struct audit *t, const struct audit_format *form, struct a
 	const enum output_format format = output_format_of(form->output);
 	int r;
 
-	r = format == OUTPUT_TABLE ? output_text(text_of(t, a), err) :
-				     output_doc(doc_of(t, doc_build(a)), format, a, err);
+	r = format == OUTPUT_TABLE ? output_text(audit_table(t, a), err) :
+				     output_doc(audit_document(t, doc_build(a)), format, a, err);
 	if (r < 0)
 		return r;
 	return t->n_findings > 0 || (form->strict && t->n_foreign > 0) ? EXIT_FINDING : EXIT_YES;

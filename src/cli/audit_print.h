@@ -1,6 +1,6 @@
 #pragma once
 
-/* How `verify` and `local verify` tell what they found, and with which exit status. */
+/* Output and exit status of `verify` and `local verify`. */
 
 #include <stdbool.h>
 
@@ -18,7 +18,7 @@ struct audit;
 	}
 
 struct audit_format {
-	const char *output; /* of -o */
+	const char *output; /* value of -o */
 	bool strict;
 };
 

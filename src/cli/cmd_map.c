@@ -33,9 +33,9 @@ static const struct map_options defaults = { .run_dir = AGENT_RUN_DIR, .topology
 
 static const struct command_example examples[] = {
 	{ "pinfold map", "which pod is on which CPU of this node" },
-	{ "pinfold map --watch", "the same, as it changes" },
-	{ "pinfold map -o json | jq '.cpus[] | select(.owner)'", "CPUs that somebody owns" },
-	{ "pinfold map --run-dir saved --topology node.json", "another node, from its files" },
+	{ "pinfold map --watch", "the same, refreshed every second" },
+	{ "pinfold map -o json | jq '.cpus[] | select(.owner)'", "the exclusive CPUs" },
+	{ "pinfold map --run-dir saved --topology node.json", "another node, from saved files" },
 	{ 0 },
 };
 
@@ -58,8 +58,8 @@ static int read_cpus(const struct doc *doc, yyjson_val *v, struct cpuset *ret, s
 	return 0;
 }
 
-static int read_tenant(const struct doc *doc, yyjson_val *v, struct map_tenant *ret,
-		       struct err *err)
+static int read_container(const struct doc *doc, yyjson_val *v, struct map_container *ret,
+			  struct err *err)
 {
 	yyjson_val *pool = doc_get(v, STR("pool"));
 
@@ -72,9 +72,9 @@ static int read_tenant(const struct doc *doc, yyjson_val *v, struct map_tenant *
 	return read_cpus(doc, doc_get(v, STR("cpus")), &ret->cpus, err);
 }
 
-static int compare_tenants(const void *x, const void *y)
+static int compare_containers(const void *x, const void *y)
 {
-	const struct map_tenant *a = x, *b = y;
+	const struct map_container *a = x, *b = y;
 	int r = str_cmp(a->namespace, b->namespace);
 
 	if (r == 0)
@@ -82,11 +82,12 @@ static int compare_tenants(const void *x, const void *y)
 	return r ? r : str_cmp(a->container, b->container);
 }
 
-/* The agent's document (agent/report.h) as a map. */
+/* `doc` is the agent's status document (agent/status.h). */
 static int read_map(const struct doc *doc, struct arena *a, struct map *ret, struct err *err)
 {
 	yyjson_val *list = doc_get(doc->root, STR("containers")), *v;
-	struct map_tenant *tenants = arena_array(a, struct map_tenant, yyjson_arr_size(list));
+	struct map_container *containers =
+		arena_array(a, struct map_container, yyjson_arr_size(list));
 	size_t n = 0;
 	int r = 0;
 
@@ -96,18 +97,18 @@ static int read_map(const struct doc *doc, struct arena *a, struct map *ret, str
 	}
 	DOC_EACH_ITEM (list, v) {
 		if (r == 0)
-			r = read_tenant(doc, v, &tenants[n++], err);
+			r = read_container(doc, v, &containers[n++], err);
 	}
 	if (r < 0)
 		return r;
 	if (n)
-		qsort(tenants, n, sizeof(*tenants), compare_tenants);
-	ret->tenants = tenants;
+		qsort(containers, n, sizeof(*containers), compare_containers);
+	ret->containers = containers;
 	ret->n = n;
 	return 0;
 }
 
-/* CPUs that the topology lacks are in no picture: then it is of another machine. */
+/* A status of another machine: map_draw() would leave out CPUs that the topology lacks. */
 static int check_machine(const struct map *map, const char *topology, struct err *err)
 {
 	struct cpuset unknown = { 0 };
@@ -119,26 +120,26 @@ static int check_machine(const struct map *map, const char *topology, struct err
 	if (cpuset_is_empty(&unknown))
 		return 0;
 	return err_set(err, EINVAL,
-		       "the agent has a CPU %u, which this machine has not (see --topology): %s",
+		       "the agent's pools contain CPU %u, which topology %s lacks (see --topology)",
 		       cpuset_first(&unknown), topology);
 }
 
-static struct str title(const struct agent_status *ask, struct arena *a)
+static struct str title(const struct agent_status *status, struct arena *a)
 {
-	yyjson_val *root = ask->doc.root;
+	yyjson_val *root = status->doc.root;
 	struct str node = doc_str(doc_get(root, STR("node")));
 	struct strbuf b;
 
 	strbuf_init(&b, a);
-	if (!ask->is_live)
-		strbuf_printf(&b, "no agent runs; this is what it left in %s\n", ask->from);
+	if (!status->is_live)
+		strbuf_printf(&b, "the agent is not running; last status from %s\n", status->from);
 	if (node.n)
 		strbuf_printf(&b, "node " PRI_STR ", ", FMT_STR(node));
 	strbuf_printf(&b, "mode " PRI_STR "\n", FMT_STR(doc_str(doc_get(root, STR("mode")))));
 	return strbuf_str(&b);
 }
 
-static int print_doc(const struct agent_status *ask, const struct map *map,
+static int print_doc(const struct agent_status *status, const struct map *map,
 		     enum output_format format, struct arena *a, struct err *err)
 {
 	static const char *const kept[] = { "node", "mode", "pools", "containers" };
@@ -146,7 +147,7 @@ static int print_doc(const struct agent_status *ask, const struct map *map,
 	yyjson_mut_val *root = yyjson_mut_obj(m);
 
 	for (size_t i = 0; i < ARRAY_LEN(kept); i++) {
-		yyjson_val *v = doc_get(ask->doc.root, str_from(kept[i]));
+		yyjson_val *v = doc_get(status->doc.root, str_from(kept[i]));
 
 		if (v)
 			doc_put(m, root, str_from(kept[i]), yyjson_val_mut_copy(m, v));
@@ -161,23 +162,24 @@ static int print_map(void *data, struct arena *a, struct err *err)
 	const enum output_format format = output_format_of(o->output);
 	struct topology topology;
 	struct map map = { .topology = &topology, .colour = output_wants_colour() };
-	struct agent_status ask;
+	struct agent_status status;
 	struct str text;
 	int r;
 
-	r = status_client_read(o->run_dir, a, &ask, err);
+	r = status_client_read(o->run_dir, a, &status, err);
 	if (r == 0)
 		r = topology_read(o->topology, a, &topology, err);
 	if (r == 0)
-		r = read_map(&ask.doc, a, &map, err);
+		r = read_map(&status.doc, a, &map, err);
 	if (r == 0)
 		r = check_machine(&map, o->topology, err);
 	if (r < 0)
 		return r;
 	if (format != OUTPUT_TABLE)
-		return print_doc(&ask, &map, format, a, err);
-	text = str_printf(a, PRI_STR PRI_STR, FMT_STR(title(&ask, a)), FMT_STR(map_draw(&map, a)));
-	return output_text(o->watch ? map_over_the_last(text, a) : text, err);
+		return print_doc(&status, &map, format, a, err);
+	text = str_printf(a, PRI_STR PRI_STR, FMT_STR(title(&status, a)),
+			  FMT_STR(map_draw(&map, a)));
+	return output_text(o->watch ? map_redraw(text, a) : text, err);
 }
 
 static int run(struct invocation *inv, struct err *err)
@@ -195,14 +197,13 @@ const struct command cmd_map = {
 	.summary = "draw which pod is on which CPU of this node",
 	.operands = "",
 	.about = "Draws the NUMA nodes, caches, cores and threads of the node with its pools, and "
-		 "says\n"
-		 "who runs on which CPUs: from the running agent, or while none runs from what it "
-		 "wrote\n"
-		 "last. CPUs are coloured by pool; without colours a letter stands behind each: m "
+		 "lists\n"
+		 "the containers of each pool: from the running agent, or while none runs from its "
+		 "last\n"
+		 "status file. Colours show the pools; without colours each CPU has a letter: m "
 		 "for\n"
-		 "management, s for shared, G for guaranteed ones that a container owns, g for "
-		 "those\n"
-		 "that are free.",
+		 "management, s for shared, G for guaranteed and assigned to a container, g for\n"
+		 "guaranteed and free.",
 	.options = options,
 	.options_size = sizeof(struct map_options),
 	.defaults = &defaults,

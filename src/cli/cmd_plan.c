@@ -285,7 +285,7 @@ static void put_pool(struct planning *p, const struct plan_pool *pool, yyjson_mu
 		doc_put_str(m, pod, STR("node"), pool->pods[i].node);
 		doc_put_str(m, pod, STR("class"), str_from(pool->pods[i].class));
 		doc_put_bool(m, pod, STR("fits"), pool->pods[i].fits);
-		doc_put_str(m, pod, STR("why"), pool->pods[i].why);
+		doc_put_str(m, pod, STR("reason"), pool->pods[i].why);
 	}
 }
 
@@ -305,7 +305,7 @@ static int print_doc(struct planning *p, enum output_format format, struct err *
 		doc_put_str(m, v, STR("path"), f->path);
 		doc_put_str(m, v, STR("change"), str_from(plan_change_name(f->change)));
 		doc_put_str(m, v, STR("effect"), str_from(plan_effect_name(f->effect)));
-		doc_put_str(m, v, STR("why"), str_from(f->why));
+		doc_put_str(m, v, STR("reason"), str_from(f->why));
 	}
 	list = doc_put_arr(m, root, STR("stateThatBlocksKubelet"));
 	for (size_t i = 0; i < p->n_blocked; i++)

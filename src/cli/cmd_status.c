@@ -19,7 +19,7 @@ struct status_options {
 static const struct option_desc options[] = {
 	{ OPT_STR, 0, "run-dir", "DIR", "the agent's directory (default: " AGENT_RUN_DIR ")", NULL,
 	  AT(run_dir) },
-	{ OPT_FLAG, 'c', "containers", NULL, "list the containers, too", NULL, AT(containers) },
+	{ OPT_FLAG, 'c', "containers", NULL, "also list the containers", NULL, AT(containers) },
 	OUTPUT_OPTION(struct status_options, output),
 	{ 0 },
 };
@@ -27,8 +27,8 @@ static const struct option_desc options[] = {
 static const struct status_options defaults = { AGENT_RUN_DIR, NULL, false };
 
 static const struct command_example examples[] = {
-	{ "pinfold status", "pools, containers in them, and what went wrong" },
-	{ "pinfold status -c", "with every container" },
+	{ "pinfold status", "pools, number of containers, and warnings" },
+	{ "pinfold status -c", "the same, with every container" },
 	{ 0 },
 };
 
@@ -76,17 +76,16 @@ static void add_containers(struct strbuf *b, yyjson_val *root)
 	strbuf_add(b, table_format(&t));
 }
 
-/* Only what is not as it should be. */
-static void add_warnings(struct strbuf *b, yyjson_val *root)
+static void add_counter_warnings(struct strbuf *b, yyjson_val *root)
 {
 	static const struct {
 		const char *key, *text;
 	} rows[] = {
-		{ "refused", "containers had no place and were refused" },
-		{ "missed", "containers had started without their settings" },
-		{ "repaired", "cgroups had been changed by somebody else" },
-		{ "doubted", "annotations were not believed" },
-		{ "write_failures", "cgroups could not be written" },
+		{ "containers_refused", "containers were refused because no CPUs fit them" },
+		{ "containers_adopted_late", "containers had started without their CPU settings" },
+		{ "drift_corrected", "cgroups were changed externally and restored" },
+		{ "annotations_rejected", "annotations were not accepted" },
+		{ "cgroup_write_failures", "cgroups could not be written" },
 	};
 
 	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
@@ -98,72 +97,75 @@ static void add_warnings(struct strbuf *b, yyjson_val *root)
 	}
 }
 
-/* Nothing where the agent has no cluster. */
 static void add_cluster(struct strbuf *b, yyjson_val *root)
 {
 	yyjson_val *cluster = doc_get(root, STR("cluster"));
 	const struct str node = doc_str(doc_get(cluster, STR("node")));
 
-	if (!cluster)
+	if (!cluster) /* --no-cluster, or no API server configured */
 		return;
 	if (!doc_bool(doc_get(cluster, STR("connected")), false))
 		strbuf_printf(b,
-			      "Node " PRI_STR ": the API server is not reached, pinning goes on\n",
+			      "Node " PRI_STR
+			      ": the API server is unreachable, pinning continues\n",
 			      FMT_STR(node));
 	else if (!doc_bool(doc_get(cluster, STR("registered")), false))
 		strbuf_printf(b, "Node " PRI_STR ": not registered\n", FMT_STR(node));
 	else
-		strbuf_printf(b, "Node " PRI_STR ", " PRI_STR " namespaces may use reserved CPUs\n",
+		strbuf_printf(b,
+			      "Node " PRI_STR ", " PRI_STR
+			      " namespaces may use the management pool\n",
 			      FMT_STR(node),
 			      FMT_STR(doc_text(doc_get(cluster, STR("allowedNamespaces")))));
 }
 
-/* What was asked for and is not so, in one line each. */
-static void add_notes(struct strbuf *b, yyjson_val *root)
+/* Settings that are configured and not in effect, one line each. */
+static void add_warnings(struct strbuf *b, yyjson_val *root)
 {
 	yyjson_val *resize = doc_get(root, STR("resize")), *item;
 	yyjson_val *isolation = doc_get(root, STR("isolation"));
-	const struct str why = doc_str(doc_get(resize, STR("why")));
+	const struct str reason = doc_str(doc_get(resize, STR("reason")));
 
-	if (why.n > 0)
+	if (reason.n > 0)
 		strbuf_printf(b, "warning: new pools are " PRI_STR ": " PRI_STR "\n",
-			      FMT_STR(doc_str(doc_get(resize, STR("state")))), FMT_STR(why));
+			      FMT_STR(doc_str(doc_get(resize, STR("state")))), FMT_STR(reason));
 	DOC_EACH_ITEM (doc_get(resize, STR("containers")), item)
-		strbuf_printf(b, "  " PRI_STR " is on CPUs " PRI_STR "\n",
+		strbuf_printf(b, "  " PRI_STR " owns CPUs " PRI_STR "\n",
 			      FMT_STR(doc_str(doc_get(item, STR("name")))),
 			      FMT_STR(doc_str(doc_get(item, STR("cpus")))));
 	DOC_EACH_ITEM (doc_get(root, STR("reboot")), item)
 		strbuf_printf(b,
 			      "warning: a reboot is needed: " PRI_STR " has CPUs " PRI_STR
-			      ", wants " PRI_STR "; " PRI_STR "\n",
+			      " instead of " PRI_STR ": " PRI_STR "\n",
 			      FMT_STR(doc_str(doc_get(item, STR("what")))),
 			      FMT_STR(doc_str(doc_get(item, STR("have")))),
 			      FMT_STR(doc_str(doc_get(item, STR("want")))),
-			      FMT_STR(doc_str(doc_get(item, STR("why")))));
-	if (doc_get(isolation, STR("why")))
+			      FMT_STR(doc_str(doc_get(item, STR("reason")))));
+	if (doc_get(isolation, STR("reason")))
 		strbuf_printf(b,
 			      "warning: CPUs of " PRI_STR " containers are not isolated: " PRI_STR
 			      "\n",
 			      FMT_STR(doc_text(doc_get(isolation, STR("refused")))),
-			      FMT_STR(doc_str(doc_get(isolation, STR("why")))));
+			      FMT_STR(doc_str(doc_get(isolation, STR("reason")))));
 	DOC_EACH_ITEM (doc_get(root, STR("staticPods")), item)
-		if (doc_get(item, STR("why")))
+		if (doc_get(item, STR("reason")))
 			strbuf_printf(b,
 				      "warning: static pod of " PRI_STR " is " PRI_STR ": " PRI_STR
 				      "\n",
 				      FMT_STR(doc_str(doc_get(item, STR("file")))),
 				      FMT_STR(doc_str(doc_get(item, STR("state")))),
-				      FMT_STR(doc_str(doc_get(item, STR("why")))));
+				      FMT_STR(doc_str(doc_get(item, STR("reason")))));
 }
 
-static struct str table_text(const struct agent_status *ask, bool with_containers, struct arena *a)
+static struct str table_text(const struct agent_status *status, bool with_containers,
+			     struct arena *a)
 {
-	yyjson_val *root = ask->doc.root, *runtime = doc_get(root, STR("runtime"));
+	yyjson_val *root = status->doc.root, *runtime = doc_get(root, STR("runtime"));
 	struct strbuf b;
 
 	strbuf_init(&b, a);
-	if (!ask->is_live)
-		strbuf_printf(&b, "no agent runs; this is what it left in %s\n", ask->from);
+	if (!status->is_live)
+		strbuf_printf(&b, "the agent is not running; last status from %s\n", status->from);
 	else if (doc_bool(doc_get(runtime, STR("connected")), false))
 		strbuf_printf(&b, "connected to " PRI_STR " " PRI_STR ", mode " PRI_STR "\n",
 			      FMT_STR(doc_str(doc_get(runtime, STR("name")))),
@@ -172,13 +174,13 @@ static struct str table_text(const struct agent_status *ask, bool with_container
 	else
 		strbuf_printf(&b, "not connected to the runtime: " PRI_STR "\n",
 			      FMT_STR(doc_str(doc_get(runtime, STR("problem")))));
-	if (ask->is_live)
+	if (status->is_live)
 		add_cluster(&b, root);
 	add_pools(&b, root);
 	if (with_containers)
 		add_containers(&b, root);
+	add_counter_warnings(&b, root);
 	add_warnings(&b, root);
-	add_notes(&b, root);
 	return strbuf_str(&b);
 }
 
@@ -186,22 +188,22 @@ static int run(struct invocation *inv, struct err *err)
 {
 	const struct status_options *o = inv->options;
 	const enum output_format format = output_format_of(o->output);
-	struct agent_status ask;
+	struct agent_status status;
 	int r;
 
 	if (inv->args.n > 0)
 		return err_set(err, EINVAL, "status takes no operands, only options");
-	r = status_client_read(o->run_dir, inv->arena, &ask, err);
+	r = status_client_read(o->run_dir, inv->arena, &status, err);
 	if (r < 0)
 		return r;
 	if (format == OUTPUT_TABLE)
-		r = output_text(table_text(&ask, o->containers, inv->arena), err);
+		r = output_text(table_text(&status, o->containers, inv->arena), err);
 	else
-		r = output_doc(yyjson_val_mut_copy(doc_build(inv->arena), ask.doc.root), format,
+		r = output_doc(yyjson_val_mut_copy(doc_build(inv->arena), status.doc.root), format,
 			       inv->arena, err);
 	if (r < 0)
 		return r;
-	return ask.is_live && doc_bool(doc_find(ask.doc.root, "/runtime/connected"), false) ?
+	return status.is_live && doc_bool(doc_find(status.doc.root, "/runtime/connected"), false) ?
 		       EXIT_YES :
 		       EXIT_FINDING;
 }
@@ -209,10 +211,12 @@ static int run(struct invocation *inv, struct err *err)
 const struct command cmd_status = {
 	.name = "status",
 	.group = COMMAND_TOOL,
-	.summary = "show the pools of this node and how its agent does",
+	.summary = "show the pools of this node and the state of its agent",
 	.operands = "",
-	.about = "From the running agent, or while none runs from what it wrote last.\n"
-		 "Exit status 1 when no agent runs or it has no runtime.",
+	.about =
+		"Reads the status of the running agent, or while none runs the status file that it "
+		"wrote\n"
+		"last. Exit status 1 when no agent runs or it is not connected to a runtime.",
 	.options = options,
 	.options_size = sizeof(struct status_options),
 	.defaults = &defaults,

@@ -23,10 +23,9 @@ struct verify_options {
 static const struct option_desc options[] = {
 	{ OPT_STR, 0, "run-dir", "DIR", "the agent's directory (default: " AGENT_RUN_DIR ")", NULL,
 	  AT(run_dir) },
-	{ OPT_STR, 0, "cgroup-root", "DIR", "where cgroups are mounted (default: /sys/fs/cgroup)",
-	  NULL, AT(cgroup_root) },
-	{ OPT_STR, 0, "proc", "DIR", "where processes are listed (default: /proc)", NULL,
-	  AT(proc) },
+	{ OPT_STR, 0, "cgroup-root", "DIR",
+	  "mount point of the cgroup hierarchy (default: /sys/fs/cgroup)", NULL, AT(cgroup_root) },
+	{ OPT_STR, 0, "proc", "DIR", "mount point of procfs (default: /proc)", NULL, AT(proc) },
 	AUDIT_STRICT_OPTION(struct verify_options),
 	OUTPUT_OPTION(struct verify_options, output),
 	{ 0 },
@@ -36,8 +35,8 @@ static const struct verify_options defaults = { AGENT_RUN_DIR, "/sys/fs/cgroup",
 						false };
 
 static const struct command_example examples[] = {
-	{ "pinfold verify", "is everything where the agent wants it?" },
-	{ "pinfold verify -o json", "the same for a program" },
+	{ "pinfold verify", "check every container of this node" },
+	{ "pinfold verify -o json", "the same, for programs" },
 	{ 0 },
 };
 
@@ -47,19 +46,19 @@ static int run(struct invocation *inv, struct err *err)
 	CLEANUP(cgroup_done) struct cgroup_fs fs = { .cpu_fd = -1, .cpuset_fd = -1 };
 	AUTO_CLOSE int proc = open(o->proc, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	struct audit audit;
-	struct agent_status ask;
+	struct agent_status status;
 	int r;
 
 	if (inv->args.n > 0)
 		return err_set(err, EINVAL, "verify takes no operands, only options");
 	if (proc < 0)
 		return err_set(err, errno, "open %s: %s", o->proc, strerror(errno));
-	r = status_client_read(o->run_dir, inv->arena, &ask, err);
+	r = status_client_read(o->run_dir, inv->arena, &status, err);
 	if (r == 0)
 		r = cgroup_open(&fs, o->cgroup_root, err);
 	if (r == 0)
-		r = verify(&(struct node_audit_source){ &fs, proc }, ask.doc.root, inv->arena,
-			   &audit, err);
+		r = node_audit(&(struct node_audit_source){ &fs, proc }, status.doc.root,
+			       inv->arena, &audit, err);
 	if (r < 0)
 		return r;
 	return audit_print(&audit, &(struct audit_format){ o->output, o->strict }, inv->arena, err);
@@ -68,15 +67,16 @@ static int run(struct invocation *inv, struct err *err)
 const struct command cmd_verify = {
 	.name = "verify",
 	.group = COMMAND_TOOL,
-	.summary = "compare the kernel's CPU settings with what the agent wants",
+	.summary = "compare CPU settings in the kernel with those of the agent",
 	.operands = "",
-	.about = "Asks the agent (or the file it left) what every container shall have, and the "
-		 "kernel\n"
-		 "what it has: CPUs in effect, weight, quota, and the allowed CPUs of every "
-		 "thread;\n"
-		 "the cgroups of pods and pause containers; and who else may run on CPUs that a\n"
-		 "container owns.\n"
-		 "Exit status 1 when something differs.",
+	.about =
+		"Compares the CPU settings that the agent (or its last status file) has for every\n"
+		"container with the kernel: effective CPUs, weight, quota, and the allowed CPUs of "
+		"every\n"
+		"thread; also the cgroups of pods and pause containers. Lists foreign processes "
+		"that may\n"
+		"run on exclusive CPUs.\n"
+		"Exit status 1 when something differs.",
 	.options = options,
 	.options_size = sizeof(struct verify_options),
 	.defaults = &defaults,

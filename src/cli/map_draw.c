@@ -10,10 +10,10 @@
 #include "topology_draw.h"
 
 #define WIDTH 80
-#define MAX_NUMBERED 128 /* CPUs; beyond, a letter each keeps the picture on a page */
-#define MAX_LABEL 30	 /* a longer name has a line of its own */
+#define MAX_NUMBERED 128 /* CPUs; larger machines show a letter per CPU to fit a screen */
+#define MAX_LABEL 30	 /* a longer label has a line of its own */
 
-/* In the order in which a CPU is looked for: one that is in use is no longer shared or free. */
+/* By precedence: in classic mode a CPU in use is also listed in the shared and guaranteed pools. */
 enum { IN_USE, MANAGEMENT, SHARED, FREE, N_SETS };
 
 static void fill_sets(const struct map *map, struct topology_pool sets[N_SETS])
@@ -22,8 +22,8 @@ static void fill_sets(const struct map *map, struct topology_pool sets[N_SETS])
 					       .letter = 'G',
 					       .colour = "1;36" };
 	for (size_t i = 0; i < map->n; i++)
-		if (map->tenants[i].is_exclusive)
-			cpuset_union(&sets[IN_USE].cpus, &map->tenants[i].cpus);
+		if (map->containers[i].is_exclusive)
+			cpuset_union(&sets[IN_USE].cpus, &map->containers[i].cpus);
 	sets[MANAGEMENT] =
 		(struct topology_pool){ "management", 'm', "33", map->pools[POOL_MANAGEMENT] };
 	sets[SHARED] = (struct topology_pool){ "shared", 's', "32", map->pools[POOL_SHARED] };
@@ -34,80 +34,76 @@ static void fill_sets(const struct map *map, struct topology_pool sets[N_SETS])
 			cpuset_minus(&sets[i].cpus, &sets[k].cpus);
 }
 
-static bool same_pod(const struct map_tenant *a, const struct map_tenant *b)
+static bool same_pod(const struct map_container *a, const struct map_container *b)
 {
 	return str_eq(a->namespace, b->namespace) && str_eq(a->pod, b->pod);
 }
 
-/* Those who own CPUs count apart from their pod's other containers. */
+/* Containers with exclusive CPUs are listed apart from the other containers of their pod. */
 static bool is_first_of_pod(const struct map *map, size_t i)
 {
-	const struct map_tenant *c = &map->tenants[i];
+	const struct map_container *c = &map->containers[i];
 
-	for (size_t k = i; k-- > 0 && same_pod(&map->tenants[k], c);)
-		if (map->tenants[k].is_exclusive == c->is_exclusive &&
-		    map->tenants[k].pool == c->pool)
+	for (size_t k = i; k-- > 0 && same_pod(&map->containers[k], c);)
+		if (map->containers[k].is_exclusive == c->is_exclusive &&
+		    map->containers[k].pool == c->pool)
 			return false;
 	return true;
 }
 
-/* Lines of a label and words behind it, folded at the width of a terminal. */
-struct notes {
+/* Lines of a label and items, wrapped at WIDTH columns. */
+struct label_list {
 	struct strbuf out;
 	size_t label_width;
 	size_t column;
 };
 
-static void begin_note(struct notes *n, struct str label)
+static void begin_line(struct label_list *l, struct str label)
 {
-	strbuf_add(&n->out, label);
-	n->column = label.n;
-	if (label.n > n->label_width) {
-		strbuf_addc(&n->out, '\n');
-		n->column = 0;
+	strbuf_add(&l->out, label);
+	l->column = label.n;
+	if (label.n > l->label_width) {
+		strbuf_addc(&l->out, '\n');
+		l->column = 0;
 	}
 }
 
-static void add_word(struct notes *n, struct str word, bool is_last)
+static void add_item(struct label_list *l, struct str item, bool is_last)
 {
-	const size_t indent = n->label_width + 2;
+	const size_t indent = l->label_width + 2;
 
-	if (n->column > indent && n->column + 1 + word.n + !is_last > WIDTH) {
-		strbuf_addc(&n->out, '\n');
-		n->column = 0;
+	if (l->column > indent && l->column + 1 + item.n + !is_last > WIDTH) {
+		strbuf_addc(&l->out, '\n');
+		l->column = 0;
 	}
-	if (n->column > indent) {
-		strbuf_addc(&n->out, ' ');
-		n->column++;
+	if (l->column > indent) {
+		strbuf_addc(&l->out, ' ');
+		l->column++;
 	} else {
-		strbuf_printf(&n->out, "%*s", (int)(indent - n->column), "");
-		n->column = indent;
+		strbuf_printf(&l->out, "%*s", (int)(indent - l->column), "");
+		l->column = indent;
 	}
-	strbuf_add(&n->out, word);
-	strbuf_add(&n->out, is_last ? STR("\n") : STR(","));
-	n->column += word.n + !is_last;
+	strbuf_add(&l->out, item);
+	strbuf_add(&l->out, is_last ? STR("\n") : STR(","));
+	l->column += item.n + !is_last;
 }
 
-static const char *label_of(enum pool pool)
-{
-	return pool == POOL_MANAGEMENT ? "management" : pool_name(pool);
-}
-
-static struct str pod_label(const struct map_tenant *c, struct arena *a)
+static struct str pod_label(const struct map_container *c, struct arena *a)
 {
 	return str_printf(a, PRI_STR "%s" PRI_STR, FMT_STR(c->namespace), c->namespace.n ? "/" : "",
 			  FMT_STR(c->pod));
 }
 
-/* "management  6 containers of 2 pods: dns ntp", cut where the line ends. */
-static void add_pool(struct notes *notes, const struct map *map, enum pool pool, struct arena *a)
+/* "management  6 containers of 2 pods: dns ntp", cut at the end of the line. */
+static void add_pool(struct label_list *lines, const struct map *map, enum pool pool,
+		     struct arena *a)
 {
-	size_t n = 0, pods = 0, room;
+	size_t n = 0, pods = 0, width;
 	struct strbuf names;
 	struct str counts;
 
 	for (size_t i = 0; i < map->n; i++) {
-		if (map->tenants[i].is_exclusive || map->tenants[i].pool != pool)
+		if (map->containers[i].is_exclusive || map->containers[i].pool != pool)
 			continue;
 		n++;
 		pods += is_first_of_pod(map, i);
@@ -116,44 +112,45 @@ static void add_pool(struct notes *notes, const struct map *map, enum pool pool,
 		return;
 	counts = str_printf(a, "%zu container%s of %zu pod%s:", n, n == 1 ? "" : "s", pods,
 			    pods == 1 ? "" : "s");
-	room = WIDTH - notes->label_width - 2 - counts.n - sizeof(" ...");
+	width = WIDTH - lines->label_width - 2 - counts.n - sizeof(" ...");
 	strbuf_init(&names, a);
 	for (size_t i = 0; i < map->n; i++) {
-		const struct map_tenant *c = &map->tenants[i];
+		const struct map_container *c = &map->containers[i];
 
 		if (c->is_exclusive || c->pool != pool || !is_first_of_pod(map, i))
 			continue;
-		if (names.n + 1 + c->pod.n > room) {
+		if (names.n + 1 + c->pod.n > width) {
 			strbuf_add(&names, STR(" ..."));
 			break;
 		}
 		strbuf_printf(&names, " " PRI_STR, FMT_STR(c->pod));
 	}
-	begin_note(notes, str_from(label_of(pool)));
-	add_word(notes,
+	begin_line(lines, str_from(pool_name(pool)));
+	add_item(lines,
 		 str_printf(a, PRI_STR PRI_STR, FMT_STR(counts), FMT_STR(strbuf_str(&names))),
 		 true);
 }
 
-/* "ran/vdu-0  l1 on 10-17, l2 on 18-21": a pod whose containers own CPUs. */
-static void add_owner(struct notes *notes, const struct map *map, size_t first, struct arena *a)
+/* "ran/vdu-0  l1 on 10-17, l2 on 18-21": a pod with exclusive CPUs. */
+static void add_owner(struct label_list *lines, const struct map *map, size_t first,
+		      struct arena *a)
 {
 	struct str last = { 0 };
 
-	begin_note(notes, pod_label(&map->tenants[first], a));
+	begin_line(lines, pod_label(&map->containers[first], a));
 	for (size_t i = first; i < map->n; i++) {
-		const struct map_tenant *c = &map->tenants[i];
+		const struct map_container *c = &map->containers[i];
 
-		if (!same_pod(c, &map->tenants[first]))
+		if (!same_pod(c, &map->containers[first]))
 			break;
 		if (!c->is_exclusive)
 			continue;
 		if (last.n)
-			add_word(notes, last, false);
+			add_item(lines, last, false);
 		last = str_printf(a, PRI_STR " on " PRI_STR, FMT_STR(c->container),
 				  FMT_STR(cpuset_format(&c->cpus, a)));
 	}
-	add_word(notes, last, true);
+	add_item(lines, last, true);
 }
 
 static size_t label_width(const struct map *map, struct arena *a)
@@ -161,25 +158,25 @@ static size_t label_width(const struct map *map, struct arena *a)
 	size_t width = sizeof("management") - 1;
 
 	for (size_t i = 0; i < map->n; i++) {
-		const size_t n = pod_label(&map->tenants[i], a).n;
+		const size_t n = pod_label(&map->containers[i], a).n;
 
-		if (map->tenants[i].is_exclusive && n <= MAX_LABEL && n > width)
+		if (map->containers[i].is_exclusive && n <= MAX_LABEL && n > width)
 			width = n;
 	}
 	return width;
 }
 
-static struct str draw_tenants(const struct map *map, struct arena *a)
+static struct str list_containers(const struct map *map, struct arena *a)
 {
-	struct notes notes = { .label_width = label_width(map, a) };
+	struct label_list lines = { .label_width = label_width(map, a) };
 
-	strbuf_init(&notes.out, a);
-	add_pool(&notes, map, POOL_MANAGEMENT, a);
-	add_pool(&notes, map, POOL_SHARED, a);
+	strbuf_init(&lines.out, a);
+	add_pool(&lines, map, POOL_MANAGEMENT, a);
+	add_pool(&lines, map, POOL_SHARED, a);
 	for (size_t i = 0; i < map->n; i++)
-		if (map->tenants[i].is_exclusive && is_first_of_pod(map, i))
-			add_owner(&notes, map, i, a);
-	return strbuf_str(&notes.out);
+		if (map->containers[i].is_exclusive && is_first_of_pod(map, i))
+			add_owner(&lines, map, i, a);
+	return strbuf_str(&lines.out);
 }
 
 struct str map_draw(const struct map *map, struct arena *a)
@@ -187,23 +184,23 @@ struct str map_draw(const struct map *map, struct arena *a)
 	struct topology_pool sets[N_SETS], pools[N_SETS];
 	const struct topology_drawing how = { pools, N_SETS, map->colour,
 					      map->topology->n_cpus > MAX_NUMBERED };
-	struct str tenants = draw_tenants(map, a);
+	struct str containers = list_containers(map, a);
 
 	fill_sets(map, sets);
-	/* The legend has them from the platform's to the free ones. */
+	/* Order of the legend. */
 	pools[0] = sets[MANAGEMENT];
 	pools[1] = sets[SHARED];
 	pools[2] = sets[IN_USE];
 	pools[3] = sets[FREE];
 	return str_printf(a, PRI_STR "%s" PRI_STR, FMT_STR(topology_draw(map->topology, &how, a)),
-			  tenants.n ? "\n" : "", FMT_STR(tenants));
+			  containers.n ? "\n" : "", FMT_STR(containers));
 }
 
-static const struct map_tenant *owner_of(const struct map *map, unsigned cpu)
+static const struct map_container *owner_of(const struct map *map, unsigned cpu)
 {
 	for (size_t i = 0; i < map->n; i++)
-		if (map->tenants[i].is_exclusive && cpuset_has(&map->tenants[i].cpus, cpu))
-			return &map->tenants[i];
+		if (map->containers[i].is_exclusive && cpuset_has(&map->containers[i].cpus, cpu))
+			return &map->containers[i];
 	return NULL;
 }
 
@@ -217,7 +214,7 @@ yyjson_mut_val *map_cpus_to_doc(const struct map *map, yyjson_mut_doc *m)
 	fill_sets(map, sets);
 	for (unsigned i = 0; i < map->topology->n_cpus; i++) {
 		const struct topology_cpu *c = &map->topology->cpus[i];
-		const struct map_tenant *owner = owner_of(map, c->cpu);
+		const struct map_container *owner = owner_of(map, c->cpu);
 		yyjson_mut_val *o = yyjson_mut_arr_add_obj(m, list);
 
 		doc_put_int(m, o, STR("cpu"), c->cpu);
@@ -240,8 +237,8 @@ yyjson_mut_val *map_cpus_to_doc(const struct map *map, yyjson_mut_doc *m)
 	return list;
 }
 
-/* From the top, each line cleared to its end: nothing flickers. */
-struct str map_over_the_last(struct str text, struct arena *a)
+/* Overwrites line by line: clearing the whole screen first would flicker. */
+struct str map_redraw(struct str text, struct arena *a)
 {
 	struct str_split split = str_split(text);
 	struct str line;

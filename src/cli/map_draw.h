@@ -1,8 +1,8 @@
 #pragma once
 
-/* Which pod is on which CPU, as a picture of 80 columns or as a document: the machine with its
- * pools, and below it who runs where. For a node (`pinfold map`) and for one machine without a
- * cluster (`pinfold local map`) alike. Where the facts come from is the callers' business. */
+/* Which container is on which CPU, as text of 80 columns or as a document: the machine with its
+ * pools, and the containers of each pool. Used by `pinfold map` for a node and by `pinfold local
+ * map` for one machine; both fill a struct map from their own source. */
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -15,8 +15,7 @@ struct arena;
 struct err;
 struct topology;
 
-/* A container on its CPUs. */
-struct map_tenant {
+struct map_container {
 	struct str namespace, pod, container;
 	enum pool pool;
 	bool is_exclusive;
@@ -25,9 +24,8 @@ struct map_tenant {
 
 struct map {
 	const struct topology *topology;
-	struct cpuset
-		pools[POOL__COUNT]; /* as configured; exclusive CPUs are told by the tenants */
-	const struct map_tenant *tenants; /* those of a pod next to each other */
+	struct cpuset pools[POOL__COUNT];	/* as configured, including CPUs in use */
+	const struct map_container *containers; /* containers of one pod are adjacent */
 	size_t n;
 	bool colour;
 };
@@ -35,20 +33,20 @@ struct map {
 struct str map_draw(const struct map *map, struct arena *a);
 
 /* Every CPU: [{"cpu":6,"core":3,"uncore":0,"numa":0,"socket":0,"pool":"guaranteed",
- * "owner":{"namespace":"ran","pod":"vdu-0","container":"l1"}}]; no owner when nobody is alone. */
+ * "owner":{"namespace":"ran","pod":"vdu-0","container":"l1"}}]; no owner unless exclusive. */
 yyjson_mut_val *map_cpus_to_doc(const struct map *map, yyjson_mut_doc *m);
 
 #define MAP_WATCH_OPTION(type)                                                                     \
 	{                                                                                          \
-		OPT_FLAG, 'w', "watch", NULL, "draw again every second until interrupted", NULL,   \
+		OPT_FLAG, 'w', "watch", NULL, "refresh every second until interrupted", NULL,      \
 			offsetof(type, watch)                                                      \
 	}
 
-/* Prints one picture of what is now: its own reading, its own format. */
+/* Reads the current state and prints it once. */
 typedef int (*map_print_fn)(void *data, struct arena *a, struct err *err);
 
-/* Once, or every second for as long as that succeeds. */
+/* Calls `print` once, or with `watch` every second until it fails. */
 int map_show(map_print_fn print, void *data, bool watch, struct arena *a, struct err *err);
 
-/* A picture to be drawn over the last one. */
-struct str map_over_the_last(struct str text, struct arena *a);
+/* `text` with the terminal sequences that overwrite what was printed before. */
+struct str map_redraw(struct str text, struct arena *a);

@@ -90,7 +90,7 @@ void change_watch_collect(struct manager *m)
 	if (why)
 		log_warning("not every cgroup can be watched; what others write there is found "
 			    "only when its turn comes",
-			    LOG_STR("why", str_from(strerror(why))),
+			    LOG_STR("reason", str_from(strerror(why))),
 			    LOG_STR("limit", str_from(limit_of(why))));
 	else
 		log_info("every cgroup is watched again");

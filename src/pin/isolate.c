@@ -138,7 +138,7 @@ void isolate_describe(const struct manager *m, yyjson_mut_doc *doc, yyjson_mut_v
 	doc_put_int(doc, v, STR("containers"), (int64_t)n_isolated);
 	doc_put_int(doc, v, STR("refused"), (int64_t)n_refused);
 	if (why)
-		doc_put_str(doc, v, STR("why"), str_from(why));
+		doc_put_str(doc, v, STR("reason"), str_from(why));
 }
 
 size_t isolate_undo(const struct cgroup_fs *fs, yyjson_val *containers, struct arena *a)

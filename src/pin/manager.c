@@ -438,7 +438,7 @@ static void on_disconnected(void *user, const char *why)
 	m->is_connected = false;
 	m->is_changed = true;
 	(void)snprintf(m->problem, sizeof(m->problem), "%s", why);
-	log_warning("not connected to the runtime, trying again", LOG_STR("why", str_from(why)));
+	log_warning("not connected to the runtime, trying again", LOG_STR("reason", str_from(why)));
 }
 
 static void on_handled(void *user, const char *method, uint64_t ns)

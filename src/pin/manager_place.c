@@ -27,7 +27,7 @@ void manager_note_distrust(struct manager *m, const struct nri_pod *pod,
 	m->counters.doubted++;
 	log_warning("an annotation is not believed", LOG_POD(pod),
 		    LOG_STR("container", str_from(c->name)),
-		    LOG_STR("why", str_from(distrust_text(distrust))));
+		    LOG_STR("reason", str_from(distrust_text(distrust))));
 	event_queue_add(m->events, EVENT_ANNOTATION_REJECTED, &SUBJECT_OF(pod, c),
 			str_printf(&m->scratch,
 				   "container %s: its annotations are not believed: %s", c->name,

@@ -76,6 +76,6 @@ void reboot_describe(const struct reboot_notes *notes, struct arena *a, yyjson_m
 		doc_put_str(doc, v, STR("what"), str_from(n->what));
 		doc_put_str(doc, v, STR("have"), cpuset_format(&n->have, a));
 		doc_put_str(doc, v, STR("want"), cpuset_format(&n->want, a));
-		doc_put_str(doc, v, STR("why"), str_from(n->why));
+		doc_put_str(doc, v, STR("reason"), str_from(n->why));
 	}
 }

@@ -358,7 +358,7 @@ void resize_describe(const struct resize_report *report, yyjson_mut_doc *doc, yy
 		doc_put_int(doc, v, STR("writes"), (int64_t)report->n_writes);
 		return;
 	}
-	doc_put_str(doc, v, STR("why"), str_from(report->why.msg));
+	doc_put_str(doc, v, STR("reason"), str_from(report->why.msg));
 	if (report->n_obstacles == 0)
 		return;
 	doc_put_int(doc, v, STR("inTheWay"), (int64_t)report->n_obstacles);

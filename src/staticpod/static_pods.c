@@ -479,6 +479,6 @@ void static_pods_describe(const struct static_pods *s, yyjson_mut_doc *doc, yyjs
 		doc_put_str(doc, v, STR("pod"), str_from(e->pod));
 		doc_put_str(doc, v, STR("state"), str_from(static_verdict_name(e->verdict)));
 		if (*e->why)
-			doc_put_str(doc, v, STR("why"), str_from(e->why));
+			doc_put_str(doc, v, STR("reason"), str_from(e->why));
 	}
 }
