@@ -79,7 +79,7 @@ management_pod() { # NAME: a converted management pod, in $NATIVE_NAMESPACE; pri
 test_capacity() {
 	kubelet_registers
 	agent_kubeconfig "$dir/agent.kubeconfig" "$name"
-	agent_up --node-name "$name" --reserved 0 --kubeconfig "$dir/agent.kubeconfig"
+	agent_up --node-name "$name" --management 0 --kubeconfig "$dir/agent.kubeconfig"
 	echo "  agent $(agent_rss) kB, connected to runtime and API server" >&2
 	soon "capacity after the start" "$want_cores" amount capacity $cores
 	is "allocatable of the Node" "$(amount allocatable $cores)" "$want_cores"
@@ -89,7 +89,7 @@ test_capacity() {
 	is "reason of the condition" "$(condition reason)" Pinning
 	is "the kubelet's own condition" "$(node '{.status.conditions[?(@.type=="Ready")].status}')" True
 	since=$(condition lastTransitionTime)
-	is "the Node in the status" "$("$pinfold" status --run-dir "$dir/run" | sed -n 2p)" "Node $name, 2 namespaces may use reserved CPUs"
+	is "the Node in the status" "$("$pinfold" status --run-dir "$dir/run" | sed -n 2p)" "Node $name, 2 namespaces may use the management pool"
 	is "the connection in the metrics" "$(curl -sf --unix-socket "$dir/run/agent.sock" http://agent/metrics | grep '^pinfold_cluster_connected')" "pinfold_cluster_connected 1"
 }
 
@@ -180,7 +180,7 @@ test_api_lost() {
 	path=$(NATIVE_NAMESPACE=bad management_pod offline-distrusted)
 	is "without an API server the last known allowlist is used" "$(cpus_of "$path")" 1
 	agent_down
-	agent_up --node-name "$name" --reserved 0 --kubeconfig "$dir/agent.kubeconfig"
+	agent_up --node-name "$name" --management 0 --kubeconfig "$dir/agent.kubeconfig"
 	path=$(NATIVE_NAMESPACE=good management_pod offline-later)
 	is "CPUs after a restart of the agent without an API server" "$(cpus_of "$path")" 0
 	path=$(NATIVE_NAMESPACE=bad management_pod unverified)
@@ -200,7 +200,7 @@ test_taint() {
 	is "condition of a stopped agent" "$(condition status) $(condition reason)" "Unknown AgentStopped"
 	kubectl taint node "$name" pinfold.io/unpartitioned:NoSchedule >/dev/null
 	process_stop "$dir" containerd
-	agent_start --node-name "$name" --reserved 0 --kubeconfig "$dir/agent.kubeconfig" --taint-unready
+	agent_start --node-name "$name" --management 0 --kubeconfig "$dir/agent.kubeconfig" --taint-unready
 	soon "condition before the runtime starts" False condition status
 	is "the taint stays until the agent is ready" "$(taints)" 1
 	native_daemon "$dir"
@@ -299,7 +299,7 @@ test_required() {
 	local out required='"required-plugins.noderesource.dev":"[\"pinfold\"]"'
 	[ "${RUNTIME:-containerd}" = containerd ] || return 0 # 1.7 has no validator
 	agent_down
-	agent_up --node-name "$name" --reserved 0 --no-cluster
+	agent_up --node-name "$name" --management 0 --no-cluster
 	native_pod "$dir" requires burstable/ "$target,$required" >/dev/null
 	is "CPUs with the agent" "$(cpus_of "$(native_cgroup "$dir" "$(native_container "$dir" requires '"cpu_shares":2,"cpu_period":100000')")")" 0
 	agent_down
@@ -317,7 +317,7 @@ test_required() {
 test_uninstall() {
 	local path
 	agent_down
-	agent_up --node-name "$name" --reserved 0 --kubeconfig "$dir/agent.kubeconfig"
+	agent_up --node-name "$name" --management 0 --kubeconfig "$dir/agent.kubeconfig"
 	soon "capacity before --uninstall" "$want_cores" amount capacity $cores
 	path=$(NATIVE_NAMESPACE=good management_pod uninstalled)
 	is "CPUs before --uninstall" "$(cpus_of "$path")" 0
@@ -341,7 +341,7 @@ test_register() {
 	agent_down
 	name=fresh
 	cp_node_kubeconfig "$dir" fresh 127.0.0.1
-	agent_up --node-name "$name" --reserved 0 --kubeconfig "$dir/fresh.kubeconfig" --register --register-label rack=r1 \
+	agent_up --node-name "$name" --management 0 --kubeconfig "$dir/fresh.kubeconfig" --register --register-label rack=r1 \
 		--register-taint dedicated=ran:NoSchedule
 	soon "capacity of a registered Node" "$want_cores" amount capacity $cores
 	is "allocatable of the Node" "$(amount allocatable $cores)" "$want_cores"
@@ -355,7 +355,7 @@ test_register() {
 	soon "the agent has seen the deletion" false node_exists
 	prints "a deleted Node is not registered again" "" kubectl get nodes -o name --field-selector metadata.name=fresh
 	agent_down
-	agent_up --node-name "$name" --reserved 0 --kubeconfig "$dir/fresh.kubeconfig" --register
+	agent_up --node-name "$name" --management 0 --kubeconfig "$dir/fresh.kubeconfig" --register
 	soon "a restarted agent registers it" "$want_cores" amount allocatable $cores
 	agent_down
 }
@@ -366,7 +366,7 @@ test_late_kubeconfig() {
 	name=late
 	cp_node_kubeconfig "$dir" late 127.0.0.1
 	mv "$dir/late.kubeconfig" "$dir/aside"
-	agent_up --node-name "$name" --reserved 0 --kubeconfig "$dir/late.kubeconfig" --register
+	agent_up --node-name "$name" --management 0 --kubeconfig "$dir/late.kubeconfig" --register
 	is "CPUs without a kubeconfig" "$(cpus_of "$(management_pod early)")" 0
 	mv "$dir/aside" "$dir/late.kubeconfig"
 	LIMIT=40 soon "capacity of a registered Node" "$want_cores" amount capacity $cores
@@ -386,7 +386,7 @@ if [ "${RUNTIME:-containerd}" = containerd ]; then
 	  tolerate_missing_plugins_annotation = "tolerate-missing-nri-plugins.noderesource.dev"'
 fi
 native_start "$dir" "${RUNTIME:-containerd}"
-agent_flags=(--nri-socket "$dir/nri.sock" --reassert 2)
+agent_flags=(--nri-socket "$dir/nri.sock" --reconcile-interval 2)
 kubectl apply -f "$deploy/namespace.yaml" -f "$deploy/rbac.yaml" -f "$deploy/policy.yaml" >/dev/null
 cp_namespace "$dir" good >/dev/null
 kubectl annotate namespace good workload.openshift.io/allowed=management >/dev/null

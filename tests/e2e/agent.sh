@@ -52,7 +52,7 @@ test_kubelet() {
 	is "CPUs after the kubelet's reconcile" "$(cpus_of "$mgmt_path")" 0
 	native_crictl "$dir" update --cpu-share 2 "$mgmt" >/dev/null
 	is "shares after a resize" "$(control cpu cpu.shares "$mgmt_path")" 400
-	is "updates corrected" "$(counter reasserted)" 2
+	is "updates corrected" "$(counter updates_overridden)" 2
 }
 
 test_refusal() {
@@ -65,7 +65,7 @@ test_refusal() {
 	*) die "refused without the reason: $out" ;;
 	esac
 	native_crictl "$dir" rmp -f "$(cat "$dir/pod-second.id")" >/dev/null
-	"$pinfold" agent --reserved 0 --run-dir "$dir/run" --nri-socket "$dir/nri.sock" >"$dir/second.out" 2>&1 &&
+	"$pinfold" agent --management 0 --run-dir "$dir/run" --nri-socket "$dir/nri.sock" >"$dir/second.out" 2>&1 &&
 		die "two agents run at once"
 	checks=$((checks + 1))
 }
@@ -175,7 +175,7 @@ test_storm() {
 	[ -n "$(unpinned)" ] || die "control: nothing is unpinned without the agent"
 	began=$(date +%s%N)
 	agent_up
-	echo "  ready again $((($(date +%s%N) - began) / 1000000)) ms after its start, $(counter missed) containers had started without it" >&2
+	echo "  ready again $((($(date +%s%N) - began) / 1000000)) ms after its start, $(counter containers_adopted_late) containers had started without it" >&2
 	nothing_unpinned "after the agent was killed"
 	wait_for 3000 storm_reached $((storm * 3 / 4)) || die "the storm makes no progress"
 	process_stop "$dir" containerd
@@ -215,7 +215,7 @@ for runtime in ${RUNTIMES:-containerd-1.7 containerd}; do
 	# shellcheck disable=SC2064
 	trap "process_stop '$dir' agent; native_stop '$dir'" EXIT
 	native_start "$dir" "$runtime"
-	agent_flags=(--reserved 0 --nri-socket "$dir/nri.sock" --reassert 600)
+	agent_flags=(--management 0 --nri-socket "$dir/nri.sock" --reconcile-interval 600)
 	agent_up
 	for t in ${TESTS:-placement kubelet refusal drift absence runtime_restart storm uninstall}; do
 		echo "$runtime: $t" >&2

@@ -28,8 +28,8 @@ bundle() { # NAME ANNOTATIONS CPU MEMORY
 		.root.path = $root | .process.terminal = false | .process.args = ["/bin/sleep", "100000"] |
 		del(.process.rlimits) | .annotations = $annotations | .linux.cgroupsPath = $group |
 		.linux.resources.cpu = $cpu | .linux.resources.memory = $memory |
-		.hooks.createRuntime = [{path: $pinfold, args: ["pinfold", "oci-hook", "create", "--run-dir", $run, "--reserved", $reserved]}] |
-		.hooks.poststop = [{path: $pinfold, args: ["pinfold", "oci-hook", "remove", "--run-dir", $run, "--reserved", $reserved]}]' \
+		.hooks.createRuntime = [{path: $pinfold, args: ["pinfold", "oci-hook", "create", "--run-dir", $run, "--management", $reserved]}] |
+		.hooks.poststop = [{path: $pinfold, args: ["pinfold", "oci-hook", "remove", "--run-dir", $run, "--management", $reserved]}]' \
 		"$at/config.json" >"$at/config.new"
 	mv "$at/config.new" "$at/config.json"
 }
@@ -53,7 +53,7 @@ shares_of() {
 records() { find "$dir/run/oci" -name '*.json' 2>/dev/null | wc -l; }
 owned() { jq '.assignments | length' "$dir/run/ledger.json"; }
 status() { "$pinfold" status -o json --run-dir "$dir/run" 2>/dev/null || :; }
-hook() { "$pinfold" oci-hook "$@" --run-dir "$dir/run" --reserved "$reserved"; }
+hook() { "$pinfold" oci-hook "$@" --run-dir "$dir/run" --management "$reserved"; }
 
 # There is no NRI socket, so the agent never becomes ready; it serves hooks all the same.
 agent_serve() { # FLAG...
@@ -262,7 +262,7 @@ hook_files() { # DIRECTORY STAGE...
 	mkdir -p "$dir/$1"
 	for name in "${@:2}"; do
 		jq --arg pinfold "$pinfold" --arg run "$dir/run" --arg reserved "$reserved" \
-			'.hook.path = $pinfold | .hook.args += ["--run-dir", $run, "--reserved", $reserved] | .hook.timeout = 120' \
+			'.hook.path = $pinfold | .hook.args += ["--run-dir", $run, "--management", $reserved] | .hook.timeout = 120' \
 			"$here/../../deploy/oci-hook/pinfold-$name.json.in" >"$dir/$1/$name.json"
 	done
 }
@@ -320,7 +320,7 @@ clean() {
 command -v runc busybox jq >/dev/null || "$here/components/host-packages" runc busybox-static jq
 dir=$(mktemp -d "/tmp/pinfold-oci-XXXXXX")
 trap clean EXIT
-agent_flags=(--reserved "$reserved" --nri-socket "$dir/no-nri.sock" --reassert 2 --no-cluster)
+agent_flags=(--management "$reserved" --nri-socket "$dir/no-nri.sock" --reconcile-interval 2 --no-cluster)
 mkdir -p "$dir"/rootfs/{bin,proc,sys,dev,tmp,etc}
 cp "$(command -v busybox)" "$dir/rootfs/bin/busybox"
 for applet in sh sleep grep; do ln -s busybox "$dir/rootfs/bin/$applet"; done
