@@ -11,15 +11,15 @@ static struct str name_of(yyjson_val *object)
 	return doc_str(doc_find(object, "/metadata/name"));
 }
 
-/* The first that is not before `name`. */
-static size_t position(const struct namespace_allowlist *p, struct str name)
+/* Binary search: the index of the first item that is not before `name`. */
+static size_t find_position(const struct namespace_allowlist *list, struct str name)
 {
-	size_t low = 0, high = p->n;
+	size_t low = 0, high = list->n;
 
 	while (low < high) {
 		const size_t middle = low + (high - low) / 2;
 
-		if (str_cmp(str_from(p->items[middle].namespace), name) < 0)
+		if (str_cmp(str_from(list->items[middle].namespace), name) < 0)
 			low = middle + 1;
 		else
 			high = middle;
@@ -27,94 +27,96 @@ static size_t position(const struct namespace_allowlist *p, struct str name)
 	return low;
 }
 
-static bool is_at(const struct namespace_allowlist *p, size_t i, struct str name)
+static bool is_at(const struct namespace_allowlist *list, size_t i, struct str name)
 {
-	return i < p->n && str_eq(str_from(p->items[i].namespace), name);
+	return i < list->n && str_eq(str_from(list->items[i].namespace), name);
 }
 
-static void drop(struct namespace_allowlist *p, size_t i)
+static void remove_at(struct namespace_allowlist *list, size_t i)
 {
-	free(p->items[i].namespace);
-	p->n--;
-	memmove(&p->items[i], &p->items[i + 1], (p->n - i) * sizeof(*p->items));
+	free(list->items[i].namespace);
+	list->n--;
+	memmove(&list->items[i], &list->items[i + 1], (list->n - i) * sizeof(*list->items));
 }
 
-static void insert(struct namespace_allowlist *p, size_t i, struct str name)
+static void insert_at(struct namespace_allowlist *list, size_t i, struct str name)
 {
-	if (p->n == p->cap) {
-		const size_t cap = p->cap ? p->cap * 2 : 8;
+	if (list->n == list->cap) {
+		const size_t cap = list->cap ? list->cap * 2 : 8;
 
-		p->items = reallocarray(p->items, cap, sizeof(*p->items));
-		if (!p->items)
+		list->items = reallocarray(list->items, cap, sizeof(*list->items));
+		if (!list->items)
 			abort();
-		p->cap = cap;
+		list->cap = cap;
 	}
-	memmove(&p->items[i + 1], &p->items[i], (p->n - i) * sizeof(*p->items));
-	p->items[i].namespace = strndup(name.p, name.n);
-	if (!p->items[i].namespace)
+	memmove(&list->items[i + 1], &list->items[i], (list->n - i) * sizeof(*list->items));
+	list->items[i].namespace = strndup(name.p, name.n);
+	if (!list->items[i].namespace)
 		abort();
-	p->n++;
+	list->n++;
 }
 
-void namespace_allowlist_done(struct namespace_allowlist *p)
+void namespace_allowlist_done(struct namespace_allowlist *list)
 {
-	while (p->n)
-		drop(p, p->n - 1);
-	free(p->items);
-	*p = (struct namespace_allowlist){ 0 };
+	while (list->n)
+		remove_at(list, list->n - 1);
+	free(list->items);
+	*list = (struct namespace_allowlist){ 0 };
 }
 
-static bool is_permitted(const struct namespace_allowlist *p, yyjson_val *object)
+static bool is_allowed(const struct namespace_allowlist *list, yyjson_val *object)
 {
 	const struct namespace_permission facts = namespace_permission_of(object);
 
 	if (facts.has_allowed)
 		return type_is_allowed(facts.allowed, STR(NAME_TYPE_MANAGEMENT));
-	return p->is_legacy && facts.has_legacy_allowed &&
+	return list->is_legacy && facts.has_legacy_allowed &&
 	       type_is_allowed(facts.legacy_allowed, STR(NAME_TYPE_MANAGEMENT));
 }
 
-void namespace_allowlist_put(struct namespace_allowlist *p, yyjson_val *namespace)
+void namespace_allowlist_put(struct namespace_allowlist *list, yyjson_val *namespace)
 {
 	const struct str name = name_of(namespace);
-	const size_t i = position(p, name);
-	const bool is_there = is_at(p, i, name);
+	const size_t i = find_position(list, name);
+	const bool is_there = is_at(list, i, name);
 
-	if (!is_permitted(p, namespace)) {
+	if (!is_allowed(list, namespace)) {
 		if (is_there)
-			drop(p, i);
+			remove_at(list, i);
 		return;
 	}
 	if (!is_there)
-		insert(p, i, name);
-	p->items[i].generation = p->generation;
+		insert_at(list, i, name);
+	list->items[i].generation = list->generation;
 }
 
-void namespace_allowlist_remove(struct namespace_allowlist *p, yyjson_val *namespace)
+void namespace_allowlist_remove(struct namespace_allowlist *list, yyjson_val *namespace)
 {
 	const struct str name = name_of(namespace);
-	const size_t i = position(p, name);
+	const size_t i = find_position(list, name);
 
-	if (is_at(p, i, name))
-		drop(p, i);
+	if (is_at(list, i, name))
+		remove_at(list, i);
 }
 
-void namespace_allowlist_begin_list(struct namespace_allowlist *p)
+void namespace_allowlist_begin_list(struct namespace_allowlist *list)
 {
-	p->generation++;
+	list->generation++;
 }
 
-void namespace_allowlist_end_list(struct namespace_allowlist *p)
+void namespace_allowlist_end_list(struct namespace_allowlist *list)
 {
-	for (size_t i = p->n; i-- > 0;)
-		if (p->items[i].generation != p->generation)
-			drop(p, i);
-	p->is_known = true;
+	for (size_t i = list->n; i-- > 0;)
+		if (list->items[i].generation != list->generation)
+			remove_at(list, i);
+	list->is_known = true;
 }
 
-enum permission namespace_allowlist_check(const struct namespace_allowlist *p, struct str namespace)
+enum permission namespace_allowlist_check(const struct namespace_allowlist *list,
+					  struct str namespace)
 {
-	if (!p->is_known)
+	if (!list->is_known)
 		return PERMISSION_UNKNOWN;
-	return is_at(p, position(p, namespace), namespace) ? PERMISSION_GRANTED : PERMISSION_DENIED;
+	return is_at(list, find_position(list, namespace), namespace) ? PERMISSION_GRANTED :
+									PERMISSION_DENIED;
 }

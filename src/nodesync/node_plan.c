@@ -27,7 +27,8 @@ const char *node_resource_name(enum node_resource r)
 	return resource_names[r];
 }
 
-/* spec/admission.md 3.4 for the first; spec/cpumanager.md I5, 7.3, 7.9 for the pools. */
+/* OpenShift's kubelet counts every online CPU as management cores (docs/reference/admission.md#node-capacity).
+ * The guaranteed pool counts only CPUs that can be assigned: whole cores with full-pcpus-only. */
 void node_amounts_of(const struct ledger *l, bool pools, struct node_amounts *ret)
 {
 	struct ledger_capacity capacity;
@@ -74,8 +75,6 @@ enum node_taint node_taint_choose(bool is_ready, uint64_t unready_ms, bool taint
 	return taints_unready && unready_ms >= NODE_UNREADY_MS ? NODE_TAINT_PUT : NODE_TAINT_LEAVE;
 }
 
-/* Reading. */
-
 static int64_t amount_in(yyjson_val *list, enum node_resource r)
 {
 	yyjson_val *v = doc_get(list, str_from(resource_names[r]));
@@ -86,18 +85,18 @@ static int64_t amount_in(yyjson_val *list, enum node_resource r)
 	return quantity_value(&q);
 }
 
-static void keep(char *to, size_t cap, struct str text)
+static void copy_text(char *to, size_t cap, struct str text)
 {
 	(void)snprintf(to, cap, PRI_STR, FMT_STR(text));
 }
 
-static bool is_ours(yyjson_val *taint)
+static bool is_agent_taint(yyjson_val *taint)
 {
 	return str_eq(doc_str(doc_get(taint, STR("key"))), STR(NAME_TAINT_UNPARTITIONED)) &&
 	       str_eq(doc_str(doc_get(taint, STR("effect"))), STR(NAME_TAINT_EFFECT));
 }
 
-static void see_taints(yyjson_val *taints, struct node_observed *ret)
+static void read_taints(yyjson_val *taints, struct node_observed *ret)
 {
 	yyjson_val *taint;
 	int i = 0;
@@ -105,7 +104,7 @@ static void see_taints(yyjson_val *taints, struct node_observed *ret)
 	ret->taint = -1;
 	ret->has_taints = yyjson_is_arr(taints);
 	DOC_EACH_ITEM (taints, taint) {
-		if (is_ours(taint))
+		if (is_agent_taint(taint))
 			ret->taint = i;
 		i++;
 	}
@@ -123,17 +122,19 @@ void node_observed_of(yyjson_val *node, struct node_observed *ret)
 	DOC_EACH_ITEM (doc_get(status, STR("conditions")), condition) {
 		if (!str_eq(doc_str(doc_get(condition, STR("type"))), STR(NAME_CONDITION_READY)))
 			continue;
-		keep(ret->status, sizeof(ret->status), doc_str(doc_get(condition, STR("status"))));
-		keep(ret->reason, sizeof(ret->reason), doc_str(doc_get(condition, STR("reason"))));
-		keep(ret->message, sizeof(ret->message),
-		     doc_str(doc_get(condition, STR("message"))));
-		keep(ret->since, sizeof(ret->since),
-		     doc_str(doc_get(condition, STR("lastTransitionTime"))));
+		copy_text(ret->status, sizeof(ret->status),
+			  doc_str(doc_get(condition, STR("status"))));
+		copy_text(ret->reason, sizeof(ret->reason),
+			  doc_str(doc_get(condition, STR("reason"))));
+		copy_text(ret->message, sizeof(ret->message),
+			  doc_str(doc_get(condition, STR("message"))));
+		copy_text(ret->since, sizeof(ret->since),
+			  doc_str(doc_get(condition, STR("lastTransitionTime"))));
 	}
-	see_taints(doc_find(node, "/spec/taints"), ret);
-	keep(ret->version, sizeof(ret->version),
-	     doc_str(doc_find(node, "/metadata/resourceVersion")));
-	keep(ret->uid, sizeof(ret->uid), doc_str(doc_find(node, "/metadata/uid")));
+	read_taints(doc_find(node, "/spec/taints"), ret);
+	copy_text(ret->version, sizeof(ret->version),
+		  doc_str(doc_find(node, "/metadata/resourceVersion")));
+	copy_text(ret->uid, sizeof(ret->uid), doc_str(doc_find(node, "/metadata/uid")));
 }
 
 /* Writing. */
@@ -164,9 +165,9 @@ static void put_amounts(yyjson_mut_doc *m, yyjson_mut_val *status, struct str li
 		doc_put(m, status, list, amounts);
 }
 
-static yyjson_mut_val *condition_of(const struct node_observed *observed,
-				    const struct node_desired *want, yyjson_mut_doc *m,
-				    struct arena *a)
+static yyjson_mut_val *make_condition(const struct node_observed *observed,
+				      const struct node_desired *want, yyjson_mut_doc *m,
+				      struct arena *a)
 {
 	const struct str now = object_time(want->now_s, a);
 	const bool is_same = strcmp(observed->status, node_reason_status(want->reason)) == 0 &&
@@ -217,7 +218,7 @@ int node_plan_status(const struct node_observed *observed, const struct node_des
 	put_amounts(m, status, STR("capacity"), observed->capacity, want->amounts.milli, a);
 	put_amounts(m, status, STR("allocatable"), observed->allocatable, want->amounts.milli, a);
 	if (condition_differs(observed, want))
-		put_condition(m, status, condition_of(observed, want, m, a));
+		put_condition(m, status, make_condition(observed, want, m, a));
 	return write_status(m, status, a, ret_body, err);
 }
 
@@ -248,8 +249,8 @@ static void add_test(struct patch *p, struct str path, struct str value)
 	yyjson_mut_arr_append(p->ops, op);
 }
 
-static yyjson_mut_val *taint_of(yyjson_mut_doc *m, struct str key, struct str value,
-				struct str effect)
+static yyjson_mut_val *make_taint(yyjson_mut_doc *m, struct str key, struct str value,
+				  struct str effect)
 {
 	yyjson_mut_val *taint = yyjson_mut_obj(m);
 
@@ -260,12 +261,12 @@ static yyjson_mut_val *taint_of(yyjson_mut_doc *m, struct str key, struct str va
 	return taint;
 }
 
-static yyjson_mut_val *our_taint(yyjson_mut_doc *m)
+static yyjson_mut_val *make_agent_taint(yyjson_mut_doc *m)
 {
-	return taint_of(m, STR(NAME_TAINT_UNPARTITIONED), STR(""), STR(NAME_TAINT_EFFECT));
+	return make_taint(m, STR(NAME_TAINT_UNPARTITIONED), STR(""), STR(NAME_TAINT_EFFECT));
 }
 
-/* The list is replaced as a whole by every other kind of patch; this touches one item. */
+/* Merge patches replace the whole list of taints; a JSON Patch changes one item. */
 int node_plan_taint(const struct node_observed *observed, enum node_taint taint, struct arena *a,
 		    struct str *ret_body, struct err *err)
 {
@@ -281,12 +282,12 @@ int node_plan_taint(const struct node_observed *observed, enum node_taint taint,
 		add_test(&p, patch_path(a, path, STR("key")), STR(NAME_TAINT_UNPARTITIONED));
 		patch_remove(&p, path);
 	} else if (taint == NODE_TAINT_PUT && observed->taint < 0 && observed->has_taints) {
-		patch_add(&p, STR("/spec/taints/-"), our_taint(p.doc));
+		patch_add(&p, STR("/spec/taints/-"), make_agent_taint(p.doc));
 	} else if (taint == NODE_TAINT_PUT && observed->taint < 0) {
 		yyjson_mut_val *list = yyjson_mut_arr(p.doc);
 
 		add_test(&p, STR("/metadata/resourceVersion"), str_from(observed->version));
-		yyjson_mut_arr_append(list, our_taint(p.doc));
+		yyjson_mut_arr_append(list, make_agent_taint(p.doc));
 		patch_add(&p, STR("/spec/taints"), list);
 	}
 	if (patch_is_empty(&p))
@@ -295,9 +296,7 @@ int node_plan_taint(const struct node_observed *observed, enum node_taint taint,
 	return r < 0 ? r : 1;
 }
 
-/* Before the kubelet. */
-
-static bool is_plain(struct str s, const char *also, size_t max)
+static bool is_name_text(struct str s, const char *also, size_t max)
 {
 	for (size_t i = 0; i < s.n; i++)
 		if (!isalnum((unsigned char)s.p[i]) && !strchr(also, s.p[i]))
@@ -306,14 +305,14 @@ static bool is_plain(struct str s, const char *also, size_t max)
 	       (!s.n || (isalnum((unsigned char)s.p[0]) && isalnum((unsigned char)s.p[s.n - 1])));
 }
 
-/* "[prefix/]name"; the API server has the last word. */
-static bool is_key(struct str s)
+/* "[prefix/]name", roughly: the API server checks it in full. */
+static bool is_label_key(struct str s)
 {
-	return s.n && is_plain(s, "-_./", 253 + 1 + 63);
+	return s.n && is_name_text(s, "-_./", 253 + 1 + 63);
 }
 
 /* Cuts at the first `sep`; the rest is empty when there is none. */
-static struct str cut(struct str s, char sep, struct str *ret_rest)
+static struct str cut_at(struct str s, char sep, struct str *ret_rest)
 {
 	struct str_split split = str_split(s);
 	struct str head = STR("");
@@ -325,8 +324,8 @@ static struct str cut(struct str s, char sep, struct str *ret_rest)
 
 static bool parse_label(struct str text, struct str *ret_key, struct str *ret_value)
 {
-	*ret_key = cut(text, '=', ret_value);
-	return is_key(*ret_key) && is_plain(*ret_value, "-_.", 63);
+	*ret_key = cut_at(text, '=', ret_value);
+	return is_label_key(*ret_key) && is_name_text(*ret_value, "-_.", 63);
 }
 
 static bool parse_taint(struct str text, struct str *ret_key, struct str *ret_value,
@@ -334,7 +333,7 @@ static bool parse_taint(struct str text, struct str *ret_key, struct str *ret_va
 {
 	static const struct str effects[] = { STR_INIT("NoSchedule"), STR_INIT("PreferNoSchedule"),
 					      STR_INIT("NoExecute") };
-	struct str pair = cut(text, ':', ret_effect);
+	struct str pair = cut_at(text, ':', ret_effect);
 
 	if (!parse_label(pair, ret_key, ret_value))
 		return false;
@@ -379,9 +378,9 @@ static void put_taints(const struct node_registration *b, bool ours, yyjson_mut_
 
 	for (size_t i = 0; i < b->n_taints; i++)
 		if (parse_taint(str_from(b->taints[i]), &key, &value, &effect))
-			yyjson_mut_arr_append(taints, taint_of(m, key, value, effect));
+			yyjson_mut_arr_append(taints, make_taint(m, key, value, effect));
 	if (ours)
-		yyjson_mut_arr_append(taints, our_taint(m));
+		yyjson_mut_arr_append(taints, make_agent_taint(m));
 	if (yyjson_mut_arr_size(taints))
 		doc_put(m, spec, STR("taints"), taints);
 }
@@ -404,7 +403,7 @@ int node_plan_registration(const struct node_registration *b, const struct node_
 	status = doc_put_obj(m, root, STR("status"));
 	put_amounts(m, status, STR("capacity"), none, want->amounts.milli, a);
 	put_amounts(m, status, STR("allocatable"), none, want->amounts.milli, a);
-	put_condition(m, status, condition_of(&nothing, want, m, a));
+	put_condition(m, status, make_condition(&nothing, want, m, a));
 	r = doc_write(root, false, a, ret_body, err);
 	return r < 0 ? r : 1;
 }
@@ -417,8 +416,8 @@ int node_name_of(struct str host, struct arena *a, struct str *ret, struct err *
 	for (size_t i = 0; i < name.n; i++)
 		p[i] = (char)tolower((unsigned char)p[i]);
 	name.p = p;
-	if (!name.n || !is_plain(name, "-.", 253))
-		return err_set(err, EINVAL, "%s is not a name for a Node", quote(name).text);
+	if (!name.n || !is_name_text(name, "-.", 253))
+		return err_set(err, EINVAL, "%s is not a valid Node name", quote(name).text);
 	*ret = name;
 	return 0;
 }

@@ -21,7 +21,7 @@ void nrt_sync_init(struct nrt_sync *t, const struct nrt_config *config, struct m
 	arena_init(&t->memory_arena, 0);
 }
 
-/* Huge pages come and go; the rest of a machine's memory seldom does. */
+/* Huge pages may be reserved at run time, so memory is read again with every refresh. */
 static void read_memory(struct nrt_sync *t)
 {
 	AUTO_CLOSE int root = open("/", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -30,7 +30,8 @@ static void read_memory(struct nrt_sync *t)
 	arena_reset(&t->memory_arena);
 	t->memories = (struct nrt_memories){ 0 };
 	if (nrt_memory_read(root, &t->memory_arena, &t->memories, &err) < 0)
-		log_warning("cannot read the memory of NUMA nodes, publishing none", LOG_ERR(&err));
+		log_warning("cannot read the memory of the NUMA nodes, publishing none",
+			    LOG_ERR(&err));
 }
 
 static int write_object(struct nrt_sync *t, const struct nrt_node *node, struct arena *a,
@@ -51,7 +52,7 @@ static int write_object(struct nrt_sync *t, const struct nrt_node *node, struct 
 			 a, ret, err);
 }
 
-static void on_done(struct api_call *call, yyjson_val *object, const struct err *err)
+static void on_response(struct api_call *call, yyjson_val *object, const struct err *err)
 {
 	struct nrt_sync *t = container_of(call, struct nrt_sync, call);
 	const uint64_t now = loop_now_ms(call->api->loop);
@@ -62,15 +63,15 @@ static void on_done(struct api_call *call, yyjson_val *object, const struct err 
 		t->written = t->sending;
 		t->refresh_ms = now + REFRESH_MS;
 		if (t->is_failing)
-			log_info("the node's topology is published again");
+			log_info("NodeResourceTopology published again");
 		t->is_failing = false;
 		return;
 	}
 	t->retry_ms = now + RETRY_MS;
 	if (!t->is_failing)
-		log_warning(err->code == ENOENT ?
-				    "cannot publish the node's topology: is the CRD installed?" :
-				    "cannot publish the node's topology, trying again",
+		log_warning(err->code == ENOENT ? "cannot publish NodeResourceTopology, retrying: "
+						  "is the CRD installed?" :
+						  "cannot publish NodeResourceTopology, retrying",
 			    LOG_ERR(err));
 	t->is_failing = true;
 }
@@ -89,7 +90,7 @@ static void send_object(struct nrt_sync *t, const struct nrt_node *node, struct 
 					 .path = object_apply_path(&ref, STR(FIELD_MANAGER), a),
 					 .content_type = API_PATCH_APPLY,
 					 .body = text },
-		  on_done);
+		  on_response);
 }
 
 void nrt_sync_tick(struct nrt_sync *t, const struct nrt_node *node)
@@ -100,13 +101,13 @@ void nrt_sync_tick(struct nrt_sync *t, const struct nrt_node *node)
 	struct str text;
 
 	arena_init(&a, 0);
-	/* Where the kubelet hands out CPUs, only it knows what is left. */
+	/* Where the kubelet assigns CPUs, only the kubelet knows which are free. */
 	if (!t->config->is_on || t->manager->kubelet_manages || t->is_busy || now < t->retry_ms)
 		return;
 	if (now >= t->refresh_ms)
 		read_memory(t);
 	if (write_object(t, node, &a, &text, &err) < 0)
-		return; /* only names that are not UTF-8 */
+		return; /* a name is not UTF-8 */
 	if (now >= t->refresh_ms || xxh64(text, 0) != t->written)
 		send_object(t, node, text, &a);
 }

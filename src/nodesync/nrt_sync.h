@@ -1,8 +1,8 @@
 #pragma once
 
-/* Keeps this node's NodeResourceTopology object (podres/nrt.h) as the ledger is, by server-side
- * apply: written when it changes, and now and then in case somebody removed it. Runs on the agent's
- * loop; while the API server is away nothing waits for it. */
+/* Publishes this node's NodeResourceTopology object (podres/nrt.h) by server-side apply: when it
+ * changes, and once a minute in case it was deleted. Runs on the agent's loop; nothing waits for
+ * the API server. */
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -26,15 +26,16 @@ struct nrt_sync {
 	struct nrt_memories memories;
 	struct api_call call;
 	bool is_busy;
-	bool is_failing;	   /* said so; the next success says that it is over */
-	uint64_t sending, written; /* hashes of the document: under way, at the server */
-	uint64_t refresh_ms;	   /* when it is written again, changed or not */
+	bool is_failing; /* logged; the next success is logged, too */
+	uint64_t sending,
+		written;     /* hashes of the document in flight and of the last one written */
+	uint64_t refresh_ms; /* written again then, even without a change */
 	uint64_t retry_ms;
 };
 
 void nrt_sync_init(struct nrt_sync *t, const struct nrt_config *config, struct manager *m);
 
-/* Our Node: `uid` is "" until it is known. */
+/* The agent's Node. `uid` is "" until it is known. */
 struct nrt_node {
 	struct api *api;
 	struct str name, uid;

@@ -6,14 +6,14 @@
 #include "oci/oci_record.h"
 #include "pin/manager.h"
 
-/* Arrays that are large enough for everything there is. */
-struct lists {
+/* `pods` has room for every pod of the registry and of the ledger. */
+struct pod_list {
 	struct arena *a;
 	struct podres_pod *pods;
 	size_t n_pods;
 };
 
-static struct podres_pod *put_pod(struct lists *l, const char *namespace, const char *name)
+static struct podres_pod *put_pod(struct pod_list *l, const char *namespace, const char *name)
 {
 	struct podres_pod *p;
 
@@ -27,7 +27,7 @@ static struct podres_pod *put_pod(struct lists *l, const char *namespace, const 
 	return p;
 }
 
-static void put_container(struct lists *l, struct podres_pod *p, const char *name,
+static void put_container(struct pod_list *l, struct podres_pod *p, const char *name,
 			  const struct cpuset *cpus)
 {
 	for (size_t i = 0; i < p->n_containers; i++)
@@ -38,7 +38,7 @@ static void put_container(struct lists *l, struct podres_pod *p, const char *nam
 	p->containers[p->n_containers++] = (struct podres_container){ name, cpus };
 }
 
-static void add_containers(struct lists *l, const struct manager *m)
+static void add_containers(struct pod_list *l, const struct manager *m)
 {
 	for (size_t i = 0; i < m->registry.n_containers; i++) {
 		const struct container_entry *c = m->registry.containers[i];
@@ -53,8 +53,8 @@ static void add_containers(struct lists *l, const struct manager *m)
 	}
 }
 
-/* A container that is about to be made, or made anew, has no entry but owns its CPUs. */
-static void add_assignments(struct lists *l, const struct manager *m)
+/* A container that is being created or restarted has no registry entry, but owns its CPUs. */
+static void add_assignments(struct pod_list *l, const struct manager *m)
 {
 	const struct assignment *own;
 
@@ -70,8 +70,8 @@ static void add_assignments(struct lists *l, const struct manager *m)
 	}
 }
 
-/* CPUs of containers that no cluster knows of are none of its business: neither to hand out nor
- * handed out. Their pods in a list would make schedulers doubt it (fingerprint.h). */
+/* CPUs of standalone containers are neither allocatable nor allocated for the cluster. They are not
+ * listed as pods: the scheduler plugin compares the pods by a fingerprint (fingerprint.h). */
 static void read_allocatable(const struct manager *m, struct cpuset *ret)
 {
 	const struct assignment *own;
@@ -85,7 +85,7 @@ static void read_allocatable(const struct manager *m, struct cpuset *ret)
 void pod_resources_snapshot(void *manager, struct arena *a, struct podres_snapshot *ret)
 {
 	const struct manager *m = manager;
-	struct lists l = { .a = a };
+	struct pod_list l = { .a = a };
 
 	l.pods = arena_array(a, struct podres_pod, m->registry.n_pods + m->ledger->n);
 	for (size_t i = 0; i < m->registry.n_pods; i++)

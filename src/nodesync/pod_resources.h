@@ -1,12 +1,13 @@
 #pragma once
 
-/* What the agent knows, for the PodResources socket: every pod and the CPUs its containers own. */
+/* The pods of the node and the exclusive CPUs of their containers, as the PodResources socket and
+ * the NodeResourceTopology object report them. */
 
 #include "podres/response.h"
 
 struct arena;
 struct manager;
 
-/* A podres_snapshot_fn; `manager` is a struct manager. Texts and sets are the manager's own, good
- * until it is next called. */
+/* A podres_snapshot_fn; `manager` is a struct manager. Texts and sets belong to the manager
+ * and are valid until its next call. */
 void pod_resources_snapshot(void *manager, struct arena *a, struct podres_snapshot *ret);

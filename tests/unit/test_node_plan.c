@@ -1,4 +1,4 @@
-/* What the agent writes to its Node, for every state it may find there. */
+/* Bodies of the requests to the Node, for every state it may have. */
 
 #include <errno.h>
 #include <string.h>
@@ -21,7 +21,7 @@ static yyjson_val *parse(const char *json, struct arena *a)
 	return doc.root;
 }
 
-static struct node_observed see(const char *json, struct arena *a)
+static struct node_observed observe(const char *json, struct arena *a)
 {
 	struct node_observed observed;
 
@@ -29,8 +29,8 @@ static struct node_observed see(const char *json, struct arena *a)
 	return observed;
 }
 
-/* 8 CPUs without pools, all well, at 2026-11-15T00:00:00Z. */
-static struct node_desired eight(void)
+/* Classic mode with 8 CPUs, ready, at 2026-11-15T00:00:00Z. */
+static struct node_desired eight_cpus(void)
 {
 	return (struct node_desired){ .amounts = { { 8000, NODE_ABSENT, NODE_ABSENT } },
 				      .reason = NODE_PINNING,
@@ -39,11 +39,11 @@ static struct node_desired eight(void)
 }
 
 #define CORES "management.workload.openshift.io/cores"
-#define FINE                                                                                       \
+#define READY                                                                                      \
 	"{\"type\":\"PartitioningReady\",\"status\":\"True\",\"reason\":\"Pinning\","              \
 	"\"message\":\"fine\",\"lastHeartbeatTime\":\"2026-11-14T00:00:00Z\","                     \
 	"\"lastTransitionTime\":\"2026-11-01T00:00:00Z\"}"
-#define NEW_FINE(since)                                                                            \
+#define NEW_READY(since)                                                                           \
 	"{\"type\":\"PartitioningReady\",\"status\":\"True\",\"reason\":\"Pinning\","              \
 	"\"message\":\"fine\",\"lastHeartbeatTime\":\"2026-11-15T00:00:00Z\","                     \
 	"\"lastTransitionTime\":\"" since "\"}"
@@ -57,29 +57,29 @@ TEST(the_status_is_patched_only_where_it_differs)
 		const char *what, *node, *want;
 		bool heartbeat;
 	} rows[] = {
-		{ "a Node that says it all",
-		  STATUS("\"cpu\":\"8\",\"" CORES "\":\"8k\"", "\"" CORES "\":\"8000\"", FINE),
+		{ "nothing differs",
+		  STATUS("\"cpu\":\"8\",\"" CORES "\":\"8k\"", "\"" CORES "\":\"8000\"", READY),
 		  NULL, false },
 		{ "a heartbeat keeps the time of the last change",
-		  STATUS("\"" CORES "\":\"8k\"", "\"" CORES "\":\"8k\"", FINE),
-		  "{\"status\":{\"conditions\":[" NEW_FINE("2026-11-01T00:00:00Z") "]}}", true },
+		  STATUS("\"" CORES "\":\"8k\"", "\"" CORES "\":\"8k\"", READY),
+		  "{\"status\":{\"conditions\":[" NEW_READY("2026-11-01T00:00:00Z") "]}}", true },
 		{ "zeroed by the kubelet",
-		  STATUS("\"" CORES "\":\"0\"", "\"" CORES "\":\"0\"", FINE),
+		  STATUS("\"" CORES "\":\"0\"", "\"" CORES "\":\"0\"", READY),
 		  "{\"status\":{\"capacity\":{\"" CORES "\":\"8k\"},\"allocatable\":{\"" CORES
 		  "\":\"8k\"}}}",
 		  false },
-		{ "allocatable lags behind", STATUS("\"" CORES "\":\"8k\"", "\"cpu\":\"8\"", FINE),
+		{ "allocatable lags behind", STATUS("\"" CORES "\":\"8k\"", "\"cpu\":\"8\"", READY),
 		  "{\"status\":{\"allocatable\":{\"" CORES "\":\"8k\"}}}", false },
-		{ "an amount nobody can read",
-		  STATUS("\"" CORES "\":\"many\"", "\"" CORES "\":\"8k\"", FINE),
+		{ "unreadable amount",
+		  STATUS("\"" CORES "\":\"many\"", "\"" CORES "\":\"8k\"", READY),
 		  "{\"status\":{\"capacity\":{\"" CORES "\":\"8k\"}}}", false },
-		{ "a fresh Node", "{\"metadata\":{\"name\":\"n\"}}",
+		{ "new Node", "{\"metadata\":{\"name\":\"n\"}}",
 		  "{\"status\":{\"capacity\":{\"" CORES "\":\"8k\"},\"allocatable\":{\"" CORES
-		  "\":\"8k\"},\"conditions\":[" NEW_FINE("2026-11-15T00:00:00Z") "]}}",
+		  "\":\"8k\"},\"conditions\":[" NEW_READY("2026-11-15T00:00:00Z") "]}}",
 		  false },
 		{ "pools that are no longer configured",
 		  STATUS("\"openshift.io/shared-cpus\":\"2k\",\"" CORES "\":\"8k\"",
-			 "\"openshift.io/guaranteed-cpus\":\"0\",\"" CORES "\":\"8k\"", FINE),
+			 "\"openshift.io/guaranteed-cpus\":\"0\",\"" CORES "\":\"8k\"", READY),
 		  "{\"status\":{\"capacity\":{\"openshift.io/shared-cpus\":null},"
 		  "\"allocatable\":{\"openshift.io/guaranteed-cpus\":null}}}",
 		  false },
@@ -88,8 +88,8 @@ TEST(the_status_is_patched_only_where_it_differs)
 
 	arena_init(&a, 0);
 	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
-		struct node_observed observed = see(rows[i].node, &a);
-		struct node_desired want = eight();
+		struct node_observed observed = observe(rows[i].node, &a);
+		struct node_desired want = eight_cpus();
 		struct err err = { 0 };
 		struct str body = STR("");
 		int r;
@@ -102,16 +102,16 @@ TEST(the_status_is_patched_only_where_it_differs)
 	}
 }
 
-TEST(a_change_of_the_condition_has_its_own_time)
+TEST(a_changed_condition_gets_a_new_transition_time)
 {
 	CLEANUP(arena_done) struct arena a;
-	struct node_desired want = eight();
+	struct node_desired want = eight_cpus();
 	struct node_observed observed;
 	struct err err = { 0 };
 	struct str body;
 
 	arena_init(&a, 0);
-	observed = see(STATUS("\"" CORES "\":\"8k\"", "\"" CORES "\":\"8k\"", FINE), &a);
+	observed = observe(STATUS("\"" CORES "\":\"8k\"", "\"" CORES "\":\"8k\"", READY), &a);
 	want.reason = NODE_RUNTIME_LOST;
 	want.message = STR("gone");
 	CHECK_INT(node_plan_status(&observed, &want, &a, &body, &err), 1);
@@ -121,7 +121,7 @@ TEST(a_change_of_the_condition_has_its_own_time)
 			"\"lastTransitionTime\":\"2026-11-15T00:00:00Z\"}]}}");
 }
 
-TEST(the_reason_is_the_worst_there_is)
+TEST(the_most_severe_reason_is_reported)
 {
 	static const struct {
 		struct node_health health;
@@ -138,7 +138,7 @@ TEST(the_reason_is_the_worst_there_is)
 	CHECK_STR(node_reason_status(NODE_AGENT_STOPPED), "Unknown");
 }
 
-TEST(the_taint_comes_back_only_when_asked_for_and_after_a_while)
+TEST(the_taint_is_added_again_only_with_taints_unready_and_a_delay)
 {
 	static const struct {
 		bool is_ready;
@@ -162,27 +162,27 @@ TEST(the_taint_comes_back_only_when_asked_for_and_after_a_while)
 }
 
 #define OTHER "{\"key\":\"other\",\"effect\":\"NoExecute\"}"
-#define OURS "{\"key\":\"pinfold.io/unpartitioned\",\"effect\":\"NoSchedule\"}"
+#define AGENT_TAINT "{\"key\":\"pinfold.io/unpartitioned\",\"effect\":\"NoSchedule\"}"
 
-TEST(a_taint_is_touched_without_the_others)
+TEST(a_taint_is_changed_without_the_others)
 {
 	static const struct {
 		const char *node;
 		enum node_taint taint;
 		const char *want;
 	} rows[] = {
-		{ "{\"spec\":{\"taints\":[" OTHER "," OURS "]}}", NODE_TAINT_REMOVE,
+		{ "{\"spec\":{\"taints\":[" OTHER "," AGENT_TAINT "]}}", NODE_TAINT_REMOVE,
 		  "[{\"op\":\"test\",\"path\":\"/spec/taints/1/key\","
 		  "\"value\":\"pinfold.io/unpartitioned\"},"
 		  "{\"op\":\"remove\",\"path\":\"/spec/taints/1\"}]" },
 		{ "{\"spec\":{\"taints\":[" OTHER "]}}", NODE_TAINT_REMOVE, NULL },
-		{ "{\"spec\":{\"taints\":[" OURS "]}}", NODE_TAINT_PUT, NULL },
-		{ "{\"spec\":{\"taints\":[" OURS "]}}", NODE_TAINT_LEAVE, NULL },
+		{ "{\"spec\":{\"taints\":[" AGENT_TAINT "]}}", NODE_TAINT_PUT, NULL },
+		{ "{\"spec\":{\"taints\":[" AGENT_TAINT "]}}", NODE_TAINT_LEAVE, NULL },
 		{ "{\"spec\":{\"taints\":[" OTHER "]}}", NODE_TAINT_PUT,
-		  "[{\"op\":\"add\",\"path\":\"/spec/taints/-\",\"value\":" OURS "}]" },
+		  "[{\"op\":\"add\",\"path\":\"/spec/taints/-\",\"value\":" AGENT_TAINT "}]" },
 		{ "{\"metadata\":{\"resourceVersion\":\"12\"},\"spec\":{}}", NODE_TAINT_PUT,
 		  "[{\"op\":\"test\",\"path\":\"/metadata/resourceVersion\",\"value\":\"12\"},"
-		  "{\"op\":\"add\",\"path\":\"/spec/taints\",\"value\":[" OURS "]}]" },
+		  "{\"op\":\"add\",\"path\":\"/spec/taints\",\"value\":[" AGENT_TAINT "]}]" },
 		{ "{\"spec\":{\"taints\":[{\"key\":\"pinfold.io/unpartitioned\","
 		  "\"effect\":\"NoExecute\"}]}}",
 		  NODE_TAINT_REMOVE, NULL },
@@ -191,7 +191,7 @@ TEST(a_taint_is_touched_without_the_others)
 
 	arena_init(&a, 0);
 	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
-		struct node_observed observed = see(rows[i].node, &a);
+		struct node_observed observed = observe(rows[i].node, &a);
 		struct err err = { 0 };
 		struct str body = STR("");
 		int r;
@@ -203,7 +203,7 @@ TEST(a_taint_is_touched_without_the_others)
 	}
 }
 
-TEST(uninstalling_names_only_what_is_ours_and_there)
+TEST(uninstalling_removes_only_what_the_agent_wrote)
 {
 	CLEANUP(arena_done) struct arena a;
 	struct node_observed observed;
@@ -211,21 +211,22 @@ TEST(uninstalling_names_only_what_is_ours_and_there)
 	struct str body;
 
 	arena_init(&a, 0);
-	observed = see(STATUS("\"cpu\":\"8\",\"" CORES "\":\"8k\"", "\"cpu\":\"8\"", FINE), &a);
+	observed =
+		observe(STATUS("\"cpu\":\"8\",\"" CORES "\":\"8k\"", "\"cpu\":\"8\"", READY), &a);
 	CHECK_INT(node_plan_removal(&observed, &a, &body, &err), 1);
 	CHECK_STR(body, "{\"status\":{\"capacity\":{\"" CORES "\":null},\"conditions\":["
 			"{\"$patch\":\"delete\",\"type\":\"PartitioningReady\"}]}}");
-	observed = see(STATUS("\"cpu\":\"8\"", "\"cpu\":\"8\"", ""), &a);
+	observed = observe(STATUS("\"cpu\":\"8\"", "\"cpu\":\"8\"", ""), &a);
 	CHECK_INT(node_plan_removal(&observed, &a, &body, &err), 0);
 }
 
-TEST(a_node_is_born_with_its_resources)
+TEST(a_node_is_registered_with_its_resources)
 {
 	static const char *const labels[] = { "rack=r1", "example.com/empty=" };
 	static const char *const taints[] = { "dedicated=ran:NoSchedule", "slow:NoExecute" };
-	const struct node_registration birth = { STR("n1"), labels, 2, taints, 2 };
+	const struct node_registration registration = { STR("n1"), labels, 2, taints, 2 };
 	CLEANUP(arena_done) struct arena a;
-	struct node_desired want = eight();
+	struct node_desired want = eight_cpus();
 	struct err err = { 0 };
 	struct str body;
 
@@ -233,21 +234,21 @@ TEST(a_node_is_born_with_its_resources)
 	want.amounts.milli[NODE_SHARED] = 2000;
 	want.amounts.milli[NODE_GUARANTEED] = 0;
 	want.taint = NODE_TAINT_PUT;
-	CHECK_OK(node_registration_check(&birth, &err));
-	CHECK_INT(node_plan_registration(&birth, &want, &a, &body, &err), 1);
+	CHECK_OK(node_registration_check(&registration, &err));
+	CHECK_INT(node_plan_registration(&registration, &want, &a, &body, &err), 1);
 	CHECK_STR(body, "{\"apiVersion\":\"v1\",\"kind\":\"Node\",\"metadata\":{\"name\":\"n1\","
 			"\"labels\":{\"kubernetes.io/hostname\":\"n1\",\"rack\":\"r1\","
 			"\"example.com/empty\":\"\"}},\"spec\":{\"taints\":["
 			"{\"key\":\"dedicated\",\"value\":\"ran\",\"effect\":\"NoSchedule\"},"
-			"{\"key\":\"slow\",\"effect\":\"NoExecute\"}," OURS "]},\"status\":{"
+			"{\"key\":\"slow\",\"effect\":\"NoExecute\"}," AGENT_TAINT "]},\"status\":{"
 			"\"capacity\":{\"" CORES "\":\"8k\",\"openshift.io/shared-cpus\":\"2k\","
 			"\"openshift.io/guaranteed-cpus\":\"0\"},"
 			"\"allocatable\":{\"" CORES "\":\"8k\",\"openshift.io/shared-cpus\":\"2k\","
 			"\"openshift.io/guaranteed-cpus\":\"0\"},"
-			"\"conditions\":[" NEW_FINE("2026-11-15T00:00:00Z") "]}}");
+			"\"conditions\":[" NEW_READY("2026-11-15T00:00:00Z") "]}}");
 }
 
-TEST(what_cannot_be_a_label_or_a_taint_is_said_at_once)
+TEST(invalid_labels_and_taints_are_rejected_at_startup)
 {
 	static const struct {
 		const char *label, *taint, *want;
@@ -261,17 +262,18 @@ TEST(what_cannot_be_a_label_or_a_taint_is_said_at_once)
 	};
 
 	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
-		const struct node_registration birth = { STR("n"), &rows[i].label,
-							 rows[i].label != NULL, &rows[i].taint,
-							 rows[i].taint != NULL };
+		const struct node_registration registration = { STR("n"), &rows[i].label,
+								rows[i].label != NULL,
+								&rows[i].taint,
+								rows[i].taint != NULL };
 		struct err err = { 0 };
 
 		TEST_ROW("%s", rows[i].want);
-		CHECK_ERR(node_registration_check(&birth, &err), EINVAL, rows[i].want);
+		CHECK_ERR(node_registration_check(&registration, &err), EINVAL, rows[i].want);
 	}
 }
 
-TEST(a_node_is_called_as_its_host_in_small_letters)
+TEST(a_node_is_named_after_its_host_in_lower_case)
 {
 	CLEANUP(arena_done) struct arena a;
 	struct err err = { 0 };
@@ -281,11 +283,11 @@ TEST(a_node_is_called_as_its_host_in_small_letters)
 	CHECK_OK(node_name_of(STR("Worker-0.Example.COM\n"), &a, &name, &err));
 	CHECK_STR(name, "worker-0.example.com");
 	CHECK_ERR(node_name_of(STR("a/b"), &a, &name, &err), EINVAL,
-		  "\"a/b\" is not a name for a Node");
-	CHECK_ERR(node_name_of(STR(""), &a, &name, &err), EINVAL, "\"\" is not a name for a Node");
+		  "\"a/b\" is not a valid Node name");
+	CHECK_ERR(node_name_of(STR(""), &a, &name, &err), EINVAL, "\"\" is not a valid Node name");
 }
 
-TEST(amounts_follow_the_pools)
+TEST(amounts_are_computed_from_the_pools)
 {
 	static const struct {
 		const char *shared, *guaranteed;
