@@ -11,11 +11,12 @@
 #include "base/arena.h"
 #include "base/err.h"
 #include "base/file.h"
+#include "cluster_options.h"
 #include "codec/yaml.h"
 #include "command.h"
 #include "diff.h"
 #include "kube/pod.h"
-#include "manifests.h"
+#include "manifest_paths.h"
 #include "output.h"
 
 struct admit_options {
@@ -31,9 +32,7 @@ struct admit_options {
 #define AT(field) offsetof(struct admit_options, field)
 
 static const struct option_desc options[] = {
-	{ OPT_STRS, 'f', "file", "FILE",
-	  "manifests to admit, files or directories (default: -, standard input)", NULL,
-	  AT(files) },
+	MANIFESTS_OPTION(struct admit_options, files),
 	CLUSTER_OPTIONS(struct admit_options, cluster),
 	{ OPT_ENUM, 'o', "output", "FORMAT", "print yaml (default), json, or a diff",
 	  "yaml|json|diff", AT(output) },
@@ -106,7 +105,7 @@ struct admitting {
 static void tell(struct admitting *ad, const struct manifest *m,
 		 const struct admission_result *result)
 {
-	struct str place = manifest_place(m, ad->a);
+	struct str place = manifest_position(m, ad->a);
 
 	for (size_t i = 0; i < result->n_warnings; i++)
 		(void)fprintf(stderr, PRI_STR ": warning: " PRI_STR "\n", FMT_STR(place),
@@ -132,7 +131,7 @@ static int decide(struct admitting *ad, yyjson_val *pod, struct admission_result
 static int add_diff(struct admitting *ad, const struct manifest *m, yyjson_val *before,
 		    yyjson_val *after, struct err *err)
 {
-	struct str place = manifest_place(m, ad->a), x, y, text;
+	struct str place = manifest_position(m, ad->a), x, y, text;
 	int r;
 
 	r = yaml_write_val(before, ad->a, &x, err);
@@ -153,7 +152,7 @@ static int admit_one(struct admitting *ad, const struct manifest *m, struct err 
 
 	r = pod_from_workload(m->object, ad->a, &given, err);
 	if (r < 0)
-		return err_wrap(err, PRI_STR, FMT_STR(manifest_place(m, ad->a)));
+		return err_wrap(err, PRI_STR, FMT_STR(manifest_position(m, ad->a)));
 	pod = given;
 	if (!ad->options->is_static) {
 		r = pod_default_resources(given, ad->a, &pod, err);
@@ -278,6 +277,7 @@ const struct command cmd_admit = {
 		 "With --review the command responds to one AdmissionReview as the webhook does, "
 		 "and\n"
 		 "assumes nothing.\n"
+		 "Without -f the manifests come from standard input.\n"
 		 "The exit status is 1 when a pod is refused.",
 	.options = options,
 	.options_size = sizeof(struct admit_options),

@@ -5,9 +5,10 @@
 #include "admission/static_pod.h"
 #include "base/arena.h"
 #include "base/err.h"
+#include "cluster_options.h"
 #include "command.h"
 #include "kube/pod.h"
-#include "manifests.h"
+#include "manifest_paths.h"
 #include "output.h"
 
 struct explain_options {
@@ -18,9 +19,7 @@ struct explain_options {
 };
 
 static const struct option_desc options[] = {
-	{ OPT_STRS, 'f', "file", "FILE",
-	  "manifests to explain, files or directories (default: -, standard input)", NULL,
-	  offsetof(struct explain_options, files) },
+	MANIFESTS_OPTION(struct explain_options, files),
 	CLUSTER_OPTIONS(struct explain_options, cluster),
 	{ OPT_FLAG, 0, "static", NULL, "decide as for a static pod on its node", NULL,
 	  offsetof(struct explain_options, is_static) },
@@ -117,7 +116,7 @@ static void add_step(struct strbuf *b, size_t n, const struct rule_step *step)
 static void add_text(struct strbuf *b, const struct explained *e, struct arena *a)
 {
 	const struct admission_result *r = &e->result;
-	struct str place = manifest_place(e->manifest, a), name = pod_name(&e->pod);
+	struct str place = manifest_position(e->manifest, a), name = pod_name(&e->pod);
 	struct str namespace = pod_namespace(&e->pod), result = outcome(e, a);
 	const char *advice = advice_for(e);
 
@@ -141,7 +140,7 @@ static yyjson_mut_val *doc_of(yyjson_mut_doc *m, const struct explained *e, stru
 	yyjson_mut_val *root = yyjson_mut_obj(m), *steps, *warnings;
 	const char *advice = advice_for(e);
 
-	doc_put_str(m, root, STR("at"), manifest_place(e->manifest, a));
+	doc_put_str(m, root, STR("at"), manifest_position(e->manifest, a));
 	doc_put_str(m, root, STR("kind"), e->pod.kind);
 	doc_put_str(m, root, STR("namespace"), pod_namespace(&e->pod));
 	doc_put_str(m, root, STR("name"), pod_name(&e->pod));
@@ -180,7 +179,7 @@ static int explain_one(const struct admission_state *state, bool is_static, stru
 	if (r >= 0 && !is_static)
 		r = pod_default_resources(pod, a, &pod, err);
 	if (r < 0)
-		return err_wrap(err, PRI_STR, FMT_STR(manifest_place(e->manifest, a)));
+		return err_wrap(err, PRI_STR, FMT_STR(manifest_position(e->manifest, a)));
 	if (is_static)
 		return static_pod_convert(pod, &o, a, &e->result);
 	return admit_and_validate(state, pod, a, &e->result, &pod);
@@ -244,6 +243,7 @@ const struct command cmd_explain = {
 		 "checked, and its result. Then follow the decision, the changes, and, where the "
 		 "pod was\n"
 		 "skipped or refused, what to change in the pod or the cluster.\n"
+		 "Without -f the manifests come from standard input.\n"
 		 "The decision is the same as the webhook's. The exit status is 1 when a pod is "
 		 "refused.",
 	.options = options,

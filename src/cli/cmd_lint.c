@@ -10,11 +10,12 @@
 #include "kube/names.h"
 #include "kube/pod.h"
 #include "lint_report.h"
-#include "manifests.h"
+#include "manifest_edit.h"
+#include "manifest_paths.h"
 #include "output.h"
-#include "source.h"
 
 struct lint_options {
+	struct option_list files;
 	struct option_list state;
 	const char *type;
 	const char *output;
@@ -24,6 +25,7 @@ struct lint_options {
 #define AT(field) offsetof(struct lint_options, field)
 
 static const struct option_desc options[] = {
+	MANIFESTS_OPTION(struct lint_options, files),
 	{ OPT_FLAG, 0, "fix", NULL, "add missing annotations to the files", NULL, AT(fix) },
 	{ OPT_STR, 0, "type", "TYPE",
 	  "the workload type that workloads should opt in to (default: management)", NULL,
@@ -44,7 +46,7 @@ static const struct command_example examples[] = {
 
 /* One object in one file. */
 struct located {
-	struct source *source;
+	struct manifest_edit *edit;
 	size_t doc;
 	struct str base; /* JSON pointer from the document to the object */
 	yyjson_val *object;
@@ -61,17 +63,17 @@ struct linting {
 	size_t n_fixed;
 };
 
-static void locate(struct linting *l, struct source *s)
+static void locate(struct linting *l, struct manifest_edit *e)
 {
-	for (size_t i = 0; i < s->docs.n; i++) {
-		struct object_iter it = object_iter(s->docs.items[i].root);
+	for (size_t i = 0; i < e->file.docs.n; i++) {
+		struct object_iter it = object_iter(e->file.docs.items[i].root);
 		yyjson_val *object;
 
 		for (size_t at = 0; (object = object_next(&it)); at++) {
 			l->objects = arena_reserve(l->a, l->objects, l->n_objects, &l->cap_objects,
 						   sizeof(*l->objects));
 			l->objects[l->n_objects++] = (struct located){
-				.source = s,
+				.edit = e,
 				.doc = i,
 				.base = it.is_list ? str_printf(l->a, "/items/%zu", at) : STR(""),
 				.object = object,
@@ -105,8 +107,8 @@ static yyjson_val *find_in_state(const struct linting *l, struct str name)
 static void fix_annotation(struct linting *l, const struct located *at, struct str base,
 			   struct str key, struct str value)
 {
-	struct patch *p = &at->source->patches[at->doc];
-	yyjson_val *root = at->source->docs.items[at->doc].root;
+	struct patch *p = &at->edit->patches[at->doc];
+	yyjson_val *root = at->edit->file.docs.items[at->doc].root;
 	struct str meta = patch_path(l->a, base, STR("metadata"));
 	struct str annotations = patch_path(l->a, meta, STR("annotations"));
 	yyjson_val *old = doc_find(root, str_cstr(l->a, annotations));
@@ -157,7 +159,7 @@ static void report(struct linting *l, const struct located *at, const struct lin
 {
 	for (size_t i = 0; i < f->n; i++) {
 		const struct lint_finding *finding = &f->items[i];
-		const struct doc *doc = &at->source->docs.items[at->doc];
+		const struct doc *doc = &at->edit->file.docs.items[at->doc];
 
 		if (l->options->fix && finding->rule == LINT_TARGET)
 			fix_target(l, at);
@@ -217,25 +219,23 @@ static void lint_one(struct linting *l, size_t index)
 	report(l, namespace ? namespace : at, &f);
 }
 
-static int write_fixes(struct linting *l, struct source_list *list, struct err *err)
+static int write_fixes(struct linting *l, struct manifest_edits *edits, struct err *err)
 {
-	for (size_t i = 0; i < list->n; i++) {
-		struct source *s = &list->items[i];
-		struct str text;
-		bool is_anew;
-		int r;
+	int r = manifest_edits_apply(edits, l->a, err);
 
-		if (!source_is_changed(s))
+	if (r < 0)
+		return r;
+	for (size_t i = 0; i < edits->n; i++) {
+		struct manifest_edit *e = &edits->items[i];
+
+		if (!manifest_edit_is_changed(e))
 			continue;
-		r = source_text(s, l->a, &text, &is_anew, err);
-		if (r >= 0 && strcmp(s->path, "-") == 0)
-			r = output_text(text, err);
-		else if (r >= 0)
-			r = source_write(s, text, err);
+		r = strcmp(e->file.path, "-") == 0 ? output_text(e->result, err) :
+						     manifest_edit_write(e, err);
 		if (r < 0)
-			return err_wrap(err, "%s", s->path);
-		(void)fprintf(stderr, "%s: fixed%s\n", s->path,
-			      is_anew ? ", written anew without its comments" : "");
+			return r;
+		(void)fprintf(stderr, "%s: fixed%s\n", e->file.path,
+			      e->is_rewritten ? ", rewritten without its comments" : "");
 	}
 	return 0;
 }
@@ -244,24 +244,28 @@ static int run(struct invocation *inv, struct err *err)
 {
 	const struct lint_options *o = inv->options;
 	struct linting l = { .options = o, .a = inv->arena };
-	struct source_list list;
+	struct manifest_edits edits;
+	struct manifest_files state;
+	struct option_list paths;
 	int r;
 
-	if (!inv->args.n)
+	paths = manifest_paths(inv, &o->files);
+	if (!paths.n)
 		return err_set(err, EINVAL, "no file or directory given (see pinfold lint --help)");
 	l.type = o->type ? str_from(o->type) : STR(NAME_TYPE_MANAGEMENT);
 	lint_report_init(&l.report, l.a);
-	r = sources_read(&inv->args, l.a, &list, err);
-	if (r >= 0 && o->state.n)
-		r = manifests_objects(&o->state, l.a, &l.state, err);
+	r = manifest_edits_load(&paths, l.a, &edits, err);
+	if (r >= 0)
+		r = manifest_load(&o->state, l.a, NULL, &state, err);
 	if (r < 0)
 		return r;
-	for (size_t i = 0; i < list.n; i++)
-		locate(&l, &list.items[i]);
+	l.state = manifest_files_objects(&state, l.a);
+	for (size_t i = 0; i < edits.n; i++)
+		locate(&l, &edits.items[i]);
 	for (size_t i = 0; i < l.n_objects; i++)
 		lint_one(&l, i);
 	if (o->fix)
-		r = write_fixes(&l, &list, err);
+		r = write_fixes(&l, &edits, err);
 	if (r >= 0)
 		r = lint_report_print(&l.report, o->output, err);
 	if (r < 0)
@@ -273,7 +277,7 @@ const struct command cmd_lint = {
 	.name = "lint",
 	.group = COMMAND_TOOL,
 	.summary = "find workloads that should be partitioned but are not",
-	.operands = "PATH...",
+	.operands = "[PATH...]",
 	.about = "Reads manifests (files, or directories of *.yaml, *.yml, *.json) and reports\n"
 		 "workloads without the opt-in annotation, namespaces that do not allow it, pods "
 		 "that\n"

@@ -12,7 +12,6 @@
 #include "codec/problems.h"
 #include "command.h"
 #include "cpu/topology_read.h"
-#include "input.h"
 #include "local/control.h"
 #include "local/local_audit.h"
 #include "local/local_node.h"
@@ -20,6 +19,7 @@
 #include "local/process.h"
 #include "local/supervisor.h"
 #include "local_common.h"
+#include "manifest_paths.h"
 #include "output.h"
 
 /* The local commands that read, change or stop what `local up` runs. */
@@ -247,7 +247,7 @@ static int make_plan(struct invocation *inv, struct problem_list *p, struct err 
 	int r;
 
 	manifests_init(&manifests, a);
-	r = input_read(&manifests, inv->args.items[0], p, err);
+	r = manifests_read(&manifests, &inv->args, p, err);
 	if (r >= 0)
 		r = topology_read(o->topology, a, &topology, err);
 	if (r < 0)

@@ -12,10 +12,10 @@
 #include "base/macro.h"
 #include "codec/problems.h"
 #include "command.h"
-#include "input.h"
 #include "local/local_plan.h"
 #include "local/supervisor.h"
 #include "local_common.h"
+#include "manifest_paths.h"
 #include "output.h"
 
 static const struct command_example examples[] = {
@@ -32,7 +32,9 @@ static bool was_refused, is_ready;
 static int read_directory(const char *dir, struct manifests *ret, struct problem_list *p,
 			  struct err *err)
 {
-	return input_read(ret, dir, p, err);
+	const struct option_list paths = { &dir, 1 };
+
+	return manifests_read(ret, &paths, p, err);
 }
 
 static void on_failure(const struct err *err)

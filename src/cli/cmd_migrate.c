@@ -8,15 +8,18 @@
 #include "command.h"
 #include "diff.h"
 #include "kube/pod.h"
+#include "manifest_edit.h"
+#include "manifest_paths.h"
 #include "output.h"
-#include "source.h"
 
 struct migrate_options {
+	struct option_list files;
 	const char *output;
 	bool in_place;
 };
 
 static const struct option_desc options[] = {
+	MANIFESTS_OPTION(struct migrate_options, files),
 	{ OPT_FLAG, 'i', "in-place", NULL, "rewrite the files instead of printing", NULL,
 	  offsetof(struct migrate_options, in_place) },
 	{ OPT_ENUM, 'o', "output", "FORMAT", "print the files (text, default) or a diff",
@@ -45,63 +48,62 @@ static void append(struct patch *to, const struct patch *from, struct str base)
 	}
 }
 
-static int migrate_source(struct source *s, struct arena *a, struct err *err)
+static int migrate_file(struct manifest_edit *e, struct arena *a, struct err *err)
 {
-	for (size_t i = 0; i < s->docs.n; i++) {
-		struct object_iter it = object_iter(s->docs.items[i].root);
+	for (size_t i = 0; i < e->file.docs.n; i++) {
+		struct object_iter it = object_iter(e->file.docs.items[i].root);
 		yyjson_val *object;
 
 		for (size_t at = 0; (object = object_next(&it)); at++) {
-			struct doc_pos pos = doc_position(&s->docs.items[i], object);
+			struct doc_pos pos = doc_position(&e->file.docs.items[i], object);
 			struct migration m;
 
 			if (!legacy_migrate(object, a, &m))
 				return err_set(err, ENOMEM, "not enough memory");
-			append(&s->patches[i], &m.patch,
+			append(&e->patches[i], &m.patch,
 			       it.is_list ? str_printf(a, "/items/%zu", at) : STR(""));
 			for (size_t k = 0; k < m.n_notes; k++)
-				(void)fprintf(stderr, "%s:%u:%u: note: " PRI_STR "\n", s->path,
+				(void)fprintf(stderr, "%s:%u:%u: note: " PRI_STR "\n", e->file.path,
 					      pos.line, pos.column, FMT_STR(m.notes[k]));
 		}
 	}
 	return 0;
 }
 
-static int put_out(const struct migrate_options *o, const struct source *s, struct arena *a,
-		   struct err *err)
+static int write_result(const struct migrate_options *o, const struct manifest_edit *e,
+			struct arena *a, struct err *err)
 {
-	struct str text;
-	bool is_anew;
-	int r;
-
-	r = source_text(s, a, &text, &is_anew, err);
-	if (r < 0)
-		return err_wrap(err, "%s", s->path);
-	if (is_anew)
-		(void)fprintf(stderr, "%s: note: written anew, without its comments\n", s->path);
+	if (e->is_rewritten)
+		(void)fprintf(stderr, "%s: note: rewritten without its comments\n", e->file.path);
 	if (o->output && strcmp(o->output, "diff") == 0)
-		return output_text(diff_unified(s->text, text, s->path, "migrated", a), err);
-	if (!o->in_place || strcmp(s->path, "-") == 0)
-		return output_text(text, err);
-	return source_is_changed(s) ? source_write(s, text, err) : 0;
+		return output_text(
+			diff_unified(e->file.text, e->result, e->file.path, "migrated", a), err);
+	if (!o->in_place || strcmp(e->file.path, "-") == 0)
+		return output_text(e->result, err);
+	return manifest_edit_is_changed(e) ? manifest_edit_write(e, err) : 0;
 }
 
 static int run(struct invocation *inv, struct err *err)
 {
 	const struct migrate_options *o = inv->options;
-	struct source_list list;
+	struct manifest_edits edits;
+	struct option_list paths;
 	int r;
 
-	if (!inv->args.n)
-		return err_set(err, EINVAL, "no file given (see pinfold migrate --help)");
-	r = sources_read(&inv->args, inv->arena, &list, err);
-	for (size_t i = 0; r >= 0 && i < list.n; i++)
-		r = migrate_source(&list.items[i], inv->arena, err);
-	for (size_t i = 0; r >= 0 && i < list.n; i++) {
+	paths = manifest_paths(inv, &o->files);
+	if (!paths.n)
+		return err_set(err, EINVAL,
+			       "no file or directory given (see pinfold migrate --help)");
+	r = manifest_edits_load(&paths, inv->arena, &edits, err);
+	for (size_t i = 0; r >= 0 && i < edits.n; i++)
+		r = migrate_file(&edits.items[i], inv->arena, err);
+	if (r >= 0)
+		r = manifest_edits_apply(&edits, inv->arena, err);
+	for (size_t i = 0; r >= 0 && i < edits.n; i++) {
 		if (i && !o->in_place && !o->output)
 			r = output_text(STR("---\n"), err);
 		if (r >= 0)
-			r = put_out(o, &list.items[i], inv->arena, err);
+			r = write_result(o, &edits.items[i], inv->arena, err);
 	}
 	return r < 0 ? r : EXIT_YES;
 }
@@ -110,7 +112,7 @@ const struct command cmd_migrate = {
 	.name = "migrate",
 	.group = COMMAND_TOOL,
 	.summary = "rewrite manifests of the 2021 design to the current names",
-	.operands = "PATH...",
+	.operands = "[PATH...]",
 	.about = "The 2021 design of workload partitioning used labels on pods and namespaces,\n"
 		 "cpu.workload.openshift.io/ resources and annotations, and workloadSettings in "
 		 "the\n"

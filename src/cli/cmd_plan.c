@@ -9,7 +9,7 @@
 #include "codec/doc.h"
 #include "command.h"
 #include "diff.h"
-#include "intake.h"
+#include "layout_input.h"
 #include "output.h"
 #include "render/file_set.h"
 #include "render/plan.h"
@@ -54,7 +54,7 @@ static const struct command_example examples[] = {
 struct planning {
 	const struct plan_options *o;
 	struct arena *a;
-	struct intake in;
+	struct layout_input in;
 	struct file_set before, after;
 	struct plan plan;
 	/* Of --node-root: state that would keep the kubelet from starting. */
@@ -326,14 +326,14 @@ static int run(struct invocation *inv, struct err *err)
 		return err_set(err, EINVAL, "give either --present or --node-root");
 	if (p->o->node_root && !rendering_is_for_hosts(&p->o->rendering))
 		return err_set(err, EINVAL, "--node-root goes with --target host");
-	intake_init(&p->in, inv->arena);
+	layout_input_init(&p->in, inv->arena);
 	file_set_init(&p->before, inv->arena);
 	file_set_init(&p->after, inv->arena);
 	r = rendering_run(&p->o->rendering, &p->in, &p->after, err);
 	if (r < 0)
 		return r;
-	intake_complain(&p->in);
-	r = intake_refuse(&p->in, "nothing was planned", err);
+	layout_input_print_problems(&p->in);
+	r = layout_input_check(&p->in, "nothing was planned", err);
 	if (r == 0)
 		r = read_present(p, err);
 	if (r < 0)

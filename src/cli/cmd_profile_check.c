@@ -3,19 +3,21 @@
 #include "base/arena.h"
 #include "base/err.h"
 #include "command.h"
-#include "input.h"
-#include "intake.h"
+#include "layout_input.h"
+#include "manifest_paths.h"
 #include "output.h"
 #include "render/kernel_args.h"
 #include "render/kubelet_config.h"
 
 struct profile_check_options {
+	struct option_list files;
 	struct option_list topologies;
 	bool allow_split_cores;
 	const char *output;
 };
 
 static const struct option_desc options[] = {
+	MANIFESTS_OPTION(struct profile_check_options, files),
 	TOPOLOGY_OPTION(struct profile_check_options, topologies),
 	SPLIT_CORES_OPTION(struct profile_check_options, allow_split_cores),
 	OUTPUT_OPTION(struct profile_check_options, output),
@@ -31,7 +33,7 @@ static const struct command_example examples[] = {
 };
 
 /* What only shows once a partition becomes files. */
-static void check_rendered(struct intake *in)
+static void check_rendered(struct layout_input *in)
 {
 	static const struct kubelet_options kubelet = { .fill_reservations = true };
 	struct arena *a = in->manifests.a;
@@ -87,7 +89,7 @@ static yyjson_mut_val *partitions_to_doc(const struct layout *layout, yyjson_mut
 	return list;
 }
 
-static int print(struct intake *in, enum output_format format, struct err *err)
+static int print(struct layout_input *in, enum output_format format, struct err *err)
 {
 	struct arena *a = in->manifests.a;
 	yyjson_mut_doc *m = doc_build(a);
@@ -110,26 +112,28 @@ static int print(struct intake *in, enum output_format format, struct err *err)
 static int run(struct invocation *inv, struct err *err)
 {
 	const struct profile_check_options *o = inv->options;
-	struct intake in;
+	struct option_list paths = manifest_paths(inv, &o->files);
+	struct layout_input in;
 	int r;
 
-	if (!inv->args.n)
-		return err_set(err, EINVAL, "no file given (see pinfold profile check --help)");
-	intake_init(&in, inv->arena);
+	if (!paths.n)
+		return err_set(err, EINVAL,
+			       "no file or directory given (see pinfold profile check --help)");
+	layout_input_init(&in, inv->arena);
 	in.layout_options.plain_hosts = true;
 	in.layout_options.allow_split_cores = o->allow_split_cores;
-	r = intake_topologies(&in, &o->topologies, err);
-	for (size_t i = 0; i < inv->args.n && r == 0; i++)
-		r = input_read(&in.manifests, inv->args.items[i], &in.problems, err);
+	r = layout_input_topologies(&in, &o->topologies, err);
+	if (r == 0)
+		r = manifests_read(&in.manifests, &paths, &in.problems, err);
 	if (r < 0)
 		return r;
 	if (in.problems.n_errors) { /* not YAML, or no manifest: bad input, not a bad profile */
-		intake_complain(&in);
-		return intake_refuse(&in, "nothing was checked", err);
+		layout_input_print_problems(&in);
+		return layout_input_check(&in, "nothing was checked", err);
 	}
 	if (!in.manifests.profiles.n)
 		return err_set(err, EINVAL, "there is no PerformanceProfile in the input");
-	intake_resolve(&in);
+	layout_input_resolve(&in);
 	check_rendered(&in);
 	r = print(&in, output_format_of(o->output), err);
 	return r < 0 ? r : in.problems.n_errors ? EXIT_FINDING : EXIT_YES;
@@ -139,7 +143,7 @@ const struct command cmd_profile_check = {
 	.name = "profile check",
 	.group = COMMAND_TOOL,
 	.summary = "report all problems of a profile",
-	.operands = "PATH...",
+	.operands = "[PATH...]",
 	.about =
 		"Reads profiles, machine config pools and Nodes from files and directories. "
 		"Reports\n"

@@ -3,7 +3,7 @@
 #include "base/arena.h"
 #include "base/err.h"
 #include "command.h"
-#include "intake.h"
+#include "layout_input.h"
 #include "render/file_set.h"
 #include "rendering.h"
 #include "write_set.h"
@@ -39,7 +39,7 @@ static int run(struct invocation *inv, struct err *err)
 	const struct render_options *o = inv->options;
 	const char *output = rendering_or_environment(o->output_dir, "ASSET_OUTPUT_DIR", NULL);
 	struct file_set files;
-	struct intake in;
+	struct layout_input in;
 	int r;
 
 	if (inv->args.n)
@@ -47,13 +47,13 @@ static int run(struct invocation *inv, struct err *err)
 			       inv->args.items[0]);
 	if (!output)
 		return err_set(err, EINVAL, "--asset-output-dir must be given");
-	intake_init(&in, inv->arena);
+	layout_input_init(&in, inv->arena);
 	file_set_init(&files, inv->arena);
 	r = rendering_run(&o->rendering, &in, &files, err);
 	if (r < 0)
 		return r;
-	intake_complain(&in);
-	r = intake_refuse(&in, "nothing was written", err);
+	layout_input_print_problems(&in);
+	r = layout_input_check(&in, "nothing was written", err);
 	return r < 0 ? r : write_set(&files, output, o->force, err);
 }
 

@@ -6,9 +6,9 @@
 #include "base/err.h"
 #include "base/file.h"
 #include "base/log.h"
+#include "cluster_options.h"
 #include "command.h"
 #include "config_file.h"
-#include "manifests.h"
 #include "output.h"
 #include "webhook/print_config.h"
 #include "webhook/state_cluster.h"
@@ -189,6 +189,10 @@ static int run(struct invocation *inv, struct err *err)
 		return err_set(err, EINVAL, "--tls-cert and --tls-key must be given with --state");
 	if (o->cluster.state.n && o->kubeconfig)
 		return err_set(err, EINVAL, "--state and --kubeconfig exclude each other");
+	for (size_t i = 0; i < o->cluster.state.n; i++)
+		if (strcmp(o->cluster.state.items[i], "-") == 0)
+			return err_set(err, EINVAL,
+				       "--state - is not possible: SIGHUP reads the files again");
 	if (o->context && !o->kubeconfig)
 		return err_set(err, EINVAL, "--context needs --kubeconfig");
 	if (o->config.threads > 1024)

@@ -4,9 +4,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/arena.h"
 #include "base/err.h"
-#include "input.h"
-#include "intake.h"
+#include "layout_input.h"
+#include "manifest_paths.h"
 #include "render/host.h"
 #include "render/openshift.h"
 
@@ -43,8 +44,8 @@ static enum cpu_manager cpu_manager_of(const struct rendering_options *o)
 								       CPU_MANAGER_STATIC;
 }
 
-static int render_host(const struct rendering_options *o, struct intake *in, struct file_set *files,
-		       struct err *err)
+static int render_host(const struct rendering_options *o, struct layout_input *in,
+		       struct file_set *files, struct err *err)
 {
 	const struct host_options host = {
 		.quota_keys = o->quota_keys,
@@ -54,7 +55,7 @@ static int render_host(const struct rendering_options *o, struct intake *in, str
 	return host_render(&in->layout, &host, files, &in->problems, err);
 }
 
-static int render_openshift(const struct rendering_options *o, struct intake *in,
+static int render_openshift(const struct rendering_options *o, struct layout_input *in,
 			    struct file_set *files, struct err *err)
 {
 	const char *owner = rendering_or_environment(o->owner_ref, "OWNER_REF", "label-name");
@@ -67,20 +68,43 @@ static int render_openshift(const struct rendering_options *o, struct intake *in
 	return r < 0 ? r : openshift_render(&in->layout, &openshift, files, &in->problems, err);
 }
 
-int rendering_run(const struct rendering_options *o, struct intake *in, struct file_set *files,
-		  struct err *err)
+/* -f, and the comma-separated list of --asset-input-dir. With -f, OpenShift's variable and default
+ * do not apply: they name the directories of the bootstrap, not what the user asked for. */
+static struct option_list input_paths(const struct rendering_options *o, struct arena *a)
 {
-	const char *input = rendering_or_environment(o->input_dir, "ASSET_INPUT_DIR", "/assets");
+	const char *dirs = o->input_dir;
+	struct option_list paths = { 0 };
+	struct str_split split;
+	struct str dir;
+
+	if (!o->files.n)
+		dirs = rendering_or_environment(dirs, "ASSET_INPUT_DIR", "/assets");
+	split = str_split(str_from(dirs));
+	while (dirs && str_next(&split, ',', &dir)) {
+		paths.items = arena_one_more(a, paths.items, paths.n, sizeof(*paths.items));
+		paths.items[paths.n++] = str_cstr(a, dir);
+	}
+	for (size_t i = 0; i < o->files.n; i++) {
+		paths.items = arena_one_more(a, paths.items, paths.n, sizeof(*paths.items));
+		paths.items[paths.n++] = o->files.items[i];
+	}
+	return paths;
+}
+
+int rendering_run(const struct rendering_options *o, struct layout_input *in,
+		  struct file_set *files, struct err *err)
+{
+	struct option_list paths = input_paths(o, in->manifests.a);
 	int r;
 
 	in->layout_options.plain_hosts = rendering_is_for_hosts(o);
 	in->layout_options.allow_split_cores = o->allow_split_cores;
-	r = intake_topologies(in, &o->topologies, err);
+	r = layout_input_topologies(in, &o->topologies, err);
 	if (r == 0)
-		r = input_read_list(&in->manifests, input, &in->problems, err);
+		r = manifests_read(&in->manifests, &paths, &in->problems, err);
 	if (r < 0)
 		return r;
-	intake_resolve(in);
+	layout_input_resolve(in);
 	return rendering_is_for_hosts(o) ? render_host(o, in, files, err) :
 					   render_openshift(o, in, files, err);
 }

@@ -6,12 +6,14 @@
 #include <stdbool.h>
 
 #include "base/options.h"
+#include "manifest_paths.h"
 
 struct err;
 struct file_set;
-struct intake;
+struct layout_input;
 
 struct rendering_options {
+	struct option_list files;
 	const char *input_dir;
 	const char *owner_ref;
 	const char *target;
@@ -22,13 +24,14 @@ struct rendering_options {
 };
 
 #define RENDERING_OPTIONS(type, field)                                                             \
-	{ OPT_STR,                                                                                 \
-	  0,                                                                                       \
-	  "asset-input-dir",                                                                       \
-	  "DIR[,DIR]",                                                                             \
-	  "manifests: install-config, Infrastructure, pools, profiles (default: /assets)",         \
-	  NULL,                                                                                    \
-	  offsetof(type, field.input_dir) },                                                       \
+	MANIFESTS_OPTION(type, field.files),                                                       \
+		{ OPT_STR,                                                                         \
+		  0,                                                                               \
+		  "asset-input-dir",                                                               \
+		  "DIR[,DIR]",                                                                     \
+		  "manifests: install-config, Infrastructure, pools, profiles (default: /assets)", \
+		  NULL,                                                                            \
+		  offsetof(type, field.input_dir) },                                               \
 		{ OPT_ENUM,                                                                        \
 		  0,                                                                               \
 		  "target",                                                                        \
@@ -68,5 +71,5 @@ const char *rendering_or_environment(const char *given, const char *name, const 
 
 /* Reads the input, resolves it and renders into *files. Problems are in in->problems; when one of
  * them is an error, the files are not to be used. */
-int rendering_run(const struct rendering_options *o, struct intake *in, struct file_set *files,
-		  struct err *err);
+int rendering_run(const struct rendering_options *o, struct layout_input *in,
+		  struct file_set *files, struct err *err);

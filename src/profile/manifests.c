@@ -5,7 +5,6 @@
 #include "base/macro.h"
 #include "base/quote.h"
 #include "codec/problems.h"
-#include "codec/yaml.h"
 #include "kube/names.h"
 #include "kube/pod.h"
 
@@ -14,13 +13,7 @@ void manifests_init(struct manifests *ms, struct arena *a)
 	*ms = (struct manifests){ .a = a };
 }
 
-static void list_add(struct manifests *ms, struct manifest_list *list, struct manifest m)
-{
-	list->items = arena_reserve(ms->a, list->items, list->n, &list->cap, sizeof(m));
-	list->items[list->n++] = m;
-}
-
-/* An install-config has an apiVersion but no kind (spec/render.md section 2.1). */
+/* An install-config has an apiVersion but no kind. */
 static bool is_install_config(yyjson_val *object)
 {
 	static const struct str keys[] = {
@@ -36,12 +29,6 @@ static bool is_install_config(yyjson_val *object)
 		if (doc_get(object, keys[i]))
 			return true;
 	return false;
-}
-
-static void add_infrastructure(struct manifests *ms, struct manifest m)
-{
-	if (str_eq(object_name(m.object), STR(NAME_INFRASTRUCTURE)))
-		ms->infrastructure = m;
 }
 
 static void add_install_config(struct manifests *ms, struct manifest m, struct problem_list *p)
@@ -68,53 +55,50 @@ static void add_object(struct manifests *ms, struct manifest m, struct problem_l
 	};
 	struct str api = object_api(m.object), kind = object_kind(m.object);
 
-	list_add(ms, &ms->all, m);
+	manifest_list_add(&ms->all, ms->a, m);
 	for (size_t i = 0; i < ARRAY_LEN(known); i++) {
 		if (str_eq(api, known[i].api) && str_eq(kind, known[i].kind)) {
-			list_add(ms, known[i].list, m);
+			manifest_list_add(known[i].list, ms->a, m);
 			return;
 		}
 	}
-	if (str_eq(api, STR(NAME_CONFIG_API)) && str_eq(kind, STR(NAME_INFRASTRUCTURE_KIND)))
-		add_infrastructure(ms, m);
-	else if (str_eq(kind, STR(NAME_PROFILE_KIND)))
+	if (str_eq(api, STR(NAME_CONFIG_API)) && str_eq(kind, STR(NAME_INFRASTRUCTURE_KIND))) {
+		if (str_eq(object_name(m.object), STR(NAME_INFRASTRUCTURE)))
+			ms->infrastructure = m;
+	} else if (str_eq(kind, STR(NAME_PROFILE_KIND))) {
 		problem_warn(p,
 			     PROBLEM_AT(m.doc, doc_get(m.object, STR("apiVersion")), "apiVersion"),
-			     "%s is ignored: only %s is understood", quote(api).text,
+			     "%s is ignored: only %s is supported", quote(api).text,
 			     NAME_PROFILE_API);
+	}
 }
 
-static void add_document(struct manifests *ms, const struct doc *doc, struct problem_list *p)
+void manifests_add(struct manifests *ms, const struct manifest_list *list, struct problem_list *p)
 {
-	struct object_iter it = object_iter(doc->root);
-	yyjson_val *object;
+	for (size_t i = 0; i < list->n; i++) {
+		struct manifest m = list->items[i];
 
-	while ((object = object_next(&it))) {
-		struct manifest m = { doc, object };
-
-		if (!yyjson_is_obj(object))
-			problem_error(p, PROBLEM_AT(doc, object, NULL),
-				      "not a manifest: a %s, not an object", doc_type(object));
-		else if (!object_kind(object).n && is_install_config(object))
+		if (!object_kind(m.object).n && is_install_config(m.object))
 			add_install_config(ms, m, p);
-		else if (!object_kind(object).n || !object_api(object).n)
-			problem_error(p, PROBLEM_AT(doc, object, NULL),
+		else if (!object_kind(m.object).n || !object_api(m.object).n)
+			problem_error(p, PROBLEM_AT(m.doc, m.object, NULL),
 				      "not a manifest: it has no %s",
-				      object_kind(object).n ? "apiVersion" : "kind");
+				      object_kind(m.object).n ? "apiVersion" : "kind");
 		else
 			add_object(ms, m, p);
 	}
 }
 
-void manifests_add(struct manifests *ms, struct str text, struct str file, struct problem_list *p)
+void manifests_parse(struct manifests *ms, struct str text, struct str file, struct problem_list *p)
 {
-	struct err err = { 0 };
+	struct manifest_list list = { 0 };
 	struct doc_list docs;
+	struct err err;
 
-	if (yaml_parse(text, file, NULL, ms->a, &docs, &err) < 0) {
+	if (manifest_parse(text, file, ms->a, &docs, &err) < 0) {
 		problem_from_err(p, &err);
 		return;
 	}
-	for (size_t i = 0; i < docs.n; i++)
-		add_document(ms, &docs.items[i], p);
+	manifest_list_add_docs(&list, ms->a, &docs);
+	manifests_add(ms, &list, p);
 }

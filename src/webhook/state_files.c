@@ -1,23 +1,16 @@
 #include "state_files.h"
 
-#include <fcntl.h>
 #include <malloc.h>
 #include <string.h>
 #include <time.h>
 
 #include "base/err.h"
-#include "base/file.h"
 #include "base/log.h"
 #include "base/macro.h"
-#include "codec/yaml.h"
+#include "kube/manifest_load.h"
 #include "kube/names.h"
 #include "kube/pod.h"
 #include "net/prometheus.h"
-
-/* A dump of a large cluster is larger than anything a person writes. */
-#define MAX_FILE_BYTES ((size_t)256 << 20)
-#define MAX_FILE_NODES 20000000
-#define MAX_FILE_DOCUMENTS 1000000
 
 static bool find_namespace(const void *owner, struct str name, struct namespace_permission *ret)
 {
@@ -43,11 +36,10 @@ struct reading {
 	struct file_facts *facts;
 };
 
-static void keep_core_types(struct reading *rd, yyjson_val *node)
+static void add_core_types(struct file_facts *f, yyjson_val *node)
 {
 	yyjson_val *resources = doc_get(doc_get(node, STR("status")), STR("allocatable"));
 	yyjson_val *key, *value;
-	struct file_facts *f = rd->facts;
 
 	DOC_EACH_PAIR (resources, key, value) {
 		struct str type = doc_str(key);
@@ -64,61 +56,17 @@ static void keep_core_types(struct reading *rd, yyjson_val *node)
 	}
 }
 
-static int keep(struct reading *rd, const struct doc *doc, yyjson_val *object, struct err *err)
+static int add_object(struct reading *rd, const struct manifest *m, struct err *err)
 {
-	struct doc_pos pos;
-	int r;
-
-	if (!yyjson_is_obj(object))
-		return doc_err(err, doc, object, "not a Kubernetes object but %s",
-			       doc_type(object));
-	if (str_eq(object_kind(object), STR("Node")))
-		keep_core_types(rd, object);
-	r = state_manifests_add(&rd->manifests, object, err);
-	if (r >= 0)
-		return 0;
-	pos = doc_position(doc, object);
-	return err_wrap(err, PRI_STR ":%u:%u", FMT_STR(doc->file), pos.line, pos.column);
+	if (str_eq(object_kind(m->object), STR("Node")))
+		add_core_types(rd->facts, m->object);
+	if (state_manifests_add(&rd->manifests, m->object, err) < 0)
+		return err_wrap(err, PRI_STR, FMT_STR(manifest_position(m, rd->scratch)));
+	return 0;
 }
 
-/* JSON is read as such first, because that is much faster for large dumps. What is not quite JSON
- * is YAML, or gets its complaint from there. */
-static int parse_any(struct str text, struct str file, struct arena *a, struct doc_list *ret,
-		     struct err *err)
-{
-	const struct doc_limits limits = { .size_bytes = MAX_FILE_BYTES,
-					   .nodes = MAX_FILE_NODES,
-					   .documents = MAX_FILE_DOCUMENTS };
-	struct doc *doc = arena_new(a, struct doc);
-
-	if (str_starts(str_trim(text), STR("{")) &&
-	    doc_parse(text, file, &limits, a, doc, NULL) >= 0) {
-		*ret = (struct doc_list){ doc, 1 };
-		return 0;
-	}
-	return yaml_parse(text, file, &limits, a, ret, err);
-}
-
-static int read_file(struct reading *rd, const char *path, struct err *err)
-{
-	struct doc_list docs;
-	struct str text;
-	int r;
-
-	r = file_read_at(AT_FDCWD, path, MAX_FILE_BYTES, rd->scratch, &text, err);
-	if (r >= 0)
-		r = parse_any(text, str_from(path), rd->scratch, &docs, err);
-	for (size_t i = 0; r >= 0 && i < docs.n; i++) {
-		struct object_iter it = object_iter(docs.items[i].root);
-		yyjson_val *object;
-
-		while (r >= 0 && (object = object_next(&it)))
-			r = keep(rd, &docs.items[i], object, err);
-	}
-	return r;
-}
-
-static void settle(struct reading *rd)
+/* Copies what decisions need out of the scratch arena. */
+static void keep_state(struct reading *rd)
 {
 	struct file_facts *f = rd->facts;
 	struct admission_state *state = &f->state;
@@ -138,20 +86,25 @@ static int facts_read(const struct state_files *s, struct file_facts *ret, struc
 {
 	CLEANUP(arena_done) struct arena scratch;
 	struct reading rd = { .scratch = &scratch, .facts = ret };
-	int r = 0;
+	struct manifest_list objects = { 0 };
+	struct manifest_files files;
+	int r;
 
 	*ret = (struct file_facts){ 0 };
 	arena_init(&scratch, 0);
 	arena_init(&ret->arena, 0);
 	state_manifests_init(&rd.manifests, &scratch);
 	rd.manifests.state.settings = s->settings;
-	for (size_t i = 0; i < s->files.n && r >= 0; i++)
-		r = read_file(&rd, s->files.items[i], err);
+	r = manifest_load(&s->files, &scratch, NULL, &files, err);
+	if (r >= 0)
+		objects = manifest_files_objects(&files, &scratch);
+	for (size_t i = 0; r >= 0 && i < objects.n; i++)
+		r = add_object(&rd, &objects.items[i], err);
 	if (r < 0) {
 		arena_done(&ret->arena);
 		return r;
 	}
-	settle(&rd);
+	keep_state(&rd);
 	return 0;
 }
 

@@ -48,7 +48,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	arena_init(&a, 0);
 	manifests_init(&ms, &a);
 	problem_list_init(&p, &a);
-	manifests_add(&ms, text, STR("input"), &p);
+	manifests_parse(&ms, text, STR("input"), &p);
 	layout_resolve(&ms, &options, &a, &layout, &p);
 	if (!p.n_errors)
 		render_all(&layout, &p, &a);

@@ -63,7 +63,7 @@ TEST(what_is_suggested_passes_every_check_on_its_machine)
 		options.topologies = &machine;
 		manifests_init(&ms, &a);
 		problem_list_init(&p, &a);
-		manifests_add(&ms, profile_text(&s, &a), STR("p"), &p);
+		manifests_parse(&ms, profile_text(&s, &a), STR("p"), &p);
 		layout_resolve(&ms, &options, &a, &layout, &p);
 		CHECK_STR(p.n_errors ? problem_list_format(&p, &a) : STR(""), "");
 		CHECK(cpuset_count(&s.reserved) >= o.reserved);

@@ -93,7 +93,7 @@ static void resolve(const char *text, bool plain_hosts, struct arena *a, struct 
 
 	manifests_init(ms, a);
 	problem_list_init(p, a);
-	manifests_add(ms, str_dup(a, str_from(text)), STR("test"), p);
+	manifests_parse(ms, str_dup(a, str_from(text)), STR("test"), p);
 	layout_resolve(ms, &options, a, ret, p);
 }
 

@@ -58,7 +58,7 @@ static void read_input(const char *name, struct str dir, struct manifests *ms,
 	for (size_t i = 0; i < n; i++) {
 		(void)snprintf(path, sizeof(path), PRI_STR "/" PRI_STR, FMT_STR(dir),
 			       FMT_STR(names[i]));
-		manifests_add(ms, read_case(name, path, ms->a), names[i], p);
+		manifests_parse(ms, read_case(name, path, ms->a), names[i], p);
 	}
 }
 

@@ -1,43 +1,17 @@
 #pragma once
 
-/* What the offline commands share: reading manifests (YAML or JSON, several documents, files or
- * directories, "-" for standard input), and the cluster they describe. */
+/* The options of every command that decides about pods, and the cluster state that they describe.
+ */
 
 #include <stdbool.h>
 
 #include "admission/admission_state.h"
 #include "base/options.h"
-#include "codec/doc.h"
+#include "kube/manifest.h"
 
 struct arena;
 struct err;
 
-/* Visits a file, or the *.yaml, *.yml and *.json below a directory, hidden ones left out; "-" is
- * visited as it is. */
-int manifests_walk(const char *path, struct arena *a,
-		   int (*visit)(void *data, const char *path, struct err *err), void *data,
-		   struct err *err);
-
-/* One object of some file. */
-struct manifest {
-	const struct doc *doc;
-	yyjson_val *object;
-};
-
-struct manifest_list {
-	struct manifest *items;
-	size_t n, cap;
-};
-
-/* All objects of all files and directories; lists are taken apart. None at all is standard input.
- */
-int manifests_objects(const struct option_list *files, struct arena *a, struct manifest_list *ret,
-		      struct err *err);
-
-/* "file:line:column" of an object. */
-struct str manifest_place(const struct manifest *m, struct arena *a);
-
-/* Options of every command that decides about pods. */
 struct cluster_options {
 	struct option_list state;
 	const char *feature_gates;

@@ -1,117 +1,21 @@
-#include "manifests.h"
+#include "cluster_options.h"
 
-#include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "admission/admission.h"
 #include "base/arena.h"
 #include "base/err.h"
-#include "base/file.h"
-#include "base/walk.h"
-#include "codec/yaml.h"
+#include "kube/manifest_load.h"
 #include "kube/names.h"
 #include "kube/pod.h"
-
-static bool is_manifest(struct str name, bool is_directory)
-{
-	return !str_starts(name, STR(".")) &&
-	       (is_directory || str_ends(name, STR(".yaml")) || str_ends(name, STR(".yml")) ||
-		str_ends(name, STR(".json")));
-}
-
-int manifests_walk(const char *path, struct arena *a,
-		   int (*visit)(void *data, const char *path, struct err *err), void *data,
-		   struct err *err)
-{
-	const struct walk w = { .a = a, .is_wanted = is_manifest, .visit = visit, .data = data };
-
-	return strcmp(path, "-") == 0 ? visit(data, path, err) : walk_files(&w, path, err);
-}
-
-struct reading {
-	struct arena *a;
-	struct manifest_list list;
-};
-
-static int read_documents(const char *path, struct arena *a, struct doc_list *ret, struct err *err)
-{
-	struct str text;
-	int r;
-
-	if (strcmp(path, "-") == 0) {
-		path = "<stdin>";
-		r = file_read_fd(STDIN_FILENO, path, DOC_MAX_SIZE, a, &text, err);
-	} else {
-		r = file_read_at(AT_FDCWD, path, DOC_MAX_SIZE, a, &text, err);
-	}
-	if (r < 0)
-		return r;
-	return yaml_parse(text, str_from(path), NULL, a, ret, err);
-}
-
-static void add(struct reading *to, const struct doc *doc, yyjson_val *object)
-{
-	struct manifest_list *list = &to->list;
-
-	list->items = arena_reserve(to->a, list->items, list->n, &list->cap, sizeof(*list->items));
-	list->items[list->n++] = (struct manifest){ doc, object };
-}
-
-static int add_file(void *data, const char *path, struct err *err)
-{
-	struct reading *to = data;
-	struct doc_list docs;
-	int r;
-
-	r = read_documents(path, to->a, &docs, err);
-	if (r < 0)
-		return r;
-	for (size_t i = 0; i < docs.n; i++) {
-		struct object_iter it = object_iter(docs.items[i].root);
-		yyjson_val *object;
-
-		while ((object = object_next(&it))) {
-			if (!yyjson_is_obj(object))
-				return doc_err(err, &docs.items[i], object,
-					       "not a Kubernetes object but %s", doc_type(object));
-			add(to, &docs.items[i], object);
-		}
-	}
-	return 0;
-}
-
-int manifests_objects(const struct option_list *files, struct arena *a, struct manifest_list *ret,
-		      struct err *err)
-{
-	struct reading to = { .a = a };
-	int r = 0;
-
-	for (size_t i = 0; i < files->n && r >= 0; i++)
-		r = manifests_walk(files->items[i], a, add_file, &to, err);
-	if (!files->n)
-		r = add_file(&to, "-", err);
-	if (r < 0)
-		return r;
-	*ret = to.list;
-	return 0;
-}
-
-struct str manifest_place(const struct manifest *m, struct arena *a)
-{
-	struct doc_pos pos = doc_position(m->doc, m->object);
-
-	return str_printf(a, PRI_STR ":%u:%u", FMT_STR(m->doc->file), pos.line, pos.column);
-}
 
 static int add_objects(struct state_manifests *m, const struct manifest_list *list, struct err *err)
 {
 	for (size_t i = 0; i < list->n; i++)
 		if (state_manifests_add(m, list->items[i].object, err) < 0)
 			return err_wrap(err, PRI_STR,
-					FMT_STR(manifest_place(&list->items[i], m->arena)));
+					FMT_STR(manifest_position(&list->items[i], m->arena)));
 	return 0;
 }
 
@@ -139,19 +43,17 @@ int cluster_settings(const struct cluster_options *o, struct admission_settings 
 int cluster_load(const struct cluster_options *o, struct arena *a, struct state_manifests *ret,
 		 struct err *err)
 {
-	struct manifest_list list = { 0 };
+	struct manifest_files files;
+	struct manifest_list objects;
 	int r;
 
 	state_manifests_init(ret, a);
-	if (o->state.n) {
-		r = manifests_objects(&o->state, a, &list, err);
-		if (r < 0)
-			return r;
-	}
-	r = add_objects(ret, &list, err);
+	r = manifest_load(&o->state, a, NULL, &files, err);
 	if (r < 0)
 		return r;
-	return add_settings(o, &ret->state.settings, err);
+	objects = manifest_files_objects(&files, a);
+	r = add_objects(ret, &objects, err);
+	return r < 0 ? r : add_settings(o, &ret->state.settings, err);
 }
 
 static yyjson_mut_val *begin_object(yyjson_mut_doc *doc, const char *kind, struct str name)
@@ -260,12 +162,18 @@ int cluster_and_manifests(const struct cluster_options *o, const struct option_l
 			  struct arena *a, struct state_manifests *ret_state,
 			  struct manifest_list *ret_list, struct err *err)
 {
+	static const char *const standard_input[] = { "-" };
+	const struct option_list none_given = { (const char **)standard_input, 1 };
+	struct manifest_files loaded;
 	int r;
 
 	state_manifests_init(ret_state, a);
-	r = manifests_objects(files, a, ret_list, err);
-	if (r < 0 || !o)
+	r = manifest_load(files->n ? files : &none_given, a, NULL, &loaded, err);
+	if (r < 0)
 		return r;
+	*ret_list = manifest_files_objects(&loaded, a);
+	if (!o)
+		return 0;
 	r = cluster_load(o, a, ret_state, err);
 	if (r >= 0)
 		r = add_objects(ret_state, ret_list, err);

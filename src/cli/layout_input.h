@@ -13,7 +13,7 @@
 struct arena;
 struct err;
 
-struct intake {
+struct layout_input {
 	struct manifests manifests;
 	struct problem_list problems;
 	struct layout_options layout_options;
@@ -32,16 +32,17 @@ struct intake {
 			"only warn of SMT siblings in different sets", NULL, offsetof(type, field) \
 	}
 
-void intake_init(struct intake *in, struct arena *a);
+void layout_input_init(struct layout_input *in, struct arena *a);
 
 /* Reads "[POOL=]FROM" options. */
-int intake_topologies(struct intake *in, const struct option_list *list, struct err *err);
+int layout_input_topologies(struct layout_input *in, const struct option_list *list,
+			    struct err *err);
 
 /* Resolves what was read. Problems are in in->problems. */
-void intake_resolve(struct intake *in);
+void layout_input_resolve(struct layout_input *in);
 
 /* Puts the problems on standard error, in the order of files and lines. */
-void intake_complain(struct intake *in);
+void layout_input_print_problems(struct layout_input *in);
 
 /* -EINVAL with "N problems; WHAT" when there was an error. */
-int intake_refuse(const struct intake *in, const char *what, struct err *err);
+int layout_input_check(const struct layout_input *in, const char *what, struct err *err);

@@ -1,4 +1,4 @@
-#include "intake.h"
+#include "layout_input.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -8,9 +8,9 @@
 #include "base/err.h"
 #include "cpu/topology_read.h"
 
-void intake_init(struct intake *in, struct arena *a)
+void layout_input_init(struct layout_input *in, struct arena *a)
 {
-	*in = (struct intake){ 0 };
+	*in = (struct layout_input){ 0 };
 	manifests_init(&in->manifests, a);
 	problem_list_init(&in->problems, a);
 }
@@ -23,7 +23,8 @@ static size_t pool_prefix(const char *text)
 	return text[n] == '=' ? n : 0;
 }
 
-int intake_topologies(struct intake *in, const struct option_list *list, struct err *err)
+int layout_input_topologies(struct layout_input *in, const struct option_list *list,
+			    struct err *err)
 {
 	struct arena *a = in->manifests.a;
 	struct pool_topology *topologies = arena_array(a, struct pool_topology, list->n + 1);
@@ -42,13 +43,13 @@ int intake_topologies(struct intake *in, const struct option_list *list, struct 
 	return 0;
 }
 
-void intake_resolve(struct intake *in)
+void layout_input_resolve(struct layout_input *in)
 {
 	layout_resolve(&in->manifests, &in->layout_options, in->manifests.a, &in->layout,
 		       &in->problems);
 }
 
-void intake_complain(struct intake *in)
+void layout_input_print_problems(struct layout_input *in)
 {
 	struct str text;
 
@@ -57,7 +58,7 @@ void intake_complain(struct intake *in)
 	(void)fwrite(text.p, 1, text.n, stderr);
 }
 
-int intake_refuse(const struct intake *in, const char *what, struct err *err)
+int layout_input_check(const struct layout_input *in, const char *what, struct err *err)
 {
 	size_t n = in->problems.n_errors;
 

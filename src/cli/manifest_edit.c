@@ -1,0 +1,136 @@
+#include "manifest_edit.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "base/arena.h"
+#include "base/err.h"
+#include "base/file.h"
+#include "codec/yaml.h"
+#include "yaml_edit.h"
+
+static bool looks_like_json(struct str text)
+{
+	struct str t = str_trim(text);
+
+	return t.n && (t.p[0] == '{' || t.p[0] == '[');
+}
+
+int manifest_edits_load(const struct option_list *paths, struct arena *a,
+			struct manifest_edits *ret, struct err *err)
+{
+	struct manifest_files files;
+	struct manifest_edits edits;
+	int r = manifest_load(paths, a, NULL, &files, err);
+
+	if (r < 0)
+		return r;
+	edits = (struct manifest_edits){ arena_array(a, struct manifest_edit, files.n + 1),
+					 files.n };
+	for (size_t i = 0; i < files.n; i++) {
+		struct manifest_edit *e = &edits.items[i];
+
+		e->file = files.items[i];
+		e->is_json = looks_like_json(e->file.text);
+		e->patches = arena_array(a, struct patch, e->file.docs.n + 1);
+		for (size_t k = 0; k < e->file.docs.n; k++)
+			if (!patch_init(&e->patches[k], a))
+				return err_set(err, ENOMEM, "not enough memory");
+	}
+	*ret = edits;
+	return 0;
+}
+
+bool manifest_edit_is_changed(const struct manifest_edit *e)
+{
+	for (size_t i = 0; i < e->file.docs.n; i++)
+		if (!patch_is_empty(&e->patches[i]))
+			return true;
+	return false;
+}
+
+static int patched_docs(const struct manifest_edit *e, struct arena *a, yyjson_val ***ret,
+			struct err *err)
+{
+	yyjson_val **docs = arena_array(a, yyjson_val *, e->file.docs.n + 1);
+	int r = 0;
+
+	for (size_t i = 0; i < e->file.docs.n && r >= 0; i++)
+		r = patch_apply(&e->patches[i], e->file.docs.items[i].root, a, &docs[i], err);
+	*ret = docs;
+	return r;
+}
+
+/* False when the edited text would not parse to exactly what the patches say. */
+static bool edit_in_place(const struct manifest_edit *e, yyjson_val **want, struct arena *a,
+			  struct str *ret)
+{
+	struct doc_list got;
+	struct str text;
+
+	if (!yaml_edit_text(e->file.text, &e->file.docs, e->patches, a, &text) ||
+	    yaml_parse(text, STR(""), NULL, a, &got, NULL) < 0 || got.n != e->file.docs.n)
+		return false;
+	for (size_t i = 0; i < got.n; i++)
+		if (!yyjson_equals(got.items[i].root, want[i]))
+			return false;
+	*ret = text;
+	return true;
+}
+
+static int write_all(const struct manifest_edit *e, yyjson_val **docs, struct arena *a,
+		     struct str *ret, struct err *err)
+{
+	struct strbuf b;
+
+	strbuf_init(&b, a);
+	for (size_t i = 0; i < e->file.docs.n; i++) {
+		struct str text;
+		int r = e->is_json ? doc_write_val(docs[i], true, a, &text, err) :
+				     yaml_write_val(docs[i], a, &text, err);
+
+		if (r < 0)
+			return r;
+		if (i)
+			strbuf_add(&b, STR("---\n"));
+		strbuf_add(&b, text);
+		if (e->is_json)
+			strbuf_addc(&b, '\n');
+	}
+	*ret = strbuf_str(&b);
+	return 0;
+}
+
+static int edit_apply(struct manifest_edit *e, struct arena *a, struct err *err)
+{
+	yyjson_val **docs;
+	int r;
+
+	e->result = e->file.text;
+	if (!manifest_edit_is_changed(e))
+		return 0;
+	r = patched_docs(e, a, &docs, err);
+	if (r < 0 || (!e->is_json && edit_in_place(e, docs, a, &e->result)))
+		return r;
+	e->is_rewritten = true;
+	return write_all(e, docs, a, &e->result, err);
+}
+
+int manifest_edits_apply(struct manifest_edits *edits, struct arena *a, struct err *err)
+{
+	for (size_t i = 0; i < edits->n; i++)
+		if (edit_apply(&edits->items[i], a, err) < 0)
+			return err_wrap(err, "%s", edits->items[i].file.path);
+	return 0;
+}
+
+int manifest_edit_write(const struct manifest_edit *e, struct err *err)
+{
+	struct stat st;
+
+	if (stat(e->file.path, &st) != 0)
+		return err_set(err, errno, "%s: %s", e->file.path, strerror(errno));
+	return file_replace_at(AT_FDCWD, e->file.path, e->result, st.st_mode & 07777, err);
+}

@@ -1,0 +1,32 @@
+#include "manifest_paths.h"
+
+#include "base/arena.h"
+#include "command.h"
+#include "kube/manifest_load.h"
+#include "profile/manifests.h"
+
+struct option_list manifest_paths(const struct invocation *inv, const struct option_list *files)
+{
+	struct option_list all = { .items = arena_array(inv->arena, const char *,
+							inv->args.n + files->n + 1) };
+
+	for (size_t i = 0; i < inv->args.n; i++)
+		all.items[all.n++] = inv->args.items[i];
+	for (size_t i = 0; i < files->n; i++)
+		all.items[all.n++] = files->items[i];
+	return all;
+}
+
+int manifests_read(struct manifests *ms, const struct option_list *paths, struct problem_list *p,
+		   struct err *err)
+{
+	struct manifest_files files;
+	struct manifest_list objects;
+	int r = manifest_load(paths, ms->a, p, &files, err);
+
+	if (r < 0)
+		return r;
+	objects = manifest_files_objects(&files, ms->a);
+	manifests_add(ms, &objects, p);
+	return 0;
+}

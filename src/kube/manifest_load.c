@@ -1,0 +1,77 @@
+#include "manifest_load.h"
+
+#include <fcntl.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/arena.h"
+#include "base/err.h"
+#include "base/file.h"
+#include "base/walk.h"
+#include "codec/problems.h"
+
+struct loading {
+	struct arena *a;
+	struct problem_list *problems; /* NULL: the first problem fails the load */
+	struct manifest_files files;
+};
+
+/* The mount of a ConfigMap holds its files twice: as links, and in hidden directories. */
+static bool is_manifest_name(struct str name, bool is_directory)
+{
+	return !str_starts(name, STR(".")) &&
+	       (is_directory || str_ends(name, STR(".yaml")) || str_ends(name, STR(".yml")) ||
+		str_ends(name, STR(".json")));
+}
+
+static int load_file(void *data, const char *path, struct err *err)
+{
+	struct loading *l = data;
+	struct manifest_files *files = &l->files;
+	bool is_stdin = strcmp(path, "-") == 0;
+	const char *name = is_stdin ? "<stdin>" : path;
+	struct manifest_file file = { .path = path };
+	struct err why;
+	int r;
+
+	r = is_stdin ? file_read_fd(STDIN_FILENO, name, MANIFEST_MAX_BYTES, l->a, &file.text, err) :
+		       file_read_at(AT_FDCWD, path, MANIFEST_MAX_BYTES, l->a, &file.text, err);
+	if (r < 0)
+		return r;
+	r = manifest_parse(file.text, str_from(name), l->a, &file.docs, l->problems ? &why : err);
+	if (r < 0 && l->problems) {
+		problem_from_err(l->problems, &why);
+		return 0;
+	}
+	if (r < 0)
+		return r;
+	files->items = arena_reserve(l->a, files->items, files->n, &files->cap, sizeof(file));
+	files->items[files->n++] = file;
+	return 0;
+}
+
+int manifest_load(const struct option_list *paths, struct arena *a, struct problem_list *p,
+		  struct manifest_files *ret, struct err *err)
+{
+	struct loading l = { .a = a, .problems = p };
+	const struct walk w = {
+		.a = a, .is_wanted = is_manifest_name, .visit = load_file, .data = &l
+	};
+	int r = 0;
+
+	for (size_t i = 0; r >= 0 && i < paths->n; i++)
+		r = strcmp(paths->items[i], "-") == 0 ? load_file(&l, "-", err) :
+							walk_files(&w, paths->items[i], err);
+	if (r >= 0)
+		*ret = l.files;
+	return r;
+}
+
+struct manifest_list manifest_files_objects(const struct manifest_files *files, struct arena *a)
+{
+	struct manifest_list list = { 0 };
+
+	for (size_t i = 0; i < files->n; i++)
+		manifest_list_add_docs(&list, a, &files->items[i].docs);
+	return list;
+}
