@@ -463,6 +463,7 @@ static int agent_open(struct agent *agent, struct err *err)
 int agent_run(const struct agent_config *config, struct err *err)
 {
 	struct agent agent = { .config = config, .run_fd = -1, .epoll_fd = -1 };
+	struct cpuset management;
 	int r;
 
 	agent.cgroups.cpu_fd = agent.cgroups.cpuset_fd = -1;
@@ -474,7 +475,10 @@ int agent_run(const struct agent_config *config, struct err *err)
 		node_sync_done(&agent.link);
 		return r; /* the process ends; the kernel takes back what was opened */
 	}
-	log_info("agent started", LOG_STR("reserved", str_from(agent.manager.reserved)));
+	(void)ledger_cpus(&agent.ledger, POOL_MANAGEMENT, &management);
+	log_info("agent started",
+		 LOG_STR("management", cpuset_format(&management, &agent.manager.scratch)));
+	arena_reset(&agent.manager.scratch);
 	node_sync_send_ready(&agent.link);
 	loop_run(&agent.loop);
 	notify_manager("STOPPING=1");

@@ -45,14 +45,10 @@ static struct audit_container container_of_doc(yyjson_val *v)
 {
 	struct audit_container c = {
 		.name = name_of(v),
-		.want = { .shares = (uint64_t)number(v, "shares"),
-			  .has_quota = doc_get(v, STR("quotaUs")) != NULL,
-			  .quota_us = number(v, "quotaUs"),
-			  .period_us = (uint64_t)number(v, "periodUs") },
 		.is_exclusive = flag(v, "exclusive"),
 	};
 
-	(void)cpuset_parse(field(v, "cpus"), &c.want.cpus, NULL);
+	(void)cpu_settings_get(v, &c.settings, NULL);
 	return c;
 }
 
@@ -154,19 +150,19 @@ static int check_pod(struct check *c, yyjson_val *item, struct err *err)
 	const struct cgroup_fs *fs = c->source->cgroups;
 	const char *path = str_cstr(c->a, field(item, "cgroup"));
 	const struct audit_subject name = name_of(item);
-	const struct cgroup_want want = { .shares = (uint64_t)number(item, "shares"),
-					  .is_pod = true,
-					  .has_quota = flag(item, "noQuota"),
-					  .quota_us = CGROUP_UNLIMITED };
+	const struct cpu_settings settings = { .shares = (uint64_t)number(item, "shares"),
+					       .has_linear_weight = true,
+					       .has_quota = flag(item, "noQuota"),
+					       .quota_us = CGROUP_UNLIMITED };
 	struct cgroup_cpu now;
 	int r;
 
 	if (!*path || !cgroup_exists(fs, path))
 		return 0;
-	r = cgroup_read(fs, path, drift_parts(&want), &now, err);
+	r = cgroup_read(fs, path, cpu_settings_parts(&settings), &now, err);
 	if (r < 0)
 		return cgroup_exists(fs, path) ? r : 0;
-	audit_compare(c->audit, &name, fs->version, &now, &want);
+	audit_compare(c->audit, &name, fs->version, &now, &settings);
 	return 1;
 }
 

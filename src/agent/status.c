@@ -75,7 +75,7 @@ static void describe_pools(const struct manager *m, yyjson_mut_doc *doc, yyjson_
 }
 
 static void describe_container(const struct container_entry *c, yyjson_mut_doc *doc,
-			       yyjson_mut_val *list)
+			       yyjson_mut_val *list, struct arena *a)
 {
 	yyjson_mut_val *v = yyjson_mut_obj(doc);
 
@@ -88,17 +88,11 @@ static void describe_container(const struct container_entry *c, yyjson_mut_doc *
 	doc_put_str(doc, v, STR("pool"), str_from(pool_name(c->pool)));
 	if (c->is_exclusive)
 		doc_put_bool(doc, v, STR("exclusive"), true);
-	doc_put_str(doc, v, STR("cpus"), str_from(c->settings.cpus));
+	cpu_settings_put(&c->settings, doc, v, a);
 	if (c->is_isolated)
 		doc_put_bool(doc, v, STR("isolated"), true);
 	if (c->isolation_fails)
 		doc_put_str(doc, v, STR("isolationError"), str_from(c->isolation_fails));
-	if (c->settings.shares)
-		doc_put_int(doc, v, STR("shares"), (int64_t)c->settings.shares);
-	if (c->settings.has_quota)
-		doc_put_int(doc, v, STR("quotaUs"), c->settings.quota_us);
-	if (c->settings.period_us)
-		doc_put_int(doc, v, STR("periodUs"), (int64_t)c->settings.period_us);
 	doc_put_str(doc, v, STR("cgroup"), str_from(c->cgroup));
 	if (c->n_repairs)
 		doc_put_int(doc, v, STR("repairs"), c->n_repairs);
@@ -147,7 +141,7 @@ yyjson_mut_val *status_describe(const struct manager *m, yyjson_mut_doc *doc, st
 	describe_pools(m, doc, root, a);
 	list = doc_put_arr(doc, root, STR("containers"));
 	for (size_t i = 0; i < m->registry.n_containers; i++)
-		describe_container(m->registry.containers[i], doc, list);
+		describe_container(m->registry.containers[i], doc, list, a);
 	list = doc_put_arr(doc, root, STR("pods"));
 	for (size_t i = 0; i < m->registry.n_pods; i++)
 		describe_pod(m->registry.pods[i], doc, list);

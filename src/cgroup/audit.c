@@ -50,18 +50,19 @@ static struct str cpus_text(const struct cgroup_cpu *now, const struct cpuset *w
 }
 
 void audit_compare(struct audit *t, const struct audit_subject *name, enum cgroup_version version,
-		   const struct cgroup_cpu *now, const struct cgroup_want *want)
+		   const struct cgroup_cpu *now, const struct cpu_settings *settings)
 {
-	const unsigned drift = drift_of(version, now, want);
+	const unsigned drift = drift_of(version, now, settings);
 
 	if (drift & (DRIFT_CPUS | DRIFT_FEWER))
-		audit_add(t, name, "cpus", cpuset_format(&want->cpus, t->a),
-			  cpus_text(now, &want->cpus, t->a));
+		audit_add(t, name, "cpus", cpuset_format(&settings->cpus, t->a),
+			  cpus_text(now, &settings->cpus, t->a));
 	if (drift & DRIFT_WEIGHT)
-		audit_add(t, name, "weight", number(drift_weight(version, want), t->a),
+		audit_add(t, name, "weight", number(cpu_settings_weight(settings, version), t->a),
 			  number(now->weight, t->a));
 	if (drift & DRIFT_QUOTA)
-		audit_add(t, name, "quota", quota_text(want->quota_us, want->period_us, t->a),
+		audit_add(t, name, "quota",
+			  quota_text(settings->quota_us, settings->period_us, t->a),
 			  quota_text(now->quota_us, now->period_us, t->a));
 }
 
@@ -76,13 +77,13 @@ static void judge_threads(struct audit *t, const struct audit_container *c,
 	size_t n = 0;
 	pid_t pid = 0;
 
-	if (cpuset_is_empty(&c->want.cpus))
+	if (cpuset_is_empty(&c->settings.cpus))
 		return;
 	for (size_t i = 0; i < s->processes.n; i++)
 		for (size_t k = 0; k < s->processes.items[i].n_places; k++) {
 			const struct proc_place *p = &s->processes.items[i].places[k];
 
-			if (cpuset_is_subset(&p->allowed, &c->want.cpus))
+			if (cpuset_is_subset(&p->allowed, &c->settings.cpus))
 				continue;
 			n += p->n_threads;
 			if (first)
@@ -94,7 +95,7 @@ static void judge_threads(struct audit *t, const struct audit_container *c,
 		return;
 	if (n > 1)
 		more = str_printf(t->a, ", and %zu more", n - 1);
-	audit_add(t, &c->name, "thread", cpuset_format(&c->want.cpus, t->a),
+	audit_add(t, &c->name, "thread", cpuset_format(&c->settings.cpus, t->a),
 		  str_printf(t->a, PRI_STR " (thread %d of process %d" PRI_STR ")",
 			     FMT_STR(cpuset_format(&first->allowed, t->a)), (int)first->tid,
 			     (int)pid, FMT_STR(more)));
@@ -122,12 +123,12 @@ static void judge_exclusive(struct audit *t, const struct audit_input *in, size_
 		const struct audit_container *other = &in->containers[k];
 		struct cpuset both = cgroup_snapshot_allowed(&in->snapshots[k]);
 
-		cpuset_intersect(&both, &c->want.cpus);
+		cpuset_intersect(&both, &c->settings.cpus);
 		if (k == i || may_share(c, other) || cpuset_is_empty(&both))
 			continue;
 		audit_add(t, &c->name, "shared-exclusive",
 			  str_printf(t->a, PRI_STR " alone",
-				     FMT_STR(cpuset_format(&c->want.cpus, t->a))),
+				     FMT_STR(cpuset_format(&c->settings.cpus, t->a))),
 			  str_printf(t->a, PRI_STR " may run on " PRI_STR,
 				     FMT_STR(label(&other->name, t->a)),
 				     FMT_STR(cpuset_format(&both, t->a))));
@@ -151,7 +152,7 @@ static void judge_stranger(struct audit *t, const struct audit_input *in, const 
 
 	for (size_t i = 0; i < in->n; i++)
 		for (size_t k = 0; is_owner(in, i) && k < p->n_places; k++) {
-			struct cpuset both = in->containers[i].want.cpus;
+			struct cpuset both = in->containers[i].settings.cpus;
 
 			if (!cpuset_intersects(&both, &p->places[k].allowed))
 				continue;
@@ -179,7 +180,7 @@ void audit_run(struct audit *t, const struct audit_input *in)
 			continue;
 		t->n_containers++;
 		if (s->has_cgroup)
-			audit_compare(t, &c->name, in->version, &s->cgroup, &c->want);
+			audit_compare(t, &c->name, in->version, &s->cgroup, &c->settings);
 		judge_threads(t, c, s);
 		judge_exclusive(t, in, i);
 	}

@@ -17,7 +17,7 @@ struct audit_subject {
 /* A container as somebody wants it. */
 struct audit_container {
 	struct audit_subject name;
-	struct cgroup_want want;
+	struct cpu_settings settings;
 	bool is_exclusive; /* alone on its CPUs */
 	bool hands_on;	   /* an init container: its CPUs are its pod's other containers', too */
 };
@@ -54,7 +54,7 @@ void audit_add(struct audit *t, const struct audit_subject *name, const char *ch
 
 /* One cgroup: CPUs, weight, quota. */
 void audit_compare(struct audit *t, const struct audit_subject *name, enum cgroup_version version,
-		   const struct cgroup_cpu *now, const struct cgroup_want *want);
+		   const struct cgroup_cpu *now, const struct cpu_settings *settings);
 
 struct audit_input {
 	enum cgroup_version version; /* no matter where nobody has a cgroup */

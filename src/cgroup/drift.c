@@ -1,22 +1,25 @@
 #include "drift.h"
 
-static unsigned cpus_drift(const struct cgroup_cpu *now, const struct cgroup_want *want)
+static unsigned cpus_drift(const struct cgroup_cpu *now, const struct cpuset *want)
 {
-	if (cpuset_is_empty(&want->cpus))
+	if (cpuset_is_empty(want))
 		return 0;
-	if (!cpuset_eq(&now->cpus, &want->cpus) || !cpuset_is_subset(&now->effective, &want->cpus))
+	if (!cpuset_eq(&now->cpus, want) || !cpuset_is_subset(&now->effective, want))
 		return DRIFT_CPUS;
-	return cpuset_eq(&now->effective, &want->cpus) ? 0 : DRIFT_FEWER;
+	return cpuset_eq(&now->effective, want) ? 0 : DRIFT_FEWER;
 }
 
-static bool weight_fits(enum cgroup_version version, uint64_t now, const struct cgroup_want *want)
+/* Which conversion a container's weight comes from depends on the version of its OCI runtime, so
+ * both are correct (docs/reference/cgroups.md#shares-and-weight). */
+static bool weight_fits(enum cgroup_version version, uint64_t now, const struct cpu_settings *s)
 {
-	if (!want->shares || now == drift_weight(version, want))
+	if (!s->shares || now == cpu_settings_weight(s, version))
 		return true;
-	return version == CGROUP_V2 && now == cgroup_weight_from_shares_linear(want->shares);
+	return version == CGROUP_V2 && now == cgroup_weight_from_shares_linear(s->shares);
 }
 
-/* systemd keeps a quota per second in steps of 10 ms, rounded up. */
+/* systemd keeps a quota per second in steps of 10 ms, rounded up
+ * (docs/reference/cgroups.md#quota-rounding). */
 static int64_t systemd_quota(int64_t quota_us, uint64_t period_us)
 {
 	const __int128 per_s = (__int128)quota_us * 1000000 / (int64_t)period_us;
@@ -25,40 +28,26 @@ static int64_t systemd_quota(int64_t quota_us, uint64_t period_us)
 	return (int64_t)(rounded * (int64_t)period_us / 1000000);
 }
 
-static bool quota_fits(const struct cgroup_cpu *now, const struct cgroup_want *want)
+static bool quota_fits(const struct cgroup_cpu *now, const struct cpu_settings *s)
 {
-	if (!want->has_quota)
+	if (!s->has_quota)
 		return true;
-	if (want->quota_us < 0)
+	if (s->quota_us < 0)
 		return now->quota_us < 0;
-	if (want->period_us && now->period_us != want->period_us)
+	if (s->period_us && now->period_us != s->period_us)
 		return false;
-	return now->quota_us == want->quota_us ||
-	       (now->period_us && now->quota_us == systemd_quota(want->quota_us, now->period_us));
-}
-
-uint64_t drift_weight(enum cgroup_version version, const struct cgroup_want *want)
-{
-	if (version == CGROUP_V1)
-		return want->shares;
-	return want->is_pod ? cgroup_weight_from_shares_linear(want->shares) :
-			      cgroup_weight_from_shares(want->shares);
-}
-
-unsigned drift_parts(const struct cgroup_want *want)
-{
-	return (cpuset_is_empty(&want->cpus) ? 0u : CGROUP_CPUS) |
-	       (want->shares ? CGROUP_WEIGHT : 0u) | (want->has_quota ? CGROUP_QUOTA : 0u);
+	return now->quota_us == s->quota_us ||
+	       (now->period_us && now->quota_us == systemd_quota(s->quota_us, now->period_us));
 }
 
 unsigned drift_of(enum cgroup_version version, const struct cgroup_cpu *now,
-		  const struct cgroup_want *want)
+		  const struct cpu_settings *settings)
 {
-	unsigned drift = cpus_drift(now, want);
+	unsigned drift = cpus_drift(now, &settings->cpus);
 
-	if (!weight_fits(version, now->weight, want))
+	if (!weight_fits(version, now->weight, settings))
 		drift |= DRIFT_WEIGHT;
-	if (!quota_fits(now, want))
+	if (!quota_fits(now, settings))
 		drift |= DRIFT_QUOTA;
 	return drift;
 }

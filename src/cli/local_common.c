@@ -71,9 +71,9 @@ void local_view_done(struct local_view *v)
 
 static struct str quota_text(const struct local_container *c, struct arena *a)
 {
-	if (c->quota_us == CGROUP_UNLIMITED)
+	if (c->settings.quota_us == CGROUP_UNLIMITED)
 		return STR("-");
-	return str_printf(a, "%" PRId64 "/%" PRIu64, c->quota_us, c->period_us);
+	return str_printf(a, "%" PRId64 "/%" PRIu64, c->settings.quota_us, c->settings.period_us);
 }
 
 /* The state file is written when the supervisor acts, so what the kernel shows decides: a process
@@ -111,8 +111,8 @@ struct str local_table(const struct local_machine *machine, struct arena *a)
 			str_printf(a, PRI_STR "/" PRI_STR, FMT_STR(c->namespace), FMT_STR(c->pod)),
 			c->name,
 			str_from(pool_name(c->pool)),
-			cpuset_format(&c->cpus, a),
-			str_printf(a, "%" PRIu64, c->shares),
+			cpuset_format(&c->settings.cpus, a),
+			str_printf(a, "%" PRIu64, c->settings.shares),
 			quota_text(c, a),
 			has_state ? state_text(&machine->snapshots[i], machine->states[i], a) :
 				    STR(""),
@@ -137,8 +137,9 @@ struct map local_map(const struct local_machine *machine, struct arena *a)
 	for (size_t i = 0; i < machine->n; i++) {
 		const struct local_container *c = &machine->containers[i];
 
-		containers[i] = (struct map_container){ c->namespace, c->pod,	       c->name,
-							c->pool,      c->is_exclusive, c->cpus };
+		containers[i] = (struct map_container){ c->namespace,	 c->pod,
+							c->name,	 c->pool,
+							c->is_exclusive, c->settings.cpus };
 	}
 	return map;
 }
@@ -155,10 +156,7 @@ static void describe_container(const struct local_machine *machine, size_t i, yy
 	doc_put_str(m, o, STR("pool"), str_from(pool_name(c->pool)));
 	if (c->is_exclusive)
 		doc_put_bool(m, o, STR("exclusive"), true);
-	doc_put_str(m, o, STR("cpus"), cpuset_format(&c->cpus, a));
-	doc_put_int(m, o, STR("shares"), (int64_t)c->shares);
-	doc_put_int(m, o, STR("quotaUs"), c->quota_us);
-	doc_put_int(m, o, STR("periodUs"), (int64_t)c->period_us);
+	cpu_settings_put(&c->settings, m, o, a);
 	if (machine->snapshots) {
 		const struct cgroup_snapshot *snapshot = &machine->snapshots[i];
 		const struct cpuset allowed = cgroup_snapshot_allowed(snapshot);

@@ -147,7 +147,7 @@ static int pin_processes(const struct container_cgroup *cgroup, const struct loc
 		changed = false;
 		r = container_cgroup_procs(cgroup, c, a, &pids, &n, err);
 		for (size_t i = 0; r >= 0 && i < n; i++) {
-			r = process_pin(pids[i], &c->cpus, a, err);
+			r = process_pin(pids[i], &c->settings.cpus, a, err);
 			changed |= r > 0;
 			if (r == -ESRCH)
 				r = 0;
@@ -168,11 +168,12 @@ static int apply_cgroup(const struct container_cgroup *cgroup, const struct loca
 	if (r >= 0)
 		r = cgroup_set_shares(&cgroup->fs, pod, pod_shares, err);
 	if (r >= 0)
-		r = cgroup_set_cpus(&cgroup->fs, path, &c->cpus, err);
+		r = cgroup_set_cpus(&cgroup->fs, path, &c->settings.cpus, err);
 	if (r >= 0)
-		r = cgroup_set_shares(&cgroup->fs, path, c->shares, err);
+		r = cgroup_set_shares(&cgroup->fs, path, c->settings.shares, err);
 	if (r >= 0)
-		r = cgroup_set_quota(&cgroup->fs, path, c->quota_us, c->period_us, err);
+		r = cgroup_set_quota(&cgroup->fs, path, c->settings.quota_us, c->settings.period_us,
+				     err);
 	return r;
 }
 
@@ -205,7 +206,7 @@ static int enter_cgroup(const void *data)
 	int r;
 
 	if (e->cgroup->mode == LOCAL_AFFINITY)
-		return process_pin_self(&e->c->cpus);
+		return process_pin_self(&e->c->settings.cpus);
 	r = cgroup_attach(&e->cgroup->fs, e->path, getpid(), &err);
 	return r < 0 ? r : process_free_affinity();
 }

@@ -12,7 +12,7 @@
 #include <stdint.h>
 
 #include "base/str.h"
-#include "cpu/cpuset.h"
+#include "cgroup/cpu_settings.h"
 #include "kube/pod.h"
 #include "pool/config.h"
 
@@ -37,11 +37,8 @@ struct local_container {
 	unsigned grace_s;   /* between SIGTERM and SIGKILL */
 
 	enum pool pool;
-	bool is_exclusive; /* its CPUs are assigned to it alone */
-	struct cpuset cpus;
-	uint64_t shares;
-	int64_t quota_us; /* CGROUP_UNLIMITED: none */
-	uint64_t period_us;
+	bool is_exclusive;	      /* its CPUs are assigned to it alone */
+	struct cpu_settings settings; /* all of them are set */
 };
 
 /* How CPU settings are enforced: by cgroups, or by CPU affinity where no hierarchy is writable.

@@ -6,11 +6,7 @@ static struct audit_container audit_container(const struct local_container *c)
 {
 	return (struct audit_container){
 		.name = { c->namespace, c->pod, c->name },
-		.want = { .cpus = c->cpus,
-			  .shares = c->shares,
-			  .has_quota = true,
-			  .quota_us = c->quota_us,
-			  .period_us = c->period_us },
+		.settings = c->settings,
 		.is_exclusive = c->is_exclusive,
 		.hands_on = c->kind == CONTAINER_INIT,
 	};

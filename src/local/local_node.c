@@ -250,7 +250,7 @@ static void restore_runs(struct local_node *node, const struct local_state_file 
 				     .was_started = state != LOCAL_NOT_STARTED,
 				     .failed = state == LOCAL_FAILED,
 				     .is_removed = state == LOCAL_STOPPING,
-				     .current_cpus = old->containers[i].cpus,
+				     .current_cpus = old->containers[i].settings.cpus,
 				     .restarts = old->restarts[i] };
 		if (run->is_removed)
 			adopt_process(node, run, now_ms);
@@ -293,7 +293,7 @@ static int adopt_assignments(struct local_node *node, struct err *err)
 			.container = c->name,
 			.demand = { .kind = c->kind,
 				    .is_guaranteed = true,
-				    .cpu_milli = 1000 * (int64_t)cpuset_count(&c->cpus) },
+				    .cpu_milli = 1000 * (int64_t)cpuset_count(&c->settings.cpus) },
 		};
 		struct arena a;
 
@@ -302,7 +302,7 @@ static int adopt_assignments(struct local_node *node, struct err *err)
 		arena_init(&a, 0);
 		request.pod_uid =
 			str_printf(&a, PRI_STR "/" PRI_STR, FMT_STR(c->namespace), FMT_STR(c->pod));
-		r = ledger_adopt(&node->ledger, &request, &c->cpus, err);
+		r = ledger_adopt(&node->ledger, &request, &c->settings.cpus, err);
 		arena_done(&a);
 	}
 	return r;

@@ -26,13 +26,14 @@ bool runs_available_cpus(const struct run *runs, size_t n, const struct run *run
 		const struct run *other = &runs[i];
 
 		if (other == run || !other->is_removed || !other->c->is_exclusive ||
-		    !run_is_alive(other) || !cpuset_intersects(&other->current_cpus, &c.cpus))
+		    !run_is_alive(other) ||
+		    !cpuset_intersects(&other->current_cpus, &c.settings.cpus))
 			continue;
 		if (c.is_exclusive)
 			return false;
-		cpuset_minus(&c.cpus, &other->current_cpus);
+		cpuset_minus(&c.settings.cpus, &other->current_cpus);
 	}
-	if (cpuset_is_empty(&c.cpus))
+	if (cpuset_is_empty(&c.settings.cpus))
 		return false;
 	*ret = c;
 	return true;
@@ -41,22 +42,22 @@ bool runs_available_cpus(const struct run *runs, size_t n, const struct run *run
 /* As the kubelet: init containers do not count, except the one that is applied. */
 static uint64_t pod_shares(const struct run *runs, size_t n, const struct run *of)
 {
-	uint64_t sum = of->c->shares;
+	uint64_t sum = of->c->settings.shares;
 
 	for (size_t i = 0; i < n; i++)
 		if (&runs[i] != of && !runs[i].is_removed && runs[i].c->kind != CONTAINER_INIT &&
 		    local_container_same_pod(runs[i].c, of->c))
-			sum += runs[i].c->shares;
+			sum += runs[i].c->settings.shares;
 	return sum < CPU_SHARES_MAX ? sum : CPU_SHARES_MAX;
 }
 
 int local_node_move(const struct local_node *node, const struct run *runs, size_t n,
-		    struct run *run, const struct local_container *settings, struct err *err)
+		    struct run *run, const struct local_container *target, struct err *err)
 {
-	int r = container_cgroup_apply(&node->cgroup, settings, pod_shares(runs, n, run), err);
+	int r = container_cgroup_apply(&node->cgroup, target, pod_shares(runs, n, run), err);
 
 	if (r >= 0)
-		run->current_cpus = settings->cpus;
+		run->current_cpus = target->settings.cpus;
 	return r;
 }
 
@@ -69,20 +70,20 @@ static bool can_move(const struct run *run)
 /* All cpusets shrink before any grows, so that no CPU is in two pools in between. */
 static int move_all(const struct local_node *node, struct run *runs, size_t n, struct err *err)
 {
-	struct local_container settings;
+	struct local_container target;
 	int r = 0;
 
 	for (size_t i = 0; r >= 0 && i < n; i++) {
-		if (!can_move(&runs[i]) || !runs_available_cpus(runs, n, &runs[i], &settings))
+		if (!can_move(&runs[i]) || !runs_available_cpus(runs, n, &runs[i], &target))
 			continue;
-		cpuset_intersect(&settings.cpus, &runs[i].current_cpus);
-		if (!cpuset_is_empty(&settings.cpus) &&
-		    !cpuset_eq(&settings.cpus, &runs[i].current_cpus))
-			r = local_node_move(node, runs, n, &runs[i], &settings, err);
+		cpuset_intersect(&target.settings.cpus, &runs[i].current_cpus);
+		if (!cpuset_is_empty(&target.settings.cpus) &&
+		    !cpuset_eq(&target.settings.cpus, &runs[i].current_cpus))
+			r = local_node_move(node, runs, n, &runs[i], &target, err);
 	}
 	for (size_t i = 0; r >= 0 && i < n; i++)
-		if (can_move(&runs[i]) && runs_available_cpus(runs, n, &runs[i], &settings))
-			r = local_node_move(node, runs, n, &runs[i], &settings, err);
+		if (can_move(&runs[i]) && runs_available_cpus(runs, n, &runs[i], &target))
+			r = local_node_move(node, runs, n, &runs[i], &target, err);
 	return r;
 }
 
@@ -94,12 +95,12 @@ static void move_back(const struct local_node *node, struct err *err)
 
 	for (size_t i = 0; i < node->n; i++) {
 		struct run *run = &node->runs[i];
-		struct local_container settings = *run->c;
+		struct local_container target = *run->c;
 
 		if (!can_move(run))
 			continue;
-		settings.cpus = run->current_cpus;
-		if (local_node_move(node, node->runs, node->n, run, &settings, err) < 0)
+		target.settings.cpus = run->current_cpus;
+		if (local_node_move(node, node->runs, node->n, run, &target, err) < 0)
 			r = -EIO;
 	}
 	if (r < 0) /* err names the container */
@@ -115,7 +116,7 @@ static bool keeps_running(const struct run *old, const struct local_container *w
 {
 	return !old->is_removed && local_container_same_command(wanted, old->c) &&
 	       wanted->is_exclusive == old->c->is_exclusive &&
-	       (!wanted->is_exclusive || cpuset_eq(&wanted->cpus, &old->c->cpus));
+	       (!wanted->is_exclusive || cpuset_eq(&wanted->settings.cpus, &old->c->settings.cpus));
 }
 
 /* The runs of the plan, with the state of those that continue; runs that are no longer planned and
@@ -145,7 +146,8 @@ static struct run *build_runs(const struct local_node *node, const struct local_
 		runs[total].c = local_container_copy(old->c, a);
 		runs[total].is_removed = true;
 		if (!old->c->is_exclusive) /* it leaves CPUs that are now exclusive */
-			(void)ledger_cpus(&node->ledger, old->c->pool, &runs[total].c->cpus);
+			(void)ledger_cpus(&node->ledger, old->c->pool,
+					  &runs[total].c->settings.cpus);
 		total++;
 	}
 	*ret_n = total;
@@ -193,20 +195,20 @@ static bool restrict_to_allowed(const struct local_node *node, struct local_plan
 {
 	for (size_t i = 0; i < plan->n; i++) {
 		struct local_container *c = &plan->containers[i];
-		struct cpuset both = c->cpus;
+		struct cpuset both = c->settings.cpus;
 
 		cpuset_intersect(&both, &node->cgroup.allowed);
-		if (cpuset_eq(&both, &c->cpus))
+		if (cpuset_eq(&both, &c->settings.cpus))
 			continue;
 		if (!c->is_exclusive && !cpuset_is_empty(&both)) {
-			c->cpus = both;
+			c->settings.cpus = both;
 			continue;
 		}
 		problem_error(p, PROBLEM_AT(NULL, NULL, NULL),
 			      PRI_STR ": needs CPUs " PRI_STR ", but only CPUs " PRI_STR
 				      " are allowed for pinfold here",
 			      FMT_STR(local_container_id(c, a)),
-			      FMT_STR(cpuset_format(&c->cpus, a)),
+			      FMT_STR(cpuset_format(&c->settings.cpus, a)),
 			      FMT_STR(cpuset_format(&node->cgroup.allowed, a)));
 		return false;
 	}

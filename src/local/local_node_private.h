@@ -32,7 +32,7 @@ bool runs_available_cpus(const struct run *runs, size_t n, const struct run *run
 
 /* Applies the CPU settings that runs_available_cpus() returned. */
 int local_node_move(const struct local_node *node, const struct run *runs, size_t n,
-		    struct run *run, const struct local_container *settings, struct err *err);
+		    struct run *run, const struct local_container *target, struct err *err);
 
 /* Before the first plan: run directory, cgroup, ledger, and the runs of an earlier supervisor. */
 int local_node_set_up(struct local_node *node, const struct pool_config *config, int64_t now_ms,

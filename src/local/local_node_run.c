@@ -72,14 +72,14 @@ void run_begin_stop(struct run *run, int64_t now_ms)
 /* --- starting --- */
 
 static int start_process(struct local_node *node, struct run *run,
-			 const struct local_container *settings, struct err *err)
+			 const struct local_container *target, struct err *err)
 {
 	pid_t pid;
 	int fd, r;
 
-	r = local_node_move(node, node->runs, node->n, run, settings, err);
+	r = local_node_move(node, node->runs, node->n, run, target, err);
 	if (r >= 0)
-		r = container_cgroup_start(&node->cgroup, settings, node->log_fd, &pid, err);
+		r = container_cgroup_start(&node->cgroup, target, node->log_fd, &pid, err);
 	if (r < 0)
 		return r;
 	fd = run_open_pid(pid, err);
@@ -96,12 +96,12 @@ static int start_process(struct local_node *node, struct run *run,
 static void start_run(struct local_node *node, struct run *run, int64_t now_ms,
 		      local_node_failure_fn on_failure)
 {
-	struct local_container settings;
+	struct local_container target;
 	struct err err = { 0 };
 
-	if (!runs_available_cpus(node->runs, node->n, run, &settings))
+	if (!runs_available_cpus(node->runs, node->n, run, &target))
 		return; /* its CPUs are still in use */
-	if (start_process(node, run, &settings, &err) < 0) {
+	if (start_process(node, run, &target, &err) < 0) {
 		on_failure(&err);
 		run_back_off(run, now_ms);
 		return;
@@ -179,7 +179,7 @@ static int64_t next_due(const struct run *run, int64_t now_ms)
  * them. */
 static void apply_waiting_moves(struct local_node *node, local_node_failure_fn on_failure)
 {
-	struct local_container settings;
+	struct local_container target;
 	struct err err = { 0 };
 
 	node->has_waiting_moves = false;
@@ -187,10 +187,10 @@ static void apply_waiting_moves(struct local_node *node, local_node_failure_fn o
 		struct run *run = &node->runs[i];
 
 		if (run->is_removed || !run_is_alive(run) ||
-		    !runs_available_cpus(node->runs, node->n, run, &settings) ||
-		    cpuset_eq(&settings.cpus, &run->current_cpus))
+		    !runs_available_cpus(node->runs, node->n, run, &target) ||
+		    cpuset_eq(&target.settings.cpus, &run->current_cpus))
 			continue;
-		if (local_node_move(node, node->runs, node->n, run, &settings, &err) < 0)
+		if (local_node_move(node, node->runs, node->n, run, &target, &err) < 0)
 			on_failure(&err);
 	}
 }

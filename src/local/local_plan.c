@@ -240,7 +240,7 @@ static void set_pool_cpus(struct planner *pl)
 		struct local_container *c = &pl->plan->containers[i];
 
 		if (!c->is_exclusive)
-			(void)ledger_cpus(pl->ledger, c->pool, &c->cpus);
+			(void)ledger_cpus(pl->ledger, c->pool, &c->settings.cpus);
 	}
 }
 

@@ -179,8 +179,8 @@ static int set_shares_and_quota(struct planner *pl, const struct candidate *c,
 	if (c->is_managed && text.n)
 		r = container_cpu_parse(text, pl->a, &cpu, err);
 	if (c->is_managed) {
-		to->shares = cpu.shares;
-		to->quota_us = quota_from_limit(cpu.limit_milli);
+		to->settings.shares = cpu.shares;
+		to->settings.quota_us = quota_from_limit(cpu.limit_milli);
 		return r;
 	}
 	r = read_cpu_milli(from->requests, &request, err);
@@ -188,8 +188,8 @@ static int set_shares_and_quota(struct planner *pl, const struct candidate *c,
 		r = read_cpu_milli(from->limits, &limit, err);
 	if (r < 0)
 		return r;
-	to->shares = cpu_shares_from_milli(request);
-	to->quota_us = to->is_exclusive ? CGROUP_UNLIMITED : quota_from_limit(limit);
+	to->settings.shares = cpu_shares_from_milli(request);
+	to->settings.quota_us = to->is_exclusive ? CGROUP_UNLIMITED : quota_from_limit(limit);
 	return 0;
 }
 
@@ -235,7 +235,7 @@ static int assign_cpus(struct planner *pl, const struct candidate *c, const stru
 		return r;
 	to->pool = grant.pool;
 	to->is_exclusive = grant.pool == POOL_GUARANTEED;
-	to->cpus = grant.cpus;
+	to->settings.cpus = grant.cpus;
 	return set_shares_and_quota(pl, c, from, to, err);
 }
 
@@ -252,7 +252,7 @@ static int add_container(struct planner *pl, const struct candidate *c,
 		.kind = from->kind,
 		.restart = restart_policy(&c->pod),
 		.workdir = doc_str(doc_get(from->v, STR("workingDir"))),
-		.period_us = CGROUP_PERIOD_US,
+		.settings = { .has_quota = true, .period_us = CGROUP_PERIOD_US },
 	};
 	int r;
 

@@ -28,10 +28,7 @@ static void put_container(yyjson_mut_doc *m, yyjson_mut_val *o, const struct loc
 	doc_put_int(m, o, STR("graceSeconds"), c->grace_s);
 	doc_put_str(m, o, STR("pool"), str_from(pool_name(c->pool)));
 	doc_put_bool(m, o, STR("exclusive"), c->is_exclusive);
-	doc_put_str(m, o, STR("cpus"), cpuset_format(&c->cpus, a));
-	doc_put_int(m, o, STR("shares"), (int64_t)c->shares);
-	doc_put_int(m, o, STR("quotaUs"), c->quota_us);
-	doc_put_int(m, o, STR("periodUs"), (int64_t)c->period_us);
+	cpu_settings_put(&c->settings, m, o, a);
 	doc_put_str(m, o, STR("workdir"), c->workdir);
 	put_strings(m, o, STR("argv"), c->argv, c->n_argv);
 	put_strings(m, o, STR("env"), c->env, c->n_env);
@@ -124,14 +121,15 @@ static bool get_container(yyjson_val *o, struct arena *a, struct local_container
 	    !get_number(o, STR("periodUs"), 1, INT64_MAX, &period) || !get_pool(o, &c.pool) ||
 	    !get_strings(o, STR("argv"), a, &c.argv, &c.n_argv) ||
 	    !get_strings(o, STR("env"), a, &c.env, &c.n_env) ||
-	    cpuset_parse(doc_str(doc_get(o, STR("cpus"))), &c.cpus, NULL) < 0)
+	    cpuset_parse(doc_str(doc_get(o, STR("cpus"))), &c.settings.cpus, NULL) < 0)
 		return false;
 	c.kind = (enum container_kind)kind;
 	c.restart = (enum local_restart)restart;
 	c.grace_s = (unsigned)grace;
-	c.shares = (uint64_t)shares;
-	c.quota_us = quota;
-	c.period_us = (uint64_t)period;
+	c.settings.shares = (uint64_t)shares;
+	c.settings.has_quota = true;
+	c.settings.quota_us = quota;
+	c.settings.period_us = (uint64_t)period;
 	*ret = c;
 	return true;
 }

@@ -9,7 +9,7 @@
 
 static struct str message_of(const struct manager *m, enum node_reason reason, struct arena *a)
 {
-	struct cpuset shared, guaranteed;
+	struct cpuset management, shared, guaranteed;
 
 	switch (reason) {
 	case NODE_RUNTIME_LOST:
@@ -28,13 +28,16 @@ static struct str message_of(const struct manager *m, enum node_reason reason, s
 	case NODE_REASON__COUNT:
 		break;
 	}
+	(void)ledger_cpus(m->ledger, POOL_MANAGEMENT, &management);
 	if (m->ledger->now.config.is_classic || m->kubelet_manages)
-		return str_printf(a, "%s: management CPUs %s", m->runtime_name, m->reserved);
+		return str_printf(a, "%s: management CPUs " PRI_STR, m->runtime_name,
+				  FMT_STR(cpuset_format(&management, a)));
 	(void)ledger_cpus(m->ledger, POOL_SHARED, &shared);
 	(void)ledger_cpus(m->ledger, POOL_GUARANTEED, &guaranteed);
-	return str_printf(a, "%s: management CPUs %s, shared " PRI_STR ", guaranteed " PRI_STR,
-			  m->runtime_name, m->reserved, FMT_STR(cpuset_format(&shared, a)),
-			  FMT_STR(cpuset_format(&guaranteed, a)));
+	return str_printf(
+		a, "%s: management CPUs " PRI_STR ", shared " PRI_STR ", guaranteed " PRI_STR,
+		m->runtime_name, FMT_STR(cpuset_format(&management, a)),
+		FMT_STR(cpuset_format(&shared, a)), FMT_STR(cpuset_format(&guaranteed, a)));
 }
 
 struct node_desired node_desired_read(struct node_desired_source *s, uint64_t now_ms,

@@ -42,9 +42,9 @@ static int enforce(struct manager *m, struct container_entry *c, struct err *err
 	if (!m->cgroups)
 		return 0;
 	change_watch_add(m, c);
-	r = enforce_container(m->cgroups, c->cgroup, &c->settings, err);
+	r = enforce_settings(m->cgroups, c->cgroup, &c->settings, err);
 	if (r > 0)
-		r = enforce_container(m->cgroups, c->cgroup, &c->settings, err);
+		r = enforce_settings(m->cgroups, c->cgroup, &c->settings, err);
 	if (r > 0)
 		return err_set(err, EIO, "cgroup %s did not keep its CPUs", c->cgroup);
 	return r;
@@ -158,9 +158,9 @@ int oci_containers_add(struct oci_containers *d, struct str id, struct arena *a,
 	r = take_in(d, &o, &entry, err);
 	manager_flush(d->manager);
 	if (r == 0)
-		*ret_text = place_describe(&(struct placement){ entry->pool, entry->is_exclusive,
-								entry->settings },
-					   a);
+		*ret_text = placement_describe(
+			&(struct placement){ entry->pool, entry->is_exclusive, entry->settings },
+			a);
 	else
 		d->manager->counters.refused++;
 	arena_reset(&d->manager->scratch);

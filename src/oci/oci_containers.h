@@ -25,7 +25,7 @@ void oci_containers_load(struct oci_containers *d, struct str except);
 /* A container has its record and its cgroup, and waits to start: decides, writes its control files
  * and reads them back. Or its record is a promise: it is only about to be made, and its CPUs wait
  * for it. -ENOSPC and other refusals leave no trace but the record, which is the caller's.
- * *ret_text says what it got, as place_describe() puts it. */
+ * *ret_text says what it got, as placement_describe() puts it. */
 int oci_containers_add(struct oci_containers *d, struct str id, struct arena *a,
 		       struct str *ret_text, struct err *err);
 

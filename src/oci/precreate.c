@@ -157,27 +157,20 @@ struct response {
 
 static int read_answer(struct str text, struct arena *a, struct response *ret, struct err *err)
 {
-	struct cpuset cpus;
 	struct doc doc;
 	int r;
 
 	r = doc_parse(text, STR("answer"), NULL, a, &doc, err);
 	if (r < 0)
 		return r;
-	ret->settings = (struct cpu_settings){
-		.cpus = (char *)str_cstr(a, doc_str(doc_get(doc.root, STR("cpus")))),
-		.shares = (uint64_t)number(doc.root, "shares"),
-		.has_quota = number(doc.root, "quotaUs") != 0,
-		.quota_us = number(doc.root, "quotaUs"),
-		.period_us = (uint64_t)number(doc.root, "periodUs"),
-	};
-	ret->is_exclusive = doc_bool(doc_get(doc.root, STR("exclusive")), false);
-	r = cpuset_parse(str_from(ret->settings.cpus), &cpus, err);
+	r = cpu_settings_get(doc.root, &ret->settings, err);
 	if (r < 0)
 		return err_wrap(err, "answer");
+	ret->is_exclusive = doc_bool(doc_get(doc.root, STR("exclusive")), false);
 	/* Its quota goes; its weight still says how many CPUs it asked for. */
 	if (ret->is_exclusive)
-		ret->settings.shares = cpu_shares_from_milli((int64_t)cpuset_count(&cpus) * 1000);
+		ret->settings.shares =
+			cpu_shares_from_milli((int64_t)cpuset_count(&ret->settings.cpus) * 1000);
 	return 0;
 }
 
@@ -209,7 +202,7 @@ static bool decide(const struct doc *config, const struct response *response, st
 	struct nri_cpu now;
 
 	read_cpu(config, a, &now);
-	differs = place_difference(&response->settings, &now, ret);
+	differs = settings_difference(&response->settings, &now, RUNTIME_CURRENT, a, ret);
 	return (!response->is_exclusive && tell_apart(config, &now, ret)) || differs;
 }
 

@@ -23,7 +23,7 @@ const char *precreate_cgroup(const struct doc *config, struct arena *a);
 /* Refuses what is no configuration: also one with a key twice, which readers see differently. */
 int precreate_check(const struct doc *config, struct arena *a, struct err *err);
 
-/* `answer` is the desk's, as place_describe() puts it. When nothing changes *ret is the very text
- * of `config`, which has been checked. */
+/* `answer` is the desk's, as placement_describe() puts it. When nothing changes *ret is the very
+ * text of `config`, which has been checked. */
 int precreate_adjust(const struct doc *config, struct str response, struct arena *a,
 		     struct str *ret, struct err *err);

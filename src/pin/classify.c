@@ -98,7 +98,7 @@ static int64_t quota_of(const struct nri_cpu *cpu)
 
 /* Where nobody can say whether the namespace allows it, a pod must at least look converted: no CPU
  * request, which shows as the least shares and no quota, or as what we made of it earlier. */
-static bool looks_converted(const struct nri_cpu *seen, const struct workload_cpu *ours)
+static bool looks_converted(const struct nri_cpu *seen, const struct cpu_settings *ours)
 {
 	const uint64_t shares = shares_of(seen);
 	const int64_t quota = quota_of(seen);
@@ -140,22 +140,25 @@ int classify_container(const struct classify_rules *rules, const struct nri_pod 
 		       struct err *err)
 {
 	struct container_class class = { 0 };
+	struct workload_cpu requested;
 	enum distrust_reason distrust;
 	int r;
 
 	if (classify_is_management(rules, pod, &distrust)) {
 		r = workload_resolve(&rules->management, c->name, pod->annotations,
-				     pod->n_annotations, a, &class.cpu, err);
+				     pod->n_annotations, a, &requested, err);
+		if (r == 0)
+			r = workload_settings(&requested, &class.settings, err);
 		if (r < 0)
 			return r;
 		if (permission_of(rules, pod) == PERMISSION_GRANTED ||
-		    looks_converted(nri_container_cpu(c), &class.cpu)) {
+		    looks_converted(nri_container_cpu(c), &class.settings)) {
 			class.is_management = true;
 			*ret = class;
 			return 0;
 		}
 		distrust = DISTRUST_UNCONVERTED;
-		class.cpu = (struct workload_cpu){ 0 };
+		class.settings = (struct cpu_settings){ 0 };
 	}
 	read_demand(pod, c, a, &class);
 	if (distrust != DISTRUST_NONE)

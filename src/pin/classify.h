@@ -7,6 +7,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "cgroup/cpu_settings.h"
 #include "pool/demand.h"
 #include "workload.h"
 
@@ -44,8 +45,8 @@ const char *distrust_text(enum distrust_reason distrust);
 
 struct container_class {
 	bool is_management;
-	struct workload_cpu cpu; /* of management */
-	struct demand demand;	 /* of the others */
+	struct cpu_settings settings; /* a management container: what its annotation requests */
+	struct demand demand;	      /* any other container */
 	enum distrust_reason distrust;
 };
 

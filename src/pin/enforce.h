@@ -1,6 +1,7 @@
 #pragma once
 
-/* Intent against the kernel: reads a cgroup, says what differs, and writes just that. */
+/* Brings the kernel in line with CPU settings: reads a cgroup, compares, and writes only what
+ * differs. Does not decide, count or log. */
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -8,19 +9,20 @@
 #include "cgroup/cgroup.h"
 #include "registry.h"
 
-/* Returns the bits (cgroup/drift.h) that differed and were put right, or a negative errno; -ENOENT
- * when the cgroup is gone. */
-int enforce_container(const struct cgroup_fs *fs, const char *path,
-		      const struct cpu_settings *settings, struct err *err);
+/* Returns the bits (cgroup/drift.h) that differed and were written, or a negative errno; -ENOENT
+ * when there is no such cgroup. */
+int enforce_settings(const struct cgroup_fs *fs, const char *path,
+		     const struct cpu_settings *settings, struct err *err);
 
-/* A pod's cgroup: weight from the sum of its shares (linear, as kubelets weigh pods), and no quota
- * when a container of it owns CPUs. */
+/* A pod's cgroup: the weight from the sum of its containers' shares (D13), and no quota when one of
+ * its containers has exclusive CPUs. */
 int enforce_pod(const struct cgroup_fs *fs, const struct pod_entry *pod, struct err *err);
 
-/* The pause container: its cgroup, or where that is not known its process. */
-int enforce_pause(const struct cgroup_fs *fs, const struct pod_entry *pod, const char *cpus,
-		  struct err *err);
+/* The pause container: its cgroup, or its process where the cgroup is not known. */
+int enforce_pause(const struct cgroup_fs *fs, const struct pod_entry *pod,
+		  const struct cpuset *cpus, struct err *err);
 
-/* The monitor of a container (conmon), which CRI-O leaves on all CPUs: the parent of `pid`, when it
- * is one. Returns 1 when it was moved, 0 when there is none. */
-int enforce_monitor(uint32_t pid, const char *cpus, struct err *err);
+/* The monitor (conmon) of a container or pause process, which CRI-O leaves on all CPUs
+ * (docs/reference/crio-workloads.md#processes-left-on-all-cpus): the parent of `pid`, when it is a
+ * conmon. Returns 1 when it was moved, 0 when there is none. */
+int enforce_monitor(uint32_t pid, const struct cpuset *cpus, struct err *err);

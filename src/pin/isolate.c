@@ -18,11 +18,9 @@ static void isolated_cpus(const struct manager *m, const struct container_entry 
 	*ret = (struct cpuset){ 0 };
 	for (size_t i = 0; i < m->registry.n_containers; i++) {
 		const struct container_entry *c = m->registry.containers[i];
-		struct cpuset cpus;
 
-		if (c != but && c->is_isolated &&
-		    cpuset_parse(str_from(c->settings.cpus), &cpus, NULL) == 0)
-			cpuset_union(ret, &cpus);
+		if (c != but && c->is_isolated)
+			cpuset_union(ret, &c->settings.cpus);
 	}
 }
 
@@ -44,19 +42,17 @@ static void note_failure(struct manager *m, struct container_entry *c, const str
 		abort();
 	m->is_changed = true;
 	log_warning("CPUs cannot be isolated; a plain cpuset stays", LOG_ENTRY(c),
-		    LOG_STR("cpus", str_from(c->settings.cpus)), LOG_ERR(err));
+		    LOG_STR("cpus", cpuset_format(&c->settings.cpus, &m->scratch)), LOG_ERR(err));
 }
 
 void isolate_container(struct manager *m, struct container_entry *c)
 {
 	struct err err = { 0 };
-	struct cpuset cpus;
 	int r;
 
-	if (!m->isolates || !m->cgroups || !c->is_exclusive || !*c->cgroup ||
-	    cpuset_parse(str_from(c->settings.cpus), &cpus, NULL) < 0)
+	if (!m->isolates || !m->cgroups || !c->is_exclusive || !*c->cgroup)
 		return;
-	r = partition_enter(m->cgroups, c->cgroup, &cpus, &err);
+	r = partition_enter(m->cgroups, c->cgroup, &c->settings.cpus, &err);
 	if (r == -ENOENT && !cgroup_exists(m->cgroups, c->cgroup))
 		return; /* it has ended */
 	if (r < 0) {
@@ -72,7 +68,8 @@ void isolate_container(struct manager *m, struct container_entry *c)
 	}
 	c->is_isolated = true;
 	m->is_changed = true;
-	log_info("CPUs are isolated", LOG_ENTRY(c), LOG_STR("cpus", str_from(c->settings.cpus)));
+	log_info("CPUs are isolated", LOG_ENTRY(c),
+		 LOG_STR("cpus", cpuset_format(&c->settings.cpus, &m->scratch)));
 }
 
 void isolate_release(struct manager *m, struct container_entry *c)
@@ -80,9 +77,10 @@ void isolate_release(struct manager *m, struct container_entry *c)
 	struct err err = { 0 };
 	struct cpuset cpus, others;
 
-	if (!c || !c->is_isolated || cpuset_parse(str_from(c->settings.cpus), &cpus, NULL) < 0)
+	if (!c || !c->is_isolated)
 		return;
 	c->is_isolated = false;
+	cpus = c->settings.cpus;
 	isolated_cpus(m, c, &others);
 	cpuset_minus(&cpus, &others); /* an init container's, which others of its pod have now */
 	if (partition_leave(m->cgroups, c->cgroup, &cpus, &err) < 0)

@@ -17,24 +17,13 @@ const uint64_t manager_bounds_ns[MANAGER_BUCKETS] = {
 	10000, 25000, 50000, 100000, 200000, 500000, 1000000, 5000000, 50000000, 500000000
 };
 
-void manager_read_management(struct manager *m)
-{
-	struct cpuset cpus;
-
-	(void)ledger_cpus(m->ledger, POOL_MANAGEMENT, &cpus);
-	(void)snprintf(m->reserved, sizeof(m->reserved), PRI_STR,
-		       FMT_STR(cpuset_format(&cpus, &m->scratch)));
-	m->rules.management = workload_management(str_from(m->reserved));
-}
-
 void manager_init(struct manager *m, struct ledger *ledger, const struct cgroup_fs *cgroups)
 {
 	*m = (struct manager){ .ledger = ledger, .cgroups = cgroups };
 	arena_init(&m->scratch, 0);
 	registry_init(&m->registry);
 	cgroup_watch_init(&m->cgroup_watch);
-	manager_read_management(m);
-	arena_reset(&m->scratch);
+	m->rules.management = workload_management();
 }
 
 void manager_done(struct manager *m)
@@ -55,7 +44,7 @@ int manager_enforce(struct manager *m, struct container_entry *c, bool is_drift)
 	if (c->is_started)
 		change_watch_add(m, c);
 	c->needs_check = false;
-	r = enforce_container(m->cgroups, c->cgroup, &c->settings, &err);
+	r = enforce_settings(m->cgroups, c->cgroup, &c->settings, &err);
 	if (r == -ENOENT)
 		return 0;
 	if (r < 0) {
@@ -64,18 +53,20 @@ int manager_enforce(struct manager *m, struct container_entry *c, bool is_drift)
 		return r;
 	}
 	if (r > 0 && is_drift) {
+		const struct str cpus = cpuset_format(&c->settings.cpus, &m->scratch);
+
 		m->counters.repaired++;
 		c->n_repairs++;
 		m->is_changed = true;
-		log_warning("put right what somebody else had changed", LOG_ENTRY(c),
-			    LOG_STR("cpus", str_from(c->settings.cpus)), LOG_INT("drift", r));
+		log_warning("restored CPU settings changed externally", LOG_ENTRY(c),
+			    LOG_STR("cpus", cpus), LOG_INT("drift", r));
 		event_queue_add(m->events, EVENT_DRIFT_CORRECTED,
 				&(struct event_subject){ c->pod->namespace, c->pod->name,
 							 c->pod->uid, c->name },
 				str_printf(&m->scratch,
-					   "container %s: somebody changed its CPU settings; it is "
-					   "back on CPUs %s",
-					   c->name, c->settings.cpus));
+					   "container %s: restored CPU settings changed "
+					   "externally, CPUs " PRI_STR,
+					   c->name, FMT_STR(cpus)));
 	}
 	return r;
 }
@@ -104,7 +95,7 @@ struct container_entry *manager_note(struct manager *m, const struct nri_pod *po
 		manager_note_pod(m, owner, pod);
 	entry->pool = p->pool;
 	entry->is_exclusive = p->is_exclusive;
-	registry_set_settings(entry, &p->settings);
+	entry->settings = p->settings;
 	if (p->is_exclusive && !owner->lift_quota)
 		owner->lift_quota = owner->is_dirty = true;
 	m->is_changed = true;
@@ -139,7 +130,8 @@ static int on_create(void *user, const struct nri_pod *pod, const struct nri_con
 	}
 	m->counters.placed[p.pool]++;
 	(void)manager_note(m, pod, c, &p);
-	if (place_difference(&p.settings, nri_container_cpu(c), &cpu))
+	if (settings_difference(&p.settings, nri_container_cpu(c), RUNTIME_CURRENT, &m->scratch,
+				&cpu))
 		nri_adjust_cpu(reply, &cpu);
 	arena_reset(&m->scratch);
 	return 0;
@@ -227,14 +219,14 @@ static int on_update(void *user, const struct nri_pod *pod, const struct nri_con
 		return r;
 	}
 	if (m->kubelet_manages && entry->pool != POOL_MANAGEMENT && *requested->cpus) {
-		struct cpuset reserved;
+		struct cpuset management;
 		struct placement p = { 0 };
 
-		manager_management_cpus(m, &reserved);
-		if (place_beside_kubelet(requested->cpus, &reserved, &m->scratch, &p, &err) == 0)
-			registry_set_settings(entry, &p.settings);
+		manager_management_cpus(m, &management);
+		if (placement_in_kubelet_mode(requested->cpus, &management, &p, &err) == 0)
+			entry->settings = p.settings;
 	}
-	if (place_insist(&entry->settings, requested, &cpu)) {
+	if (settings_difference(&entry->settings, requested, RUNTIME_UPDATE, &m->scratch, &cpu)) {
 		m->counters.reasserted++;
 		nri_update_cpu(reply, c->id, &cpu, false);
 	}
@@ -290,9 +282,12 @@ static void on_remove_pod(struct manager *m, const struct nri_pod *pod)
 void manager_pin_monitor(struct manager *m, uint32_t pid)
 {
 	struct err err = { 0 };
+	struct cpuset management;
 
-	if (m->cgroups && strcmp(m->runtime_name, CRIO_RUNTIME_NAME) == 0 && *m->reserved &&
-	    enforce_monitor(pid, m->reserved, &err) < 0)
+	if (!m->cgroups || strcmp(m->runtime_name, CRIO_RUNTIME_NAME) != 0)
+		return;
+	manager_management_cpus(m, &management);
+	if (!cpuset_is_empty(&management) && enforce_monitor(pid, &management, &err) < 0)
 		log_debug("cannot pin a monitor, ignoring", LOG_ERR(&err));
 }
 
@@ -390,7 +385,8 @@ static void look_at_crio(struct manager *m)
 			 LOG_STR("cpus", config.cpus));
 	if (m->crio == CRIO_DIFFERS)
 		log_error("CRI-O's drop-in puts management containers on other CPUs than ours",
-			  LOG_STR("crio", config.cpus), LOG_STR("reserved", str_from(m->reserved)));
+			  LOG_STR("crio", config.cpus),
+			  LOG_STR("management", cpuset_format(&reserved, &m->scratch)));
 	if (m->crio == CRIO_CANNOT_START)
 		log_error("CRI-O cannot start management pods: its drop-in gives them CPUs, and "
 			  "its cgroup_manager is cgroupfs");

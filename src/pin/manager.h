@@ -76,7 +76,6 @@ struct manager {
 	bool wants_trim;   /* a synchronisation has needed much memory */
 	size_t next;	   /* of containers and of pods, to be looked at again */
 	struct arena scratch;
-	char reserved[256];	      /* text of the reserved CPUs that are online */
 	struct event_queue *events;   /* for Events; NULL: nobody sends any */
 	const struct node_sync *link; /* for the status; NULL: no cluster */
 

@@ -44,19 +44,18 @@ int manager_place(struct manager *m, const struct nri_pod *pod, const struct nri
 {
 	struct ledger_request request = manager_request(pod, c, class);
 	struct ledger_grant grant;
-	struct cpuset reserved;
+	struct cpuset management;
 	int r;
 
-	manager_management_cpus(m, &reserved);
+	manager_management_cpus(m, &management);
 	if (class->is_management)
-		return place_management(class, &reserved, &m->scratch, ret, err);
+		return placement_of_management(&class->settings, &management, ret, err);
 	if (m->kubelet_manages)
-		return place_beside_kubelet(nri_container_cpu(c)->cpus, &reserved, &m->scratch, ret,
-					    err);
+		return placement_in_kubelet_mode(nri_container_cpu(c)->cpus, &management, ret, err);
 	r = ledger_allocate(m->ledger, &request, &grant, err);
 	if (r < 0)
 		return r;
-	return place_grant(&grant, &m->scratch, ret, err);
+	return placement_of_grant(&grant, ret, err);
 }
 
 /* In classic mode the shared set is what nobody owns: it shrinks and grows. Those who share must be
@@ -64,22 +63,18 @@ int manager_place(struct manager *m, const struct nri_pod *pod, const struct nri
 int manager_repin_shared(struct manager *m)
 {
 	struct cpuset shared;
-	const char *text;
 	int worst = 0;
 
 	(void)ledger_cpus(m->ledger, POOL_SHARED, &shared);
 	if (cpuset_is_empty(&shared))
 		return -ENOSPC;
-	text = str_cstr(&m->scratch, cpuset_format(&shared, &m->scratch));
 	for (size_t i = 0; i < m->registry.n_containers; i++) {
 		struct container_entry *c = m->registry.containers[i];
-		struct cpu_settings settings = c->settings;
 		int r;
 
-		if (c->pool != POOL_SHARED || strcmp(c->settings.cpus, text) == 0)
+		if (c->pool != POOL_SHARED || cpuset_eq(&c->settings.cpus, &shared))
 			continue;
-		settings.cpus = (char *)text;
-		registry_set_settings(c, &settings);
+		c->settings.cpus = shared;
 		r = manager_enforce(m, c, false);
 		if (r < 0)
 			worst = r;
@@ -148,6 +143,6 @@ int manager_find_place_of_running(struct manager *m, const struct nri_pod *pod,
 		return r;
 	log_error("a running container does not get what it asks for", LOG_POD(pod),
 		  LOG_STR("container", str_from(c->name)),
-		  LOG_STR("cpus", str_from(ret->settings.cpus)), LOG_ERR(err));
+		  LOG_STR("cpus", cpuset_format(&ret->settings.cpus, &m->scratch)), LOG_ERR(err));
 	return 0;
 }

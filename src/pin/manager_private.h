@@ -40,9 +40,8 @@ int manager_find_place_of_running(struct manager *m, const struct nri_pod *pod,
 void manager_classify_running(struct manager *m, const struct nri_pod *pod,
 			      const struct nri_container *c, struct container_class *ret);
 
-/* The reserved CPUs, from the ledger; and from there into the rules. */
+/* The online management CPUs, from the ledger. */
 void manager_management_cpus(const struct manager *m, struct cpuset *ret);
-void manager_read_management(struct manager *m);
 
 struct ledger_request manager_request(const struct nri_pod *pod, const struct nri_container *c,
 				      const struct container_class *class);

@@ -124,7 +124,7 @@ static int place_item(struct sync *s, size_t i, const struct ledger_live *live,
 	int r;
 
 	if (!item->class.is_management && live)
-		return place_grant(&live[i].grant, &s->m->scratch, ret, err);
+		return placement_of_grant(&live[i].grant, ret, err);
 	r = manager_place(s->m, item->pod, item->container, &item->class, ret, err);
 	if (r < 0 && item->class.is_management) /* it names CPUs it must not have */
 		r = manager_place(s->m, item->pod, item->container, &plain, ret, err);
@@ -137,14 +137,14 @@ static void make_room(struct sync *s, struct sync_item *item, const struct place
 {
 	const char *path =
 		cgroup_path_of(nri_container_cgroups_path(item->container), &s->m->scratch);
-	struct cpuset now, want, kept;
+	struct cpuset now, kept;
 
-	if (!s->m->cgroups || !*path || cpuset_parse(str_from(p->settings.cpus), &want, NULL) < 0 ||
-	    !read_current(s->m, item->container, &now) || cpuset_is_subset(&now, &want))
+	if (!s->m->cgroups || !*path || cpuset_is_empty(&p->settings.cpus) ||
+	    !read_current(s->m, item->container, &now) || cpuset_is_subset(&now, &p->settings.cpus))
 		return;
 	item->was_astray = true;
 	kept = now;
-	cpuset_intersect(&kept, &want);
+	cpuset_intersect(&kept, &p->settings.cpus);
 	if (!cpuset_is_empty(&kept)) /* what cannot be written now is written, or said, later */
 		(void)cgroup_set_cpus(s->m->cgroups, path, &kept, NULL);
 }
@@ -161,7 +161,8 @@ static void take_in(struct sync *s, const struct sync_item *item, const struct p
 		s->m->counters.missed++;
 	isolate_container(s->m, entry);
 	if (!registry_is_oci_pod(item->pod->id) && /* of those it has no record */
-	    place_difference(&p->settings, nri_container_cpu(item->container), &cpu) &&
+	    settings_difference(&p->settings, nri_container_cpu(item->container), RUNTIME_CURRENT,
+				&s->m->scratch, &cpu) &&
 	    s->n_updates++ < SYNC_MAX_UPDATES)
 		nri_update_cpu(s->reply, item->container->id, &cpu, true);
 }
@@ -216,6 +217,7 @@ int manager_on_synchronize(void *user, const struct nri_inventory *all, struct n
 
 static void settle_pod(struct manager *m, struct pod_entry *pod, bool is_drift)
 {
+	struct cpuset management;
 	struct err err = { 0 };
 	int r;
 
@@ -223,8 +225,9 @@ static void settle_pod(struct manager *m, struct pod_entry *pod, bool is_drift)
 	pod->had_cgroup = pod->had_cgroup || cgroup_exists(m->cgroups, pod->cgroup);
 	change_watch_add_pod(m, pod);
 	r = enforce_pod(m->cgroups, pod, &err);
-	if (r >= 0 && *m->reserved) {
-		const int pause = enforce_pause(m->cgroups, pod, m->reserved, &err);
+	manager_management_cpus(m, &management);
+	if (r >= 0 && !cpuset_is_empty(&management)) {
+		const int pause = enforce_pause(m->cgroups, pod, &management, &err);
 
 		r = pause < 0 ? pause : r | pause;
 	}
@@ -333,15 +336,15 @@ void manager_reconcile(struct manager *m, size_t n)
 
 void manager_repin(struct manager *m)
 {
-	manager_read_management(m);
+	struct cpuset management;
+
+	manager_management_cpus(m, &management);
 	for (size_t i = 0; i < m->registry.n_containers; i++) {
 		struct container_entry *c = m->registry.containers[i];
-		struct cpu_settings settings = c->settings;
 
-		if (c->pool != POOL_MANAGEMENT || !*m->reserved)
+		if (c->pool != POOL_MANAGEMENT || cpuset_is_empty(&management))
 			continue;
-		settings.cpus = m->reserved;
-		registry_set_settings(c, &settings);
+		c->settings.cpus = management;
 		(void)manager_enforce(m, c, false);
 	}
 	for (size_t i = 0; i < m->registry.n_pods; i++)

@@ -1,41 +1,42 @@
 #pragma once
 
-/* From a claim and a grant to the settings of one container, and from those to the words for the
- * runtime. Pure. */
+/* A container's pool and CPU settings: made from its class and the ledger's grant, and compared
+ * with what a runtime has or requests. Pure. Which container gets what is decided by the caller. */
 
+#include "cgroup/cpu_settings.h"
 #include "classify.h"
 #include "pool/ledger.h"
-#include "registry.h"
 
 struct nri_cpu;
 
 struct placement {
 	enum pool pool;
 	bool is_exclusive;
-	struct cpu_settings settings; /* its text lives in the arena */
+	struct cpu_settings settings;
 };
 
-/* A management container: on the reserved CPUs, or on those of them that its annotation names.
+/* A management container: on the management CPUs, or on those of them that its annotation names.
  * -EPERM when it names others. */
-int place_management(const struct container_class *class, const struct cpuset *reserved,
-		     struct arena *a, struct placement *ret, struct err *err);
+int placement_of_management(const struct cpu_settings *requested, const struct cpuset *management,
+			    struct placement *ret, struct err *err);
 
-/* Any other: CPUs only, and for exclusive ones no quota. -ENOSPC when there is no CPU at all. */
-int place_grant(const struct ledger_grant *grant, struct arena *a, struct placement *ret,
-		struct err *err);
+/* Any other container: its CPUs, and no quota when they are exclusive. -ENOSPC without any CPU. */
+int placement_of_grant(const struct ledger_grant *grant, struct placement *ret, struct err *err);
 
-/* Where a kubelet with the static policy put a container: left alone, but off the reserved CPUs. */
-int place_beside_kubelet(const char *cpus, const struct cpuset *reserved, struct arena *a,
-			 struct placement *ret, struct err *err);
+/* Kubelet mode: a container on `cpus` keeps them, except for management CPUs. */
+int placement_in_kubelet_mode(const char *cpus, const struct cpuset *management,
+			      struct placement *ret, struct err *err);
 
-/* For whoever asked: {"pool":"shared","exclusive":false,"cpus":"2-5"}, and where they are to be set
- * "shares", "quotaUs" and "periodUs". */
-struct str place_describe(const struct placement *p, struct arena *a);
+/* {"pool":"shared","exclusive":false,"cpus":"2-5"}, and the other settings where they are set. */
+struct str placement_describe(const struct placement *p, struct arena *a);
 
-/* What must be said so that a container that has `now` gets the intent; false when nothing. */
-bool place_difference(const struct cpu_settings *settings, const struct nri_cpu *now,
-		      struct nri_cpu *ret);
+/* What a runtime's value that is zero or empty means (docs/reference/nri.md#unset-values). */
+enum runtime_values {
+	RUNTIME_CURRENT, /* a container's present values: unset is a value like any other */
+	RUNTIME_UPDATE,	 /* a requested change: unset is unchanged */
+};
 
-/* The same for an update: only what the other side is about to change. */
-bool place_insist(const struct cpu_settings *settings, const struct nri_cpu *requested,
-		  struct nri_cpu *ret);
+/* The values to send to the runtime, so that a container with `theirs` gets `settings`; false when
+ * there are none. The text lives in `a`. */
+bool settings_difference(const struct cpu_settings *settings, const struct nri_cpu *theirs,
+			 enum runtime_values kind, struct arena *a, struct nri_cpu *ret);

@@ -40,7 +40,6 @@ static void free_container(struct container_entry *c)
 	free(c->id);
 	free(c->name);
 	free(c->cgroup);
-	free(c->settings.cpus);
 	free(c->isolation_fails);
 	free(c);
 }
@@ -157,7 +156,6 @@ struct container_entry *registry_put(struct registry *r, struct pod_entry *pod,
 		if (!e)
 			abort();
 		e->id = copy(c->id);
-		e->settings.cpus = copy("");
 		e->pod = pod;
 		pod->n_containers++;
 		r->containers = (struct container_entry **)insert(
@@ -167,15 +165,6 @@ struct container_entry *registry_put(struct registry *r, struct pod_entry *pod,
 	set(&e->name, c->name);
 	set(&e->cgroup, cgroup_path_of(nri_container_cgroups_path(c), a));
 	return e;
-}
-
-void registry_set_settings(struct container_entry *c, const struct cpu_settings *settings)
-{
-	char *cpus = c->settings.cpus;
-
-	set(&cpus, settings->cpus);
-	c->settings = *settings;
-	c->settings.cpus = cpus;
 }
 
 static void remove_at(struct registry *r, size_t at)

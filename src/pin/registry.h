@@ -9,20 +9,12 @@
 
 #include "base/str.h"
 #include "cgroup/cgroup_watch.h"
+#include "cgroup/cpu_settings.h"
 #include "pool/config.h"
 
 struct arena;
 struct nri_container;
 struct nri_pod;
-
-/* CPU settings a container shall have. Numbers that are not ours are 0 or not `has`. */
-struct cpu_settings {
-	char *cpus; /* "" when its CPUs are not ours to set */
-	uint64_t shares;
-	bool has_quota;
-	int64_t quota_us;
-	uint64_t period_us;
-};
 
 struct pod_entry {
 	char *id, *uid, *namespace, *name;
@@ -73,8 +65,6 @@ struct container_entry *registry_find(const struct registry *r, const char *id);
 struct pod_entry *registry_put_pod(struct registry *r, const struct nri_pod *pod, struct arena *a);
 struct container_entry *registry_put(struct registry *r, struct pod_entry *pod,
 				     const struct nri_container *c, struct arena *a);
-
-void registry_set_settings(struct container_entry *c, const struct cpu_settings *settings);
 
 void registry_remove(struct registry *r, const char *id);
 void registry_remove_pod(struct registry *r, const char *id); /* with its containers */

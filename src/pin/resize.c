@@ -105,23 +105,23 @@ static void name_owners(const struct ledger_resize_plan *plan, struct resize_rep
 }
 
 /* A management container may have named some of the reserved CPUs for itself. */
-static bool is_narrow(const struct container_entry *c, const char *reserved)
+static bool is_narrow(const struct container_entry *c, const struct cpuset *management)
 {
-	return c->pool == POOL_MANAGEMENT && *c->settings.cpus &&
-	       strcmp(c->settings.cpus, reserved) != 0;
+	return c->pool == POOL_MANAGEMENT && !cpuset_is_empty(&c->settings.cpus) &&
+	       !cpuset_eq(&c->settings.cpus, management);
 }
 
-static void name_narrow(const struct manager *m, const struct cpuset *reserved,
-			struct resize_report *r, struct arena *a)
+static void name_narrow(const struct manager *m, const struct cpuset *before,
+			const struct cpuset *after, struct resize_report *r, struct arena *a)
 {
 	for (size_t i = 0; i < m->registry.n_containers; i++) {
 		const struct container_entry *c = m->registry.containers[i];
 		struct cpuset cpus;
 
-		if (!is_narrow(c, m->reserved) ||
-		    cpuset_parse(str_from(c->settings.cpus), &cpus, NULL) < 0)
+		if (!is_narrow(c, before))
 			continue;
-		cpuset_minus(&cpus, reserved);
+		cpus = c->settings.cpus;
+		cpuset_minus(&cpus, after);
 		if (!cpuset_is_empty(&cpus))
 			name_obstacle(r,
 				      str_cstr(a, str_printf(a, "%s/%s/%s", c->pod->namespace,
@@ -146,10 +146,8 @@ static int refuse_for_obstacles(struct resize_report *r)
 struct work {
 	struct manager *m;
 	struct resize_report *report;
-	struct arena *a;
-	const char *text; /* of the step at hand */
-	const struct cpuset *cpus;
-	bool is_back; /* what cannot be written does not stop the rest */
+	const struct cpuset *cpus; /* of the present step */
+	bool is_back;		   /* what cannot be written does not stop the rest */
 };
 
 /* One cgroup of the runtime's. One that is gone, or not there yet, has no task to be moved. */
@@ -178,13 +176,11 @@ static int move_containers(struct work *w, enum pool pool)
 
 	for (size_t i = 0; i < all->n_containers; i++) {
 		struct container_entry *c = all->containers[i];
-		struct cpu_settings settings = c->settings;
 		int r;
 
-		if (c->pool != pool || !*c->settings.cpus || c->is_apart)
+		if (c->pool != pool || cpuset_is_empty(&c->settings.cpus) || c->is_apart)
 			continue;
-		settings.cpus = (char *)w->text;
-		registry_set_settings(c, &settings);
+		c->settings.cpus = *w->cpus;
 		r = write_cpus(w, c->cgroup);
 		if (r < 0)
 			return r;
@@ -201,7 +197,7 @@ static int move_pauses(struct work *w)
 		int r;
 
 		if (!*pod->pause_cgroup && pod->pause_pid && w->m->cgroups)
-			(void)enforce_pause(w->m->cgroups, pod, w->text, NULL);
+			(void)enforce_pause(w->m->cgroups, pod, w->cpus, NULL);
 		r = write_cpus(w, pod->pause_cgroup);
 		if (r < 0)
 			return r;
@@ -233,7 +229,6 @@ static int move_pool(struct work *w, enum pool pool, const struct cpuset *cpus)
 	int r;
 
 	w->cpus = cpus;
-	w->text = str_cstr(w->a, cpuset_format(cpus, w->a));
 	r = move_containers(w, pool);
 	if (r == 0 && pool == POOL_MANAGEMENT)
 		r = move_pauses(w);
@@ -258,26 +253,26 @@ static void read_sets(const struct manager *m, struct resize_sets *ret)
 		(void)ledger_cpus(m->ledger, p, &ret->of[p]);
 }
 
-static void mark_narrow(struct manager *m, const char *reserved)
+static void mark_narrow(struct manager *m, const struct cpuset *management)
 {
 	for (size_t i = 0; i < m->registry.n_containers; i++) {
 		struct container_entry *c = m->registry.containers[i];
 
 		/* Beside a kubelet that pins, whoever is not on reserved CPUs is the kubelet's. */
-		c->is_apart = is_narrow(c, reserved) ||
+		c->is_apart = is_narrow(c, management) ||
 			      (m->kubelet_manages && c->pool != POOL_MANAGEMENT);
 	}
 }
 
 static int carry_out(struct work *w, const struct pool_config *pools,
-		     const struct resize_steps *steps)
+		     const struct cpuset *management, const struct resize_steps *steps)
 {
 	const struct pool_config before = w->m->ledger->now.config;
 	bool is_in_ledger = false;
 	size_t i;
 	int r = 0;
 
-	mark_narrow(w->m, w->m->reserved);
+	mark_narrow(w->m, management);
 	for (i = 0; r == 0 && i <= steps->n; i++) {
 		if (!is_in_ledger && (i == steps->n || !steps->items[i].is_shrink)) {
 			r = ledger_resize(w->m->ledger, pools, &w->report->why);
@@ -305,7 +300,7 @@ static uint64_t now_us(void)
 int resize_apply(struct manager *m, const struct pool_config *pools, struct resize_report *ret)
 {
 	struct resize_report report = { 0 };
-	struct work w = { .m = m, .report = &report, .a = &m->scratch };
+	struct work w = { .m = m, .report = &report };
 	const uint64_t began = now_us();
 	struct resize_steps steps;
 	struct resize_sets from, to;
@@ -321,7 +316,7 @@ int resize_apply(struct manager *m, const struct pool_config *pools, struct resi
 			{ [POOL_MANAGEMENT] = plan.reserved, [POOL_SHARED] = plan.shared }
 		};
 		name_owners(&plan, &report, &m->scratch);
-		name_narrow(m, &plan.reserved, &report, &m->scratch);
+		name_narrow(m, &from.of[POOL_MANAGEMENT], &plan.reserved, &report, &m->scratch);
 		if (report.n_obstacles > 0) {
 			r = refuse_for_obstacles(&report);
 			if (pools->defers_resize) {
@@ -333,9 +328,8 @@ int resize_apply(struct manager *m, const struct pool_config *pools, struct resi
 	}
 	if (r == 0) {
 		resize_order(&from, &to, &steps);
-		r = carry_out(&w, pools, &steps);
+		r = carry_out(&w, pools, &from.of[POOL_MANAGEMENT], &steps);
 		report.state = r < 0 ? RESIZE_FAILED : RESIZE_DONE;
-		manager_read_management(m);
 		move_monitors(m);
 		m->is_changed = true;
 	}

@@ -8,6 +8,7 @@
 #include "base/err.h"
 #include "base/macro.h"
 #include "base/quote.h"
+#include "cgroup/cpu_settings.h"
 #include "codec/doc.h"
 #include "codec/toml_read.h"
 #include "cpu/cpuset.h"
@@ -112,14 +113,13 @@ static int read_settings(yyjson_val *object, struct workload_cpu *ret, struct er
 
 /* Configuration. */
 
-struct workload workload_management(struct str cpus)
+struct workload workload_management(void)
 {
 	return (struct workload){
 		.name = STR(NAME_TYPE_MANAGEMENT),
 		.activation = STR(NAME_TARGET_PREFIX NAME_TYPE_MANAGEMENT),
 		/* the name constant ends in the slash */
 		.prefix = { NAME_RESOURCES_PREFIX, sizeof(NAME_RESOURCES_PREFIX) - 2 },
-		.defaults.cpus = cpus,
 	};
 }
 
@@ -345,22 +345,19 @@ int workload_resolve(const struct workload *w, const char *container,
 	return 0;
 }
 
-void workload_apply(const struct workload_cpu *cpu, struct arena *a, struct nri_cpu *target)
+int workload_settings(const struct workload_cpu *cpu, struct cpu_settings *ret, struct err *err)
 {
-	if (cpu->cpus.n > 0)
-		target->cpus = str_cstr(a, cpu->cpus);
-	if (cpu->shares != 0) {
-		target->has_shares = true;
-		target->shares = cpu->shares;
-	}
-	if (cpu->quota_us != 0) {
-		target->has_quota = true;
-		target->quota_us = cpu->quota_us;
-	}
-	if (cpu->period_us != 0) {
-		target->has_period = true;
-		target->period_us = cpu->period_us;
-	}
+	struct cpu_settings s = { .shares = cpu->shares,
+				  .has_quota = cpu->quota_us != 0,
+				  .quota_us = cpu->quota_us,
+				  .period_us = cpu->period_us };
+	struct err why = { 0 };
+
+	if (cpuset_parse(cpu->cpus, &s.cpus, &why) < 0)
+		return err_set(err, EINVAL, "annotation cpuset %s: %s", quote(cpu->cpus).text,
+			       why.msg);
+	*ret = s;
+	return 0;
 }
 
 uint64_t workload_pod_shares(const struct workload *w, const struct nri_pair *annotations, size_t n,

@@ -11,8 +11,8 @@
 #include "base/str.h"
 
 struct arena;
+struct cpu_settings;
 struct err;
-struct nri_cpu;
 struct nri_pair;
 
 /* Zero and empty mean "not set": there is no way to say zero. */
@@ -38,8 +38,9 @@ struct workloads {
 	bool is_cgroupfs;      /* its cgroup_manager; the default is systemd */
 };
 
-/* The one workload that partitioning knows: "management", on these CPUs. */
-struct workload workload_management(struct str cpus);
+/* The only workload of workload partitioning, "management". It sets no CPUs: a container without a
+ * cpuset in its annotation gets all management CPUs of the moment. */
+struct workload workload_management(void);
 
 /* Reads CRI-O's configuration: `texts` are the files in the order CRI-O reads them. A workload that
  * is named again replaces the earlier one altogether. Stages: -EINVAL for what does not parse,
@@ -56,8 +57,9 @@ int workload_resolve(const struct workload *w, const char *container,
 		     const struct nri_pair *annotations, size_t n, struct arena *a,
 		     struct workload_cpu *ret, struct err *err);
 
-/* Puts what is set over what the kubelet asked for. Texts are NUL-terminated in `a`. */
-void workload_apply(const struct workload_cpu *cpu, struct arena *a, struct nri_cpu *target);
+/* The same as CPU settings. -EINVAL for a cpuset that is no CPU list: CRI-O passes the text on
+ * unread, Pinfold refuses it. */
+int workload_settings(const struct workload_cpu *cpu, struct cpu_settings *ret, struct err *err);
 
 /* The sum of the cpushares of a pod's containers, for its own cgroup (DESIGN D13); 0 when there are
  * none. An annotation that cannot be read counts nothing. */

@@ -156,7 +156,7 @@ test_drift() {
 	path=$(NATIVE_NAMESPACE=good management_pod drifted)
 	set_cpus "$path" 0-1
 	soon "CPUs after drift" 0 cpus_of "$path"
-	soon "an Event about it" "Pod drifted: container c: somebody changed its CPU settings; it is back on CPUs 0" event DriftCorrected
+	soon "an Event about it" "Pod drifted: container c: restored CPU settings changed externally, CPUs 0" event DriftCorrected
 }
 
 test_runtime_lost() {

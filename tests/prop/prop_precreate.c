@@ -61,7 +61,7 @@ static struct str random_config(struct prop *r, struct arena *a)
 static struct container_class claim_of(const struct doc *config, struct arena *a)
 {
 	const struct oci_record_source given = { .id = STR("web"), .cgroup = "/x/web" };
-	const struct classify_rules rules = { .management = workload_management(STR("0-1")) };
+	const struct classify_rules rules = { .management = workload_management() };
 	struct err err = { 0 };
 	struct container_class class;
 	struct oci_record o;
@@ -87,14 +87,14 @@ static struct str answer_to(struct prop *r, const struct container_class *class,
 
 	CHECK_OK(cpuset_parse(STR("0-1"), &reserved, &err));
 	if (class->is_management) {
-		CHECK_OK(place_management(class, &reserved, a, &p, &err));
+		CHECK_OK(placement_of_management(&class->settings, &reserved, &p, &err));
 	} else {
 		do
 			cpuset_add(&grant.cpus, (unsigned)prop_below(r, 64));
 		while (cpuset_count(&grant.cpus) < n);
-		CHECK_OK(place_grant(&grant, a, &p, &err));
+		CHECK_OK(placement_of_grant(&grant, &p, &err));
 	}
-	return place_describe(&p, a);
+	return placement_describe(&p, a);
 }
 
 static struct str without_cpu_settings(const struct doc *config, struct arena *a)

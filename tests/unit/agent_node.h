@@ -113,6 +113,15 @@ static inline void node_done(struct node *n)
 	arena_done(&n->a);
 }
 
+/* The CPUs in the settings of one container, as a list. */
+static inline const char *settings_cpus(struct node *n, const char *id)
+{
+	const struct container_entry *c = registry_find(&n->manager.registry, id);
+
+	CHECK(c);
+	return str_cstr(&n->a, cpuset_format(&c->settings.cpus, &n->a));
+}
+
 /* One container in a pod of its own. */
 struct box {
 	struct nri_pod_linux pod_linux;

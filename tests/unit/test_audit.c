@@ -108,10 +108,10 @@ TEST(a_container_is_told_from_its_want_in_every_way)
 	arena_init(&a, 0);
 	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
 		struct audit_container c = { .name = { STR("n"), STR("p"), STR("c") },
-					     .want = { .cpus = cpus("2-3"),
-						       .shares = 1024,
-						       .has_quota = true,
-						       .quota_us = 50000 } };
+					     .settings = { .cpus = cpus("2-3"),
+							   .shares = 1024,
+							   .has_quota = true,
+							   .quota_us = 50000 } };
 		struct proc_place places[3];
 		struct process process = { .pid = 10, .places = places };
 		struct cgroup_snapshot s = { .is_there = true,
@@ -136,7 +136,7 @@ TEST(a_container_is_told_from_its_want_in_every_way)
 TEST(what_is_not_there_is_not_judged)
 {
 	CLEANUP(arena_done) struct arena a;
-	const struct audit_container c = { .want = { .cpus = cpus("1"), .shares = 1024 },
+	const struct audit_container c = { .settings = { .cpus = cpus("1"), .shares = 1024 },
 					   .is_exclusive = true };
 	const struct cgroup_snapshot gone = { 0 };
 	struct proc_place place = { cpus("0-3"), 5, 1 };
@@ -183,10 +183,10 @@ TEST(a_cpu_that_is_owned_belongs_to_nobody_else)
 		 */
 		const struct audit_container c[] = {
 			{ .name = { STR("n"), STR("p"), STR("c") },
-			  .want.cpus = cpus("2-3"),
+			  .settings.cpus = cpus("2-3"),
 			  .is_exclusive = true },
 			{ .name = { STR("n"), str_from(rows[i].pod), STR("d") },
-			  .want.cpus = rows[i].is_exclusive ? cpus("1-2") : cpus(""),
+			  .settings.cpus = rows[i].is_exclusive ? cpus("1-2") : cpus(""),
 			  .is_exclusive = rows[i].is_exclusive,
 			  .hands_on = rows[i].hands_on },
 		};

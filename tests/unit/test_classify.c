@@ -141,7 +141,7 @@ static const struct claim_row rows[] = {
 
 TEST(annotations_are_believed_for_a_reason)
 {
-	const struct classify_rules rules = { .management = workload_management(STR("0-1")),
+	const struct classify_rules rules = { .management = workload_management(),
 					      .permission = by_name };
 	CLEANUP(arena_done) struct arena a;
 
@@ -166,8 +166,8 @@ TEST(annotations_are_believed_for_a_reason)
 			pod.n_annotations++;
 		CHECK_OK(classify_container(&rules, &pod, &c, &a, &class, &err));
 		CHECK_INT(class.is_management, row->is_management);
-		CHECK_UINT(class.cpu.shares, row->shares);
-		CHECK_INT(class.cpu.quota_us, row->quota_us);
+		CHECK_UINT(class.settings.shares, row->shares);
+		CHECK_INT(class.settings.quota_us, row->quota_us);
 		CHECK_STR(distrust_text(class.distrust), distrust_text(row->distrust));
 		CHECK_UINT(class.is_management ? 0 : demand_cpus(&class.demand), row->cpus);
 		if (row->cpus)
@@ -178,7 +178,7 @@ TEST(annotations_are_believed_for_a_reason)
 
 TEST(a_broken_annotation_of_a_management_container_is_refused)
 {
-	const struct classify_rules rules = { .management = workload_management(STR("0-1")) };
+	const struct classify_rules rules = { .management = workload_management() };
 	struct nri_pair annotations[] = { { TARGET, "{}" }, { OWN, "{\"cpushares\":\"20\"}" } };
 	struct nri_pod pod = { .pod_namespace = "x",
 			       .annotations = annotations,
@@ -193,6 +193,9 @@ TEST(a_broken_annotation_of_a_management_container_is_refused)
 		classify_container(&rules, &pod, &c, &a, &class, &err), EINVAL,
 		"annotation resources.workload.openshift.io/c: cpushares: want a whole number from "
 		"0 on, not a string");
+	annotations[1].value = "{\"cpuset\":\"x\"}";
+	CHECK(classify_container(&rules, &pod, &c, &a, &class, &err) < 0);
+	CHECK(strstr(err.msg, "annotation cpuset \"x\": "));
 }
 
 static struct cpuset cpus(const char *list)
@@ -210,25 +213,24 @@ TEST(a_management_container_stays_within_the_reserved_cpus)
 	} table[] = {
 		{ "", "0-3", NULL },
 		{ "1,2", "1-2", NULL },
-		{ "3-4", NULL, "annotation cpuset \"3-4\" is not within the reserved CPUs 0-3" },
-		{ "9", NULL, "annotation cpuset \"9\" is not within the reserved CPUs 0-3" },
-		{ "x", NULL, NULL },
+		{ "3-4", NULL, "annotation cpuset \"3-4\" is not within the management CPUs 0-3" },
+		{ "9", NULL, "annotation cpuset \"9\" is not within the management CPUs 0-3" },
 	};
 	const struct cpuset reserved = cpus("0-3");
 	CLEANUP(arena_done) struct arena a;
 
 	arena_init(&a, 0);
 	for (size_t i = 0; i < ARRAY_LEN(table); i++) {
-		const struct container_class class = { .cpu.cpus = str_from(table[i].asked) };
+		const struct cpu_settings requested = { .cpus = cpus(table[i].asked) };
 		struct placement p;
 		struct err err = { 0 };
 		int r;
 
 		TEST_ROW("%s", table[i].asked);
-		r = place_management(&class, &reserved, &a, &p, &err);
+		r = placement_of_management(&requested, &reserved, &p, &err);
 		CHECK_INT(r == 0, table[i].got != NULL);
 		if (r == 0)
-			CHECK_STR(p.settings.cpus, table[i].got);
+			CHECK_STR(cpuset_format(&p.settings.cpus, &a), table[i].got);
 		else if (table[i].sentence)
 			CHECK_STR(err.msg, table[i].sentence);
 	}
@@ -242,7 +244,7 @@ TEST(an_empty_set_is_never_pushed)
 	struct err err = { 0 };
 
 	arena_init(&a, 0);
-	CHECK_ERR(place_grant(&grant, &a, &p, &err), ENOSPC, "no CPU left in the shared pool");
+	CHECK_ERR(placement_of_grant(&grant, &p, &err), ENOSPC, "no CPU left in the shared pool");
 }
 
 TEST(exclusive_containers_lose_their_quota_and_shared_ones_keep_all_but_cpus)
@@ -254,41 +256,50 @@ TEST(exclusive_containers_lose_their_quota_and_shared_ones_keep_all_but_cpus)
 	struct nri_cpu say;
 
 	arena_init(&a, 0);
-	CHECK_OK(place_grant(&grant, &a, &p, &err));
+	CHECK_OK(placement_of_grant(&grant, &p, &err));
 	CHECK(p.is_exclusive && p.settings.has_quota);
-	CHECK(place_difference(&p.settings,
-			       &(struct nri_cpu){ SHARES(2048), QUOTA(200000), .cpus = "" }, &say));
+	CHECK(settings_difference(&p.settings,
+				  &(struct nri_cpu){ SHARES(2048), QUOTA(200000), .cpus = "" },
+				  RUNTIME_CURRENT, &a, &say));
 	CHECK_STR(say.cpus, "4-5");
 	CHECK(say.has_quota && !say.has_shares && !say.has_period);
 	CHECK_INT(say.quota_us, -1);
 
 	grant.pool = POOL_SHARED;
-	CHECK_OK(place_grant(&grant, &a, &p, &err));
-	CHECK(place_difference(&p.settings,
-			       &(struct nri_cpu){ SHARES(512), QUOTA(50000), .cpus = "" }, &say));
+	CHECK_OK(placement_of_grant(&grant, &p, &err));
+	CHECK(settings_difference(&p.settings,
+				  &(struct nri_cpu){ SHARES(512), QUOTA(50000), .cpus = "" },
+				  RUNTIME_CURRENT, &a, &say));
 	CHECK(say.cpus && !say.has_quota && !say.has_shares);
 	/* Spelled differently, but the same. */
-	CHECK(!place_difference(&p.settings, &(struct nri_cpu){ .cpus = "4,5" }, &say));
+	CHECK(!settings_difference(&p.settings, &(struct nri_cpu){ .cpus = "4,5" }, RUNTIME_CURRENT,
+				   &a, &say));
 }
 
 TEST(an_update_is_answered_only_where_it_would_undo_ours)
 {
+	CLEANUP(arena_done) struct arena a;
 	const struct cpu_settings settings = {
-		.cpus = (char *)"0-1", .shares = 20, .has_quota = true, .quota_us = 3000
+		.cpus = cpus("0-1"), .shares = 20, .has_quota = true, .quota_us = 3000
 	};
 	struct nri_cpu say;
 
+	arena_init(&a, 0);
 	/* A CPU manager's reconcile: cpus only, zeros elsewhere. */
-	CHECK(place_insist(&settings,
-			   &(struct nri_cpu){ SHARES(0), .has_quota = true, .cpus = "2-7" }, &say));
+	CHECK(settings_difference(&settings,
+				  &(struct nri_cpu){ SHARES(0), .has_quota = true, .cpus = "2-7" },
+				  RUNTIME_UPDATE, &a, &say));
 	CHECK_STR(say.cpus, "0-1");
 	CHECK(!say.has_shares && !say.has_quota);
 	/* A resize of memory carries the least shares and a period. */
-	CHECK(place_insist(&settings, &(struct nri_cpu){ SHARES(2), .cpus = "" }, &say));
+	CHECK(settings_difference(&settings, &(struct nri_cpu){ SHARES(2), .cpus = "" },
+				  RUNTIME_UPDATE, &a, &say));
 	CHECK(say.has_shares && !say.cpus);
 	CHECK_UINT(say.shares, 20);
-	CHECK(!place_insist(&settings, &(struct nri_cpu){ .cpus = "" }, &say));
-	CHECK(!place_insist(&settings, &(struct nri_cpu){ SHARES(20), .cpus = "0,1" }, &say));
+	CHECK(!settings_difference(&settings, &(struct nri_cpu){ .cpus = "" }, RUNTIME_UPDATE, &a,
+				   &say));
+	CHECK(!settings_difference(&settings, &(struct nri_cpu){ SHARES(20), .cpus = "0,1" },
+				   RUNTIME_UPDATE, &a, &say));
 }
 
 TEST(beside_a_kubelet_that_pins_containers_only_leave_the_reserved_cpus)
@@ -310,8 +321,8 @@ TEST(beside_a_kubelet_that_pins_containers_only_leave_the_reserved_cpus)
 		struct placement p;
 
 		TEST_ROW("%s", table[i].given);
-		CHECK_OK(place_beside_kubelet(table[i].given, &reserved, &a, &p, &err));
-		CHECK_STR(p.settings.cpus, table[i].want);
+		CHECK_OK(placement_in_kubelet_mode(table[i].given, &reserved, &p, &err));
+		CHECK_STR(cpuset_format(&p.settings.cpus, &a), table[i].want);
 	}
 }
 

@@ -31,7 +31,7 @@ TEST(the_kernels_own_roundings_are_no_drift)
 		{ "everything", CGROUP_V1, "1", "1", 2, 1000,
 		  DRIFT_CPUS | DRIFT_WEIGHT | DRIFT_QUOTA },
 	};
-	const struct cgroup_want want = {
+	const struct cpu_settings want = {
 		.cpus = cpus("0-1"), .shares = 256, .has_quota = true, .quota_us = 3500
 	};
 
@@ -56,7 +56,7 @@ TEST(what_is_not_ours_cannot_drift)
 					.period_us = 5000 };
 	const struct {
 		const char *what;
-		struct cgroup_want want;
+		struct cpu_settings want;
 		unsigned drift;
 	} table[] = {
 		{ "nothing", { .shares = 0 }, 0 },
@@ -91,10 +91,11 @@ TEST(pods_are_weighed_linearly_and_only_so)
 
 	for (size_t i = 0; i < ARRAY_LEN(table); i++) {
 		const struct cgroup_cpu now = { .weight = table[i].weight, .quota_us = -1 };
-		const struct cgroup_want want = { .shares = 1024, .is_pod = table[i].is_pod };
+		const struct cpu_settings want = { .shares = 1024,
+						   .has_linear_weight = table[i].is_pod };
 
 		TEST_ROW("%s", table[i].what);
 		CHECK_UINT(drift_of(table[i].version, &now, &want), table[i].drift);
-		CHECK_UINT(drift_weight(table[i].version, &want), table[i].written);
+		CHECK_UINT(cpu_settings_weight(&want, table[i].version), table[i].written);
 	}
 }

@@ -31,11 +31,12 @@ static struct local_container sample(void)
 				     .grace_s = 7,
 				     .pool = POOL_GUARANTEED,
 				     .is_exclusive = true,
-				     .shares = 1024,
-				     .quota_us = CGROUP_UNLIMITED,
-				     .period_us = CGROUP_PERIOD_US };
+				     .settings = { .shares = 1024,
+						   .has_quota = true,
+						   .quota_us = CGROUP_UNLIMITED,
+						   .period_us = CGROUP_PERIOD_US } };
 
-	cpuset_add(&c.cpus, 3);
+	cpuset_add(&c.settings.cpus, 3);
 	return c;
 }
 
@@ -80,13 +81,13 @@ TEST(a_state_file_decodes_to_what_was_encoded)
 	back = &out.containers[0];
 	CHECK(local_container_same(back, &c));
 	CHECK(local_container_same_command(back, &c));
-	CHECK(cpuset_eq(&back->cpus, &c.cpus));
+	CHECK(cpuset_eq(&back->settings.cpus, &c.settings.cpus));
 	CHECK_INT(back->restart, c.restart);
 	CHECK_UINT(back->grace_s, 7);
 	CHECK_INT(back->pool, POOL_GUARANTEED);
 	CHECK(back->is_exclusive);
-	CHECK_UINT(back->shares, 1024);
-	CHECK_INT(back->quota_us, CGROUP_UNLIMITED);
+	CHECK_UINT(back->settings.shares, 1024);
+	CHECK_INT(back->settings.quota_us, CGROUP_UNLIMITED);
 	arena_done(&a);
 }
 
@@ -312,7 +313,7 @@ static void bench_done(struct bench *b)
 static struct str cpus_of(struct bench *b, size_t i)
 {
 	CHECK(i < b->plan.n);
-	return cpuset_format(&b->plan.containers[i].cpus, &b->a);
+	return cpuset_format(&b->plan.containers[i].settings.cpus, &b->a);
 }
 
 #define POOLS "reserved: \"0\", shared: \"1\", isolated: \"2-7\""
@@ -328,9 +329,9 @@ TEST(exclusive_cpus_come_from_the_guaranteed_pool_and_others_use_the_shared_pool
 	CHECK_UINT(b.plan.n, 2);
 	CHECK_STR(cpus_of(&b, 0), "2-3");
 	CHECK(b.plan.containers[0].is_exclusive);
-	CHECK_INT(b.plan.containers[0].quota_us, CGROUP_UNLIMITED);
+	CHECK_INT(b.plan.containers[0].settings.quota_us, CGROUP_UNLIMITED);
 	CHECK_STR(cpus_of(&b, 1), "1");
-	CHECK_UINT(b.plan.containers[1].shares, 256);
+	CHECK_UINT(b.plan.containers[1].settings.shares, 256);
 	bench_done(&b);
 }
 
@@ -346,7 +347,8 @@ TEST(a_second_plan_keeps_assignments_and_releases_removed_pods)
 	CHECK_STR(cpus_of(&b, 0), "4-5");
 	CHECK_STR(cpus_of(&b, 1), "2-3,6-7");
 	CHECK_INT(plan_text(&b, PROFILE(POOLS) CLUSTER POD("two", OWNS("1"))), 0);
-	CHECK_UINT(cpuset_count(&b.plan.containers[0].cpus), 1); /* its request is smaller */
+	CHECK_UINT(cpuset_count(&b.plan.containers[0].settings.cpus),
+		   1); /* its request is smaller */
 	CHECK_INT(plan_text(&b, PROFILE(POOLS) CLUSTER POD("two", "requests: {cpu: 1m}")), 0);
 	CHECK_STR(cpus_of(&b, 0), "1"); /* and then fractional */
 	CHECK_UINT(b.ledger.n, 0);

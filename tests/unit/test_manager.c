@@ -57,7 +57,7 @@ TEST(what_has_no_place_is_refused_and_says_so)
 	box_manage(&bad, "{\"cpuset\":\"5\"}");
 	r = ask(&n, "CreateContainer", &bad, NULL);
 	CHECK_STR(r.status->message, "pinfold: ns/bad, container c: annotation cpuset \"5\" is not "
-				     "within the reserved CPUs 0-1");
+				     "within the management CPUs 0-1");
 	CHECK_UINT(n.manager.counters.refused, 2);
 	CHECK_UINT(n.manager.registry.n_containers, 1);
 
@@ -80,7 +80,7 @@ TEST(whom_it_concerns_is_told_what_happened)
 		  "container c: not enough cpus available to satisfy request: requested=8, "
 		  "available=4" },
 		{ EVENT_DRIFT_CORRECTED, "plain",
-		  "container c: somebody changed its CPU settings; it is back on CPUs 2-3" },
+		  "container c: restored CPU settings changed externally, CPUs 2-3" },
 		{ EVENT_RUNTIME_LOST, "", "lost the container runtime: gone" },
 	};
 	CLEANUP(node_done) struct node n;

@@ -108,7 +108,7 @@ TEST(a_record_says_what_nri_would)
 	arena_init(&a, 0);
 	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
 		struct doc doc = parse(rows[i].record, &a);
-		const struct classify_rules rules = { .management = workload_management(STR("0")) };
+		const struct classify_rules rules = { .management = workload_management() };
 		struct container_class class;
 		struct err err = { 0 };
 		struct oci_record o;
@@ -328,7 +328,7 @@ TEST(the_runtime_listing_its_own_does_not_forget_those_from_outside)
 	CHECK_INT(manager_handlers.synchronize(&n.manager, &nothing, NULL), 0);
 	CHECK_UINT(n.ledger.n, 1);
 	CHECK_UINT(n.manager.registry.n_containers, 1);
-	CHECK_STR((const char *)n.manager.registry.containers[0]->settings.cpus, "4-5");
+	CHECK_STR(settings_cpus(&n, n.manager.registry.containers[0]->id), "4-5");
 
 	/* A new agent takes them in before any runtime is there... */
 	registry_clear(&n.manager.registry);

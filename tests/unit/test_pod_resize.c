@@ -77,7 +77,7 @@ static void check_row(const struct row *row)
 		CHECK(!cpu.has_shares); /* those are the kubelet's */
 	}
 	/* Whatever came of it: the same CPUs in the ledger, in the intent and in the kernel. */
-	CHECK_STR(n.manager.registry.containers[0]->settings.cpus, before);
+	CHECK_STR(settings_cpus(&n, n.manager.registry.containers[0]->id), before);
 	CHECK_STR(read_at(&n, b.cgroup + 1, "cpuset.cpus"), before);
 	if (ledger_find(&n.ledger, STR("b"), STR("c")))
 		CHECK_STR(cpuset_format(&ledger_find(&n.ledger, STR("b"), STR("c"))->cpus, &n.a),
@@ -132,6 +132,6 @@ TEST(a_container_resized_while_we_were_away_keeps_its_cpus)
 			      &err));
 	CHECK(!runtime_response(&n.session, 5, &n.a).status);
 	CHECK_STR(read_at(&n, b.cgroup + 1, "cpuset.cpus"), "4-5");
-	CHECK_STR(n.manager.registry.containers[0]->settings.cpus, "4-5");
+	CHECK_STR(settings_cpus(&n, n.manager.registry.containers[0]->id), "4-5");
 	CHECK_UINT(n.ledger.n, 1);
 }

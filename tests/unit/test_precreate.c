@@ -179,6 +179,6 @@ TEST(an_answer_that_makes_no_sense_is_an_error)
 	arena_init(&a, 0);
 	config = parse("{}", &a);
 	CHECK_ERR(precreate_adjust(&config, STR("{\"cpus\":\"3-1\"}"), &a, &text, &err), EINVAL,
-		  "answer: bad range \"3-1\": 3 is above 1");
+		  "answer: cpus: bad range \"3-1\": 3 is above 1");
 	CHECK(precreate_adjust(&config, STR("ok"), &a, &text, &err) < 0);
 }

@@ -144,7 +144,6 @@ static void check_street(struct node *n, struct street *s, const char *mgmt, con
 	CHECK_STR(cpus_of(n, &s->mgmt), mgmt);
 	CHECK_STR(read_at(n, s->mgmt.pause + 1, "cpuset.cpus"), mgmt);
 	CHECK_STR(read_at(n, s->share.pause + 1, "cpuset.cpus"), mgmt);
-	CHECK_STR(n->manager.reserved, mgmt);
 	CHECK_STR(cpus_of(n, &s->share), share);
 	CHECK_STR(cpus_of(n, &s->alone), "6-7");
 }
@@ -286,9 +285,8 @@ TEST(a_step_that_fails_takes_all_of_them_back)
 	CHECK_STR(cpus_of(&n, &s.share), "2-5");
 	CHECK_STR(cpus_of(&n, &more), "0-1");
 	CHECK_STR(read_at(&n, s.share.pause + 1, "cpuset.cpus"), "0-1");
-	CHECK_STR(n.manager.reserved, "0-1");
 	CHECK_STR(cpuset_format(&n.ledger.now.config.reserved, &n.a), "0-1");
-	CHECK_STR(registry_find(&n.manager.registry, "mgmt")->settings.cpus, "0-1");
+	CHECK_STR(settings_cpus(&n, "mgmt"), "0-1");
 }
 
 /* Crashes. */

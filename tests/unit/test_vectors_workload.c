@@ -54,6 +54,25 @@ static int config_of(yyjson_val *v, struct arena *a, struct workloads *ret, stru
 	return workloads_parse(texts, names, n, a, ret, err);
 }
 
+/* Overwrites what the kubelet requested with what is set, as CRI-O does. */
+static void apply(const struct workload_cpu *cpu, struct arena *a, struct nri_cpu *target)
+{
+	if (cpu->cpus.n > 0)
+		target->cpus = str_cstr(a, cpu->cpus);
+	if (cpu->shares != 0) {
+		target->has_shares = true;
+		target->shares = cpu->shares;
+	}
+	if (cpu->quota_us != 0) {
+		target->has_quota = true;
+		target->quota_us = cpu->quota_us;
+	}
+	if (cpu->period_us != 0) {
+		target->has_period = true;
+		target->period_us = cpu->period_us;
+	}
+}
+
 /* "parse", "validate", "mutate" or "": where it failed. */
 static const char *run(yyjson_val *row, struct arena *a, struct nri_cpu *cpu, struct err *err)
 {
@@ -75,7 +94,7 @@ static const char *run(yyjson_val *row, struct arena *a, struct nri_cpu *cpu, st
 		return "";
 	if (workload_resolve(w, container, annotations, n, a, &got, err) < 0)
 		return "mutate";
-	workload_apply(&got, a, cpu);
+	apply(&got, a, cpu);
 	return "";
 }
 

@@ -1,0 +1,36 @@
+#pragma once
+
+/* The CPU settings of one cgroup: the cpuset, shares, quota and period that it is to have, from the
+ * decision to the write. What the kernel reports is struct cgroup_cpu (cgroup.h); what a runtime
+ * sends and receives is struct nri_cpu (nri/nri.h). A value that Pinfold does not set is empty, 0
+ * or not `has_quota`. Pure. */
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "cgroup.h"
+#include "codec/doc.h"
+#include "cpu/cpuset.h"
+
+struct arena;
+struct err;
+
+struct cpu_settings {
+	struct cpuset cpus;
+	uint64_t shares;
+	bool has_linear_weight; /* a pod's own cgroup: the kubelet converts its shares linearly */
+	bool has_quota;
+	int64_t quota_us;   /* negative: unlimited */
+	uint64_t period_us; /* 0: any period */
+};
+
+/* The parts (CGROUP_CPUS, ...) that are set: those to read before a comparison. */
+unsigned cpu_settings_parts(const struct cpu_settings *s);
+
+/* The value of cpu.weight (v2) or cpu.shares (v1) for `shares`. */
+uint64_t cpu_settings_weight(const struct cpu_settings *s, enum cgroup_version version);
+
+/* The members "cpus" and, where set, "shares", "quotaUs" and "periodUs" of a JSON object. */
+void cpu_settings_put(const struct cpu_settings *s, yyjson_mut_doc *doc, yyjson_mut_val *object,
+		      struct arena *a);
+int cpu_settings_get(yyjson_val *object, struct cpu_settings *ret, struct err *err);
