@@ -26,19 +26,19 @@ bool static_manifest_is_read(const char *name)
 	return *name && *name != '.';
 }
 
-/* One text, and what converting makes of it. */
-struct reading {
+/* One parsed manifest and the result of its conversion. */
+struct parsed_manifest {
 	yyjson_val *pod;
 	bool is_json;
 	bool is_managed;
-	bool is_again; /* only whether it changes is of interest */
+	bool is_check; /* a second pass: only `changes` is needed */
 	bool changes;
-	struct str converted; /* where it changes */
+	struct str converted; /* if it changes */
 	struct err broken, refused;
 };
 
-static int write_like(const struct reading *r, yyjson_val *v, struct arena *a, struct str *ret,
-		      struct err *err)
+static int write_in_same_format(const struct parsed_manifest *r, yyjson_val *v, struct arena *a,
+				struct str *ret, struct err *err)
 {
 	struct str text;
 	int code;
@@ -51,8 +51,9 @@ static int write_like(const struct reading *r, yyjson_val *v, struct arena *a, s
 	return code;
 }
 
-/* The kubelet takes one pod a file, and its defaults come before the conversion (3.2). */
-static int parse(struct str text, struct str name, struct arena *a, struct reading *ret)
+/* The kubelet reads one pod per file and applies the API's defaults (a limit becomes the request)
+ * before the conversion (docs/reference/admission.md#defaulting). */
+static int parse(struct str text, struct str name, struct arena *a, struct parsed_manifest *ret)
 {
 	const struct doc_limits limits = { .size_bytes = STATIC_MANIFEST_MAX_SIZE };
 	const struct str trimmed = str_trim(text);
@@ -64,26 +65,26 @@ static int parse(struct str text, struct str name, struct arena *a, struct readi
 	if (r < 0)
 		return r;
 	if (docs.n != 1)
-		return err_set(&ret->broken, EINVAL, PRI_STR ": holds %zu documents, want one pod",
+		return err_set(&ret->broken, EINVAL, PRI_STR ": %zu documents, expected one Pod",
 			       FMT_STR(name), docs.n);
 	if (!str_eq(object_kind(docs.items[0].root), STR("Pod")))
 		return doc_err(&ret->broken, &docs.items[0], docs.items[0].root, "not a Pod");
 	return pod_default_resources(docs.items[0].root, a, &ret->pod, &ret->broken);
 }
 
-static int convert(struct reading *ret, struct arena *a);
+static int convert(struct parsed_manifest *ret, struct arena *a);
 
-/* What we write is read back before anybody sees it. A manifest that no kubelet would take, with
- * two containers of one name for instance, must not become one that cannot even be read. */
-static bool comes_to_rest(struct str converted, struct arena *a)
+/* Converting the result again must change nothing. A manifest that the kubelet rejects, for example
+ * with two containers of the same name, must not become one that cannot be parsed. */
+static bool is_stable(struct str converted, struct arena *a)
 {
-	struct reading again = { .is_again = true };
+	struct parsed_manifest again = { .is_check = true };
 
 	return parse(converted, STR("converted"), a, &again) == 0 && convert(&again, a) == 0 &&
 	       !again.changes && !again.refused.code;
 }
 
-static int convert(struct reading *ret, struct arena *a)
+static int convert(struct parsed_manifest *ret, struct arena *a)
 {
 	const struct static_options options = { .every_container = true };
 	struct admission_result result;
@@ -101,60 +102,60 @@ static int convert(struct reading *ret, struct arena *a)
 	if (patch_is_empty(&result.patch))
 		return 0;
 	ret->changes = true;
-	if (ret->is_again)
+	if (ret->is_check)
 		return 0;
 	r = patch_apply(&result.patch, ret->pod, a, &after, &ret->broken);
 	if (r == 0)
-		r = write_like(ret, after, a, &ret->converted, &ret->broken);
-	if (r < 0 || comes_to_rest(ret->converted, a))
+		r = write_in_same_format(ret, after, a, &ret->converted, &ret->broken);
+	if (r < 0 || is_stable(ret->converted, a))
 		return r;
 	ret->changes = false;
 	ret->converted = (struct str){ 0 };
-	(void)err_set(&ret->refused, EINVAL, "cannot be converted without breaking it");
+	(void)err_set(&ret->refused, EINVAL, "conversion would make the manifest unreadable");
 	return 0;
 }
 
 /* 0, also for what is broken or refused; -ENOMEM otherwise. */
-static int read_text(struct str text, struct str name, struct arena *a, struct reading *ret)
+static int read_text(struct str text, struct str name, struct arena *a, struct parsed_manifest *ret)
 {
 	int r;
 
-	*ret = (struct reading){ 0 };
+	*ret = (struct parsed_manifest){ 0 };
 	r = parse(text, name, a, ret);
 	if (r == 0)
 		r = convert(ret, a);
 	if (a->failed)
 		return -ENOMEM;
 	if (r < 0 && !ret->broken.code)
-		(void)err_set(&ret->broken, EINVAL, PRI_STR ": cannot be read", FMT_STR(name));
+		(void)err_set(&ret->broken, EINVAL, PRI_STR ": cannot be parsed", FMT_STR(name));
 	return 0;
 }
 
-/* Somebody edited what we had converted: the original of that is the edited pod, converted back. */
-static int find_original(const struct reading *now, struct str text, struct arena *a,
-			 bool *ret_was_ours, struct str *ret)
+/* A converted manifest was edited: its original is the edited pod, converted back. */
+static int restore_original(const struct parsed_manifest *now, struct str text, struct arena *a,
+			    bool *ret_is_converted, struct str *ret)
 {
 	struct err err = { 0 };
 	struct patch back;
 	yyjson_val *v;
 
-	*ret_was_ours = false;
+	*ret_is_converted = false;
 	*ret = text;
 	if (static_pod_revert(now->pod, a, &back) < 0)
 		return -ENOMEM;
 	if (patch_is_empty(&back))
 		return 0;
-	*ret_was_ours = true;
+	*ret_is_converted = true;
 	if (patch_apply(&back, now->pod, a, &v, &err) < 0)
 		return a->failed ? -ENOMEM : 0;
-	return write_like(now, v, a, ret, &err) < 0 && a->failed ? -ENOMEM : 0;
+	return write_in_same_format(now, v, a, ret, &err) < 0 && a->failed ? -ENOMEM : 0;
 }
 
-static int decide_original(const struct reading *now, struct str text, const struct str *original,
-			   struct arena *a, struct static_decision *d)
+static int decide_original(const struct parsed_manifest *now, struct str text,
+			   const struct str *original, struct arena *a, struct static_decision *d)
 {
-	struct reading then;
-	bool was_ours;
+	struct parsed_manifest then;
+	bool is_converted;
 	int r;
 
 	if (original) {
@@ -162,13 +163,14 @@ static int decide_original(const struct reading *now, struct str text, const str
 		if (r < 0)
 			return r;
 		if (then.changes && str_eq(then.converted, text))
-			return 0; /* made of it by us */
+			return 0; /* the manifest is the conversion of this original */
 	}
-	r = find_original(now, text, a, &was_ours, &d->original);
+	r = restore_original(now, text, a, &is_converted, &d->original);
 	if (r < 0)
 		return r;
-	if (d->verdict == STATIC_CONVERT || was_ours)
-		/* Converted by somebody else, and no original: nothing of ours to give back. */
+	if (d->verdict == STATIC_CONVERT || is_converted)
+		/* Without an original the manifest was converted elsewhere, and there is nothing to
+		 * restore later. */
 		d->keep = d->verdict == STATIC_CONVERT || original ? STATIC_ORIGINAL_WRITE :
 								     STATIC_ORIGINAL_STAYS;
 	else if (original)
@@ -182,14 +184,14 @@ int static_manifest_decide(struct str text, const struct str *original, struct s
 			   struct arena *a, struct static_decision *ret)
 {
 	struct static_decision d = { 0 };
-	struct reading now;
+	struct parsed_manifest now;
 	struct pod pod;
 	int r;
 
 	r = read_text(text, name, a, &now);
 	if (r < 0)
 		return r;
-	if (now.broken.code) { /* perhaps half of it: what is kept stays kept */
+	if (now.broken.code) { /* it may be half written: the saved original stays */
 		*ret = (struct static_decision){ .verdict = STATIC_BROKEN, .why = now.broken };
 		return 0;
 	}

@@ -13,7 +13,7 @@
 #include "base/file.h"
 #include "base/macro.h"
 
-/* The kubelet reads no file whose name begins with a dot, whatever its end. */
+/* The kubelet ignores files whose name begins with a dot. */
 #define ORIGINAL_SUFFIX ".pinfold-original"
 #define NEW_SUFFIX ".pinfold-new"
 #define KEEP_SUFFIX ".pinfold-keep"
@@ -84,7 +84,7 @@ static char *copy(struct str s)
 	return p;
 }
 
-static void note(struct static_pods *s, const char *file, const struct static_decision *d)
+static void update_entry(struct static_pods *s, const char *file, const struct static_decision *d)
 {
 	const enum static_verdict verdict = d->verdict == STATIC_CONVERT ? STATIC_CONVERTED :
 									   d->verdict;
@@ -97,7 +97,7 @@ static void note(struct static_pods *s, const char *file, const struct static_de
 	e = entry_of(s, file, true);
 	if (e->why && e->verdict == verdict && str_eq(str_from(e->pod), d->pod) &&
 	    strcmp(e->why, d->why.msg) == 0)
-		return; /* known */
+		return; /* unchanged */
 	free(e->pod);
 	free(e->why);
 	e->pod = copy(d->pod);
@@ -106,15 +106,13 @@ static void note(struct static_pods *s, const char *file, const struct static_de
 	s->is_changed = true;
 }
 
-/* Files. */
-
 struct file {
 	struct str text;
 	struct stat st;
 };
 
-/* A file that somebody has open for writing cannot be leased for reading. File systems without
- * leases say something else, and then its text alone must tell whether it is whole. */
+/* The kernel grants no read lease on a file that is open for writing (EAGAIN). On file systems
+ * without leases it fails otherwise, and an incomplete manifest shows only by its text. */
 static bool is_being_written(int fd)
 {
 	if (fcntl(fd, F_SETLEASE, F_RDLCK) == 0)
@@ -122,7 +120,7 @@ static bool is_being_written(int fd)
 	return errno == EAGAIN;
 }
 
-/* -ELOOP for a link: replacing it would leave what it points to as it is. */
+/* -ELOOP for a symbolic link: a rename would replace the link and not its target. */
 static int read_file(int dir, const char *name, struct arena *a, struct file *ret, struct err *err)
 {
 	AUTO_CLOSE int fd = openat(dir, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
@@ -134,7 +132,7 @@ static int read_file(int dir, const char *name, struct arena *a, struct file *re
 	if (fstat(fd, &f.st) < 0)
 		return failed(err, "stat", name);
 	if (!S_ISREG(f.st.st_mode))
-		return err_set(err, EISDIR, "%s: not a plain file", name);
+		return err_set(err, EISDIR, "%s: not a regular file", name);
 	if (is_being_written(fd))
 		return err_set(err, EAGAIN, "%s: is being written", name);
 	r = file_read_fd(fd, name, STATIC_MANIFEST_MAX_SIZE, a, &f.text, err);
@@ -149,9 +147,9 @@ static int sync_dir(int dir, struct err *err)
 	return fsync(dir) < 0 ? failed(err, "sync", "the manifest directory") : 0;
 }
 
-/* Owner and group of another file. A confined agent may not give files away, not even to whom they
- * belong: it does not ask for nothing, and the manifest counts for more than its owner. */
-static int own_like(int fd, const struct stat *like)
+/* Sets owner and group as on another file. Without CAP_CHOWN fchown() fails with EPERM: it is not
+ * called when nothing would change, and otherwise a manifest with another owner is accepted. */
+static int copy_owner(int fd, const struct stat *like)
 {
 	struct stat st;
 
@@ -162,7 +160,7 @@ static int own_like(int fd, const struct stat *like)
 	return fchown(fd, like->st_uid, like->st_gid) < 0 && errno != EPERM ? -1 : 0;
 }
 
-/* A whole, synced file under a hidden name, with the owner and the mode of another. */
+/* A complete, synced file under a hidden name, with the owner and the mode of another file. */
 static int write_hidden(int dir, const char *name, struct str text, const struct stat *like,
 			struct err *err)
 {
@@ -176,7 +174,7 @@ static int write_hidden(int dir, const char *name, struct str text, const struct
 
 	AUTO_CLOSE int fd = openat(dir, name, O_RDONLY | O_CLOEXEC);
 
-	if (fd < 0 || own_like(fd, like) < 0 || fsync(fd) < 0)
+	if (fd < 0 || copy_owner(fd, like) < 0 || fsync(fd) < 0)
 		return failed(err, "write", name);
 	return 0;
 }
@@ -194,54 +192,55 @@ static int write_original(int dir, const char *name, struct str text, const stru
 	return sync_dir(dir, err);
 }
 
-static int drop(int dir, const char *name, struct err *err)
+static int remove_file(int dir, const char *name, struct err *err)
 {
 	if (unlinkat(dir, name, 0) < 0 && errno != ENOENT)
 		return failed(err, "remove", name);
 	return 0;
 }
 
-static bool holds(int dir, const char *name, struct str text, struct arena *a)
+static bool has_text(int dir, const char *name, struct str text, struct arena *a)
 {
 	struct file f = { 0 };
 
 	return read_file(dir, name, a, &f, NULL) == 0 && str_eq(f.text, text);
 }
 
-/* Both names change at once, so what was replaced can still be looked at. A kubelet sees the last
- * event of its name come last when that is the first argument: gone, then there again. */
-static int swap(int dir, const char *name, const char *temporary, struct str expected,
-		struct arena *a, struct err *err)
+/* RENAME_EXCHANGE swaps both names at once, so the replaced text can be checked afterwards. With
+ * the manifest as first argument, inotify reports its removal before its creation, which the
+ * kubelet needs to see the file again. */
+static int exchange(int dir, const char *name, const char *temporary, struct str expected,
+		    struct arena *a, struct err *err)
 {
 	if (renameat2(dir, name, dir, temporary, RENAME_EXCHANGE) == 0) {
-		if (holds(dir, temporary, expected, a))
-			return drop(dir, temporary, err);
+		if (has_text(dir, temporary, expected, a))
+			return remove_file(dir, temporary, err);
 		if (renameat(dir, temporary, dir, name) < 0)
 			return failed(err, "rename", temporary);
-		return err_set(err, EAGAIN, "%s: was changed meanwhile", name);
+		return err_set(err, EAGAIN, "%s: was changed by another process", name);
 	}
 	if (errno != EINVAL && errno != ENOSYS)
 		return failed(err, "rename", temporary);
-	if (!holds(dir, name, expected, a))
-		return err_set(err, EAGAIN, "%s: was changed meanwhile", name);
+	if (!has_text(dir, name, expected, a))
+		return err_set(err, EAGAIN, "%s: was changed by another process", name);
 	return renameat(dir, temporary, dir, name) < 0 ? failed(err, "rename", temporary) : 0;
 }
 
-static int replace(int dir, const char *name, const struct file *was, struct str text,
-		   struct arena *a, struct err *err)
+static int replace_manifest(int dir, const char *name, const struct file *was, struct str text,
+			    struct arena *a, struct err *err)
 {
 	const char *temporary = beside(name, NEW_SUFFIX, a);
 	int r;
 
 	r = write_hidden(dir, temporary, text, &was->st, err);
 	if (r == 0)
-		r = swap(dir, name, temporary, was->text, a, err);
+		r = exchange(dir, name, temporary, was->text, a, err);
 	if (r < 0 && r != -EAGAIN)
 		(void)unlinkat(dir, temporary, 0);
 	return r < 0 ? r : sync_dir(dir, err);
 }
 
-/* Reads the original beside a manifest; false when there is none. */
+/* False when no original was saved. */
 static bool read_original(int dir, const char *name, struct arena *a, struct str *ret)
 {
 	struct file f = { 0 };
@@ -252,30 +251,30 @@ static bool read_original(int dir, const char *name, struct arena *a, struct str
 	return true;
 }
 
-static int decide(int dir, const char *name, const struct file *f, struct arena *a,
-		  struct static_decision *ret, struct err *err)
+static int decide_manifest(int dir, const char *name, const struct file *f, struct arena *a,
+			   struct static_decision *ret, struct err *err)
 {
 	struct str original = { 0 };
 	const bool has_original = read_original(dir, name, a, &original);
 
 	if (static_manifest_decide(f->text, has_original ? &original : NULL, str_from(name), a,
 				   ret) < 0)
-		return err_set(err, ENOMEM, "%s: not enough memory", name);
+		return err_set(err, ENOMEM, "%s: out of memory", name);
 	return 0;
 }
 
-/* The original first: from then on nothing can be lost. */
-static int act(int dir, const char *name, const struct file *f, const struct static_decision *d,
-	       struct arena *a, struct err *err)
+/* The original is saved before the manifest is replaced, so that a crash loses nothing. */
+static int apply_decision(int dir, const char *name, const struct file *f,
+			  const struct static_decision *d, struct arena *a, struct err *err)
 {
 	int r = 0;
 
 	if (d->keep == STATIC_ORIGINAL_WRITE)
 		r = write_original(dir, name, d->original, &f->st, a, err);
 	else if (d->keep == STATIC_ORIGINAL_DROP)
-		r = drop(dir, beside(name, ORIGINAL_SUFFIX, a), err);
+		r = remove_file(dir, beside(name, ORIGINAL_SUFFIX, a), err);
 	if (r == 0 && d->verdict == STATIC_CONVERT)
-		r = replace(dir, name, f, d->text, a, err);
+		r = replace_manifest(dir, name, f, d->text, a, err);
 	return r;
 }
 
@@ -298,8 +297,8 @@ int static_pods_visit(struct static_pods *s, const char *name, struct err *err)
 	if (r == -ELOOP || r == -EFBIG) {
 		d = (struct static_decision){ .verdict = STATIC_BROKEN, .why = why };
 		if (r == -ELOOP)
-			(void)err_set(&d.why, ELOOP, "%s: a link, which is left alone", name);
-		note(s, name, &d);
+			(void)err_set(&d.why, ELOOP, "%s: a symbolic link, not converted", name);
+		update_entry(s, name, &d);
 		return 0;
 	}
 	if (r < 0) {
@@ -307,11 +306,11 @@ int static_pods_visit(struct static_pods *s, const char *name, struct err *err)
 			*err = why;
 		return r;
 	}
-	r = decide(s->dir_fd, name, &f, &a, &d, err);
+	r = decide_manifest(s->dir_fd, name, &f, &a, &d, err);
 	if (r < 0)
 		return r;
-	r = act(s->dir_fd, name, &f, &d, &a, &why);
-	if (r < 0 && r != -EAGAIN) { /* it runs as it is, and people must know */
+	r = apply_decision(s->dir_fd, name, &f, &d, &a, &why);
+	if (r < 0 && r != -EAGAIN) { /* it runs unconverted: show it in the status */
 		d.verdict = STATIC_REFUSED;
 		d.why = why;
 	}
@@ -320,16 +319,15 @@ int static_pods_visit(struct static_pods *s, const char *name, struct err *err)
 	if (r == -EAGAIN)
 		return r;
 	s->n_converted += d.verdict == STATIC_CONVERT;
-	note(s, name, &d);
+	update_entry(s, name, &d);
 	return r;
 }
 
-/* After a crash. */
-
-/* The hidden file of a replacement that was not finished. Before the exchange it is ours, perhaps
- * in part; after it, it holds what stood in the manifest: the text we had converted, or what
- * somebody had written meanwhile, which is put back. */
-static int finish(struct static_pods *s, const char *name, struct arena *a, struct err *err)
+/* Completes an interrupted replacement. Before the exchange the hidden file has the new text,
+ * perhaps incomplete; after it, the previous text of the manifest: the original, or what another
+ * process wrote in between, which is moved back. */
+static int complete_change(struct static_pods *s, const char *name, struct arena *a,
+			   struct err *err)
 {
 	const char *temporary = beside(name, NEW_SUFFIX, a);
 	struct static_decision d = { 0 };
@@ -339,18 +337,18 @@ static int finish(struct static_pods *s, const char *name, struct arena *a, stru
 	if (!read_original(s->dir_fd, name, a, &original) ||
 	    read_file(s->dir_fd, name, a, &now, NULL) < 0 ||
 	    read_file(s->dir_fd, temporary, a, &left, NULL) < 0)
-		return drop(s->dir_fd, temporary, err);
+		return remove_file(s->dir_fd, temporary, err);
 	if (static_manifest_decide(original, NULL, str_from(name), a, &d) < 0)
-		return err_set(err, ENOMEM, "%s: not enough memory", name);
+		return err_set(err, ENOMEM, "%s: out of memory", name);
 	if (d.verdict != STATIC_CONVERT || !str_eq(d.text, now.text) ||
 	    str_eq(left.text, original) || str_eq(left.text, now.text))
-		return drop(s->dir_fd, temporary, err);
+		return remove_file(s->dir_fd, temporary, err);
 	if (renameat(s->dir_fd, temporary, s->dir_fd, name) < 0)
 		return failed(err, "rename", temporary);
 	return 0;
 }
 
-static int finish_all(struct static_pods *s, struct err *err)
+static int complete_changes(struct static_pods *s, struct err *err)
 {
 	CLEANUP(arena_done) struct arena a;
 	struct str *names = NULL;
@@ -363,9 +361,9 @@ static int finish_all(struct static_pods *s, struct err *err)
 		const char *name = owner_of(names[i], STR(NEW_SUFFIX), &a);
 
 		if (name)
-			r = finish(s, name, &a, err);
+			r = complete_change(s, name, &a, err);
 		else if (owner_of(names[i], STR(KEEP_SUFFIX), &a))
-			r = drop(s->dir_fd, str_cstr(&a, names[i]), err);
+			r = remove_file(s->dir_fd, str_cstr(&a, names[i]), err);
 	}
 	return r;
 }
@@ -378,12 +376,12 @@ int static_pods_scan(struct static_pods *s, struct err *err)
 	int r, worst = 0;
 
 	arena_init(&a, 0);
-	r = finish_all(s, err);
+	r = complete_changes(s, err);
 	if (r == 0)
 		r = file_list_at(s->dir_fd, ".", &a, &names, &n, err);
 	if (r < 0)
 		return r;
-	for (size_t i = s->n; i-- > 0;) { /* who is no longer there */
+	for (size_t i = s->n; i-- > 0;) { /* files that were removed */
 		struct stat st;
 
 		if (fstatat(s->dir_fd, s->items[i].file, &st, AT_SYMLINK_NOFOLLOW) < 0)
@@ -397,9 +395,8 @@ int static_pods_scan(struct static_pods *s, struct err *err)
 	return worst;
 }
 
-/* The way back. */
-
-static int restore(struct static_pods *s, const char *name, struct arena *a, struct err *err)
+static int restore_manifest(struct static_pods *s, const char *name, struct arena *a,
+			    struct err *err)
 {
 	const char *original = beside(name, ORIGINAL_SUFFIX, a);
 	struct static_decision d = { 0 };
@@ -407,16 +404,16 @@ static int restore(struct static_pods *s, const char *name, struct arena *a, str
 	int r;
 
 	r = read_file(s->dir_fd, name, a, &f, err);
-	if (r == -ENOENT) /* the pod is gone, and so is its past */
-		return drop(s->dir_fd, original, err);
+	if (r == -ENOENT) /* the manifest was removed */
+		return remove_file(s->dir_fd, original, err);
 	if (r == 0)
-		r = decide(s->dir_fd, name, &f, a, &d, err);
+		r = decide_manifest(s->dir_fd, name, &f, a, &d, err);
 	if (r < 0)
 		return r;
 	if (d.verdict == STATIC_BROKEN)
-		return err_set(err, EINVAL, "%s; its original is %s", d.why.msg, original);
+		return err_set(err, EINVAL, "%s; the original is in %s", d.why.msg, original);
 	if (d.verdict == STATIC_CONVERT || d.keep == STATIC_ORIGINAL_DROP)
-		return drop(s->dir_fd, original, err); /* it stands as its author wrote it */
+		return remove_file(s->dir_fd, original, err); /* the manifest is not converted */
 	if (d.keep == STATIC_ORIGINAL_WRITE)
 		r = write_original(s->dir_fd, name, d.original, &f.st, a, err);
 	if (r == 0 && renameat(s->dir_fd, original, s->dir_fd, name) < 0)
@@ -432,7 +429,7 @@ int static_pods_restore(struct static_pods *s, struct err *err)
 	int r, restored = 0;
 
 	arena_init(&a, 0);
-	r = finish_all(s, err);
+	r = complete_changes(s, err);
 	if (r == 0)
 		r = file_list_at(s->dir_fd, ".", &a, &names, &n, err);
 	for (size_t i = 0; r >= 0 && i < n; i++) {
@@ -440,7 +437,7 @@ int static_pods_restore(struct static_pods *s, struct err *err)
 
 		if (!name)
 			continue;
-		r = restore(s, name, &a, err);
+		r = restore_manifest(s, name, &a, err);
 		restored += r > 0;
 	}
 	if (r >= 0)

@@ -1,9 +1,9 @@
 #pragma once
 
-/* The kubelet's directory of static pods: every manifest that asks for it is converted in place
- * (static_manifest.h decides), in one rename, with the original beside it under a name that the
- * kubelet does not read. At any moment a crash leaves the old manifest or the new one, and the next
- * scan finishes. Somebody who changes a manifest meanwhile wins. */
+/* The kubelet's manifest directory: every static pod that opts in is converted in place
+ * (static_manifest.h decides) by one rename, with the original next to it under a name that the
+ * kubelet does not read. A crash at any time leaves the old manifest or the new one, and the next
+ * scan completes the change. A concurrent change of the manifest by another process is kept. */
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -14,7 +14,7 @@
 struct arena;
 struct err;
 
-/* A file that asks for something, or that cannot be read. */
+/* A manifest that opts in, or that cannot be read. */
 struct static_entry {
 	char *file, *pod, *why;
 	enum static_verdict verdict;
@@ -25,21 +25,22 @@ struct static_pods {
 	struct static_entry *items; /* sorted by file */
 	size_t n, cap;
 	size_t n_converted; /* since the start */
-	bool is_changed;    /* since somebody last wrote the status down */
+	bool is_changed;    /* since the status was last written; the reader resets it */
 };
 
-/* Ignores SIGIO for good: the kernel sends it to whoever reads while another wants to write. */
+/* Ignores SIGIO in the whole process: the kernel sends it to the holder of a read lease when
+ * another process opens the file for writing (fcntl(2), F_SETLEASE). */
 int static_pods_open(struct static_pods *s, const char *path, struct err *err);
 void static_pods_done(struct static_pods *s);
 
-/* One file. -EAGAIN when somebody is writing it, or has written it meanwhile: come again. Other
- * failures are of the file system; what is wrong with a manifest stands in its entry. */
+/* Handles one file. -EAGAIN when another process is writing it or has just written it: call again
+ * later. Other failures are of the file system; problems of a manifest are in its entry. */
 int static_pods_visit(struct static_pods *s, const char *name, struct err *err);
 
-/* Finishes what a crash left, then visits every file. */
+/* Completes changes that a crash interrupted, then visits every file. */
 int static_pods_scan(struct static_pods *s, struct err *err);
 
-/* Puts every original back. Returns how many. */
+/* Restores every original; returns how many. */
 int static_pods_restore(struct static_pods *s, struct err *err);
 
 /* The member "staticPods" of the status document. */

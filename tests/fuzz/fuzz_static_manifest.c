@@ -1,6 +1,6 @@
-/* Manifests from the kubelet's directory: never a crash; what is converted stays so when it is read
- * again, with the same original, and giving back the original's conversion is what we wrote. The
- * input is a manifest, or a manifest and the original beside it with a zero byte between. */
+/* Static pod manifests: no crash; a converted manifest is stable when it is decided again, keeps
+ * its original, and converting the original gives the same text. The input is a manifest, or a
+ * manifest and its original with a zero byte in between. */
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,5 +1,5 @@
-/* Static pods: what becomes of a manifest, as a table; and the directory, with other writers and
- * crashes at every system call. */
+/* Static pods: the decision about a manifest as a table, and the manifest directory with concurrent
+ * writers and a crash at every system call. */
 
 #include <errno.h>
 #include <fcntl.h>
@@ -52,7 +52,7 @@ static struct str at(struct str text, const char *pointer, struct arena *a)
 	return doc_text(doc_find(docs.items[0].root, pointer));
 }
 
-TEST(a_manifest_that_asks_is_converted_once)
+TEST(a_manifest_that_opts_in_is_converted_once)
 {
 	CLEANUP(arena_done) struct arena a;
 	struct static_decision d, again;
@@ -81,12 +81,12 @@ TEST(a_manifest_that_asks_is_converted_once)
 	again = decide(text, managed, &a);
 	CHECK_INT(again.verdict, STATIC_CONVERTED);
 	CHECK_INT(again.keep, STATIC_ORIGINAL_STAYS);
-	again = decide(text, NULL, &a); /* converted by somebody else: nothing to give back */
+	again = decide(text, NULL, &a); /* converted elsewhere: nothing to restore */
 	CHECK_INT(again.verdict, STATIC_CONVERTED);
 	CHECK_INT(again.keep, STATIC_ORIGINAL_STAYS);
 }
 
-TEST(every_other_manifest_has_its_verdict)
+TEST(other_manifests_are_kept_refused_or_reported)
 {
 	static const struct {
 		const char *name, *text, *original;
@@ -104,9 +104,9 @@ TEST(every_other_manifest_has_its_verdict)
 		{ "half of it, converted before", "apiVersion: v1\nkind: Po", managed,
 		  STATIC_BROKEN, STATIC_ORIGINAL_STAYS, "m:1:1: not a Pod" },
 		{ "nothing", "", NULL, STATIC_BROKEN, STATIC_ORIGINAL_STAYS,
-		  "m: holds 0 documents, want one pod" },
+		  "m: 0 documents, expected one Pod" },
 		{ "two", "kind: Pod\n---\nkind: Pod\n", NULL, STATIC_BROKEN, STATIC_ORIGINAL_STAYS,
-		  "m: holds 2 documents, want one pod" },
+		  "m: 2 documents, expected one Pod" },
 		{ "no pod", "kind: Deployment\n", NULL, STATIC_BROKEN, STATIC_ORIGINAL_STAYS,
 		  "m:1:1: not a Pod" },
 		{ "cannot be",
@@ -120,7 +120,7 @@ TEST(every_other_manifest_has_its_verdict)
 		  "1}}}],\n"
 		  "  containers: [{name: c}]}\n",
 		  NULL, STATIC_REFUSED, STATIC_ORIGINAL_STAYS,
-		  "cannot be converted without breaking it" },
+		  "conversion would make the manifest unreadable" },
 		{ "a bad amount",
 		  "kind: Pod\nmetadata: {name: p, annotations: {" TARGET ": '{}'}}\n"
 		  "spec: {containers: [{name: c, resources: {requests: {cpu: x}}}]}\n",
@@ -144,8 +144,8 @@ TEST(every_other_manifest_has_its_verdict)
 	TEST_NOTE("%zu rows", ARRAY_LEN(rows));
 }
 
-/* Somebody adds a container to what we converted: it is converted too, and what would be given back
- * has it as well, with every CPU as it was. */
+/* A container is added to a converted manifest: it is converted as well, and the original has it
+ * with unconverted CPU requests. */
 TEST(an_edited_manifest_gets_an_original_with_the_edit)
 {
 	CLEANUP(arena_done) struct arena a;
@@ -177,26 +177,24 @@ TEST(an_edited_manifest_gets_an_original_with_the_edit)
 	CHECK_INT(d.keep, STATIC_ORIGINAL_STAYS);
 }
 
-/* The directory. */
-
-struct place {
+struct fixture {
 	char dir[64];
 	struct arena a;
 	struct static_pods s;
 };
 
-static void place_init(struct place *p)
+static void place_init(struct fixture *p)
 {
 	struct err err = { 0 };
 
-	*p = (struct place){ 0 };
+	*p = (struct fixture){ 0 };
 	arena_init(&p->a, 0);
 	(void)snprintf(p->dir, sizeof(p->dir), "/tmp/static-pods-XXXXXX");
 	CHECK(mkdtemp(p->dir) != NULL);
 	CHECK_OK(static_pods_open(&p->s, p->dir, &err));
 }
 
-static void place_done(struct place *p)
+static void place_done(struct fixture *p)
 {
 	char command[128];
 
@@ -206,7 +204,7 @@ static void place_done(struct place *p)
 	arena_done(&p->a);
 }
 
-static void put(const struct place *p, const char *name, const char *text, mode_t mode)
+static void put(const struct fixture *p, const char *name, const char *text, mode_t mode)
 {
 	struct err err = { 0 };
 
@@ -214,7 +212,7 @@ static void put(const struct place *p, const char *name, const char *text, mode_
 	CHECK_OK(file_create_at(p->s.dir_fd, name, str_from(text), mode, &err));
 }
 
-static struct str get(struct place *p, const char *name)
+static struct str get(struct fixture *p, const char *name)
 {
 	struct err err = { 0 };
 	struct str text;
@@ -223,7 +221,7 @@ static struct str get(struct place *p, const char *name)
 	return text;
 }
 
-static size_t count(struct place *p)
+static size_t count(struct fixture *p)
 {
 	struct err err = { 0 };
 	struct str *names;
@@ -233,14 +231,14 @@ static size_t count(struct place *p)
 	return n;
 }
 
-static struct str converted(struct place *p)
+static struct str converted(struct fixture *p)
 {
 	return decide(managed, NULL, &p->a).text;
 }
 
-TEST(a_directory_is_converted_and_given_back)
+TEST(a_directory_is_converted_and_restored)
 {
-	CLEANUP(place_done) struct place p;
+	CLEANUP(place_done) struct fixture p;
 	struct err err = { 0 };
 	struct stat st;
 
@@ -267,7 +265,7 @@ TEST(a_directory_is_converted_and_given_back)
 
 	CHECK_OK(static_pods_scan(&p.s, &err));
 	CHECK_UINT(p.s.n_converted, 1);
-	put(&p, "half.yaml", managed, 0600); /* now whole */
+	put(&p, "half.yaml", managed, 0600); /* now complete */
 	CHECK_OK(static_pods_visit(&p.s, "half.yaml", &err));
 	CHECK_STR(get(&p, "half.yaml"), converted(&p));
 	CHECK(unlinkat(p.s.dir_fd, "half.yaml", 0) == 0);
@@ -275,18 +273,19 @@ TEST(a_directory_is_converted_and_given_back)
 	CHECK_INT(static_pods_restore(&p.s, &err), 1);
 	CHECK_STR(get(&p, "etcd.yaml"), managed);
 	CHECK_STR(get(&p, "web.yaml"), plain);
-	CHECK_UINT(count(&p), 5); /* no original is left, also not of the pod that is gone */
+	CHECK_UINT(count(&p), 5); /* no original is left, also not of the removed manifest */
 	CHECK_INT(static_pods_restore(&p.s, &err), 0);
 }
 
-TEST(a_manifest_that_cannot_be_replaced_is_named_and_tried_again)
+TEST(a_manifest_that_cannot_be_replaced_is_reported_and_retried)
 {
-	CLEANUP(place_done) struct place p;
+	CLEANUP(place_done) struct fixture p;
 	struct err err = { 0 };
 
 	place_init(&p);
 	put(&p, "etcd.yaml", managed, 0600);
-	CHECK(mkdirat(p.s.dir_fd, ".etcd.yaml.pinfold-original", 0700) == 0); /* in the way */
+	CHECK(mkdirat(p.s.dir_fd, ".etcd.yaml.pinfold-original", 0700) ==
+	      0); /* blocks the rename */
 	CHECK_INT(static_pods_scan(&p.s, &err), -EISDIR);
 	CHECK_UINT(p.s.n, 1);
 	CHECK_INT(p.s.items[0].verdict, STATIC_REFUSED);
@@ -294,7 +293,7 @@ TEST(a_manifest_that_cannot_be_replaced_is_named_and_tried_again)
 	CHECK_STR(get(&p, "etcd.yaml"), managed);
 	p.s.is_changed = false;
 	CHECK_INT(static_pods_scan(&p.s, &err), -EISDIR);
-	CHECK(!p.s.is_changed); /* nothing new to be said */
+	CHECK(!p.s.is_changed); /* the status is the same */
 	CHECK(unlinkat(p.s.dir_fd, ".etcd.yaml.pinfold-original", AT_REMOVEDIR) == 0);
 	CHECK_OK(static_pods_scan(&p.s, &err));
 	CHECK_STR(get(&p, "etcd.yaml"), converted(&p));
@@ -303,7 +302,7 @@ TEST(a_manifest_that_cannot_be_replaced_is_named_and_tried_again)
 
 TEST(a_manifest_that_is_being_written_is_not_read)
 {
-	CLEANUP(place_done) struct place p;
+	CLEANUP(place_done) struct fixture p;
 	struct err err = { 0 };
 	int fd;
 
@@ -320,26 +319,25 @@ TEST(a_manifest_that_is_being_written_is_not_read)
 	CHECK_STR(get(&p, "etcd.yaml"), converted(&p));
 }
 
-TEST(what_was_written_during_a_replacement_that_crashed_wins)
+TEST(a_change_during_an_interrupted_replacement_is_kept)
 {
-	CLEANUP(place_done) struct place p;
+	CLEANUP(place_done) struct fixture p;
 	struct err err = { 0 };
 
 	place_init(&p);
 	put(&p, "etcd.yaml", str_cstr(&p.a, converted(&p)), 0600);
 	put(&p, ".etcd.yaml.pinfold-original", managed, 0600);
-	put(&p, ".etcd.yaml.pinfold-new", plain,
-	    0600); /* stood in the manifest when we replaced it */
+	put(&p, ".etcd.yaml.pinfold-new", plain, 0600); /* the previous text of the manifest */
 	CHECK_OK(static_pods_scan(&p.s, &err));
 	CHECK_STR(get(&p, "etcd.yaml"), plain);
 	CHECK_UINT(count(&p), 1);
 }
 
-/* At every system call of a conversion, and of the way back: the manifest is the old or the new
- * one, whole, and the next start finishes. */
+/* At every system call of a conversion and of a restore: the manifest is the old or the new one,
+ * complete, and the next start completes the change. */
 
 struct attempt {
-	struct place *p;
+	struct fixture *p;
 	bool is_restore;
 };
 
@@ -357,14 +355,14 @@ static void attempt(void *data)
 	static_pods_done(&s);
 }
 
-static void check_whole(struct place *p, struct str new_text)
+static void check_whole(struct fixture *p, struct str new_text)
 {
 	const struct str now = get(p, "etcd.yaml");
 
 	CHECK(str_eq(now, str_from(managed)) || str_eq(now, new_text));
 }
 
-static unsigned crash_everywhere(struct place *p, bool is_restore)
+static unsigned crash_everywhere(struct fixture *p, bool is_restore)
 {
 	struct attempt t = { p, is_restore };
 	const struct str new_text = converted(p);
@@ -390,9 +388,9 @@ static unsigned crash_everywhere(struct place *p, bool is_restore)
 	return n;
 }
 
-TEST(a_crash_at_any_point_is_finished_by_the_next_start)
+TEST(a_change_interrupted_at_any_point_is_completed_at_the_next_start)
 {
-	CLEANUP(place_done) struct place p;
+	CLEANUP(place_done) struct fixture p;
 	unsigned n_convert, n_restore;
 
 	place_init(&p);
