@@ -1,7 +1,8 @@
 #pragma once
 
 /* The fingerprint of a set of pods, as NodeResourceTopology objects carry it so that a scheduler
- * can tell which pods the numbers already count (spec/cpumanager.md 6.4). */
+ * can tell which pods the numbers already count (docs/reference/podresources.md#pod-fingerprint).
+ */
 
 #include <stddef.h>
 #include <stdint.h>

@@ -6,8 +6,8 @@
 #include "base/macro.h"
 #include "podres_messages.h"
 
-/* The question is over. The result goes out when the socket is closed, in a turn of its own: this
- * may be called from anywhere, nghttp2's callbacks included. */
+/* Ends the request. The result is delivered from the timer, when the socket is closed: this is also
+ * called inside nghttp2's callbacks, where the session must not be freed. */
 static void finish(struct kubelet_client *k, enum kubelet_outcome outcome, enum grpc_code code)
 {
 	if (k->is_closing)
@@ -39,7 +39,7 @@ static void deliver(struct kubelet_client *k)
 	for (size_t i = 0; i < KUBELET_QUERY__COUNT; i++)
 		result.messages[i] = buffer_str(&responses[i]);
 	k->is_busy = false;
-	k->on_result(k, &result); /* may ask again */
+	k->on_result(k, &result); /* may start the next request */
 	for (size_t i = 0; i < KUBELET_QUERY__COUNT; i++)
 		buffer_done(&responses[i]);
 }
@@ -49,7 +49,7 @@ static void on_closed(struct stream *s)
 	deliver(container_of(s, struct kubelet_client, stream));
 }
 
-/* The time is over, or the question is. */
+/* The deadline has passed, or finish() was called. */
 static void on_deadline(struct timer *t)
 {
 	struct kubelet_client *k = container_of(t, struct kubelet_client, deadline);
@@ -58,7 +58,7 @@ static void on_deadline(struct timer *t)
 		k->is_closing = true;
 		k->outcome = KUBELET_FAILED;
 		k->code = GRPC_DEADLINE_EXCEEDED;
-		(void)err_set(&k->why, ETIMEDOUT, "the kubelet did not answer within %d ms",
+		(void)err_set(&k->why, ETIMEDOUT, "no response from the kubelet within %d ms",
 			      KUBELET_DEADLINE_MS);
 	}
 	grpc_free(k->grpc);
@@ -74,13 +74,13 @@ static void send_frames(struct kubelet_client *k)
 		stream_write(&k->stream, bytes);
 }
 
-static void on_answer(void *user, int32_t call, const struct grpc_response *response)
+static void on_response(void *user, int32_t call, const struct grpc_response *response)
 {
 	struct kubelet_client *k = user;
 	bool is_complete = true;
 
 	if (response->code != GRPC_OK) {
-		(void)err_set(&k->why, EIO, "the kubelet answered: " PRI_STR,
+		(void)err_set(&k->why, EIO, "the kubelet responded: " PRI_STR,
 			      FMT_STR(response->text));
 		finish(k, KUBELET_FAILED, response->code);
 		return;
@@ -112,7 +112,7 @@ static void on_data(struct stream *s, struct str bytes)
 static void on_end(struct stream *s, int error)
 {
 	fail(container_of(s, struct kubelet_client, stream), ECONNRESET,
-	     error ? strerror(-error) : "closed before it had answered");
+	     error ? strerror(-error) : "closed without a response");
 }
 
 static void on_connected(struct stream *s, int error)
@@ -127,11 +127,11 @@ static void on_connected(struct stream *s, int error)
 		return;
 	}
 	for (size_t i = 0; i < KUBELET_QUERY__COUNT; i++) {
-		if (!(k->asked & 1u << i))
+		if (!(k->queries & 1u << i))
 			continue;
 		k->calls[i] = grpc_call(k->grpc, paths[i], STR("")); /* both requests are empty */
 		if (k->calls[i] < 0)
-			fail(k, EPROTO, "a call cannot be made");
+			fail(k, EPROTO, "the call cannot be sent");
 	}
 	send_frames(k);
 }
@@ -161,16 +161,16 @@ void kubelet_client_done(struct kubelet_client *k)
 		buffer_done(&k->responses[i]);
 }
 
-void kubelet_client_request(struct kubelet_client *k, unsigned questions)
+void kubelet_client_request(struct kubelet_client *k, unsigned queries)
 {
 	struct err err = { 0 };
 
 	k->is_busy = true;
 	k->is_closing = false;
-	k->asked = questions;
+	k->queries = queries;
 	k->why = (struct err){ 0 };
 	memset(k->calls, 0, sizeof(k->calls));
-	k->grpc = grpc_client_new(on_answer, k);
+	k->grpc = grpc_client_new(on_response, k);
 	timer_start(&k->deadline, KUBELET_DEADLINE_MS, 0);
 	if (stream_connect_unix(&k->stream, k->loop, k->path, &events, &err) < 0)
 		fail(k, err.code, err.msg);

@@ -1,7 +1,7 @@
 #pragma once
 
-/* The kubelet's own PodResources socket, asked on behalf of our clients: one short connection per
- * question, on the agent's loop, with a time limit. Nothing here waits. */
+/* A client of the kubelet's PodResources socket: one short connection per request, on the agent's
+ * loop, with a deadline. Nothing here blocks. */
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -17,13 +17,13 @@ enum kubelet_query { KUBELET_LIST, KUBELET_ALLOCATABLE, KUBELET_QUERY__COUNT };
 
 enum kubelet_outcome {
 	KUBELET_RESPONDED,
-	KUBELET_ABSENT, /* there is no socket, or nobody listens on it */
-	KUBELET_FAILED, /* it is there, and did not answer: see code and why */
+	KUBELET_ABSENT, /* there is no socket, or nothing listens on it */
+	KUBELET_FAILED, /* see code and why */
 };
 
 struct kubelet_result {
 	enum kubelet_outcome outcome;
-	struct str messages[KUBELET_QUERY__COUNT]; /* of those that were asked */
+	struct str messages[KUBELET_QUERY__COUNT]; /* of the requested queries */
 	enum grpc_code code;
 	struct str why;
 };
@@ -38,21 +38,21 @@ struct kubelet_client {
 	struct timer deadline;
 	struct stream stream;
 	struct grpc *grpc;
-	int32_t calls[KUBELET_QUERY__COUNT]; /* 0: not asked, or answered */
+	int32_t calls[KUBELET_QUERY__COUNT]; /* 0: not requested, or complete */
 	struct buffer responses[KUBELET_QUERY__COUNT];
 	bool is_busy;
 	bool is_closing;
-	enum kubelet_outcome outcome; /* of the question that is ending */
+	enum kubelet_outcome outcome; /* of the request that is ending */
 	enum grpc_code code;
 	struct err why;
-	unsigned asked; /* bits */
+	unsigned queries; /* bits: 1 << KUBELET_LIST... */
 };
 
-/* `path` is the caller's. */
+/* `path` must outlive it. */
 void kubelet_client_init(struct kubelet_client *k, struct loop *loop, const char *path,
 			 kubelet_fn on_result);
-void kubelet_client_done(
-	struct kubelet_client *k); /* its memory must stay until the loop is done */
+void kubelet_client_done(struct kubelet_client *k); /* its memory stays until the loop is done */
 
-/* Asks (bits: 1 << KUBELET_LIST...); on_result comes once, never in here. One at a time. */
-void kubelet_client_request(struct kubelet_client *k, unsigned questions);
+/* `queries` has the bits 1 << KUBELET_LIST... on_result is called once, after this returned. One
+ * request at a time. */
+void kubelet_client_request(struct kubelet_client *k, unsigned queries);

@@ -10,7 +10,7 @@
 #include "pool/ledger.h"
 #include "response.h"
 
-/* Where an object is being built. */
+/* An object under construction. */
 struct build {
 	const struct nrt_input *in;
 	yyjson_mut_doc *m;
@@ -30,7 +30,7 @@ static void put_attribute(struct build *b, yyjson_mut_val *list, const char *nam
 	doc_put_str(b->m, o, STR("value"), value);
 }
 
-/* Three quantities: all there is, what can be handed out, what is left of that. */
+/* A zone's amounts of one resource, as the API names them. */
 struct amounts {
 	uint64_t capacity, allocatable, available;
 };
@@ -46,7 +46,7 @@ static void put_resource(struct build *b, yyjson_mut_val *list, struct str name,
 	doc_put_str(b->m, o, STR("available"), str_printf(b->a, "%" PRIu64, x->available));
 }
 
-/* Online; a node may have none. */
+/* The online CPUs of a NUMA node; it may have none. */
 static struct cpuset cpus_of(const struct ledger *l, uint32_t node)
 {
 	const struct topology *t = l->now.topology;
@@ -58,7 +58,7 @@ static struct cpuset cpus_of(const struct ledger *l, uint32_t node)
 	return cpus;
 }
 
-/* All CPUs but the reserved ones, as a kubelet's own static policy would count them. */
+/* All CPUs but the management ones, as the kubelet's static policy counts them. */
 static struct amounts every_cpu(const struct ledger *l, uint32_t node)
 {
 	struct cpuset cpus = cpus_of(l, node);
@@ -71,7 +71,7 @@ static struct amounts every_cpu(const struct ledger *l, uint32_t node)
 	return x;
 }
 
-/* What the snapshot calls allocatable: the pool, without what is not the cluster's. */
+/* The snapshot's allocatable CPUs: the pool without CPUs of standalone containers. */
 static struct amounts guaranteed_cpus(const struct nrt_input *in, uint32_t node)
 {
 	struct cpuset cpus = cpus_of(in->ledger, node), free_cpus;
@@ -85,8 +85,8 @@ static struct amounts guaranteed_cpus(const struct nrt_input *in, uint32_t node)
 	return x;
 }
 
-/* `cpu` stands in every zone, also as 0: without it the scheduler passes no pod at all. Memory
- * does, too, for the same reason; nobody pins it, so all of it is left. */
+/* `cpu` and `memory` are in every zone, also as 0: the scheduler plugin rejects every pod in a zone
+ * without them. Memory is not pinned, so all of it is available. */
 static void put_resources(struct build *b, yyjson_mut_val *zone, uint32_t node)
 {
 	const struct nrt_memories *memories = b->in->memories;

@@ -1,9 +1,10 @@
 #pragma once
 
-/* NodeResourceTopology objects (topology.node.k8s.io/v1alpha2): what each NUMA node of this machine
- * can still hand out, for the topology-aware scheduler plugin (spec/cpumanager.md 6.4, 7.5). Only
- * builds the document and reads how much memory the nodes have; sending it is the agent's. Devices
- * are not in it: whoever has some lets an exporter read our PodResources socket instead. */
+/* NodeResourceTopology objects (topology.node.k8s.io/v1alpha2): what is free on each NUMA node of
+ * this machine, for the topology-aware scheduler plugin
+ * (docs/reference/podresources.md#noderesourcetopology). Builds the document and reads the memory
+ * of the nodes; nodesync/nrt_sync.h sends it. Devices are not included: on nodes with devices an
+ * exporter reads the PodResources socket instead. */
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -33,25 +34,26 @@ struct nrt_memories {
 	size_t n;
 };
 
-/* From /sys/devices/system/node below `root_fd`. A machine without NUMA there has none: then nodes
- * without memory are published, and nothing is filtered by it. */
+/* From /sys/devices/system/node below `root_fd`. Without that directory there are no memories: the
+ * zones are published without memory, and the scheduler does not filter by it. */
 int nrt_memory_read(int root_fd, struct arena *a, struct nrt_memories *ret, struct err *err);
 
 struct nrt_settings {
-	struct str node;       /* name of the Node object, and of ours */
-	struct str node_uid;   /* its owner; "": none, the object outlives the node */
+	struct str node;       /* name of the Node and of this object */
+	struct str node_uid;   /* the Node owns the object; "": no owner, the object stays when the
+				  Node is deleted */
 	const char *policy;    /* "none", "best-effort", "restricted", "single-numa-node" */
 	const char *scope;     /* "container", "pod" */
-	bool cpu_is_every_cpu; /* zone `cpu` counts all but the reserved CPUs; guaranteed ones are
-				  counted as openshift.io/guaranteed-cpus alone */
+	bool cpu_is_every_cpu; /* `cpu` counts all but the management CPUs, and guaranteed CPUs
+				  appear only as openshift.io/guaranteed-cpus */
 };
 
 struct nrt_input {
 	const struct nrt_settings *settings;
 	const struct ledger *ledger;
-	const struct podres_snapshot *pods; /* of the fingerprint, and what is allocatable */
+	const struct podres_snapshot *pods; /* for the fingerprint and the allocatable CPUs */
 	const struct nrt_memories *memories;
 };
 
-/* The object as JSON, in `a`. Equal for equal input. */
+/* The object as JSON, in `a`. The same input gives the same bytes. */
 int nrt_write(const struct nrt_input *in, struct arena *a, struct str *ret, struct err *err);

@@ -11,7 +11,7 @@
 #define MAX_PAGE_KIB ((uint64_t)1 << 24)
 #define MAX_PAGES ((uint64_t)1 << 24)
 
-/* "hugepages-2048kB" as Kubernetes calls it: "hugepages-2Mi". */
+/* The kernel's "hugepages-2048kB" is Kubernetes' "hugepages-2Mi". */
 static struct str resource_name(uint64_t kib, struct arena *a)
 {
 	if (kib >= 1 << 20 && kib % (1 << 20) == 0)
@@ -21,14 +21,14 @@ static struct str resource_name(uint64_t kib, struct arena *a)
 	return str_printf(a, "hugepages-%lluKi", (unsigned long long)kib);
 }
 
-struct reading {
+struct memory_reader {
 	int root_fd;
 	struct arena *a;
 	struct nrt_memories list;
 };
 
 /* Grows by doubling: full whenever the count is a power of two. */
-static void add(struct reading *r, uint32_t node, struct str name, uint64_t bytes)
+static void add_memory(struct memory_reader *r, uint32_t node, struct str name, uint64_t bytes)
 {
 	struct nrt_memories *list = &r->list;
 	const size_t n = list->n, size = sizeof(*list->items);
@@ -58,7 +58,8 @@ static int parse_total(struct str text, uint64_t *ret_kib, struct err *err)
 	return err_set(err, EINVAL, "no MemTotal");
 }
 
-static int add_hugepages(struct reading *reading, const char *dir, uint32_t node, struct err *err)
+static int add_hugepages(struct memory_reader *reading, const char *dir, uint32_t node,
+			 struct err *err)
 {
 	struct arena *a = reading->a;
 	const char *pages = str_cstr(a, str_printf(a, "%s/hugepages", dir));
@@ -81,13 +82,13 @@ static int add_hugepages(struct reading *reading, const char *dir, uint32_t node
 		r = file_read_at(reading->root_fd, str_cstr(a, path), MAX_FILE, a, &text, err);
 		if (r == 0 && str_to_u64(size, MAX_PAGE_KIB, &kib) &&
 		    str_to_u64(str_trim(text), MAX_PAGES, &count))
-			add(reading, node, resource_name(kib, a), count * kib << 10);
+			add_memory(reading, node, resource_name(kib, a), count * kib << 10);
 	}
 	return r;
 }
 
-/* Huge pages are taken from the same memory: what is left of it is "memory". */
-static int add_node(struct reading *reading, const char *dir, uint32_t node, struct err *err)
+/* MemTotal includes huge pages; Kubernetes counts them separately from "memory". */
+static int add_node(struct memory_reader *reading, const char *dir, uint32_t node, struct err *err)
 {
 	const char *path = str_cstr(reading->a, str_printf(reading->a, "%s/meminfo", dir));
 	const size_t first = reading->list.n;
@@ -109,13 +110,13 @@ static int add_node(struct reading *reading, const char *dir, uint32_t node, str
 
 		left -= bytes < left ? bytes : left;
 	}
-	add(reading, node, STR("memory"), left);
+	add_memory(reading, node, STR("memory"), left);
 	return 0;
 }
 
 int nrt_memory_read(int root_fd, struct arena *a, struct nrt_memories *ret, struct err *err)
 {
-	struct reading reading = { .root_fd = root_fd, .a = a };
+	struct memory_reader reading = { .root_fd = root_fd, .a = a };
 	struct str *names;
 	size_t n;
 	int r;

@@ -1,8 +1,8 @@
 #pragma once
 
-/* The messages of the PodResources API, version v1 (spec/cpumanager.md 6.2): only what we read or
- * change is named. Devices, memory, dynamic resources and whatever a newer kubelet adds are passed
- * on as they came. */
+/* The messages of the PodResources API v1 (docs/reference/podresources.md#messages): only fields
+ * that are read or changed are named. Devices, memory, dynamic resources and fields of newer
+ * kubelets are passed on unchanged (`rest`). */
 
 #include <stddef.h>
 #include <stdint.h>

@@ -12,7 +12,7 @@
 #include "podres_messages.h"
 #include "rpc/grpc.h"
 
-#define ARENA_LIMIT ((size_t)64 << 20) /* an answer of the kubelet, read and written again */
+#define ARENA_LIMIT ((size_t)64 << 20) /* the kubelet's response, decoded and encoded again */
 
 struct podres_conn {
 	TAILQ_ENTRY(podres_conn) link;
@@ -27,20 +27,20 @@ struct podres_query {
 	struct podres_query *next;
 	struct podres_conn *conn;
 	int32_t call;
-	const char *path; /* one of ours */
+	const char *path; /* one of the PODRES_ constants */
 	char *request;
 	size_t n_request;
-	bool is_asked; /* the kubelet is at it */
+	bool is_requested; /* from the kubelet */
 };
 
-static void free_question(struct podres_query *q)
+static void free_query(struct podres_query *q)
 {
 	free(q->request);
 	free(q);
 }
 
-/* All questions of a client that has left. */
-static void forget(struct podres_server *s, const struct podres_conn *c)
+/* Drops all queries of a closed connection. */
+static void drop_queries(struct podres_server *s, const struct podres_conn *c)
 {
 	struct podres_query **at = &s->waiting;
 
@@ -52,11 +52,9 @@ static void forget(struct podres_server *s, const struct podres_conn *c)
 			continue;
 		}
 		*at = q->next;
-		free_question(q);
+		free_query(q);
 	}
 }
-
-/* Connections. */
 
 static void on_conn_closed(struct stream *stream)
 {
@@ -66,11 +64,11 @@ static void on_conn_closed(struct stream *stream)
 	free(c);
 }
 
-static void hang_up(struct podres_conn *c)
+static void close_conn(struct podres_conn *c)
 {
 	if (stream_is_closing(&c->stream))
 		return;
-	forget(c->server, c);
+	drop_queries(c->server, c);
 	TAILQ_REMOVE(&c->server->conns, c, link);
 	grpc_free(c->grpc);
 	c->grpc = NULL;
@@ -86,10 +84,8 @@ static void send_frames(struct podres_conn *c)
 	while (grpc_send(c->grpc, &bytes))
 		stream_write(&c->stream, bytes);
 	if (grpc_is_over(c->grpc))
-		hang_up(c);
+		close_conn(c);
 }
-
-/* Answers. */
 
 static enum grpc_code code_of(int r)
 {
@@ -98,8 +94,8 @@ static enum grpc_code code_of(int r)
 			       GRPC_RESOURCE_EXHAUSTED;
 }
 
-static void response(struct podres_conn *c, const struct podres_query *q,
-		     const struct kubelet_result *kubelet)
+static void respond(struct podres_conn *c, const struct podres_query *q,
+		    const struct kubelet_result *kubelet)
 {
 	const bool is_there = kubelet && kubelet->outcome == KUBELET_RESPONDED;
 	const struct podres_settings *settings = &c->server->settings;
@@ -129,28 +125,28 @@ static void response(struct podres_conn *c, const struct podres_query *q,
 	send_frames(c);
 }
 
-static void refuse(const struct podres_query *q, enum grpc_code code, struct str text)
+static void respond_error(const struct podres_query *q, enum grpc_code code, struct str text)
 {
 	grpc_respond(q->conn->grpc, q->call, &(struct grpc_response){ .code = code, .text = text });
 	send_frames(q->conn);
 }
 
-/* Everybody who waits is asked for at once; who comes later waits for the next answer, so that it
- * is never older than the question. */
-static void ask_kubelet(struct podres_server *s)
+/* One request serves all queries that wait now. Later queries wait for the next one, so that a
+ * response is never older than its query. */
+static void query_kubelet(struct podres_server *s)
 {
 	struct podres_query *q;
-	unsigned questions = 0;
+	unsigned queries = 0;
 
 	if (s->kubelet.is_busy)
 		return;
 	for (q = s->waiting; q; q = q->next) {
-		q->is_asked = true;
-		questions |= 1u << (strcmp(q->path, PODRES_ALLOCATABLE) == 0 ? KUBELET_ALLOCATABLE :
-									       KUBELET_LIST);
+		q->is_requested = true;
+		queries |= 1u << (strcmp(q->path, PODRES_ALLOCATABLE) == 0 ? KUBELET_ALLOCATABLE :
+									     KUBELET_LIST);
 	}
-	if (questions)
-		kubelet_client_request(&s->kubelet, questions);
+	if (queries)
+		kubelet_client_request(&s->kubelet, queries);
 }
 
 static void on_kubelet(struct kubelet_client *k, const struct kubelet_result *result)
@@ -161,19 +157,19 @@ static void on_kubelet(struct kubelet_client *k, const struct kubelet_result *re
 			(result->outcome == KUBELET_ABSENT && s->has_kubelet);
 
 	s->has_kubelet |= result->outcome == KUBELET_RESPONDED;
-	while ((q = s->waiting) && q->is_asked) {
-		s->waiting = q->next; /* before an answer that may end its connection */
+	while ((q = s->waiting) && q->is_requested) {
+		s->waiting = q->next; /* before respond(), which may close the connection */
 		if (is_error)
-			refuse(q, result->code, result->why);
+			respond_error(q, result->code, result->why);
 		else
-			response(q->conn, q, result);
-		free_question(q);
+			respond(q->conn, q, result);
+		free_query(q);
 	}
-	(void)malloc_trim(0); /* the answer of a full node is as large as all else we keep */
-	ask_kubelet(s);
+	(void)malloc_trim(0); /* the response of a full node is as large as the rest of the heap */
+	query_kubelet(s);
 }
 
-static const char *known_path(struct str path)
+static const char *find_method(struct str path)
 {
 	static const char *const paths[] = { PODRES_LIST, PODRES_GET, PODRES_ALLOCATABLE };
 
@@ -186,11 +182,11 @@ static const char *known_path(struct str path)
 static void on_call(void *user, int32_t call, struct str path, struct str message)
 {
 	struct podres_conn *c = user;
-	struct podres_query now = { .conn = c, .call = call, .path = known_path(path) };
+	struct podres_query now = { .conn = c, .call = call, .path = find_method(path) };
 	struct podres_query *q, **at;
 
 	if (!now.path) {
-		refuse(&now, GRPC_UNIMPLEMENTED, STR("unknown service or method"));
+		respond_error(&now, GRPC_UNIMPLEMENTED, STR("unknown service or method"));
 		return;
 	}
 	now.request = malloc(message.n + 1);
@@ -201,14 +197,14 @@ static void on_call(void *user, int32_t call, struct str path, struct str messag
 	now.n_request = message.n;
 	*q = now;
 	if (!c->server->settings.kubelet) {
-		response(c, q, NULL);
-		free_question(q);
+		respond(c, q, NULL);
+		free_query(q);
 		return;
 	}
 	for (at = &c->server->waiting; *at; at = &(*at)->next)
 		;
 	*at = q;
-	ask_kubelet(c->server);
+	query_kubelet(c->server);
 }
 
 static void on_data(struct stream *s, struct str bytes)
@@ -220,7 +216,7 @@ static void on_data(struct stream *s, struct str bytes)
 	r = grpc_receive(c->grpc, bytes, NULL);
 	c->is_serving = false;
 	if (r < 0)
-		hang_up(c);
+		close_conn(c);
 	else
 		send_frames(c);
 }
@@ -228,7 +224,7 @@ static void on_data(struct stream *s, struct str bytes)
 static void on_end(struct stream *s, int error)
 {
 	(void)error;
-	hang_up(container_of(s, struct podres_conn, stream));
+	close_conn(container_of(s, struct podres_conn, stream));
 }
 
 static const struct stream_events events = { .on_data = on_data, .on_end = on_end };
@@ -250,7 +246,7 @@ static void on_accept(struct listener *l, int fd)
 	s->n_connections++;
 	TAILQ_INSERT_TAIL(&s->conns, c, link);
 	if (stream_open(&c->stream, s->loop, fd, &events, NULL) < 0)
-		hang_up(c);
+		close_conn(c);
 	else
 		send_frames(c);
 }
@@ -258,7 +254,7 @@ static void on_accept(struct listener *l, int fd)
 static void on_accept_error(struct listener *l, int error)
 {
 	(void)l;
-	(void)error; /* it rests a moment by itself */
+	(void)error; /* the listener pauses and retries */
 }
 
 int podres_server_init(struct podres_server *s, struct loop *loop,
@@ -280,7 +276,7 @@ void podres_server_done(struct podres_server *s)
 	struct podres_conn *c;
 
 	while ((c = TAILQ_FIRST(&s->conns)))
-		hang_up(c);
+		close_conn(c);
 	kubelet_client_done(&s->kubelet);
 	listener_close(&s->listener);
 	(void)unlink(s->settings.path);

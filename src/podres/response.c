@@ -15,12 +15,12 @@ static int encode(const struct pb_message *m, const void *value, struct arena *a
 	strbuf_init(&b, a);
 	pb_encode(m, value, &b);
 	if (b.failed)
-		return err_set(err, ENOMEM, "the answer needs more memory than allowed");
+		return err_set(err, ENOMEM, "the response needs more memory than allowed");
 	*ret = strbuf_str(&b);
 	return 0;
 }
 
-/* Where memory runs out here, the arena stays failed and encode() says so. */
+/* If memory runs out here, the arena stays failed and encode() reports it. */
 static void set_cpu_ids(const struct cpuset *cpus, struct arena *a, int64_t **ret, size_t *ret_n)
 {
 	size_t n = 0;
@@ -62,26 +62,26 @@ static bool owns_cpus(const struct podres_pod *pod)
 	return false;
 }
 
-/* Puts our CPUs into what the kubelet said about a pod. */
-static void correct(const struct podres_snapshot *s, struct podres_pod_resources *pod,
-		    struct arena *a)
+/* Replaces the CPU ids that the kubelet reports for a pod. */
+static void replace_cpu_ids(const struct podres_snapshot *s, struct podres_pod_resources *pod,
+			    struct arena *a)
 {
-	const struct podres_pod *ours = find_pod(s, pod->namespace, pod->name);
+	const struct podres_pod *own_pod = find_pod(s, pod->namespace, pod->name);
 
 	if (s->kubelet_manages)
 		return;
 	for (size_t i = 0; i < pod->n_containers; i++) {
 		struct podres_container_resources *c = &pod->containers[i];
-		const struct podres_container *mine = find_container(ours, c->name);
+		const struct podres_container *known = find_container(own_pod, c->name);
 
 		c->n_cpu_ids = 0;
-		if (mine)
-			set_cpu_ids(mine->cpus, a, &c->cpu_ids, &c->n_cpu_ids);
+		if (known)
+			set_cpu_ids(known->cpus, a, &c->cpu_ids, &c->n_cpu_ids);
 	}
 }
 
-static void describe(const struct podres_pod *pod, struct arena *a,
-		     struct podres_pod_resources *ret)
+static void fill_pod_resources(const struct podres_pod *pod, struct arena *a,
+			       struct podres_pod_resources *ret)
 {
 	*ret = (struct podres_pod_resources){ .name = pod->name, .namespace = pod->namespace };
 	ret->containers = arena_array(a, struct podres_container_resources, pod->n_containers);
@@ -111,11 +111,11 @@ static int read_list(const struct str *kubelet, struct arena *a, struct podres_l
 	if (!kubelet)
 		return 0;
 	r = pb_decode(&podres_list_response_message, *kubelet, a, ret, err);
-	return r < 0 ? err_wrap(err, "the kubelet's answer") : 0;
+	return r < 0 ? err_wrap(err, "the kubelet's response") : 0;
 }
 
-static int make_list(const struct podres_snapshot *s, const struct str *kubelet, struct arena *a,
-		     struct podres_list_response *ret, struct err *err)
+static int merge_lists(const struct podres_snapshot *s, const struct str *kubelet, struct arena *a,
+		       struct podres_list_response *ret, struct err *err)
 {
 	struct podres_list_response theirs;
 	int r;
@@ -125,17 +125,17 @@ static int make_list(const struct podres_snapshot *s, const struct str *kubelet,
 		return r;
 	ret->pods = arena_array(a, struct podres_pod_resources, theirs.n_pods + s->n_pods);
 	if (!ret->pods)
-		return err_set(err, ENOMEM, "the answer needs more memory than allowed");
+		return err_set(err, ENOMEM, "the response needs more memory than allowed");
 	ret->n_pods = theirs.n_pods;
 	for (size_t i = 0; i < theirs.n_pods; i++) {
 		ret->pods[i] = theirs.pods[i];
-		correct(s, &ret->pods[i], a);
+		replace_cpu_ids(s, &ret->pods[i], a);
 	}
-	/* A pod that has ended keeps its CPUs until its sandbox is gone: whoever counts what is
-	 * left must see it. */
+	/* A finished pod keeps its CPUs until its sandbox is removed: a reader that computes free
+	 * CPUs must see it. */
 	for (size_t i = 0; i < s->n_pods; i++)
 		if (!kubelet || (owns_cpus(&s->pods[i]) && !is_listed(&theirs, &s->pods[i])))
-			describe(&s->pods[i], a, &ret->pods[ret->n_pods++]);
+			fill_pod_resources(&s->pods[i], a, &ret->pods[ret->n_pods++]);
 	return 0;
 }
 
@@ -143,7 +143,7 @@ int podres_list(const struct podres_snapshot *s, const struct str *kubelet, stru
 		struct str *ret, struct err *err)
 {
 	struct podres_list_response list;
-	int r = make_list(s, kubelet, a, &list, err);
+	int r = merge_lists(s, kubelet, a, &list, err);
 
 	return r < 0 ? r : encode(&podres_list_response_message, &list, a, ret, err);
 }
@@ -158,7 +158,7 @@ int podres_get(const struct podres_snapshot *s, struct str request, const struct
 	pb_clear(&podres_get_request_message, &want);
 	r = pb_decode(&podres_get_request_message, request, a, &want, err);
 	if (r == 0)
-		r = make_list(s, kubelet, a, &list, err);
+		r = merge_lists(s, kubelet, a, &list, err);
 	if (r < 0)
 		return r;
 	for (size_t i = 0; i < list.n_pods; i++) {
@@ -182,7 +182,7 @@ int podres_allocatable(const struct podres_snapshot *s, const struct str *kubele
 	if (kubelet) {
 		r = pb_decode(&podres_allocatable_response_message, *kubelet, a, &response, err);
 		if (r < 0)
-			return err_wrap(err, "the kubelet's answer");
+			return err_wrap(err, "the kubelet's response");
 	}
 	if (!kubelet || !s->kubelet_manages) {
 		set_cpu_ids(&s->allocatable, a, &response.cpu_ids, &response.n_cpu_ids);

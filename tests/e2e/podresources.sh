@@ -98,7 +98,7 @@ test_kubelet_errors() {
 	kubelet_up broken
 	call list >/dev/null && die "an error of the kubelet is hidden"
 	is "error of the kubelet" "$(cat "$dir/client.err")" \
-		"rpc error: code = ResourceExhausted desc = the kubelet answered: rejected by rate limit"
+		"rpc error: code = ResourceExhausted desc = the kubelet responded: rejected by rate limit"
 	kubelet_down
 	kubelet_up hang
 	call list >"$dir/hang.out" &
@@ -108,7 +108,7 @@ test_kubelet_errors() {
 	is "CPUs of a container started in the meantime" "$(proc_cpus "$(native_container "$dir" meanwhile '"cpu_shares":2,"cpu_period":100000')")" 0
 	if wait "$pid"; then die "a call to a hanging kubelet succeeds"; fi
 	is "error of a hanging kubelet" "$(cat "$dir/client.err")" \
-		"rpc error: code = DeadlineExceeded desc = the kubelet did not answer within 5000 ms"
+		"rpc error: code = DeadlineExceeded desc = no response from the kubelet within 5000 ms"
 	kubelet_down
 	curl -s --http0.9 --max-time 5 --unix-socket "$dir/podres.sock" http://x/ >/dev/null || :
 	agent_ready || die "the agent stopped after an HTTP/1 request"

@@ -1,5 +1,5 @@
-/* gRPC frames from anybody, to a server and to a client: never a crash, no answer without a call,
- * and no call is answered twice. The first byte chooses the side and how the bytes are cut. */
+/* Untrusted gRPC frames to a server and to a client: no crash, no response without a call, and no
+ * second response to a call. The first byte chooses the side and how the bytes are split. */
 
 #include <stdlib.h>
 #include <string.h>
@@ -12,7 +12,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 struct side {
 	struct grpc *grpc;
 	size_t n_calls, n_answers;
-	int32_t kept; /* a call that is answered late */
+	int32_t kept; /* a call whose response comes late */
 };
 
 static void on_call(void *user, int32_t call, struct str path, struct str message)
@@ -49,7 +49,7 @@ static void drain(struct side *s)
 		;
 }
 
-/* Every input is behind a good preface and SETTINGS: the fuzzer need not find them. */
+/* A valid preface and SETTINGS precede every input, so that the fuzzer need not find them. */
 static const struct str client_hello = STR_INIT("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
 						"\0\0\0\x04\0\0\0\0\0");
 static const struct str server_hello = STR_INIT("\0\0\0\x04\0\0\0\0\0");

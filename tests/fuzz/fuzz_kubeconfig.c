@@ -1,4 +1,4 @@
-/* Kubeconfig files: never a crash; what is accepted has a host and a port. */
+/* Kubeconfig files: no crash; an accepted one has a host and a port. */
 
 #include <stdlib.h>
 

@@ -1,5 +1,5 @@
-/* A kubelet's answers, and requests from anybody: what we make of them can be read again, and the
- * CPUs in it are ours. */
+/* Responses of a kubelet and requests of clients: the result can be decoded, and its CPU ids are
+ * the agent's. */
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,4 +1,4 @@
-/* The body of a watch: never a crash, and the same lines whatever the pieces in which they come. */
+/* The body of a watch: no crash, and the same lines however the bytes are split. */
 
 #include <stdlib.h>
 #include <string.h>

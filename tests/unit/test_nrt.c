@@ -82,7 +82,7 @@ static struct str amounts(const struct doc *doc, unsigned zone, unsigned resourc
 			  FMT_STR(doc_str(doc_get(v, STR("available")))));
 }
 
-TEST(zones_count_what_can_be_handed_out)
+TEST(zones_count_capacity_allocatable_and_available)
 {
 	struct nrt_memory memory[] = { { 0, STR("hugepages-2Mi"), 4 << 20 },
 				       { 0, STR("memory"), 1 << 30 },
@@ -102,13 +102,13 @@ TEST(zones_count_what_can_be_handed_out)
 	CHECK_STR(doc_str(doc_find(doc.root, "/zones/0/costs/1/name")), "node-1");
 	CHECK_STR(doc_text(doc_find(doc.root, "/zones/0/costs/0/value")), "10");
 	CHECK_STR(doc_text(doc_find(doc.root, "/zones/0/costs/1/value")), "21");
-	CHECK_STR(amounts(&doc, 0, 0), "cpu 4 2 0"); /* both are the pod's */
+	CHECK_STR(amounts(&doc, 0, 0), "cpu 4 2 0"); /* the pod owns both */
 	CHECK_STR(amounts(&doc, 0, 1), "openshift.io/guaranteed-cpus 4000 2000 0");
 	CHECK_STR(amounts(&doc, 0, 2), "hugepages-2Mi 4194304 4194304 4194304");
 	CHECK_STR(amounts(&doc, 0, 3), "memory 1073741824 1073741824 1073741824");
 	CHECK_STR(amounts(&doc, 1, 0), "cpu 4 3 3");
 	CHECK_STR(amounts(&doc, 1, 2), "memory 1048576 1048576 1048576");
-	cpuset_del(&two_pods.allocatable, 7); /* somebody has it whom no cluster knows */
+	cpuset_del(&two_pods.allocatable, 7); /* a standalone container owns it */
 	doc = write_object(&s, &memories);
 	CHECK_STR(amounts(&doc, 1, 0), "cpu 4 2 2");
 	s.cpu_is_every_cpu = true; /* fractional pods of class Guaranteed are not held back */
@@ -120,7 +120,7 @@ TEST(zones_count_what_can_be_handed_out)
 	tear_down();
 }
 
-TEST(the_fingerprint_stands_where_schedulers_look)
+TEST(the_fingerprint_is_an_attribute_and_names_the_pods)
 {
 	const struct nrt_settings s = { STR("n"), STR(""), "none", "container", false };
 	const struct nrt_memories none = { 0 };
@@ -152,7 +152,7 @@ static void put(int root, const char *path, const char *text)
 	CHECK_OK(file_create_at(root, path, str_from(text), 0600, &err));
 }
 
-TEST(memory_is_what_huge_pages_leave)
+TEST(memory_does_not_count_huge_pages)
 {
 	char name[] = "/tmp/pinfold-nrt-XXXXXX", clean[64];
 	struct nrt_memories m;

@@ -1,4 +1,4 @@
-/* What the PodResources socket answers, from what we know and what the kubelet said. */
+/* Responses of the PodResources socket, from the agent's snapshot and the kubelet's response. */
 
 #include <errno.h>
 #include <string.h>
@@ -10,9 +10,9 @@
 #include "podres/response.h"
 #include "test.h"
 
-/* A kubelet's answer as it comes over the wire: shop/web with containers front and cache, the
+/* A kubelet's encoded response: shop/web with containers front and cache, the
  * first with a device (field 2) and, of a newer version, a field 9; and shop/job. Packed CPU ids
- * 40, 41 stand in the way of ours. */
+ * 40, 41 must be replaced. */
 #define DEVICE "\x12\x09\x0a\x03gpu\x12\x02g0"
 #define NEWER "\x4a\x02hi"
 #define FRONT                                                                                      \
@@ -71,7 +71,7 @@ static struct str pod_text(const struct podres_pod_resources *p, struct arena *a
 	return strbuf_str(&b);
 }
 
-/* The encoded list in words: "shop/web front()+15; ..." with the bytes that were passed on. */
+/* The encoded list as text: "shop/web front()+15; ..." with the bytes that were passed on. */
 static struct str list_text(struct str encoded, struct arena *a)
 {
 	struct podres_list_response list = { 0 };
@@ -85,7 +85,7 @@ static struct str list_text(struct str encoded, struct arena *a)
 	return strbuf_str(&b);
 }
 
-TEST(cpus_are_ours_and_all_else_is_the_kubelets)
+TEST(cpu_ids_are_replaced_and_all_else_is_the_kubelets)
 {
 	CLEANUP(arena_done) struct arena a;
 	struct podres_snapshot s = snapshot();
@@ -102,13 +102,13 @@ TEST(cpus_are_ours_and_all_else_is_the_kubelets)
 	CHECK(memmem(out.p, out.n, DEVICE, sizeof(DEVICE) - 1) != NULL);
 	CHECK(memmem(out.p, out.n, NEWER, sizeof(NEWER) - 1) != NULL);
 
-	/* A pod that the kubelet no longer counts and that owns nothing is not listed. */
+	/* A pod that the kubelet no longer lists and that owns no CPUs is not listed. */
 	du_containers[1].cpus = NULL;
 	CHECK_OK(podres_list(&s, &kubelet_list, &a, &out, &err));
 	CHECK_STR(list_text(out, &a), "shop/web front()+15 cache(4,5,6)+0; shop/job");
 }
 
-TEST(where_the_kubelet_hands_out_cpus_its_ids_count)
+TEST(where_the_kubelet_assigns_cpus_its_ids_are_passed_on)
 {
 	CLEANUP(arena_done) struct arena a;
 	struct podres_allocatable_response all = { 0 };
@@ -124,7 +124,7 @@ TEST(where_the_kubelet_hands_out_cpus_its_ids_count)
 	CHECK_STR(list_text(out, &a), "shop/web front(40,41)+15 cache(40)+0; shop/job");
 	CHECK_OK(podres_allocatable(&s, &kubelet_allocatable, &a, &out, &err));
 	CHECK_OK(pb_decode(&podres_allocatable_response_message, out, &a, &all, &err));
-	CHECK_STR(ids_text(all.cpu_ids, all.n_cpu_ids, &a), "2,7"); /* 0 is reserved */
+	CHECK_STR(ids_text(all.cpu_ids, all.n_cpu_ids, &a), "2,7"); /* 0 is a management CPU */
 }
 
 TEST(only_guaranteed_cpus_are_allocatable)
@@ -147,7 +147,7 @@ TEST(only_guaranteed_cpus_are_allocatable)
 	}
 }
 
-TEST(one_pod_is_found_or_missed_in_the_kubelets_words)
+TEST(an_unknown_pod_fails_with_the_kubelets_message)
 {
 	CLEANUP(arena_done) struct arena a;
 	struct podres_snapshot s = snapshot();
@@ -166,7 +166,7 @@ TEST(one_pod_is_found_or_missed_in_the_kubelets_words)
 		  "the message ends inside a field");
 }
 
-TEST(a_broken_answer_of_the_kubelet_is_no_answer)
+TEST(an_unreadable_response_of_the_kubelet_is_an_error)
 {
 	CLEANUP(arena_done) struct arena a;
 	struct podres_snapshot s = snapshot();
@@ -176,9 +176,9 @@ TEST(a_broken_answer_of_the_kubelet_is_no_answer)
 
 	arena_init(&a, 0);
 	CHECK_ERR(podres_list(&s, &broken, &a, &out, &err), EBADMSG,
-		  "the kubelet's answer: the message ends inside a field");
+		  "the kubelet's response: the message ends inside a field");
 	arena_done(&a);
-	/* Memory that does not suffice fails the question, not the agent. */
+	/* The arena limit fails the call, not the agent. */
 	for (size_t limit = 1; limit < 2000; limit++) {
 		int r;
 
