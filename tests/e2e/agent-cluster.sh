@@ -238,8 +238,8 @@ test_policy() {
 		grep -q "$1" "$dir/refused.out" || die "refused for another reason: $(cat "$dir/refused.out")"
 		checks=$((checks + 1))
 	}
-	refused "may not write what is another node" status_as_agent other merge "{\"status\":{\"capacity\":{\"$cores\":\"1k\"}}}"
-	refused "may not write what is another node" "${as_agent[@]}" taint node other pinfold.io/unpartitioned:NoSchedule
+	refused "may not write objects of another node" status_as_agent other merge "{\"status\":{\"capacity\":{\"$cores\":\"1k\"}}}"
+	refused "may not write objects of another node" "${as_agent[@]}" taint node other pinfold.io/unpartitioned:NoSchedule
 	refused "name its own node" "${as_agent[@]}" create -f - <<-EOF
 	{"apiVersion":"v1","kind":"Event","metadata":{"name":"forged","namespace":"default"},"source":{"host":"other"},
 	 "involvedObject":{"kind":"Node","name":"other"},"reason":"Forged","message":"forged","type":"Normal"}
@@ -256,7 +256,7 @@ test_policy() {
 	# With deploy/topology it may write the topology object of its own node only.
 	kubectl apply -k "$deploy/../topology" >/dev/null
 	kubectl wait --for=condition=Established crd/noderesourcetopologies.topology.node.k8s.io >/dev/null
-	refused "may not write what is another node" "${as_agent[@]}" create -f - <<<"$(topology other)"
+	refused "may not write objects of another node" "${as_agent[@]}" create -f - <<<"$(topology other)"
 	"${as_agent[@]}" create -f - <<<"$(topology "$name")" >/dev/null || die "its own topology object is refused"
 	refused "cannot delete" "${as_agent[@]}" delete node other
 	refused "cannot create" "${as_agent[@]}" create -f - <<<'{"apiVersion":"v1","kind":"Node","metadata":{"name":"third"}}'
