@@ -5,15 +5,21 @@
 #include "base/arena.h"
 #include "steps.h"
 
-/* Which requests concern us; everything else is allowed untouched. */
-enum target { TARGET_OTHER, TARGET_POD, TARGET_POD_PART, TARGET_NODE, TARGET_INFRASTRUCTURE };
+/* What a request is about. TARGET_OTHER is allowed unchanged. */
+enum target {
+	TARGET_OTHER,
+	TARGET_POD,
+	TARGET_POD_SUBRESOURCE,
+	TARGET_NODE,
+	TARGET_INFRASTRUCTURE
+};
 
 static enum target target_of(const struct admission_request *rq)
 {
 	bool is_core = !rq->group.n;
 
 	if (is_core && str_eq(rq->resource, STR("pods")))
-		return rq->subresource.n ? TARGET_POD_PART : TARGET_POD;
+		return rq->subresource.n ? TARGET_POD_SUBRESOURCE : TARGET_POD;
 	if (is_core && str_eq(rq->resource, STR("nodes")) && !rq->subresource.n)
 		return TARGET_NODE;
 	if (str_eq(rq->group, STR("config.openshift.io")) &&
@@ -30,6 +36,7 @@ static void pod_mutate(struct pod_context *ctx)
 		result_decide(ctx->result, RULE_STATIC, VERDICT_LEAVE, ctx->subject.name);
 		return;
 	}
+	/* Management first: a converted pod has no CPU left to count in a pool (D12). */
 	management_admit(ctx);
 	if (ctx->result->allowed && !ctx->is_managed)
 		pools_admit(ctx);
@@ -68,7 +75,7 @@ int admit_validate(const struct admission_state *state, const struct admission_r
 	if (target == TARGET_POD && operation == OPERATION_CREATE) {
 		if (pod_context_init(&ctx))
 			pod_validate(&ctx);
-	} else if ((target == TARGET_POD || target == TARGET_POD_PART) &&
+	} else if ((target == TARGET_POD || target == TARGET_POD_SUBRESOURCE) &&
 		   operation == OPERATION_UPDATE) {
 		pod_update_validate(request, ret);
 	} else if (target == TARGET_NODE &&

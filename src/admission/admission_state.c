@@ -10,7 +10,7 @@
 #include "kube/names.h"
 #include "kube/pod.h"
 
-/* A status whose fields are all empty is the zero value as well. */
+/* An empty status, or one whose fields are all empty, is Go's zero value. */
 static bool status_is_zero(yyjson_val *status)
 {
 	yyjson_val *key, *value;
@@ -138,7 +138,7 @@ int state_manifests_add(struct state_manifests *m, yyjson_val *object, struct er
 
 struct named_node {
 	struct str name;
-	size_t order; /* of arrival */
+	size_t order; /* in which it was added */
 	yyjson_val *object;
 };
 
@@ -150,16 +150,16 @@ static int by_node_name(const void *a, const void *b)
 	return r ? r : (x->order > y->order) - (x->order < y->order);
 }
 
-static int by_arrival(const void *a, const void *b)
+static int by_order(const void *a, const void *b)
 {
 	const struct named_node *x = a, *y = b;
 
 	return (x->order > y->order) - (x->order < y->order);
 }
 
-/* Of equal names only the last to arrive stays, in the place of the first. Here and not when one
- * is added: a cluster has thousands. */
-static void unite_nodes(struct state_manifests *m)
+/* Of equal names only the last one added stays, at the position of the first. Done once at the
+ * end, because a cluster has thousands of nodes. */
+static void drop_replaced_nodes(struct state_manifests *m)
 {
 	struct named_node *sorted = arena_array(m->arena, struct named_node, m->n_nodes);
 	size_t n = 0;
@@ -175,7 +175,7 @@ static void unite_nodes(struct state_manifests *m)
 		else
 			sorted[n++] = sorted[i];
 	}
-	qsort(sorted, n, sizeof(*sorted), by_arrival);
+	qsort(sorted, n, sizeof(*sorted), by_order);
 	for (size_t i = 0; i < n; i++)
 		m->nodes[i] = sorted[i].object;
 	m->n_nodes = n;
@@ -204,7 +204,7 @@ static struct node_totals node_totals_of(const struct state_manifests *m)
 void state_manifests_seal(struct state_manifests *m)
 {
 	namespace_table_seal(&m->namespaces);
-	unite_nodes(m);
+	drop_replaced_nodes(m);
 	m->state.nodes = node_totals_of(m);
 	m->state.is_synced = true;
 	m->state.owner = m;

@@ -13,7 +13,7 @@
 
 static const struct doc_limits one_object = { .depth = 8 };
 
-/* What Go's decoder calls a value's type. */
+/* The type of a value in messages of Go's encoding/json. */
 static const char *go_type(yyjson_val *v)
 {
 	switch (yyjson_get_type(v)) {
@@ -30,7 +30,7 @@ static const char *go_type(yyjson_val *v)
 	}
 }
 
-static int unreadable(struct str value, struct str why, struct arena *a, struct str *ret)
+static int unreadable_effect(struct str value, struct str why, struct arena *a, struct str *ret)
 {
 	struct str quoted = print_quoted(value, a);
 
@@ -41,7 +41,7 @@ static int unreadable(struct str value, struct str why, struct arena *a, struct 
 	return -EINVAL;
 }
 
-/* A map as Go prints one with %q: keys sorted, of repeated keys the last. */
+/* A map as Go prints it with %q: sorted, the last of repeated keys. */
 static struct str print_go_map(struct str *pairs, size_t n, struct arena *a)
 {
 	struct strbuf b;
@@ -81,34 +81,35 @@ static void go_map_put(struct go_map *m, struct str key, struct str value)
 		m->n++;
 }
 
-/* Keys of one small annotation; more than this is refused anyway, so they need not be told apart.
- */
+/* An object with more than one key is refused, so further keys need not be compared. */
 #define EFFECT_MAX_KEYS 64
 
-static int effect_read(struct str value, yyjson_val *root, struct arena *a, struct go_map *ret,
-		       struct str *ret_problem)
+static int effect_read_map(struct str value, yyjson_val *root, struct arena *a, struct go_map *ret,
+			   struct str *ret_problem)
 {
 	size_t n = yyjson_obj_size(root);
 	yyjson_val *key, *v;
 
 	if (!yyjson_is_obj(root) && !yyjson_is_null(root))
-		return unreadable(value,
-				  str_printf(a,
-					     "json: cannot unmarshal %s into Go value of type "
-					     "map[string]string",
-					     go_type(root)),
-				  a, ret_problem);
+		return unreadable_effect(
+			value,
+			str_printf(a,
+				   "json: cannot unmarshal %s into Go value of type "
+				   "map[string]string",
+				   go_type(root)),
+			a, ret_problem);
 	ret->pairs =
 		arena_array(a, struct str, 2 * (n < EFFECT_MAX_KEYS ? n + 1 : EFFECT_MAX_KEYS));
 	ret->n = 0;
 	DOC_EACH_PAIR (root, key, v) {
 		if (!yyjson_is_str(v) && !yyjson_is_null(v))
-			return unreadable(value,
-					  str_printf(a,
-						     "json: cannot unmarshal %s into Go value of "
-						     "type string",
-						     go_type(v)),
-					  a, ret_problem);
+			return unreadable_effect(
+				value,
+				str_printf(a,
+					   "json: cannot unmarshal %s into Go value of "
+					   "type string",
+					   go_type(v)),
+				a, ret_problem);
 		if (ret->pairs && ret->n < EFFECT_MAX_KEYS - 1)
 			go_map_put(ret, doc_str(key), doc_str(v));
 	}
@@ -117,7 +118,7 @@ static int effect_read(struct str value, yyjson_val *root, struct arena *a, stru
 	return 0;
 }
 
-static int effect_judge(const struct go_map *m, struct arena *a, struct str *ret_problem)
+static int effect_check_map(const struct go_map *m, struct arena *a, struct str *ret_problem)
 {
 	struct str text;
 
@@ -137,7 +138,7 @@ static int effect_judge(const struct go_map *m, struct arena *a, struct str *ret
 	return -EINVAL;
 }
 
-/* "1:5: message" without the position: the decoder we imitate has none. */
+/* "1:5: message" without the position, which Go's decoder does not print. */
 static struct str without_position(const char *msg, struct arena *a)
 {
 	const char *text = strstr(msg, ": ");
@@ -155,14 +156,15 @@ int effect_check(struct str value, struct arena *a, struct str *ret_problem)
 	if (str_eq(value, STR(NAME_TARGET_VALUE)))
 		return 0;
 	if (!str_trim(value).n)
-		return unreadable(value, STR("unexpected end of JSON input"), a, ret_problem);
+		return unreadable_effect(value, STR("unexpected end of JSON input"), a,
+					 ret_problem);
 	r = doc_parse(value, STR(""), &one_object, a, &doc, &err);
 	if (r < 0)
-		return unreadable(value, without_position(err.msg, a), a, ret_problem);
-	r = effect_read(value, doc.root, a, &map, ret_problem);
+		return unreadable_effect(value, without_position(err.msg, a), a, ret_problem);
+	r = effect_read_map(value, doc.root, a, &map, ret_problem);
 	if (r < 0)
 		return r;
-	return effect_judge(&map, a, ret_problem);
+	return effect_check_map(&map, a, ret_problem);
 }
 
 static bool key_is(struct str key, const char *name)
@@ -247,7 +249,7 @@ struct str container_cpu_format(const struct container_cpu *cpu, struct arena *a
 	return strbuf_str(&b);
 }
 
-/* These names are made for every container of every pod; printf would cost more than the rest. */
+/* Not str_printf(): these names are built for every container of every pod. */
 static struct str joined(struct str x, struct str y, struct arena *a)
 {
 	struct strbuf b;
@@ -273,7 +275,7 @@ struct str cores_resource(struct str type, struct arena *a)
 	return joined(type, STR(NAME_CORES_SUFFIX), a);
 }
 
-static bool classify(struct str key, bool legacy, struct own_annotation *ret)
+static bool match_own_key(struct str key, bool legacy, struct own_annotation *ret)
 {
 	static const struct {
 		struct str prefix;
@@ -307,8 +309,8 @@ static int by_key(const void *a, const void *b)
 		       ((const struct own_annotation *)b)->key);
 }
 
-/* Up to here a plain search is faster than a sorted one, and qsort() needs no heap. */
-#define FEW 16
+/* Up to this number a linear search is faster than sorting. */
+#define LINEAR_SEARCH_MAX 16
 
 void annotations_scan(struct annotations *ann, yyjson_val *map, bool legacy, struct arena *a)
 {
@@ -326,12 +328,12 @@ void annotations_scan(struct annotations *ann, yyjson_val *map, bool legacy, str
 	DOC_EACH_PAIR (map, key, value) {
 		struct own_annotation *own = &ann->own[ann->n_own];
 
-		if (!classify(doc_str(key), legacy, own))
+		if (!match_own_key(doc_str(key), legacy, own))
 			continue;
 		own->value = doc_str(value);
 		ann->n_own++;
 	}
-	if (ann->n_own > FEW)
+	if (ann->n_own > LINEAR_SEARCH_MAX)
 		qsort(ann->own, ann->n_own, sizeof(*ann->own), by_key);
 }
 
@@ -339,7 +341,7 @@ struct own_annotation *annotations_find(const struct annotations *ann, struct st
 {
 	struct own_annotation wanted = { .key = key };
 
-	if (ann->n_own > FEW)
+	if (ann->n_own > LINEAR_SEARCH_MAX)
 		return bsearch(&wanted, ann->own, ann->n_own, sizeof(*ann->own), by_key);
 	for (size_t i = 0; i < ann->n_own; i++)
 		if (str_eq(ann->own[i].key, key))
@@ -349,7 +351,7 @@ struct own_annotation *annotations_find(const struct annotations *ann, struct st
 
 void annotations_keep(struct own_annotation *own)
 {
-	own->is_settled = true;
+	own->is_kept = true;
 }
 
 void annotations_set(struct annotations *ann, struct str key, struct str value)
@@ -369,8 +371,8 @@ void annotations_set(struct annotations *ann, struct str key, struct str value)
 	ann->sets[ann->n_sets++] = (struct annotation_set){ key, value };
 }
 
-/* Where there is no map yet, it is added with everything in it. */
-static void add_map(const struct annotations *ann, yyjson_val *meta, struct patch *p)
+/* The pod has no annotations: one operation adds the map with all entries. */
+static void add_annotation_map(const struct annotations *ann, yyjson_val *meta, struct patch *p)
 {
 	yyjson_mut_val *map = yyjson_mut_obj(p->doc), *outer;
 
@@ -391,7 +393,7 @@ void annotations_flush(struct annotations *ann, yyjson_val *meta, struct patch *
 
 	if (!yyjson_is_obj(ann->map)) {
 		if (ann->n_sets)
-			add_map(ann, meta, p);
+			add_annotation_map(ann, meta, p);
 		return;
 	}
 	for (size_t i = 0; i < ann->n_sets; i++) {
@@ -399,13 +401,13 @@ void annotations_flush(struct annotations *ann, yyjson_val *meta, struct patch *
 		struct own_annotation *own = annotations_find(ann, set->key);
 
 		if (own)
-			own->is_settled = true;
+			own->is_kept = true;
 		if (own && str_eq(own->value, set->value))
 			continue;
 		patch_put(p, patch_path(p->arena, base, set->key),
 			  doc_get(ann->map, set->key) != NULL, doc_new_str(p->doc, set->value));
 	}
 	for (size_t i = 0; i < ann->n_own; i++)
-		if (!ann->own[i].is_settled && ann->own[i].kind != OWN_WARNING)
+		if (!ann->own[i].is_kept && ann->own[i].kind != OWN_WARNING)
 			patch_remove(p, patch_path(p->arena, base, ann->own[i].key));
 }

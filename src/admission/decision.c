@@ -12,18 +12,18 @@
 static const struct {
 	const char *name, *question, *advice;
 } rules[] = {
-	[RULE_SCOPE] = { "scope", "is it something we decide about?", NULL },
-	[RULE_OBJECT] = { "object", "is the object what the request says it is?", NULL },
-	[RULE_STATIC] = { "static-pod", "is it a static pod, mirrored by its node?", NULL },
+	[RULE_SCOPE] = { "scope", "does admission decide about this kind of object?", NULL },
+	[RULE_OBJECT] = { "object", "does the object match the resource of the request?", NULL },
+	[RULE_STATIC] = { "static-pod", "is it the mirror pod of a static pod?", NULL },
 	[RULE_TARGET] = { "target", "does the pod opt in to a workload type?",
 			  "to opt in, give the pod exactly one annotation " NAME_TARGET_PREFIX
 			  "<type>: '" NAME_TARGET_VALUE "'" },
-	[RULE_SYNCED] = { "synced", "has the cluster's state been read?",
-			  "try again when the webhook is ready" },
+	[RULE_SYNCED] = { "synced", "are the caches synchronized?",
+			  "retry when the webhook is ready" },
 	[RULE_INFRASTRUCTURE] = { "infrastructure",
-				  "is Infrastructure \"cluster\" there, with a status?",
+				  "does Infrastructure \"cluster\" exist, with a status?",
 				  "create Infrastructure \"cluster\" and set its status" },
-	[RULE_TOPOLOGY] = { "topology", "does the Infrastructure state a topology?",
+	[RULE_TOPOLOGY] = { "topology", "does the Infrastructure have a topology?",
 			    "set status." NAME_TOPOLOGY_KEY " of Infrastructure \"cluster\"" },
 	[RULE_PARTITIONING] = { "partitioning", "is workload partitioning on?",
 				"set status." NAME_PARTITIONING_KEY
@@ -38,39 +38,37 @@ static const struct {
 	[RULE_TYPE_ALLOWED] = { "type-allowed", "does the namespace allow the workload type?",
 				"add the type to the namespace's annotation " NAME_ALLOWED
 				" (comma-separated, no blanks)" },
-	[RULE_EFFECT] = { "effect", "is the effect the supported one?",
+	[RULE_EFFECT] = { "effect", "is the effect supported?",
 			  "set the annotation's value to '" NAME_TARGET_VALUE "'" },
-	[RULE_POD_LEVEL] = { "pod-level-resources",
-			     "is the CPU stated for containers, not for the pod?",
+	[RULE_POD_LEVEL] = { "pod-level-resources", "does the pod have no pod-level CPU?",
 			     "move cpu from spec.resources into the containers" },
 	[RULE_QUANTITY] = { "quantity", "are the CPU and memory quantities readable and in range?",
 			    "write CPU as 250m or 1, memory as 64Mi" },
-	[RULE_GUARANTEED] = { "guaranteed", "is the QoS class something else than Guaranteed?",
-			      "make the pod Burstable: drop a limit, or set one above its "
+	[RULE_GUARANTEED] = { "guaranteed", "is the QoS class other than Guaranteed?",
+			      "make the pod Burstable: remove a limit, or set one above its "
 			      "request" },
-	[RULE_QOS_CHANGE] = { "qos-change", "does the QoS class stay the same without the CPU?",
+	[RULE_QOS_CHANGE] = { "qos-change", "does the QoS class stay the same without CPU?",
 			      "give at least one container a memory request" },
-	[RULE_CONVERT] = { "convert", "CPU becomes the workload's resource", NULL },
+	[RULE_CONVERT] = { "convert", "CPU is replaced by the workload resource", NULL },
 	[RULE_POOL_GATE] = { "pool-gate", "is the feature gate " NAME_GATE_POOLS " on?", NULL },
 	[RULE_POOL_NODES] = { "pool-nodes",
 			      "does every schedulable node advertise " NAME_SHARED_CPUS "?",
 			      "give every node a profile with shared CPUs, or cordon the others" },
-	[RULE_POOLS] = { "pools", "CPU is counted against the shared or the guaranteed pool",
-			 NULL },
-	[RULE_AGENT] = { "agent", "its containers wait for the agent of their node", NULL },
+	[RULE_POOLS] = { "pools", "CPU is counted in the shared or the guaranteed pool", NULL },
+	[RULE_AGENT] = { "agent", "the containers require the agent on their node", NULL },
 	[RULE_RESOURCES_ANNOTATION] = { "resources-annotation",
-					"are the resource annotations well-formed?",
+					"are the resource annotations valid?",
 					"remove " NAME_RESOURCES_PREFIX
 					"* annotations: admission writes them" },
 	[RULE_UNTARGETED] = { "untargeted",
 			      "are resource annotations and cores only on pods that opted in?",
 			      "remove the workload's annotations and resources, or opt in" },
-	[RULE_UPDATE] = { "update", "do the workload annotations stay as they were?",
-			  "delete the pod and create it anew" },
-	[RULE_RESIZE] = { "resize", "does the CPU of accounted containers stay as it was?",
+	[RULE_UPDATE] = { "update", "do the workload annotations stay unchanged?",
+			  "delete the pod and create it again" },
+	[RULE_RESIZE] = { "resize", "does the CPU of counted containers stay unchanged?",
 			  "delete the pod and create it with the new CPU" },
 	[RULE_TURN_OFF] = { "turn-off", "does workload partitioning stay on?",
-			    "it can be resized through profiles, but not turned off" },
+			    "change the CPU sets in the profiles instead" },
 	[RULE_NODE] = { "node-resource", "does the node advertise the workload resource?",
 			"configure the node first; pinfold agent --register does it" },
 };
@@ -78,7 +76,7 @@ _Static_assert(ARRAY_LEN(rules) == RULE__COUNT, "every rule has its texts");
 
 static const char *const verdicts[] = {
 	[VERDICT_GO_ON] = "yes",
-	[VERDICT_LEAVE] = "left as it is",
+	[VERDICT_LEAVE] = "unchanged",
 	[VERDICT_STRIP] = "skipped, annotations removed",
 	[VERDICT_CHANGE] = "changed",
 	[VERDICT_REFUSE] = "refused",
@@ -107,7 +105,7 @@ const char *verdict_name(enum rule_verdict verdict)
 
 bool result_init(struct admission_result *r, struct arena *a)
 {
-	/* The arrays are filled up to their counts, so they need no clearing. */
+	/* The arrays are valid up to their counts, so they are not cleared. */
 	r->allowed = true;
 	r->code = 0;
 	r->reason = "";
@@ -158,7 +156,7 @@ void result_refuse(struct admission_result *r, enum admission_rule rule, unsigne
 	r->reason = reason;
 	r->message = message;
 	result_decide(r, rule, VERDICT_REFUSE, message);
-	(void)patch_init(&r->patch, r->patch.arena); /* nothing of what was planned happens */
+	(void)patch_init(&r->patch, r->patch.arena); /* drops the planned operations */
 }
 
 void result_forbid(struct admission_result *r, enum admission_rule rule, const struct subject *s,
@@ -189,7 +187,7 @@ void field_errors_add(struct field_errors *p, struct str text)
 						  cap * sizeof(*items));
 
 		if (!items)
-			return; /* the arena is exhausted: the caller's answer fails as a whole */
+			return; /* the arena is exhausted, so the whole request fails */
 		p->items = items;
 		p->cap = cap;
 	}
@@ -222,7 +220,7 @@ void result_invalid(struct admission_result *r, enum admission_rule rule, const 
 	result_refuse(r, rule, 422, "Invalid", strbuf_str(&b));
 }
 
-/* JSON text the way Go's encoder writes it for HTML. */
+/* JSON text as Go's encoder writes it, with its HTML escapes. */
 static void add_json_string(struct strbuf *b, struct str s)
 {
 	strbuf_addc(b, '"');
@@ -287,7 +285,7 @@ struct str print_map(yyjson_val *map, bool quantities, struct arena *a)
 
 struct str print_quoted(struct str s, struct arena *a)
 {
-	static const char letters[] = "abtnvfr"; /* of 7 to 13 */
+	static const char letters[] = "abtnvfr"; /* for characters 7 to 13 */
 	struct strbuf b;
 
 	strbuf_init(&b, a);

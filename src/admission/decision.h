@@ -14,7 +14,7 @@
 
 struct arena;
 
-/* In the order in which a pod meets them. */
+/* In the order in which a pod passes them. */
 enum admission_rule {
 	RULE_SCOPE,
 	RULE_OBJECT,
@@ -48,8 +48,8 @@ enum admission_rule {
 };
 
 enum rule_verdict {
-	VERDICT_GO_ON,	/* holds, the next rule is asked */
-	VERDICT_LEAVE,	/* nothing for us to do */
+	VERDICT_GO_ON,	/* the rule holds, the next one is checked */
+	VERDICT_LEAVE,	/* the object stays unchanged */
 	VERDICT_STRIP,	/* the workload annotations are removed, the rest stays */
 	VERDICT_CHANGE, /* the object is changed */
 	VERDICT_REFUSE,
@@ -59,11 +59,11 @@ enum rule_verdict {
 struct rule_step {
 	enum admission_rule rule;
 	enum rule_verdict verdict;
-	struct str seen; /* what the rule looked at */
+	struct str seen; /* the value that the rule checked */
 };
 
 const char *rule_name(enum admission_rule rule);     /* "guaranteed": for audits and metrics */
-const char *rule_question(enum admission_rule rule); /* for people */
+const char *rule_question(enum admission_rule rule); /* for `pinfold explain` */
 const char *rule_advice(enum admission_rule rule); /* what to change; NULL when there is nothing */
 const char *verdict_name(enum rule_verdict verdict);
 
@@ -77,8 +77,8 @@ enum admission_operation {
 struct admission_request {
 	enum admission_operation operation;
 	struct str group, resource, subresource;
-	struct str namespace; /* of the request; the object's own counts where this is empty */
-	bool by_node;	      /* the user is in the group of nodes (D9) */
+	struct str namespace; /* of the request; when empty, that of the object */
+	bool by_node;	      /* the user is a member of system:nodes (D9) */
 	yyjson_val *object, *old_object;
 };
 
@@ -87,7 +87,7 @@ struct admission_request {
 
 struct admission_result {
 	bool allowed;
-	unsigned code;	    /* HTTP, when refused */
+	unsigned code;	    /* HTTP status, when refused */
 	const char *reason; /* "Forbidden"... */
 	struct str message;
 	struct patch patch; /* empty when refused */
@@ -96,7 +96,7 @@ struct admission_result {
 	struct rule_step steps[RESULT_MAX_STEPS];
 	size_t n_steps;
 	enum admission_rule rule; /* the one that decided */
-	bool is_static;		  /* the static pod path: an error leaves the pod as it was */
+	bool is_static;		  /* a static pod: when refused, the manifest runs unchanged */
 };
 
 /* Starts as allowed and unchanged. False when memory ran out. */
@@ -110,7 +110,7 @@ void result_warn(struct admission_result *r, struct str text);
 void result_decide(struct admission_result *r, enum admission_rule rule, enum rule_verdict verdict,
 		   struct str seen);
 
-/* What is refused, for messages. */
+/* The object, as messages name it. */
 struct subject {
 	const char *resource; /* "pods" */
 	const char *kind;     /* "Pod" */
@@ -124,7 +124,7 @@ struct subject subject_of(yyjson_val *object, const char *resource, const char *
 void result_forbid(struct admission_result *r, enum admission_rule rule, const struct subject *s,
 		   struct str text);
 
-/* Problems with fields, each "field: Invalid value: ...: detail". Equal ones count once. */
+/* Errors of fields, each "field: Invalid value: ...: detail". Equal ones are listed once. */
 struct field_errors {
 	struct arena *a;
 	struct str *items;
@@ -145,8 +145,8 @@ void result_refuse(struct admission_result *r, enum admission_rule rule, unsigne
 		   const char *reason, struct str message);
 
 /* A string map as the API server prints it in messages: compact, sorted, HTML escaped. With
- * `quantities`, values are quantities and printed in their canonical form. */
+ * `quantities`, values are printed as canonical quantities. */
 struct str print_map(yyjson_val *map, bool quantities, struct arena *a);
 
-/* "..." with Go's escapes. */
+/* In double quotes, with Go's escapes. */
 struct str print_quoted(struct str s, struct arena *a);

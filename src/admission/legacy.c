@@ -4,13 +4,13 @@
 #include "kube/names.h"
 #include "kube/pod.h"
 
-static void note(struct migration *m, struct str text)
+static void add_note(struct migration *m, struct str text)
 {
 	if (m->n_notes < LEGACY_MAX_NOTES)
 		m->notes[m->n_notes++] = text;
 }
 
-/* Sets an annotation below the metadata at `base`, unless it is there. */
+/* Sets an annotation in the metadata at `base`, unless it exists. */
 static void set_annotation(struct migration *m, struct str base, yyjson_val *meta, struct str key,
 			   struct str value)
 {
@@ -52,7 +52,7 @@ static void migrate_namespace(struct migration *m, yyjson_val *object)
 	drop_label(m, STR("/metadata"), STR(NAME_LEGACY_ALLOWED));
 }
 
-/* A selector that counts on the label must keep finding its pods. */
+/* A selector is immutable, so a label that it uses must stay. */
 static bool is_selected(yyjson_val *object)
 {
 	yyjson_val *selector = doc_find(object, "/spec/selector");
@@ -75,8 +75,9 @@ static void migrate_target(struct migration *m, yyjson_val *object, const struct
 		       str_printf(a, NAME_TARGET_PREFIX PRI_STR, FMT_STR(doc_str(old))),
 		       STR(NAME_TARGET_VALUE));
 	if (is_selected(object))
-		note(m, STR("the label " NAME_LEGACY_TARGET
-			    " stays because the selector uses it; selectors cannot be changed"));
+		add_note(m,
+			 STR("the label " NAME_LEGACY_TARGET
+			     " stays because the selector uses it; selectors cannot be changed"));
 	else
 		drop_label(m, base, STR(NAME_LEGACY_TARGET));
 }
@@ -93,7 +94,8 @@ static void drop_annotations(struct migration *m, const struct pod *pod)
 	(void)value;
 }
 
-/* The old resource was the CPU itself under another name; admission moves it when a pod is made. */
+/* The resource of 2021 was an amount of CPUs; it becomes a cpu request, which admission converts
+ * when a pod is created. */
 static void migrate_list(struct migration *m, struct str base, yyjson_val *list, bool *has_cpu)
 {
 	struct arena *a = m->patch.arena;
@@ -120,7 +122,7 @@ static void migrate_resources(struct migration *m, const struct pod *pod)
 		struct str base =
 			str_printf(a, "%s/spec/%s/%zu/resources", pod->prefix, c.list, c.index);
 		bool has_request = doc_get(c.requests, STR(NAME_CPU)) != NULL;
-		bool no_limit = true; /* the old limit only mirrored the request */
+		bool no_limit = true; /* the limit only repeated the request, so it is dropped */
 
 		migrate_list(m, patch_path(a, base, STR("requests")), c.requests, &has_request);
 		migrate_list(m, patch_path(a, base, STR("limits")), c.limits, &no_limit);
@@ -137,13 +139,14 @@ static void migrate_install_config(struct migration *m, yyjson_val *object)
 		patch_add_str(p, STR("/" NAME_INSTALL_PARTITIONING_KEY),
 			      STR(NAME_PARTITIONING_ALL));
 	DOC_EACH_ITEM (settings, item)
-		note(m,
-		     str_printf(
-			     p->arena,
-			     "the CPUs " PRI_STR " of workload " PRI_STR
-			     " go into a " NAME_PROFILE_KIND " as spec.cpu." NAME_PROFILE_RESERVED,
-			     FMT_STR(doc_text(doc_get(item, STR(NAME_LEGACY_SETTINGS_CPUS_KEY)))),
-			     FMT_STR(doc_str(doc_get(item, STR(NAME_LEGACY_SETTINGS_NAME_KEY))))));
+		add_note(m, str_printf(p->arena,
+				       "the CPUs " PRI_STR " of workload " PRI_STR
+				       " go into a " NAME_PROFILE_KIND
+				       " as spec.cpu." NAME_PROFILE_RESERVED,
+				       FMT_STR(doc_text(
+					       doc_get(item, STR(NAME_LEGACY_SETTINGS_CPUS_KEY)))),
+				       FMT_STR(doc_str(doc_get(
+					       item, STR(NAME_LEGACY_SETTINGS_NAME_KEY))))));
 }
 
 bool legacy_migrate(yyjson_val *object, struct arena *a, struct migration *ret)

@@ -1,9 +1,9 @@
 #pragma once
 
-/* The first document's names (D2) rewritten to the current ones, in manifests: pod labels become
- * annotations, namespace labels become annotations, the per-type CPU resource becomes plain cpu
- * (admission converts it when the pod is created), and workloadSettings of an install-config
- * becomes cpuPartitioningMode. */
+/* Rewrites the names of 2021 (D2) in manifests to the current ones: pod labels and namespace
+ * labels become annotations, the CPU resource of a workload type becomes cpu (admission converts
+ * it when the pod is created), and workloadSettings of an install-config becomes
+ * cpuPartitioningMode. Admission itself reads old names only with the legacy setting. */
 
 #include <stddef.h>
 
@@ -21,8 +21,8 @@ struct migration {
 	size_t n_notes;
 };
 
-/* False when memory ran out. The patch is empty where there is nothing old. */
+/* False when memory ran out. The patch is empty when no name of 2021 is used. */
 bool legacy_migrate(yyjson_val *object, struct arena *a, struct migration *ret);
 
-/* True when the object uses a name of the first document. */
+/* True when the object uses a name of 2021. */
 bool legacy_is_used(yyjson_val *object, struct arena *a);

@@ -21,7 +21,7 @@ static const struct {
 			      LINT_ERROR },
 	[LINT_NAMESPACE] = { "namespace", "The namespace of a workload is among the manifests",
 			     LINT_NOTE },
-	[LINT_BAD_TARGET] = { "bad-target", "The opt-in is well-formed", LINT_ERROR },
+	[LINT_BAD_TARGET] = { "bad-target", "The opt-in is valid", LINT_ERROR },
 	[LINT_GUARANTEED] = { "guaranteed", "A pod that opted in is not Guaranteed", LINT_ERROR },
 	[LINT_QOS_CHANGE] = { "qos-change", "A pod keeps its QoS class without its CPU",
 			      LINT_ERROR },
@@ -33,7 +33,7 @@ static const struct {
 				LINT_WARNING },
 	[LINT_EXEC_PROBE] = { "exec-probe", "No exec probes where a container owns its CPUs",
 			      LINT_WARNING },
-	[LINT_LEGACY] = { "legacy", "Names of the first design are not used", LINT_WARNING },
+	[LINT_LEGACY] = { "legacy", "Names of 2021 are not used", LINT_WARNING },
 };
 _Static_assert(ARRAY_LEN(rules) == LINT__COUNT, "every lint rule has its texts");
 
@@ -69,7 +69,7 @@ void lint_findings_init(struct lint_findings *f, struct arena *a)
 	*f = (struct lint_findings){ .a = a };
 }
 
-static void find(struct lint_findings *f, struct lint_finding finding)
+static void add_finding(struct lint_findings *f, struct lint_finding finding)
 {
 	if (f->n == f->cap) {
 		size_t cap = f->cap ? f->cap * 2 : 16;
@@ -81,7 +81,7 @@ static void find(struct lint_findings *f, struct lint_finding finding)
 	f->items[f->n++] = finding;
 }
 
-/* A cluster in which everything that could go wrong outside of the pod goes right. */
+/* A cluster where everything is allowed, so that a decision depends only on the pod. */
 static bool allows_all(const void *owner, struct str name, struct namespace_permission *ret)
 {
 	(void)name;
@@ -97,7 +97,7 @@ static bool has_no_cores(const void *owner, struct str type)
 	return false;
 }
 
-static struct admission_state willing_cluster(const struct str *type)
+static struct admission_state permissive_cluster(const struct str *type)
 {
 	return (struct admission_state){
 		.infrastructure = { .is_present = true,
@@ -112,7 +112,7 @@ static struct admission_state willing_cluster(const struct str *type)
 	};
 }
 
-/* What a decision means to somebody who writes manifests. */
+/* The finding for an admission rule. False for rules that a manifest cannot violate. */
 static bool lint_rule_of(enum admission_rule rule, enum lint_rule *ret)
 {
 	static const struct {
@@ -136,7 +136,7 @@ static bool lint_rule_of(enum admission_rule rule, enum lint_rule *ret)
 static void check_decision(yyjson_val *object, yyjson_val *at, struct str type,
 			   struct lint_findings *f)
 {
-	struct admission_state state = willing_cluster(&type);
+	struct admission_state state = permissive_cluster(&type);
 	struct admission_result result;
 	enum lint_rule rule;
 	yyjson_val *pod;
@@ -145,12 +145,12 @@ static void check_decision(yyjson_val *object, yyjson_val *at, struct str type,
 	    pod_default_resources(pod, f->a, &pod, NULL) < 0 ||
 	    admit_pod(&state, pod, f->a, &result) < 0 || !lint_rule_of(result.rule, &rule))
 		return;
-	find(f, (struct lint_finding){
-			.rule = rule,
-			.at = at,
-			.text = result.allowed ? result.warnings[0] : result.message,
-			.advice = rule_advice(result.rule),
-		});
+	add_finding(f, (struct lint_finding){
+			       .rule = rule,
+			       .at = at,
+			       .text = result.allowed ? result.warnings[0] : result.message,
+			       .advice = rule_advice(result.rule),
+		       });
 }
 
 static void check_target(yyjson_val *object, const struct pod *pod, struct str type,
@@ -169,16 +169,16 @@ static void check_target(yyjson_val *object, const struct pod *pod, struct str t
 		check_decision(object, at, own, f);
 		return;
 	}
-	find(f,
-	     (struct lint_finding){
-		     .rule = LINT_TARGET,
-		     .at = object,
-		     .text = str_printf(f->a,
-					PRI_STR " " PRI_STR
-						" has no annotation " NAME_TARGET_PREFIX PRI_STR,
-					FMT_STR(pod->kind), FMT_STR(pod_name(pod)), FMT_STR(type)),
-		     .advice = "pinfold lint --fix adds it",
-	     });
+	add_finding(f, (struct lint_finding){
+			       .rule = LINT_TARGET,
+			       .at = object,
+			       .text = str_printf(
+				       f->a,
+				       PRI_STR " " PRI_STR
+					       " has no annotation " NAME_TARGET_PREFIX PRI_STR,
+				       FMT_STR(pod->kind), FMT_STR(pod_name(pod)), FMT_STR(type)),
+			       .advice = "pinfold lint --fix adds it",
+		       });
 }
 
 static void check_hand_written(const struct pod *pod, struct lint_findings *f)
@@ -190,28 +190,29 @@ static void check_hand_written(const struct pod *pod, struct lint_findings *f)
 	DOC_EACH_PAIR (pod_annotations(pod), key, value)
 		if (str_starts(doc_str(key), STR(NAME_RESOURCES_PREFIX)) ||
 		    str_eq(doc_str(key), STR(NAME_STAMP)))
-			find(f, (struct lint_finding){
-					.rule = LINT_HAND_WRITTEN,
-					.at = key,
-					.text = str_printf(f->a,
-							   "annotation " PRI_STR
-							   " is written by admission",
-							   FMT_STR(doc_str(key))),
-					.advice = "remove it",
-				});
+			add_finding(f, (struct lint_finding){
+					       .rule = LINT_HAND_WRITTEN,
+					       .at = key,
+					       .text = str_printf(f->a,
+								  "annotation " PRI_STR
+								  " is written by admission",
+								  FMT_STR(doc_str(key))),
+					       .advice = "remove it",
+				       });
 	while (container_next(&it, &c))
 		DOC_EACH_PAIR (c.requests, key, value)
 			if (str_ends(doc_str(key), STR(NAME_CORES)))
-				find(f, (struct lint_finding){
-						.rule = LINT_HAND_WRITTEN,
-						.at = key,
-						.text = str_printf(
-							f->a,
-							"container " PRI_STR " requests " PRI_STR
-							", which admission does",
-							FMT_STR(c.name), FMT_STR(doc_str(key))),
-						.advice = "request cpu instead",
-					});
+				add_finding(
+					f, (struct lint_finding){
+						   .rule = LINT_HAND_WRITTEN,
+						   .at = key,
+						   .text = str_printf(
+							   f->a,
+							   "container " PRI_STR " requests " PRI_STR
+							   ", which only admission writes",
+							   FMT_STR(c.name), FMT_STR(doc_str(key))),
+						   .advice = "request cpu instead",
+					   });
 	(void)value;
 }
 
@@ -225,7 +226,7 @@ static bool owns_cpus(const struct container *c)
 	       quantity_milli(&q, &milli, NULL) == 0 && milli > 0 && milli % 1000 == 0;
 }
 
-/* Whatever is executed in a container runs on its CPUs (spec/cpumanager.md 7.10 case 18). */
+/* docs/reference/pools.md#exec-probes */
 static void check_probes(const struct pod *pod, struct lint_findings *f)
 {
 	static const struct str probes[] = { STR_INIT("livenessProbe"), STR_INIT("readinessProbe"),
@@ -234,7 +235,7 @@ static void check_probes(const struct pod *pod, struct lint_findings *f)
 	enum qos_class class;
 	struct container c;
 
-	/* The hook's reading needs no defaulting. */
+	/* qos_kubernetes() expects default resources; a manifest does not have them yet. */
 	if (qos_hook(pod, &class, NULL) < 0 || class != QOS_GUARANTEED)
 		return;
 	while (container_next(&it, &c))
@@ -243,15 +244,16 @@ static void check_probes(const struct pod *pod, struct lint_findings *f)
 
 			if (!exec)
 				continue;
-			find(f, (struct lint_finding){
-					.rule = LINT_EXEC_PROBE,
-					.at = exec,
-					.text = str_printf(f->a,
-							   PRI_STR " of container " PRI_STR
-								   " executes on the CPUs it owns",
-							   FMT_STR(probes[i]), FMT_STR(c.name)),
-					.advice = "use an HTTP, TCP or gRPC probe",
-				});
+			add_finding(f, (struct lint_finding){
+					       .rule = LINT_EXEC_PROBE,
+					       .at = exec,
+					       .text = str_printf(
+						       f->a,
+						       PRI_STR " of container " PRI_STR
+							       " executes on the CPUs it owns",
+						       FMT_STR(probes[i]), FMT_STR(c.name)),
+					       .advice = "use an HTTP, TCP or gRPC probe",
+				       });
 		}
 }
 
@@ -262,14 +264,14 @@ void lint_pod(yyjson_val *object, struct str type, struct lint_findings *f)
 	if (!pod_from_object(object, &pod))
 		return;
 	if (legacy_is_used(object, f->a))
-		find(f, (struct lint_finding){
-				.rule = LINT_LEGACY,
-				.at = object,
-				.text = str_printf(
-					f->a, PRI_STR " " PRI_STR " uses names of the first design",
-					FMT_STR(pod.kind), FMT_STR(pod_name(&pod))),
-				.advice = "run pinfold migrate",
-			});
+		add_finding(f, (struct lint_finding){
+				       .rule = LINT_LEGACY,
+				       .at = object,
+				       .text = str_printf(
+					       f->a, PRI_STR " " PRI_STR " uses names of 2021",
+					       FMT_STR(pod.kind), FMT_STR(pod_name(&pod))),
+				       .advice = "run pinfold migrate",
+			       });
 	check_target(object, &pod, type, f);
 	check_hand_written(&pod, f);
 	check_probes(&pod, f);
@@ -281,34 +283,35 @@ void lint_namespace(yyjson_val *object, yyjson_val *workload, struct str name, s
 	struct namespace_permission facts = namespace_permission_of(object);
 
 	if (!object) {
-		find(f, (struct lint_finding){
-				.rule = LINT_NAMESPACE,
-				.at = workload,
-				.text = str_printf(
-					f->a,
-					"namespace " PRI_STR
-					" is not among the manifests: cannot see whether it "
-					"allows " PRI_STR,
-					FMT_STR(name), FMT_STR(type)),
-				.advice = "give its manifest as well, or with --state",
-			});
+		add_finding(f, (struct lint_finding){
+				       .rule = LINT_NAMESPACE,
+				       .at = workload,
+				       .text = str_printf(
+					       f->a,
+					       "namespace " PRI_STR
+					       " is not among the manifests: unknown whether it "
+					       "allows " PRI_STR,
+					       FMT_STR(name), FMT_STR(type)),
+				       .advice = "add its manifest, or pass it with --state",
+			       });
 		return;
 	}
 	if (facts.has_allowed && type_is_allowed(facts.allowed, type))
 		return;
-	find(f, (struct lint_finding){
-			.rule = LINT_PERMISSION,
-			.at = object,
-			.text = facts.has_allowed ?
-					str_printf(f->a,
-						   "namespace " PRI_STR " allows \"" PRI_STR
-						   "\", but not " PRI_STR,
-						   FMT_STR(name), FMT_STR(facts.allowed),
-						   FMT_STR(type)) :
-					str_printf(f->a,
-						   "namespace " PRI_STR
-						   " has no annotation " NAME_ALLOWED ": " PRI_STR,
-						   FMT_STR(name), FMT_STR(type)),
-			.advice = "pinfold lint --fix adds it",
-		});
+	add_finding(f, (struct lint_finding){
+			       .rule = LINT_PERMISSION,
+			       .at = object,
+			       .text = facts.has_allowed ?
+					       str_printf(f->a,
+							  "namespace " PRI_STR " allows \"" PRI_STR
+							  "\", but not " PRI_STR,
+							  FMT_STR(name), FMT_STR(facts.allowed),
+							  FMT_STR(type)) :
+					       str_printf(f->a,
+							  "namespace " PRI_STR
+							  " has no annotation " NAME_ALLOWED
+							  ": " PRI_STR,
+							  FMT_STR(name), FMT_STR(type)),
+			       .advice = "pinfold lint --fix adds it",
+		       });
 }

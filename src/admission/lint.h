@@ -1,8 +1,8 @@
 #pragma once
 
-/* What is wrong with manifests before any cluster sees them: workloads that did not opt in,
- * namespaces that would not allow them, pods that admission would skip or refuse, and habits that
- * hurt latency. Pure: it is handed objects and reports findings. */
+/* Checks manifests before they reach a cluster: workloads that did not opt in, namespaces that do
+ * not allow them, pods that admission would skip or refuse, and settings that harm latency. Pure:
+ * it gets objects and returns findings; reading files and fixing them is cli/cmd_lint.c. */
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -15,8 +15,8 @@ struct arena;
 struct namespace_permission;
 
 enum lint_rule {
-	LINT_TARGET,	 /* no opt-in */
-	LINT_PERMISSION, /* namespace without the permission */
+	LINT_TARGET,	 /* no target annotation */
+	LINT_PERMISSION, /* namespace that does not allow the type */
 	LINT_NAMESPACE,	 /* namespace not among the manifests */
 	LINT_BAD_TARGET,
 	LINT_GUARANTEED,
@@ -32,7 +32,7 @@ enum lint_rule {
 enum lint_level { LINT_NOTE, LINT_WARNING, LINT_ERROR, LINT_LEVEL__COUNT };
 
 const char *lint_rule_name(enum lint_rule rule);
-const char *lint_rule_text(enum lint_rule rule); /* what it is about, one sentence */
+const char *lint_rule_text(enum lint_rule rule); /* one sentence */
 enum lint_level lint_rule_level(enum lint_rule rule);
 const char *lint_level_name(enum lint_level level);
 
@@ -43,7 +43,6 @@ struct lint_finding {
 	const char *advice; /* may be NULL */
 };
 
-/* At most a handful per object. */
 struct lint_findings {
 	struct lint_finding *items;
 	size_t n, cap;
@@ -55,7 +54,7 @@ void lint_findings_init(struct lint_findings *f, struct arena *a);
 /* One pod or workload. `type` is the workload type it should opt in to. */
 void lint_pod(yyjson_val *object, struct str type, struct lint_findings *f);
 
-/* The namespace of workloads of `type`; `object` is NULL when nobody knows it, then the finding is
+/* The namespace of workloads of `type`; `object` is NULL when it is not known, and the finding is
  * about `workload`. */
 void lint_namespace(yyjson_val *object, yyjson_val *workload, struct str name, struct str type,
 		    struct lint_findings *f);

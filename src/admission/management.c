@@ -1,5 +1,6 @@
-/* Whether a pod belongs to a workload type, and what becomes of its CPU (spec/admission.md 1.4 to
- * 1.10). Each step is a function that returns whether the next one is asked. */
+/* Pods that opted in to a workload type: whether they may, and the conversion of their CPU. The
+ * order of the checks is OpenShift's (docs/reference/admission.md#admit-order), because it
+ * decides which message the user gets. Each check returns whether the next one follows. */
 
 #include <errno.h>
 
@@ -9,7 +10,7 @@
 #include "kube/shares.h"
 #include "steps.h"
 
-/* The pod stays as it is but for its workload annotations, and says why. */
+/* Removes the workload annotations and adds the reason as a warning; the rest of the pod stays. */
 static bool skip(struct pod_context *ctx, enum admission_rule rule, struct str seen,
 		 struct str text)
 {
@@ -19,7 +20,7 @@ static bool skip(struct pod_context *ctx, enum admission_rule rule, struct str s
 	return false;
 }
 
-/* The same where upstream leaves no trace on the pod: only whoever creates it is told (D11). */
+/* The same where OpenShift sets no annotation: only the response has the warning (D11). */
 static bool skip_silently(struct pod_context *ctx, enum admission_rule rule, struct str seen,
 			  struct str text)
 {
@@ -28,7 +29,7 @@ static bool skip_silently(struct pod_context *ctx, enum admission_rule rule, str
 	return false;
 }
 
-static bool go_on(struct pod_context *ctx, enum admission_rule rule, struct str seen)
+static bool next_rule(struct pod_context *ctx, enum admission_rule rule, struct str seen)
 {
 	result_step(ctx->result, rule, VERDICT_GO_ON, seen);
 	return true;
@@ -40,7 +41,7 @@ static bool forbid(struct pod_context *ctx, enum admission_rule rule, struct str
 	return false;
 }
 
-/* 422 on the annotations as the user gave them. */
+/* Refuses with 422. */
 static bool reject_annotations(struct pod_context *ctx, enum admission_rule rule, struct str detail)
 {
 	struct field_errors p;
@@ -61,10 +62,10 @@ static bool check_type(struct pod_context *ctx)
 	if (!n && ctx->state->settings.legacy) {
 		ctx->type = doc_str(
 			doc_get(doc_get(ctx->pod.meta, STR("labels")), STR(NAME_LEGACY_TARGET)));
-		ctx->effect = STR(NAME_TARGET_VALUE); /* labels knew no effect */
+		ctx->effect = STR(NAME_TARGET_VALUE); /* the labels of 2021 had no effect */
 	}
 	if (ctx->type.n)
-		return go_on(ctx, RULE_TARGET, ctx->type);
+		return next_rule(ctx, RULE_TARGET, ctx->type);
 	result_decide(ctx->result, RULE_TARGET, VERDICT_LEAVE,
 		      STR("no " NAME_TARGET_PREFIX "<type> annotation"));
 	return false;
@@ -75,21 +76,21 @@ static struct str partitioning_text(const struct infrastructure_status *i)
 	return i->partitioning.n ? i->partitioning : STR("not set");
 }
 
-/* D3: a single node that was upgraded advertises the resource before anybody sets the flag. */
+/* An upgraded single node advertises the resource before the cluster flag is set (D3). */
 static bool check_single_node(struct pod_context *ctx)
 {
 	const struct admission_state *s = ctx->state;
 	struct str text;
 
 	if (s->has_cores(s->owner, ctx->type))
-		return go_on(ctx, RULE_SINGLE_NODE, ctx->type);
+		return next_rule(ctx, RULE_SINGLE_NODE, ctx->type);
 	text = str_printf(
 		ctx->a,
 		"skip pod CPUs requests modifications because the node does not report the "
 		"resource " PRI_STR NAME_CORES_SUFFIX,
 		FMT_STR(ctx->type));
-	/* A node that reports nothing at all is not known to lack it; upstream says nothing then.
-	 */
+	/* A node without any status may still get the resource; OpenShift sets no annotation
+	 * then. */
 	if (s->nodes.n_reporting)
 		return skip(ctx, RULE_SINGLE_NODE, ctx->type, text);
 	return skip_silently(ctx, RULE_SINGLE_NODE, STR("no node reports anything"), text);
@@ -108,13 +109,13 @@ static bool check_cluster(struct pod_context *ctx)
 	if (!i->has_status)
 		return forbid(ctx, RULE_INFRASTRUCTURE,
 			      STR(NAME_PLUGIN_PODS " infrastructure resource has empty status"));
-	go_on(ctx, RULE_INFRASTRUCTURE, STR(NAME_INFRASTRUCTURE));
+	next_rule(ctx, RULE_INFRASTRUCTURE, STR(NAME_INFRASTRUCTURE));
 	if (!i->has_topology)
 		return skip_silently(ctx, RULE_TOPOLOGY, STR("none"),
 				     STR("skip pod CPUs requests modifications because the "
 					 "Infrastructure states no topology"));
 	if (i->is_partitioned)
-		return go_on(ctx, RULE_PARTITIONING, i->partitioning);
+		return next_rule(ctx, RULE_PARTITIONING, i->partitioning);
 	if (i->is_single)
 		return check_single_node(ctx);
 	return skip_silently(ctx, RULE_PARTITIONING, partitioning_text(i),
@@ -144,7 +145,7 @@ static bool check_namespace(struct pod_context *ctx)
 				   " to allow workload partitioning",
 				   FMT_STR(ctx->namespace)));
 	if (type_is_allowed(ns.allowed, ctx->type))
-		return go_on(ctx, RULE_TYPE_ALLOWED, ns.allowed);
+		return next_rule(ctx, RULE_TYPE_ALLOWED, ns.allowed);
 	return forbid(ctx, RULE_TYPE_ALLOWED,
 		      str_printf(ctx->a,
 				 NAME_PLUGIN_PODS " the pod namespace \"" PRI_STR
@@ -158,10 +159,10 @@ static bool check_effect(struct pod_context *ctx)
 
 	if (effect_check(ctx->effect, ctx->a, &problem) < 0)
 		return reject_annotations(ctx, RULE_EFFECT, problem);
-	return go_on(ctx, RULE_EFFECT, STR(NAME_EFFECT_PREFERRED));
+	return next_rule(ctx, RULE_EFFECT, STR(NAME_EFFECT_PREFERRED));
 }
 
-/* D5: upstream does not see them and would give such a pod the least weight. */
+/* OpenShift ignores pod-level resources and would give such a pod the minimum weight (D5). */
 static bool check_pod_level(struct pod_context *ctx)
 {
 	yyjson_val *resources = doc_get(ctx->pod.spec, STR("resources"));
@@ -176,9 +177,9 @@ static bool check_pod_level(struct pod_context *ctx)
 
 /* Where a container's millicores come from. */
 enum source {
-	SOURCE_NONE,  /* no CPU: nothing is converted */
+	SOURCE_NONE,  /* no CPU request: not converted */
 	SOURCE_CPU,   /* its CPU request */
-	SOURCE_CORES, /* it was converted before (D4) */
+	SOURCE_CORES, /* its cores request: it was converted before (D4) */
 };
 
 struct container_plan {
@@ -186,8 +187,8 @@ struct container_plan {
 	struct cpu_conversion conversion;
 };
 
-/* The amount requested before: of the current resource, or in the legacy dialect of the first
- * document's, which counted CPUs instead of millicores. */
+/* The amount of cores that the container requests already. The resource of 2021 counted CPUs
+ * instead of millicores. */
 static bool find_cores(const struct pod_context *ctx, const struct container_resources *f,
 		       struct str resource, struct quantity *ret)
 {
@@ -207,8 +208,8 @@ static bool find_cores(const struct pod_context *ctx, const struct container_res
 	return true;
 }
 
-/* D4: a container that has the cores, and an annotation that fits them, went through here before;
- * CPU it has now was put there by somebody else in between, such as a LimitRange. */
+/* A container with cores and a matching annotation was converted by an earlier call (D4). A CPU
+ * request that it has as well was added in between, for example by a LimitRange. */
 static bool was_converted(struct pod_context *ctx, const struct container_resources *f,
 			  struct str resource, struct container_plan *ret)
 {
@@ -247,8 +248,8 @@ static void plan_container(struct pod_context *ctx, const struct container_resou
 		ret->source = SOURCE_CPU;
 }
 
-/* NULL when the pod was refused for an amount that does not fit. */
-static struct container_plan *plan(struct pod_context *ctx, struct str resource)
+/* NULL when an amount is out of range and the pod was refused. */
+static struct container_plan *plan_pod(struct pod_context *ctx, struct str resource)
 {
 	struct container_plan *plans =
 		arena_alloc(ctx->a, (ctx->resources.n + 1) * sizeof(*plans), 16);
@@ -293,8 +294,8 @@ static void convert_container(struct pod_context *ctx, const struct container_re
 	}
 }
 
-static void convert(struct pod_context *ctx, const struct container_plan *plans,
-		    struct str resource, bool is_best_effort)
+static void convert_pod(struct pod_context *ctx, const struct container_plan *plans,
+			struct str resource, bool is_best_effort)
 {
 	struct str key = target_key(ctx->type, ctx->a);
 
@@ -315,7 +316,7 @@ static void convert(struct pod_context *ctx, const struct container_plan *plans,
 static void check_qos_and_convert(struct pod_context *ctx)
 {
 	struct str resource = cores_resource(ctx->type, ctx->a);
-	const struct container_plan *plans = plan(ctx, resource);
+	const struct container_plan *plans = plan_pod(ctx, resource);
 	enum qos_class before, after;
 
 	if (!plans)
@@ -327,7 +328,7 @@ static void check_qos_and_convert(struct pod_context *ctx)
 			 "class"));
 		return;
 	}
-	go_on(ctx, RULE_GUARANTEED, str_from(qos_name(before)));
+	next_rule(ctx, RULE_GUARANTEED, str_from(qos_name(before)));
 	after = class_of(ctx, plans, true);
 	if (after != before) {
 		skip(ctx, RULE_QOS_CHANGE, str_from(qos_name(after)),
@@ -338,8 +339,8 @@ static void check_qos_and_convert(struct pod_context *ctx)
 			     qos_name(before), qos_name(after)));
 		return;
 	}
-	go_on(ctx, RULE_QOS_CHANGE, str_from(qos_name(after)));
-	convert(ctx, plans, resource, before == QOS_BEST_EFFORT);
+	next_rule(ctx, RULE_QOS_CHANGE, str_from(qos_name(after)));
+	convert_pod(ctx, plans, resource, before == QOS_BEST_EFFORT);
 }
 
 void management_admit(struct pod_context *ctx)

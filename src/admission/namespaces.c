@@ -9,7 +9,7 @@
 struct namespace_entry {
 	struct str name;
 	struct namespace_permission facts;
-	size_t order; /* of arrival */
+	size_t order; /* in which it was added */
 };
 
 struct namespace_permission namespace_permission_of(yyjson_val *object)

@@ -1,7 +1,7 @@
 #pragma once
 
-/* Namespaces and what a decision has to know of each, found by name. Filled in any order, then
- * sealed; of two with the same name the later one counts. */
+/* Which workload types a namespace allows, and a table of namespaces by name. The table is filled
+ * in any order, then sealed; of two with the same name the last one counts. */
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -12,8 +12,8 @@
 struct arena;
 
 struct namespace_permission {
-	struct str allowed;	   /* value of the permission annotation */
-	struct str legacy_allowed; /* of the first document's label */
+	struct str allowed;	   /* value of the annotation workload.openshift.io/allowed */
+	struct str legacy_allowed; /* of the label of 2021 */
 	bool has_allowed, has_legacy_allowed;
 };
 
@@ -28,14 +28,14 @@ struct namespace_table {
 	size_t n, cap;
 };
 
-/* Facts of one object. Texts point into the object. */
+/* Strings point into the object. */
 struct namespace_permission namespace_permission_of(yyjson_val *object);
 
 /* The object has to outlive the table. */
 void namespace_table_add(struct namespace_table *t, yyjson_val *object, struct arena *a);
 void namespace_table_seal(struct namespace_table *t);
 
-/* A sealed one, with its texts, in memory of its own. */
+/* A deep copy of a sealed table. */
 struct namespace_table namespace_table_copy(const struct namespace_table *t, struct arena *a);
 
 bool namespace_table_find(const struct namespace_table *t, struct str name,

@@ -1,5 +1,6 @@
-/* Nodes that join a partitioned cluster must advertise the workload resource (spec/admission.md 2,
- * D7). Two modes: such a node is refused, or let in with a taint that its agent removes. */
+/* Nodes that join a partitioned cluster must advertise the workload resource (D7,
+ * docs/reference/admission.md#node-admission). A node without it is refused, or admitted with a
+ * taint that its agent removes. */
 
 #include "base/arena.h"
 #include "kube/names.h"
@@ -9,7 +10,7 @@
 	"node does not contain resource information, this is required for clusters with workload " \
 	"partitioning enabled"
 
-/* Lists what the node lacks; empty when it lacks nothing. */
+/* An error for each of the two lists that does not have the resource. */
 static void list_missing(yyjson_val *node, struct field_errors *problems)
 {
 	static const struct str lists[] = { STR_INIT("capacity"), STR_INIT("allocatable") };
@@ -23,9 +24,9 @@ static void list_missing(yyjson_val *node, struct field_errors *problems)
 							      FMT_STR(lists[i])));
 }
 
-/* False when the request was refused or needs no further look. */
-static bool begin(const struct admission_state *state, const struct admission_request *rq,
-		  const struct subject *s, struct admission_result *r)
+/* False when the request is decided: refused, or not relevant. */
+static bool check_request(const struct admission_state *state, const struct admission_request *rq,
+			  const struct subject *s, struct admission_result *r)
 {
 	struct arena *a = r->patch.arena;
 	struct str kind = object_kind(rq->object);
@@ -72,7 +73,7 @@ void node_validate(const struct admission_state *state, const struct admission_r
 	bool joins = rq->operation == OPERATION_CREATE;
 	struct field_errors problems;
 
-	if (!begin(state, rq, &s, r))
+	if (!check_request(state, rq, &s, r))
 		return;
 	field_errors_init(&problems, r->patch.arena);
 	list_missing(rq->object, &problems);
@@ -116,10 +117,11 @@ void node_mutate(const struct admission_state *state, const struct admission_req
 	struct field_errors problems;
 
 	if (state->settings.nodes != NODE_MODE_TAINT) {
-		result_decide(r, RULE_SCOPE, VERDICT_LEAVE, s.name); /* validation has its say */
+		result_decide(r, RULE_SCOPE, VERDICT_LEAVE,
+			      s.name); /* the validating hook decides */
 		return;
 	}
-	if (!begin(state, rq, &s, r))
+	if (!check_request(state, rq, &s, r))
 		return;
 	field_errors_init(&problems, r->patch.arena);
 	list_missing(rq->object, &problems);

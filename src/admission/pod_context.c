@@ -30,7 +30,7 @@ bool pod_context_init(struct pod_context *ctx)
 					 FMT_STR(kind.n ? kind : str_from(doc_type(rq->object)))));
 		return false;
 	}
-	/* Not pod_from_object(): the object of a request may leave out its kind. */
+	/* Not pod_from_object(): the object in a request may have no kind. */
 	ctx->pod = (struct pod){
 		.meta = doc_get(rq->object, STR("metadata")),
 		.spec = doc_get(rq->object, STR("spec")),
@@ -117,8 +117,8 @@ static const struct str counted[] = {
 };
 _Static_assert(ARRAY_LEN(counted) == QOS_COUNTED__COUNT, "every counted resource has a name");
 
-static void add_problem(struct field_errors *problems, const struct container *c, const char *list,
-			struct str name, const struct err *err)
+static void add_quantity_error(struct field_errors *problems, const struct container *c,
+			       const char *list, struct str name, const struct err *err)
 {
 	yyjson_val *v = doc_get(list[0] == 'r' ? c->requests : c->limits, name);
 	struct str field = str_printf(problems->a, "spec.%s[%zu].resources.%s[" PRI_STR "]",
@@ -128,14 +128,14 @@ static void add_problem(struct field_errors *problems, const struct container *c
 	field_errors_invalid(problems, field, print_quoted(doc_text(v), problems->a), detail);
 }
 
-static int read_one(const struct container *c, bool of_limit, struct str name, struct quantity *ret,
-		    struct field_errors *problems)
+static int read_amount(const struct container *c, bool of_limit, struct str name,
+		       struct quantity *ret, struct field_errors *problems)
 {
 	struct err err = { 0 };
 	int r = resource_get(of_limit ? c->limits : c->requests, name, ret, &err);
 
 	if (r < 0)
-		add_problem(problems, c, of_limit ? "limits" : "requests", name, &err);
+		add_quantity_error(problems, c, of_limit ? "limits" : "requests", name, &err);
 	return r;
 }
 
@@ -146,8 +146,8 @@ static int read_container(const struct container *c, struct container_resources 
 
 	ret->c = *c;
 	for (size_t i = 0; i < QOS_COUNTED__COUNT; i++) {
-		int request = read_one(c, false, counted[i], &ret->request[i], problems);
-		int limit = read_one(c, true, counted[i], &ret->limit[i], problems);
+		int request = read_amount(c, false, counted[i], &ret->request[i], problems);
+		int limit = read_amount(c, true, counted[i], &ret->limit[i], problems);
 
 		ret->has_request[i] = request > 0;
 		ret->has_limit[i] = limit > 0;
@@ -185,7 +185,8 @@ int container_milli(const struct container_resources *r, bool of_limit, int64_t 
 	int code = quantity_milli(amount, ret, &err);
 
 	if (code < 0)
-		add_problem(problems, &r->c, of_limit ? "limits" : "requests", STR(NAME_CPU), &err);
+		add_quantity_error(problems, &r->c, of_limit ? "limits" : "requests", STR(NAME_CPU),
+				   &err);
 	return code;
 }
 
@@ -229,8 +230,9 @@ void resource_drop(struct resource_edit *e, bool of_limit, struct str name)
 		patch_remove(e->p, patch_path(e->p->arena, e->lists[of_limit], name));
 }
 
-/* Puts the first amount into a list that is not there yet, and "resources" around it if need be. */
-static void add_list(struct resource_edit *e, bool of_limit, struct str name, yyjson_mut_val *text)
+/* Adds a list with its first amount, inside a new "resources" object where there is none. */
+static void add_resource_list(struct resource_edit *e, bool of_limit, struct str name,
+			      yyjson_mut_val *text)
 {
 	yyjson_mut_doc *m = e->p->doc;
 	yyjson_mut_val *list = yyjson_mut_obj(m), *outer;
@@ -261,7 +263,7 @@ void resource_set(struct resource_edit *e, bool of_limit, struct str name,
 		return;
 	text = doc_new_str(e->p->doc, quantity_format(value, e->p->arena));
 	if (!(of_limit ? e->has_limits : e->has_requests))
-		add_list(e, of_limit, name, text);
+		add_resource_list(e, of_limit, name, text);
 	else
 		patch_put(e->p, patch_path(e->p->arena, e->lists[of_limit], name), old != NULL,
 			  text);

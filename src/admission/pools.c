@@ -1,6 +1,6 @@
-/* Pools (document 004, D12): whole CPUs of Guaranteed pods count against the guaranteed pool, every
- * other CPU request against the shared one. The native cpu stays. Pods of a workload type never get
- * here. */
+/* CPU pools (D12): whole CPUs of Guaranteed pods are counted in the guaranteed pool, every other
+ * CPU request in the shared pool, as extended resources next to native cpu. Converted pods are
+ * not counted: they have no CPU request left. */
 
 #include "base/arena.h"
 #include "kube/names.h"
@@ -12,8 +12,8 @@ static const struct str pool_resources[] = {
 	[POOL_GUARANTEED] = STR_INIT(NAME_GUARANTEED_CPUS),
 };
 
-/* Cluster-wide: a node without the resource would get no pods at all. */
-static bool is_active(struct pod_context *ctx)
+/* All nodes or none: a counted pod cannot be scheduled to a node without the resource. */
+static bool check_active(struct pod_context *ctx)
 {
 	const struct node_totals *nodes = &ctx->state->nodes;
 	struct str text;
@@ -53,7 +53,7 @@ static bool stamp_containers(struct pod_context *ctx, struct cpu_stamp *stamps)
 
 	field_errors_init(&problems, ctx->a);
 	if (can_be_exclusive && qos_kubernetes(&ctx->pod, &class, NULL) < 0)
-		class = QOS_BURSTABLE; /* sums out of range: no CPU of that size exists anyway */
+		class = QOS_BURSTABLE; /* the sum is out of range: too large for any node */
 	for (size_t i = 0; i < ctx->resources.n; i++) {
 		const struct container_resources *f = &ctx->resources.items[i];
 		int64_t milli = 0;
@@ -61,7 +61,7 @@ static bool stamp_containers(struct pod_context *ctx, struct cpu_stamp *stamps)
 		if (f->has_request[QOS_CPU] && container_milli(f, false, &milli, &problems) < 0)
 			continue;
 		if (milli < 0)
-			milli = 0; /* the API server refuses it afterwards */
+			milli = 0; /* a negative request: the API server refuses it later */
 		stamps[i] = (struct cpu_stamp){
 			.name = f->c.name,
 			.kind = f->c.kind,
@@ -76,9 +76,9 @@ static bool stamp_containers(struct pod_context *ctx, struct cpu_stamp *stamps)
 	return !problems.n;
 }
 
-/* spec/cpumanager.md 7.10 case 15: the pod's amount where no container has one. Containers are all
- * that may request extended resources, so the first app container carries it. */
-static void spread_pod_level(struct pod_context *ctx, struct cpu_stamp *stamps)
+/* The pod's amount where no container has one (docs/reference/pools.md#pod-level-resources). Only
+ * containers can request extended resources, so the first app container requests it. */
+static void assign_pod_level(struct pod_context *ctx, struct cpu_stamp *stamps)
 {
 	struct quantity q;
 	int64_t milli;
@@ -114,18 +114,19 @@ void pools_admit(struct pod_context *ctx)
 {
 	struct cpu_stamp *stamps;
 
-	if (!is_active(ctx) || !pod_context_read_resources(ctx))
+	if (!check_active(ctx) || !pod_context_read_resources(ctx))
 		return;
 	stamps = arena_array(ctx->a, struct cpu_stamp, ctx->resources.n + 1);
 	if (!stamps || !stamp_containers(ctx, stamps))
 		return;
-	spread_pod_level(ctx, stamps);
+	assign_pod_level(ctx, stamps);
 	for (size_t i = 0; i < ctx->resources.n; i++)
 		count_container(ctx, &ctx->resources.items[i], &stamps[i]);
 	annotations_set(&ctx->annotations, STR(NAME_STAMP),
 			stamps_format(stamps, ctx->resources.n, ctx->a));
 	ctx->is_counted = true;
-	/* A pod that was skipped as a workload is still told so: that rule decided. */
+	/* When management skipped the pod, that rule stays the decisive one: it is in the
+	 * warning. */
 	result_step(ctx->result, RULE_POOLS, VERDICT_CHANGE, STR(NAME_STAMP));
 	if (ctx->result->rule == RULE_TARGET)
 		ctx->result->rule = RULE_POOLS;

@@ -1,6 +1,6 @@
-/* Fail-closed on the node (spec/landscape.md, 446): a runtime whose NRI default validator is on
- * creates no container of a pod that says so while our agent is not connected. Only where asked
- * for: without the agent such pods wait. */
+/* With the setting requires_agent, the runtime creates no container of a partitioned pod while
+ * the agent is not connected (docs/reference/nri.md#required-plugins). Without the setting the
+ * container would start on any CPU until the agent adopts it. */
 
 #include "base/arena.h"
 #include "codec/yaml.h"
@@ -8,29 +8,29 @@
 #include "steps.h"
 
 #define POD_SUFFIX "/pod"
-#define ONLY_OURS "[\"" NAME_AGENT_PLUGIN "\"]"
+#define ONLY_THE_AGENT "[\"" NAME_AGENT_PLUGIN "\"]"
 
-/* As the validator reads booleans. */
+/* As Go's strconv.ParseBool, which the validator uses. */
 static bool is_true(struct str value)
 {
-	static const struct str words[] = { STR_INIT("1"),    STR_INIT("t"),	STR_INIT("T"),
+	static const struct str texts[] = { STR_INIT("1"),    STR_INIT("t"),	STR_INIT("T"),
 					    STR_INIT("true"), STR_INIT("True"), STR_INIT("TRUE") };
 
-	for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++)
-		if (str_eq(value, words[i]))
+	for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++)
+		if (str_eq(value, texts[i]))
 			return true;
 	return false;
 }
 
-/* The agent's own pod, and others that somebody lets start without it. */
+/* Pods that may start without the agent, such as the agent's own. */
 static bool tolerates(yyjson_val *annotations)
 {
 	return is_true(doc_str(doc_get(annotations, STR(NAME_TOLERATE_PLUGINS)))) ||
 	       is_true(doc_str(doc_get(annotations, STR(NAME_TOLERATE_PLUGINS POD_SUFFIX))));
 }
 
-/* The list with our name behind the others: "" when it is there already. False when it is no list
- * of names. */
+/* Appends the agent's name to the list: "" when the list has it. False when it is not a list of
+ * names. */
 static bool add_name(struct str list, struct arena *a, struct str *ret)
 {
 	const struct doc_limits limits = { .size_bytes = 4096, .documents = 1 };
@@ -64,7 +64,8 @@ void required_plugin_admit(struct pod_context *ctx)
 	if (!ctx->state->settings.requires_agent || !(ctx->is_managed || ctx->is_counted) ||
 	    tolerates(map))
 		return;
-	/* The validator takes the most specific of them, so each must name us. */
+	/* The validator uses the most specific of these annotations, so each must name the agent.
+	 * */
 	DOC_EACH_PAIR (map, key, value) {
 		if (!str_eq(doc_str(key), base) && !str_starts(doc_str(key), prefix))
 			continue;
@@ -74,12 +75,12 @@ void required_plugin_admit(struct pod_context *ctx)
 			result_warn(ctx->result,
 				    str_printf(ctx->a,
 					       "annotation " PRI_STR
-					       " is not a list of plugins and was left as it is",
+					       " is not a list of plugins and was not changed",
 					       FMT_STR(doc_str(key))));
 		else if (list.n)
 			annotations_set(&ctx->annotations, doc_str(key), list);
 	}
 	if (!is_covered)
-		annotations_set(&ctx->annotations, base, STR(ONLY_OURS));
+		annotations_set(&ctx->annotations, base, STR(ONLY_THE_AGENT));
 	result_step(ctx->result, RULE_AGENT, VERDICT_CHANGE, base);
 }

@@ -48,7 +48,7 @@ static struct admission_request request_of(yyjson_val *rq)
 	};
 }
 
-/* What is wrong with the review itself; NULL when nothing is. */
+/* Why the review is malformed; NULL when it is not. */
 static const char *fault_of(yyjson_val *root, yyjson_val *rq,
 			    const struct admission_request *parsed)
 {

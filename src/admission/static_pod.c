@@ -18,7 +18,7 @@ struct static_conversion {
 	bool keeps_class; /* without its CPU the pod is still Burstable */
 };
 
-/* Nothing is checked about types here; of several annotations the first one counts. */
+/* The type is not checked here; of several target annotations the first one counts. */
 static bool find_type(struct static_conversion *cv)
 {
 	bool is_managed = false;
@@ -31,13 +31,14 @@ static bool find_type(struct static_conversion *cv)
 			is_managed = true;
 		}
 		if (own->kind != OWN_STAMP)
-			annotations_keep(own); /* verbatim, also of other containers */
+			annotations_keep(
+				own); /* unchanged, also for containers that do not exist */
 	}
 	cv->resource = cores_resource(cv->type, cv->a);
 	return is_managed;
 }
 
-/* Init and app containers are judged apart; a list without containers counts as Guaranteed. */
+/* Evaluated for init and app containers separately; an empty list counts as Guaranteed. */
 static bool is_guaranteed(const struct static_conversion *cv)
 {
 	struct qos_hook_fold init = { 0 }, app = { 0 };
@@ -50,7 +51,7 @@ static bool is_guaranteed(const struct static_conversion *cv)
 	return qos_hook_class(&init) == QOS_GUARANTEED && qos_hook_class(&app) == QOS_GUARANTEED;
 }
 
-/* The API hook's rule, over the whole pod. */
+/* The QoS class as admission computes it, over the whole pod. */
 static bool keeps_class(const struct static_conversion *cv)
 {
 	struct qos_hook_fold after = { 0 };
@@ -60,20 +61,20 @@ static bool keeps_class(const struct static_conversion *cv)
 	return after.not_best_effort;
 }
 
-static void strip(struct static_conversion *cv)
+static void skip_guaranteed(struct static_conversion *cv)
 {
 	struct str text =
 		STR("skipping pod CPUs requests modifications because it has guaranteed QoS class");
 
 	for (size_t i = 0; i < cv->annotations.n_own; i++)
-		cv->annotations.own[i].is_settled = false;
+		cv->annotations.own[i].is_kept = false;
 	annotations_set(&cv->annotations, STR(NAME_WARNING), text);
 	result_warn(cv->r, text);
 	result_decide(cv->r, RULE_GUARANTEED, VERDICT_STRIP, str_from(qos_name(QOS_GUARANTEED)));
 }
 
-static bool refuse(struct static_conversion *cv, const struct container_resources *f,
-		   const char *what)
+static bool refuse_container(struct static_conversion *cv, const struct container_resources *f,
+			     const char *what)
 {
 	result_refuse(cv->r, RULE_CONVERT, 422, "Invalid",
 		      str_printf(cv->a, "managed container " PRI_STR " does not have %s requests",
@@ -87,8 +88,9 @@ static void annotate(struct static_conversion *cv, const struct container_resour
 	annotations_set(&cv->annotations, resources_key(f->c.name, cv->a), value);
 }
 
-/* A container without CPU to convert: one that was converted before keeps its weight. */
-static void complete(struct static_conversion *cv, const struct container_resources *f)
+/* For a container without a CPU request. One that was converted before gets its weight from its
+ * cores. */
+static void annotate_without_cpu(struct static_conversion *cv, const struct container_resources *f)
 {
 	struct str key = resources_key(f->c.name, cv->a);
 	struct container_cpu cpu = { 0 };
@@ -112,24 +114,25 @@ static bool convert_container(struct static_conversion *cv, const struct contain
 	struct cpu_conversion conversion;
 
 	if (!yyjson_is_obj(f->c.requests) || (!has_cpu && !has_memory)) {
-		complete(cv, f);
+		annotate_without_cpu(cv, f);
 		return true;
 	}
 	if (!has_cpu && cv->options->every_container) {
-		complete(cv, f);
+		annotate_without_cpu(cv, f);
 		return true;
 	}
 	if (!has_cpu)
-		return refuse(cv, f, "cpu");
+		return refuse_container(cv, f, "cpu");
 	if (!has_memory && !(cv->options->every_container && cv->keeps_class))
-		return refuse(cv, f, "memory");
+		return refuse_container(cv, f, "memory");
 	if (cpu_conversion_plan(f, &conversion, problems) < 0)
 		return false;
 	cpu_conversion_apply(&conversion, &f->c, cv->resource, &cv->annotations, &cv->r->patch);
 	return true;
 }
 
-/* App containers first: the first one that cannot be converted is the one complained about. */
+/* App containers first, as in the kubelet: the error names the first one that cannot be
+ * converted. */
 static bool convert_all(struct static_conversion *cv, struct field_errors *problems)
 {
 	for (int pass = 0; pass < 2; pass++)
@@ -154,7 +157,7 @@ static void convert_managed(struct static_conversion *cv)
 		return;
 	}
 	if (is_guaranteed(cv)) {
-		strip(cv);
+		skip_guaranteed(cv);
 		return;
 	}
 	cv->keeps_class = keeps_class(cv);
@@ -190,7 +193,7 @@ int static_pod_convert(yyjson_val *pod, const struct static_options *options, st
 	return a->failed ? -ENOMEM : 0;
 }
 
-/* The cores of a container, of whatever workload type. */
+/* The cores of a container, of any workload type. */
 static bool find_cores(const struct container *c, struct str *ret_name, struct quantity *ret)
 {
 	yyjson_val *key, *value;
@@ -214,7 +217,7 @@ static void revert_container(const struct container *c, struct annotations *ann,
 	struct str name;
 
 	if (!find_cores(c, &name, &cores))
-		return; /* its annotation, if any, goes: best effort */
+		return; /* best effort: only its annotation is removed */
 	if (own)
 		(void)container_cpu_parse(own->value, p->arena, &cpu, NULL);
 	amount = quantity_from_milli(quantity_value(&cores), cores.format);

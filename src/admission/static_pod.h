@@ -1,7 +1,8 @@
 #pragma once
 
-/* Static pods as the node converts them (spec/admission.md 3.2): from their manifest, before any
- * API server sees them; no namespace, no effect, no cluster flag. */
+/* Conversion of static pods on their node (docs/reference/admission.md#static-pods): from the
+ * manifest, before an API server sees the pod, without checks of namespace, effect and cluster
+ * flag. Reading and writing the manifests is src/staticpod. */
 
 #include <stdbool.h>
 
@@ -12,18 +13,19 @@ struct arena;
 struct patch;
 
 struct static_options {
-	/* Every container of a managed pod ends up with a resources annotation, also those that
-	 * request no CPU, and memory alone is no error: what our agent does, so that everything on
-	 * the reserved CPUs has a weight. Without it, exactly what OpenShift's kubelet does. */
+	/* Every container of a converted pod gets a resources annotation, also without a CPU
+	 * request, and memory without CPU is no error: what the agent does, so that every
+	 * container in the management pool has a weight. False: exactly what OpenShift's kubelet
+	 * does. */
 	bool every_container;
 };
 
-/* The result's patch is what the conversion changes. Refused means that the manifest runs as it is,
- * on its ordinary CPU request; the message says why. -ENOMEM when the arena is exhausted. */
+/* The result's patch converts the pod. When it is refused, the manifest runs unchanged with its
+ * CPU request; the message says why. -ENOMEM when the arena is exhausted. */
 int static_pod_convert(yyjson_val *pod, const struct static_options *options, struct arena *a,
 		       struct admission_result *ret);
 
-/* The way back: the patch that makes an ordinary pod of a converted one, with the CPU requests and
- * limits that its cores and annotations stand for. Empty when nothing of it was converted. -ENOMEM
- * as above, -EINVAL when it is no pod. */
+/* The reverse: the patch that restores the CPU requests and limits of a converted pod from its
+ * cores and annotations. Empty when nothing was converted. -ENOMEM as above, -EINVAL when it is
+ * not a pod. */
 int static_pod_revert(yyjson_val *object, struct arena *a, struct patch *ret);

@@ -1,5 +1,5 @@
-/* The validating hook: pods as they will be stored (spec/admission.md 1.14), and changes that would
- * undo what admission decided (D8, D10). */
+/* The validating hook: pods as they will be stored (docs/reference/admission.md#validate), and
+ * changes that contradict an earlier decision (D8, D10). */
 
 #include <errno.h>
 
@@ -30,7 +30,7 @@ static size_t check_resource_annotations(struct pod_context *ctx, struct field_e
 	return n;
 }
 
-/* Enough for anybody; without an end, a hostile pod would make us compare for seconds. */
+/* The search is quadratic, so a hostile pod could otherwise take seconds. */
 #define MAX_RESOURCES 64
 
 struct cores_search {
@@ -38,7 +38,7 @@ struct cores_search {
 	size_t n;
 };
 
-static bool is_news(struct cores_search *search, struct str resource)
+static bool add_if_new(struct cores_search *search, struct str resource)
 {
 	for (size_t i = 0; i < search->n; i++)
 		if (str_eq(search->found[i], resource))
@@ -57,7 +57,7 @@ static void check_container_cores(struct pod_context *ctx, struct cores_search *
 	DOC_EACH_PAIR (requests, key, value) {
 		struct str resource = doc_str(key), detail;
 
-		if (!str_ends(resource, STR(NAME_CORES)) || !is_news(search, resource))
+		if (!str_ends(resource, STR(NAME_CORES)) || !add_if_new(search, resource))
 			continue;
 		detail = str_printf(ctx->a,
 				    "the pod without workload annotations can not have containers "
@@ -69,7 +69,8 @@ static void check_container_cores(struct pod_context *ctx, struct cores_search *
 	(void)value;
 }
 
-/* Backwards: of several containers that request a resource, the last one's requests are shown. */
+/* From the last container to the first: OpenShift prints the requests of the last container that
+ * has the resource. */
 static void check_cores(struct pod_context *ctx, struct field_errors *p)
 {
 	struct container_iter it = container_iter(&ctx->pod, false);
@@ -102,7 +103,7 @@ static void check_type_allowed(struct pod_context *ctx, const struct namespace_p
 			       struct field_errors *p)
 {
 	if (!ns->has_allowed || type_is_allowed(ns->allowed, ctx->type))
-		return; /* without the annotation the pod was stripped before */
+		return; /* without the annotation the mutating hook removed the target */
 	pod_context_annotation_error(ctx, p,
 				     str_printf(ctx->a,
 						"the namespace \"" PRI_STR
@@ -140,7 +141,7 @@ void pod_validate(struct pod_context *ctx)
 			      ctx->subject.name);
 }
 
-/* Annotations of ours in `ann` that `other` has not, or has with another value. */
+/* Workload annotations of `ann` that are missing or different in `other`. */
 static void list_changes(const struct annotations *ann, const struct annotations *other,
 			 const char *what, struct field_errors *p)
 {
@@ -154,7 +155,7 @@ static void list_changes(const struct annotations *ann, const struct annotations
 			p, str_printf(p->a,
 				      "metadata.annotations[" PRI_STR
 				      "]: Forbidden: may not be %s after the pod was created: "
-				      "delete the pod and create it anew",
+				      "delete the pod and create it again",
 				      FMT_STR(own->key), match ? "changed" : what));
 	}
 }
@@ -185,8 +186,8 @@ static bool same_cpu(yyjson_val *before, yyjson_val *after)
 	return has_x == has_y && quantity_cmp(&x, &y) == 0;
 }
 
-/* Extended resources cannot follow a resize, so the accounts would be wrong from then on. Lists of
- * containers cannot change here: the API server compares them before us. */
+/* Extended resources cannot be resized in place, so the amounts would disagree. The container
+ * lists are equal: the API server compares them first. */
 static void check_cpu_stays(const struct admission_request *rq, struct field_errors *p)
 {
 	struct pod before = { .spec = doc_get(rq->old_object, STR("spec")) };

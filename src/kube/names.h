@@ -1,9 +1,10 @@
 #pragma once
 
-/* Every name that Pinfold shares with a cluster: annotations, labels, resources, kinds, files.
- * Nobody else spells them. String literals, so that they concatenate: a name that ends in "_PREFIX"
- * is followed by a type or a container, one that ends in "_SUFFIX" follows a type. Names of our
- * own programs, flags and metrics are not here. */
+/* Every name that Pinfold shares with a cluster: annotations, labels, resources, kinds, files. No
+ * other file spells them. String literals, so that they concatenate: a name that ends in
+ * "_PREFIX" is followed by a type or a container, one that ends in "_SUFFIX" follows a type.
+ * "Ours" marks names that Pinfold introduced. Names of programs, flags and metrics are not here.
+ * */
 
 /* Opting in. */
 #define NAME_TARGET_PREFIX "target.workload.openshift.io/" /* pod annotation + workload type */
@@ -12,37 +13,35 @@
 #define NAME_TARGET_VALUE "{\"" NAME_EFFECT_KEY "\":\"" NAME_EFFECT_PREFERRED "\"}"
 #define NAME_ALLOWED                                                                               \
 	"workload.openshift.io/allowed"	  /* namespace annotation: comma-separated types */
-#define NAME_TYPE_MANAGEMENT "management" /* the one workload type in use */
+#define NAME_TYPE_MANAGEMENT "management" /* the only workload type in use */
 
-/* What admission leaves behind. */
+/* Written by admission. */
 #define NAME_RESOURCES_PREFIX "resources.workload.openshift.io/" /* pod annotation + container */
 #define NAME_CPUSHARES_KEY "cpushares"				 /* of its JSON value */
 #define NAME_CPULIMIT_KEY "cpulimit"				 /* likewise, in millicores */
 #define NAME_WARNING "workload.openshift.io/warning"		 /* pod annotation */
 
-#define NAME_STAMP                                                                                 \
-	"pinfold.io/cpus" /* pod annotation, ours: CPU facts of every container for the node side  \
-			   */
+#define NAME_STAMP "pinfold.io/cpus" /* pod annotation (ours): the CPU stamp */
 
-/* Upstream's admission plugins, as their messages call themselves. */
+/* OpenShift's admission plugins, as they appear in messages. */
 #define NAME_PLUGIN_PODS "autoscaling.openshift.io/ManagementCPUsOverride"
 #define NAME_PLUGIN_NODES "autoscaling.openshift.io/ManagedNode"
 
-/* Resources. One unit is one millicore, of the pools' as well. */
+/* Resources. One unit of cores and of the pools is one millicore. */
 #define NAME_CORES_SUFFIX ".workload.openshift.io/cores" /* type + this */
-#define NAME_CORES "workload.openshift.io/cores"	 /* what every such name ends with */
+#define NAME_CORES "workload.openshift.io/cores"	 /* the end of every such name */
 #define NAME_MANAGEMENT_CORES NAME_TYPE_MANAGEMENT NAME_CORES_SUFFIX
 #define NAME_SHARED_CPUS "openshift.io/shared-cpus"
 #define NAME_GUARANTEED_CPUS "openshift.io/guaranteed-cpus"
 #define NAME_CPU "cpu"
 #define NAME_MEMORY "memory"
 
-/* Annotations by others that decide what a pod is. */
+/* Annotations of other components. */
 #define NAME_CONFIG_SOURCE "kubernetes.io/config.source" /* static pods: "file", "http" */
 #define NAME_CONFIG_SOURCE_API "api"
 #define NAME_CONFIG_MIRROR "kubernetes.io/config.mirror"
-#define NAME_DEBUG_SOURCE "debug.openshift.io/source-resource" /* `oc debug` made this pod */
-#define NAME_NODES_GROUP "system:nodes"			       /* the group kubelets log in with */
+#define NAME_DEBUG_SOURCE "debug.openshift.io/source-resource" /* set by `oc debug` */
+#define NAME_NODES_GROUP "system:nodes"			       /* the group of kubelets */
 
 /* The cluster flag: Infrastructure "cluster", /status/cpuPartitioning. */
 #define NAME_CONFIG_API "config.openshift.io/v1"
@@ -63,21 +62,21 @@
 #define NAME_FEATURE_GATE_KIND "FeatureGate"
 #define NAME_GATE_POOLS "GuaranteedCPUPool"
 
-/* Nodes that joined without the resource, where they are let in at all (ours). */
+/* The taint of nodes that joined without the resource (ours, D7). */
 #define NAME_TAINT_UNPARTITIONED "pinfold.io/unpartitioned"
 #define NAME_TAINT_EFFECT "NoSchedule"
 
-/* What the agent says on its Node (ours). */
+/* The condition that the agent sets on its Node (ours). */
 #define NAME_CONDITION_READY "PartitioningReady"
 
-/* NRI's default validator: names of plugins without which a container is not created, as a list;
- * the key may go on with "/pod" or "/container.<name>". A runtime may be told to pass over pods
- * with the second, "true". */
+/* NRI's default validator: a list of plugins without which a container is not created; the key
+ * may continue with "/pod" or "/container.<name>". Pods with "true" in the second annotation are
+ * exempt. */
 #define NAME_REQUIRED_PLUGINS "required-plugins.noderesource.dev"
 #define NAME_TOLERATE_PLUGINS "tolerate-missing-nri-plugins.noderesource.dev"
-#define NAME_AGENT_PLUGIN "pinfold" /* the agent, as a plugin */
+#define NAME_AGENT_PLUGIN "pinfold" /* the agent's name as a plugin */
 
-/* The webhook's own Secret (ours): asks for a new CA. */
+/* On the webhook's Secret (ours): requests a new CA. */
 #define NAME_ROTATE "pinfold.io/rotate"
 
 /* The profile: spec.cpu.{reserved,isolated,shared,workloads}. */
@@ -89,8 +88,8 @@
 #define NAME_PROFILE_WORKLOADS "workloads"
 #define NAME_PROFILE_OFFLINED "offlined"
 #define NAME_PROFILE_OVS_DPDK "ovsDpdk"
-#define NAME_WORKLOAD_INFRASTRUCTURE "Infrastructure"	       /* the one value of `workloads` */
-#define NAME_PROFILE_ANNOTATION "performance.openshift.io/"    /* + what it switches */
+#define NAME_WORKLOAD_INFRASTRUCTURE "Infrastructure"	       /* the only value of `workloads` */
+#define NAME_PROFILE_ANNOTATION "performance.openshift.io/"    /* + feature */
 #define NAME_KUBELET_EXPERIMENTAL "kubeletconfig.experimental" /* JSON, on the profile */
 #define NAME_RESIZE "pinfold.io/resize" /* on the profile (ours): "refuse" or "defer" */
 #define NAME_WEAK_OWNER "performance.openshift.io/weak-owner-reference-name"
@@ -116,7 +115,7 @@
 #define NAME_POOLS_RESERVED_KEY "reserved"
 #define NAME_POOLS_SHARED_KEY "shared"
 #define NAME_POOLS_GUARANTEED_KEY "guaranteed"
-#define NAME_POOLS_RESIZE_KEY "resize" /* while somebody runs on CPUs about to leave */
+#define NAME_POOLS_RESIZE_KEY "resize" /* when containers run on CPUs that leave their pool */
 #define NAME_POOLS_RESIZE_REFUSE "refuse"
 #define NAME_POOLS_RESIZE_DEFER "defer"
 #define NAME_CRIO_DIR "/etc/crio/crio.conf.d/"
@@ -125,14 +124,14 @@
 #define NAME_CRIO_RUNTIMES "99-runtimes.conf"
 #define NAME_MIXED_CPUS_FILE "/etc/kubernetes/openshift-workload-mixed-cpus"
 
-/* The first document's names: understood as input in the legacy-2021 dialect, never written. */
+/* The names of 2021 (D2): accepted as input with the legacy setting, never written. */
 #define NAME_LEGACY_TARGET "workload.openshift.io/target"	/* pod label: type */
 #define NAME_LEGACY_ALLOWED "workload.openshift.io/allowed"	/* namespace label: type */
 #define NAME_LEGACY_CPU_PREFIX "cpu.workload.openshift.io/"	/* + type, or + container */
-#define NAME_LEGACY_MARKER "/etc/kubernetes/management-pinning" /* holds just a CPU list */
+#define NAME_LEGACY_MARKER "/etc/kubernetes/management-pinning" /* contains only a CPU list */
 #define NAME_LEGACY_CRIO "01-workload-partitioning"		/* the hand-written drop-in */
 #define NAME_LEGACY_SETTINGS_KEY "workloadSettings"		/* [{name, cpuIDs}] */
-#define NAME_LEGACY_POOLS_KEY "workloadCPUPools"		/* the same, its open question 3 */
-#define NAME_LEGACY_SETTINGS_NODES_KEY "nodes"			/* only on these nodes */
+#define NAME_LEGACY_POOLS_KEY "workloadCPUPools" /* likewise, an alternative of the enhancement */
+#define NAME_LEGACY_SETTINGS_NODES_KEY "nodes"	 /* only on these nodes */
 #define NAME_LEGACY_SETTINGS_NAME_KEY "name"
 #define NAME_LEGACY_SETTINGS_CPUS_KEY "cpuIDs"

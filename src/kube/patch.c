@@ -20,8 +20,8 @@ bool patch_is_empty(const struct patch *p)
 
 struct str patch_path(struct arena *a, struct str base, struct str key)
 {
-	size_t n = base.n, room = base.n + 1 + 2 * key.n; /* every character may need two */
-	char *path = arena_alloc(a, room, 1);
+	size_t n = base.n, cap = base.n + 1 + 2 * key.n; /* escaping may double every character */
+	char *path = arena_alloc(a, cap, 1);
 
 	if (!path)
 		return STR("");
@@ -32,12 +32,12 @@ struct str patch_path(struct arena *a, struct str base, struct str key)
 		char c = key.p[i];
 		bool is_special = c == '~' || c == '/';
 
-		/* RFC 6901 section 3 */
+		/* RFC 6901 section 3: "~" is "~0", "/" is "~1" */
 		path[n++] = is_special ? '~' : c;
 		if (is_special)
 			path[n++] = c == '~' ? '0' : '1';
 	}
-	(void)arena_realloc(a, path, room, n);
+	(void)arena_realloc(a, path, cap, n);
 	return (struct str){ path, n };
 }
 

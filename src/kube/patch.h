@@ -1,7 +1,8 @@
 #pragma once
 
-/* Builds a JSON Patch (RFC 6902) one operation at a time, touching as little as it can, and applies
- * one. Paths are JSON Pointers; keys are escaped here and nowhere else. */
+/* Builds a JSON Patch (RFC 6902) one operation at a time, and applies one. Paths are JSON
+ * Pointers; keys are escaped here and nowhere else. Which operations a pod needs is
+ * admission/pod_context.h. */
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -14,7 +15,7 @@ struct err;
 
 struct patch {
 	struct arena *arena;
-	yyjson_mut_doc *doc; /* values given to the operations are made in it */
+	yyjson_mut_doc *doc; /* values of operations are created in it */
 	yyjson_mut_val *ops;
 };
 
@@ -22,7 +23,7 @@ struct patch {
 bool patch_init(struct patch *p, struct arena *a);
 bool patch_is_empty(const struct patch *p);
 
-/* `base` is a pointer already escaped; `key` is appended as one escaped step. */
+/* `base` is an escaped pointer; `key` is escaped and appended to it. */
 struct str patch_path(struct arena *a, struct str base, struct str key);
 struct str patch_path_index(struct arena *a, struct str base, size_t index);
 
@@ -34,13 +35,13 @@ void patch_remove(struct patch *p, struct str path);
 /* Replaces a member that `exists`, adds one that does not. */
 void patch_put(struct patch *p, struct str path, bool exists, yyjson_mut_val *value);
 
-/* The difference between two values as the fewest operations that touch no more than they must:
- * objects key by key, arrays of equal length item by item. */
+/* The operations that turn `from` into `to`: objects are compared key by key, arrays of equal
+ * length item by item; everything else is replaced. */
 void patch_diff(struct patch *p, struct str base, yyjson_val *from, yyjson_val *to);
 
 /* The patch as JSON text. */
 int patch_write(const struct patch *p, struct arena *a, struct str *ret, struct err *err);
 
-/* A new value: `v` with the patch applied. Fails when a path does not fit. */
+/* A copy of `v` with the patch applied. Fails when a path does not exist in it. */
 int patch_apply(const struct patch *p, yyjson_val *v, struct arena *a, yyjson_val **ret,
 		struct err *err);

@@ -6,11 +6,11 @@
 #include "base/macro.h"
 #include "base/quote.h"
 
-/* Kinds that hold a pod template, and where. */
+/* Kinds that are a pod or have a pod template, and where. */
 static const struct {
 	struct str kind;
 	const char *prefix;
-} carriers[] = {
+} pod_kinds[] = {
 	{ STR_INIT("Pod"), "" },
 	{ STR_INIT("Deployment"), "/spec/template" },
 	{ STR_INIT("DaemonSet"), "/spec/template" },
@@ -26,18 +26,18 @@ bool pod_from_object(yyjson_val *object, struct pod *ret)
 {
 	struct str kind = object_kind(object);
 
-	for (size_t i = 0; i < ARRAY_LEN(carriers); i++) {
+	for (size_t i = 0; i < ARRAY_LEN(pod_kinds); i++) {
 		yyjson_val *pod;
 
-		if (!str_eq(kind, carriers[i].kind))
+		if (!str_eq(kind, pod_kinds[i].kind))
 			continue;
-		pod = *carriers[i].prefix ? doc_find(object, carriers[i].prefix) : object;
+		pod = *pod_kinds[i].prefix ? doc_find(object, pod_kinds[i].prefix) : object;
 		*ret = (struct pod){
 			.meta = doc_get(pod, STR("metadata")),
 			.spec = doc_get(pod, STR("spec")),
 			.object_meta = doc_get(object, STR("metadata")),
 			.kind = kind,
-			.prefix = carriers[i].prefix,
+			.prefix = pod_kinds[i].prefix,
 		};
 		return true;
 	}
@@ -177,7 +177,7 @@ bool container_next(struct container_iter *it, struct container *ret)
 			return true;
 		}
 		if (++it->list >= it->n_lists) {
-			it->list = it->n_lists - 1; /* asking again stays at the end */
+			it->list = it->n_lists - 1; /* a further call returns false as well */
 			return false;
 		}
 		begin_list(it);

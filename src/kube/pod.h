@@ -1,8 +1,8 @@
 #pragma once
 
-/* Pods as views over a document: the pod itself, or the template inside a workload that makes
- * pods. Nothing is copied, nothing is changed; a view lives as long as its document. It knows
- * Kubernetes' shape of a pod, not what Pinfold thinks of it. */
+/* Pods as views of a document: the pod itself, or the template in a workload that creates pods.
+ * Nothing is copied or changed; a view is valid as long as its document. It knows the structure
+ * of a Kubernetes pod, not the rules of workload partitioning. */
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -15,13 +15,13 @@ struct err;
 
 struct pod {
 	yyjson_val *meta;	 /* of the pod or the template; may be NULL */
-	yyjson_val *spec;	 /* may be NULL: a pod without a spec is for others to refuse */
-	yyjson_val *object_meta; /* of the object that was given: has the name and the namespace */
+	yyjson_val *spec;	 /* may be NULL: the API server refuses such a pod */
+	yyjson_val *object_meta; /* of the given object, with name and namespace */
 	struct str kind;	 /* "Pod", "Deployment"... */
 	const char *prefix; /* JSON pointer from the object to the pod: "" or "/spec/template" */
 };
 
-/* False when the object's kind neither is a pod nor makes pods. */
+/* False when the object is neither a pod nor a workload that creates pods. */
 bool pod_from_object(yyjson_val *object, struct pod *ret);
 
 struct str pod_name(const struct pod *pod);	 /* the object's name, or its generateName */
@@ -29,7 +29,8 @@ struct str pod_namespace(const struct pod *pod); /* "default" when none is given
 yyjson_val *pod_annotations(const struct pod *pod);
 struct str pod_annotation(const struct pod *pod, struct str key); /* "" when absent */
 
-/* The objects of a document: the items of a List (of any kind ending so), or the object itself. */
+/* The objects of a document: the items of a List (a kind that ends in "List"), or the object
+ * itself. */
 struct object_iter {
 	yyjson_val *single; /* NULL once it was returned, or for a list */
 	yyjson_arr_iter items;
@@ -61,8 +62,8 @@ struct container {
 	size_t index;		       /* in that list */
 };
 
-/* Init containers (sidecars among them) in order, then app containers, then, when asked for,
- * ephemeral ones. Items that are not objects are passed over, but counted in `index`. */
+/* Init containers including sidecars, then app containers, then ephemeral ones if requested.
+ * Items that are not objects are skipped, but counted in `index`. */
 struct container_iter {
 	const struct pod *pod;
 	yyjson_arr_iter items;
@@ -72,7 +73,7 @@ struct container_iter {
 struct container_iter container_iter(const struct pod *pod, bool with_ephemeral);
 bool container_next(struct container_iter *it, struct container *ret);
 
-/* A quantity in a resource list. Returns 1 and sets *ret when it is there, 0 when it is absent or
- * null (which the API server reads as zero and stores as "0"), -EINVAL or -ERANGE when unreadable.
- */
+/* A quantity in a resource list. Returns 1 and sets *ret when it exists, 0 when it is absent or
+ * null (which the API server reads as zero and stores as "0"), -EINVAL or -ERANGE when it is
+ * unreadable. */
 int resource_get(yyjson_val *list, struct str name, struct quantity *ret, struct err *err);

@@ -1,6 +1,6 @@
 #pragma once
 
-/* The three CPU pools of a node. Which CPUs each has is pool/config.h. */
+/* The names of a node's three CPU pools. Their CPUs are pool/config.h. */
 
 enum pool {
 	POOL_MANAGEMENT, /* host services and platform pods that opted in */

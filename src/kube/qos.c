@@ -26,16 +26,16 @@ const char *qos_name(enum qos_class class)
 }
 
 struct sums {
-	struct quantity of[QOS_COUNTED__COUNT]; /* zero when nobody asked */
+	struct quantity of[QOS_COUNTED__COUNT]; /* zero when there is none */
 };
 
-/* What Kubernetes' rule gathers from a pod. */
+/* What the class of Kubernetes depends on. */
 struct gathered {
 	struct sums requests, limits;
-	bool all_limited; /* everything seen so far had a limit on CPU and on memory */
+	bool all_limited; /* every container so far has a limit for CPU and for memory */
 };
 
-/* Adds the positive amounts of one resource list. Returns how many there were. */
+/* Adds the positive amounts of one resource list. Returns their number. */
 static int sums_add(struct sums *sums, yyjson_val *list, struct err *err)
 {
 	int n = 0;
@@ -77,7 +77,7 @@ static int gather_pod(struct gathered *g, const struct pod *pod, struct err *err
 	struct container_iter it = container_iter(pod, false);
 	struct container c;
 
-	/* Even an empty object hides the containers. */
+	/* Even an empty object replaces the resources of the containers. */
 	if (pod_level && !yyjson_is_null(pod_level)) {
 		if (gather(g, doc_get(pod_level, STR("requests")),
 			   doc_get(pod_level, STR("limits")), err) < 0)
@@ -90,7 +90,7 @@ static int gather_pod(struct gathered *g, const struct pod *pod, struct err *err
 	return 0;
 }
 
-static bool is_nothing(const struct sums *sums)
+static bool sums_are_zero(const struct sums *sums)
 {
 	for (size_t i = 0; i < QOS_COUNTED__COUNT; i++)
 		if (quantity_sign(&sums->of[i]) != 0)
@@ -98,7 +98,7 @@ static bool is_nothing(const struct sums *sums)
 	return true;
 }
 
-static bool is_same(const struct sums *a, const struct sums *b)
+static bool sums_are_equal(const struct sums *a, const struct sums *b)
 {
 	for (size_t i = 0; i < QOS_COUNTED__COUNT; i++)
 		if (quantity_cmp(&a->of[i], &b->of[i]) != 0)
@@ -114,9 +114,9 @@ int qos_kubernetes(const struct pod *pod, enum qos_class *ret, struct err *err)
 	r = gather_pod(&g, pod, err);
 	if (r < 0)
 		return r;
-	if (is_nothing(&g.requests) && is_nothing(&g.limits))
+	if (sums_are_zero(&g.requests) && sums_are_zero(&g.limits))
 		*ret = QOS_BEST_EFFORT;
-	else if (g.all_limited && is_same(&g.requests, &g.limits))
+	else if (g.all_limited && sums_are_equal(&g.requests, &g.limits))
 		*ret = QOS_GUARANTEED;
 	else
 		*ret = QOS_BURSTABLE;
@@ -142,8 +142,8 @@ enum qos_class qos_hook_class(const struct qos_hook_fold *f)
 	return f->not_best_effort ? QOS_BURSTABLE : QOS_BEST_EFFORT;
 }
 
-static int narrow(struct qos_hook_fold *f, const struct container *c, enum qos_counted what,
-		  struct err *err)
+static int add_container(struct qos_hook_fold *f, const struct container *c, enum qos_counted what,
+			 struct err *err)
 {
 	struct quantity request, limit;
 	int has_request, has_limit;
@@ -166,7 +166,7 @@ int qos_hook(const struct pod *pod, enum qos_class *ret, struct err *err)
 
 	while (container_next(&it, &c))
 		for (size_t i = 0; i < QOS_COUNTED__COUNT; i++)
-			if (narrow(&f, &c, (enum qos_counted)i, err) < 0)
+			if (add_container(&f, &c, (enum qos_counted)i, err) < 0)
 				return err_wrap(err, "container %s", quote(c.name).text);
 
 	*ret = qos_hook_class(&f);

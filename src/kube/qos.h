@@ -1,8 +1,9 @@
 #pragma once
 
-/* The QoS class of a pod, in two readings: what Kubernetes computes and stores, and what the
- * workload partitioning hook computes for itself. They disagree on a few pods; each caller needs
- * the one it imitates. Both look at the spec only: a stored status.qosClass is not consulted. */
+/* The QoS class of a pod, as Kubernetes computes and stores it, and as OpenShift's admission
+ * plugin computes it. They differ for a few pods
+ * (docs/reference/admission.md#kubernetes-qos-class), and each caller needs one of them. Both use
+ * the spec only; a stored status.qosClass is not read. */
 
 #include <stdbool.h>
 
@@ -16,18 +17,18 @@ enum qos_class { QOS_GUARANTEED, QOS_BURSTABLE, QOS_BEST_EFFORT, QOS__COUNT };
 
 const char *qos_name(enum qos_class class); /* "Guaranteed", "Burstable", "BestEffort" */
 
-/* Kubernetes: pod-level resources, where there are any, hide those of the containers; otherwise
- * positive amounts are summed over the pod. Assumes that defaulting has run. Fails when a CPU or
- * memory quantity is unreadable. */
+/* As Kubernetes: pod-level resources, if any, replace those of the containers; otherwise positive
+ * amounts are summed over the pod. Expects default resources. Fails when a CPU or memory quantity
+ * is unreadable. */
 int qos_kubernetes(const struct pod *pod, enum qos_class *ret, struct err *err);
 
-/* The hook: container by container, any amount but zero counts, a missing request (or a CPU
- * request of zero) stands for its limit. Pod-level resources do not exist for it. */
+/* As the admission plugin (docs/reference/admission.md#plugin-qos-class): container by container;
+ * pod-level resources do not count. */
 int qos_hook(const struct pod *pod, enum qos_class *ret, struct err *err);
 
-/* The hook's reading for those who already hold the quantities: begin with { 0 }, add CPU and
- * memory of every container. NULL is an amount that is not given. Extended resources, huge pages
- * and storage never matter. */
+/* The plugin's class from quantities that are already parsed: start with { 0 }, add CPU and
+ * memory of every container. NULL means that no amount is given. Extended resources, huge pages
+ * and storage do not count. */
 enum qos_counted { QOS_CPU, QOS_MEMORY, QOS_COUNTED__COUNT };
 
 struct qos_hook_fold {

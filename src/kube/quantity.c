@@ -19,7 +19,7 @@
 #define ERR_NUMERIC "unable to parse numeric part of quantity"
 #define ERR_SUFFIX "unable to parse quantity's suffix"
 
-/* A quantity's text, cut where the API server cuts it. */
+/* A quantity's text, split as the API server splits it. */
 struct parts {
 	bool negative;
 	struct str whole;    /* digits before the point, without leading zeros */
@@ -59,7 +59,7 @@ static bool is_digit(char c)
 	return c >= '0' && c <= '9';
 }
 
-static struct str take_digits(struct str *rest)
+static struct str cut_digits(struct str *rest)
 {
 	struct str digits = { rest->p, 0 };
 
@@ -69,7 +69,7 @@ static struct str take_digits(struct str *rest)
 	return digits;
 }
 
-static bool take_sign(struct str *rest)
+static bool cut_sign(struct str *rest)
 {
 	bool negative = str_starts(*rest, STR("-"));
 
@@ -87,24 +87,24 @@ static size_t suffix_letters(struct str s)
 	return n;
 }
 
-/* False when something is left over that no part of the grammar takes. */
+/* False when a rest does not match the grammar. */
 static bool parts_cut(struct str text, struct parts *ret)
 {
 	struct parts parts = { 0 };
 	struct str rest = text;
 
-	parts.negative = take_sign(&rest);
+	parts.negative = cut_sign(&rest);
 	while (str_starts(rest, STR("0")))
 		rest = str_skip(rest, 1);
-	parts.whole = take_digits(&rest);
+	parts.whole = cut_digits(&rest);
 	if (str_starts(rest, STR("."))) {
 		rest = str_skip(rest, 1);
-		parts.fraction = take_digits(&rest);
+		parts.fraction = cut_digits(&rest);
 	}
 	parts.suffix = rest;
 	rest = str_skip(rest, suffix_letters(rest));
-	take_sign(&rest);
-	take_digits(&rest);
+	cut_sign(&rest);
+	cut_digits(&rest);
 	*ret = parts;
 	return rest.n == 0;
 }
@@ -117,18 +117,18 @@ static bool has_digit(struct str text)
 	return false;
 }
 
-/* "e" or "E" and a number that fits 64 bits, as Go's ParseInt takes it. */
+/* "e" or "E" and a number that fits 64 bits, as Go's ParseInt accepts it. */
 static bool exponent_parse(struct str suffix, struct scale *ret)
 {
 	struct str digits = str_skip(suffix, 1);
-	bool negative = take_sign(&digits);
+	bool negative = cut_sign(&digits);
 	uint64_t n;
 
 	if (!str_starts(suffix, STR("e")) && !str_starts(suffix, STR("E")))
 		return false;
 	if (!str_to_u64(digits, (uint64_t)INT64_MAX + negative, &n))
 		return false;
-	/* Beyond this no text that fits in memory makes a difference: zero, or out of range. */
+	/* A larger exponent gives the same result for any text: zero, or out of range. */
 	if (n > INT64_MAX / 2)
 		n = INT64_MAX / 2;
 	*ret = (struct scale){ QUANTITY_DECIMAL_EXPONENT, negative ? -(int64_t)n : (int64_t)n };
@@ -146,12 +146,12 @@ static bool scale_parse(struct str suffix, struct scale *ret)
 	return exponent_parse(suffix, ret);
 }
 
-/* The number under construction, built from its last digit to its first. */
+/* A number that is built from its last digit to its first. */
 struct digits {
 	unsigned __int128 nano;
-	int64_t place;	 /* power of ten of the next digit, in nano units */
-	bool has_dust;	 /* something below one nano unit was dropped */
-	bool is_too_big; /* something above 10^27 was */
+	int64_t place;	    /* power of ten of the next digit, in nano units */
+	bool has_remainder; /* a non-zero digit below one nano unit was dropped */
+	bool is_too_big;    /* a non-zero digit above 10^27 was dropped */
 };
 
 static void digits_push(struct digits *d, unsigned digit)
@@ -163,7 +163,7 @@ static void digits_push(struct digits *d, unsigned digit)
 	if (!digit)
 		return;
 	if (place < 0 || place > 27) {
-		d->has_dust |= place < 0;
+		d->has_remainder |= place < 0;
 		d->is_too_big |= place > 27;
 		return;
 	}
@@ -198,16 +198,17 @@ static bool nano_from(const struct parts *parts, const struct scale *scale, __in
 	for (; carry; carry /= 10)
 		digits_push(&d, (unsigned)(carry % 10));
 
-	/* You want some of a resource if you ask for it: what is finer than nano rounds up. */
-	d.nano += d.has_dust;
+	/* The API server rounds up, so that a request is never rounded to zero. */
+	d.nano += d.has_remainder;
 	if (d.is_too_big || d.nano > (unsigned __int128)NANO_MAX)
 		return false;
 	*ret = parts->negative ? -(__int128)d.nano : (__int128)d.nano;
 	return true;
 }
 
-/* Decimal text the API server prints as it was written (its fast path): at most 18 digits, none
- * below nano, a power of ten divisible by three, no zero in front, not three at the end. */
+/* Decimal text that the API server prints as it was written (its fast path): at most 18 digits,
+ * none below nano, a power of ten divisible by three, no leading zero, not three trailing zeros.
+ * */
 static bool is_kept_decimal(const struct parts *p, int64_t exponent)
 {
 	int64_t scale = exponent - (int64_t)p->fraction.n;
@@ -225,10 +226,10 @@ static bool is_kept_decimal(const struct parts *p, int64_t exponent)
 /* The same for binary text: no fraction, roughly 15 significant digits, not a multiple of 8. */
 static bool is_kept_binary(const struct parts *p, int64_t exponent)
 {
-	int64_t room = 15 - (int64_t)p->whole.n - exponent * 3 / 10 - 1;
+	int64_t left = 15 - (int64_t)p->whole.n - exponent * 3 / 10 - 1;
 	uint64_t n;
 
-	return !p->fraction.n && room >= 0 && str_to_u64(p->whole, UINT64_MAX, &n) && n % 8 != 0;
+	return !p->fraction.n && left >= 0 && str_to_u64(p->whole, UINT64_MAX, &n) && n % 8 != 0;
 }
 
 int quantity_parse(struct str text, struct quantity *ret, struct err *err)
@@ -251,7 +252,7 @@ int quantity_parse(struct str text, struct quantity *ret, struct err *err)
 						       is_kept_decimal(&parts, scale.exponent);
 	if (is_kept)
 		q.text = text;
-	/* The API server's own rule: a part of one unit cannot be told in Ki. */
+	/* As in the API server: a fraction of one unit has no binary suffix. */
 	q.format = scale.format;
 	if (q.format == QUANTITY_BINARY_SI && q.nano && q.nano < NANO_PER_UNIT &&
 	    q.nano > -NANO_PER_UNIT)
@@ -358,13 +359,13 @@ static void add_binary(struct strbuf *b, int64_t value)
 	static const char *const names[] = { "", "Ki", "Mi", "Gi", "Ti", "Pi", "Ei" };
 	size_t i = 0;
 
-	/* Bounded by the suffixes: zero would divide without end. */
+	/* Bounded by the suffixes: for zero the loop would not end. */
 	for (; i + 1 < ARRAY_LEN(names) && value % 1024 == 0; value /= 1024)
 		i++;
 	strbuf_printf(b, "%" PRId64 "%s", value, names[i]);
 }
 
-/* What has a fraction, or is below 1Ki, is told in decimal so that nothing gets lost. */
+/* Values below 1Ki or with a fraction are printed in decimal, which is exact. */
 static bool is_printed_binary(const struct quantity *q)
 {
 	const __int128 kibi = (__int128)1024 * NANO_PER_UNIT;

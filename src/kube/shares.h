@@ -1,7 +1,7 @@
 #pragma once
 
-/* CPU shares (cgroup v1 cpu.shares, the unit of "cpushares") from millicores. Weights of cgroup v2
- * are the runtime's conversion, not ours. */
+/* CPU shares (cgroup v1 cpu.shares, the unit of "cpushares") from millicores. The runtime
+ * converts them to a weight of cgroup v2 (docs/reference/cgroups.md#shares-and-weight). */
 
 #include <stdint.h>
 

@@ -116,7 +116,8 @@ bool stamp_matches(const struct cpu_stamp *stamp, const struct cpu_seen *seen)
 		return true;
 	if (!seen->is_guaranteed)
 		return false;
-	/* Guaranteed: the limit is the request, unless the quota was lifted. */
+	/* Guaranteed: the limit equals the request. No quota: the agent or the runtime removed
+	 * it. */
 	return seen->quota_us <= 0 || !seen->period_us ||
 	       (uint64_t)seen->quota_us * 1000 / seen->period_us == (uint64_t)stamp->milli;
 }

@@ -1,9 +1,9 @@
 #pragma once
 
-/* The CPU facts of a pod's containers as one annotation, stamped when the pod is created, so that
- * the node needs no API call when a container starts (spec/cpumanager.md 7.2). The runtime does not
- * carry kinds and requests; the stamp does. A node that cannot trust its API server's webhook
- *checks what the runtime does carry against it.
+/* The CPU stamp: an annotation with kind, millicores and pool of every container, written at
+ * admission, because the runtime reports neither kinds nor requests
+ * (docs/reference/pools.md#cpu-stamp). A node that does not trust the stamp compares it with what
+ * the runtime does report.
  *
  *	pinfold.io/cpus: {"fetch":{"kind":"init","milli":500,"pool":"shared"},
  *			  "du":{"kind":"app","milli":4000,"pool":"guaranteed"}} */
@@ -35,15 +35,14 @@ int stamps_parse(struct str text, struct arena *a, struct cpu_stamp **ret, size_
 
 const struct cpu_stamp *stamps_find(const struct cpu_stamp *stamps, size_t n, struct str container);
 
-/* What a runtime says about a container. */
+/* What a runtime reports about a container. */
 struct cpu_seen {
 	uint64_t shares;
 	int64_t quota_us; /* <= 0: none */
 	uint64_t period_us;
-	bool is_guaranteed; /* the pod's cgroup is in neither the burstable nor the besteffort slice
-			     */
+	bool is_guaranteed; /* from the pod's cgroup: neither burstable nor besteffort */
 };
 
-/* False when the runtime's own numbers contradict the stamp: a forged one, or a resized container.
- */
+/* False when the runtime's numbers contradict the stamp: it is forged, or the container was
+ * resized. */
 bool stamp_matches(const struct cpu_stamp *stamp, const struct cpu_seen *seen);

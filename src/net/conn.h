@@ -48,7 +48,7 @@ struct conn {
 
 TAILQ_HEAD(conn_list, conn);
 
-/* One writer, any number of readers: relaxed loads and stores cost what plain ones do. */
+/* One writer, any number of readers: relaxed loads and stores cost no more than ordinary ones. */
 struct worker_stats {
 	_Atomic uint64_t accepted, accept_errors, requests, http2_connections, open, active,
 		in_flight_bytes;

@@ -63,7 +63,7 @@ int server_start(const struct server_config *config, struct server **ret, struct
 unsigned server_port(const struct server *s);
 void server_stats(const struct server *s, struct server_stats *ret);
 
-/* Shutdown in three steps. First clients are told to close their connections, while new ones are
+/* Shutdown in three steps. First clients are asked to close their connections, while new ones are
  * still accepted. server_close() accepts nothing new, closes idle connections and lets requests in
  * flight finish. server_stop() waits for that, at most LIMIT_REQUEST_MS, and frees everything. */
 void server_announce_end(struct server *s);

@@ -255,7 +255,7 @@ static void check_accepted(const struct admission_state *state, yyjson_val *befo
 		      str_has(row_text(before, a), STR(NAME_CORES)));
 }
 
-TEST(one_pass_settles_everything_and_loses_nothing)
+TEST(a_second_admission_changes_nothing)
 {
 	CLEANUP(arena_done) struct arena a;
 	size_t n_converted = 0, n_pooled = 0, n_skipped = 0, n_refused = 0;
@@ -362,7 +362,7 @@ TEST(the_pools_count_exactly_the_cpu_that_was_requested)
 	TEST_NOTE("%zu pods in pools", n);
 }
 
-TEST(a_review_patches_the_pod_into_what_admit_prints)
+TEST(a_review_patches_the_pod_as_admit_prints_it)
 {
 	CLEANUP(arena_done) struct arena a;
 	struct prop r;

@@ -45,7 +45,7 @@ static struct quantity draw(struct prop *r, struct arena *a)
 	return q;
 }
 
-TEST(text_reads_back_as_the_same_value_and_stays_as_it_is)
+TEST(printed_quantities_parse_to_the_same_value)
 {
 	CLEANUP(arena_done) struct arena a;
 	struct prop r;
@@ -69,7 +69,7 @@ TEST(text_reads_back_as_the_same_value_and_stays_as_it_is)
 	}
 }
 
-TEST(order_is_the_same_by_value_and_by_milli)
+TEST(the_order_by_value_and_by_millicores_is_the_same)
 {
 	CLEANUP(arena_done) struct arena a;
 	struct prop r;
@@ -94,7 +94,7 @@ TEST(order_is_the_same_by_value_and_by_milli)
 	}
 }
 
-TEST(rounding_goes_away_from_zero_by_less_than_a_milli)
+TEST(rounding_is_away_from_zero_and_by_less_than_one_thousandth)
 {
 	CLEANUP(arena_done) struct arena a;
 	struct prop r;

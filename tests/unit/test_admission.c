@@ -40,7 +40,7 @@ static void cluster(struct state_manifests *m, struct arena *a)
 	state_manifests_seal(m);
 }
 
-TEST(of_two_objects_with_the_same_name_the_later_one_counts)
+TEST(of_two_objects_with_the_same_name_the_last_one_counts)
 {
 	static const char objects[] =
 		"[{\"kind\":\"Node\",\"metadata\":{\"name\":\"b\"},\"status\":{\"allocatable\":{"
@@ -83,7 +83,7 @@ static struct admission_result admitted(const struct admission_state *s, const c
 	return result;
 }
 
-TEST(a_converted_pod_keeps_its_cores_and_limit_whatever_happens_in_between)
+TEST(a_converted_pod_keeps_its_cores_and_limit_when_admitted_again)
 {
 	static const struct {
 		const char *what, *before, *after;
@@ -159,7 +159,7 @@ static void check_change(const struct change_row *row, const char *group, const 
 	CHECK_UINT(result.code, row->message ? 422 : 0);
 }
 
-TEST(workload_annotations_and_counted_cpu_do_not_change_later)
+TEST(updates_of_workload_annotations_and_counted_cpu_are_refused)
 {
 	static const char plain[] = POD("\"a\":\"b\"", CONTAINER("\"cpu\":\"1\"", ""));
 	static const char counted[] =
@@ -173,17 +173,17 @@ TEST(workload_annotations_and_counted_cpu_do_not_change_later)
 		  "Pod \"p\" is invalid: metadata.annotations[target.workload.openshift.io/x]: "
 		  "Forbidden: may not be added after the pod was created: delete the pod and "
 		  "create "
-		  "it anew" },
+		  "it again" },
 		{ "changing a weight", "status",
 		  POD("\"resources.workload.openshift.io/c\":\"{\\\"cpushares\\\":2}\"", ""),
 		  POD("\"resources.workload.openshift.io/c\":\"{\\\"cpushares\\\":99}\"", ""),
 		  "Pod \"p\" is invalid: metadata.annotations[resources.workload.openshift.io/c]: "
 		  "Forbidden: may not be changed after the pod was created: delete the pod and "
-		  "create it anew" },
+		  "create it again" },
 		{ "removing the stamp", "", POD("\"pinfold.io/cpus\":\"{}\"", ""), POD("", ""),
 		  "Pod \"p\" is invalid: metadata.annotations[pinfold.io/cpus]: Forbidden: may not "
 		  "be "
-		  "removed after the pod was created: delete the pod and create it anew" },
+		  "removed after the pod was created: delete the pod and create it again" },
 		{ "resizing what nobody counts", "resize", plain,
 		  POD("\"a\":\"b\"", CONTAINER("\"cpu\":\"2\"", "")), NULL },
 		{ "spelling the same CPU otherwise", "resize", counted,
@@ -216,7 +216,7 @@ TEST(workload_annotations_and_counted_cpu_do_not_change_later)
 	"{\"kind\":\"Infrastructure\",\"metadata\":{\"name\":\"cluster\"},\"status\":{"            \
 	"\"cpuPartitioning\":\"" mode "\"}}"
 
-TEST(partitioning_is_never_turned_off)
+TEST(turning_off_partitioning_is_refused)
 {
 	static const struct change_row rows[] = {
 		{ "on", "status", INFRASTRUCTURE("None"), INFRASTRUCTURE("AllNodes"), NULL },
@@ -236,7 +236,7 @@ TEST(partitioning_is_never_turned_off)
 		check_change(&rows[i], "config.openshift.io", "infrastructures", &a);
 }
 
-TEST(a_node_without_the_resource_may_stay_and_may_join_only_with_a_taint)
+TEST(a_node_without_the_resource_may_stay_but_joins_only_with_a_taint)
 {
 	static const char bare[] = "{\"kind\":\"Node\",\"metadata\":{\"name\":\"n\"},\"status\":{"
 				   "\"capacity\":{\"cpu\":\"8\"}}}";
@@ -272,7 +272,7 @@ TEST(a_node_without_the_resource_may_stay_and_may_join_only_with_a_taint)
 	CHECK(patch_is_empty(&result.patch));
 }
 
-TEST(only_a_node_makes_static_pods)
+TEST(a_pod_is_static_only_when_a_node_creates_it)
 {
 	static const char pod[] = POD("\"kubernetes.io/config.source\":\"file\","
 				      "\"target.workload.openshift.io/other\":\"\"",
@@ -348,7 +348,7 @@ TEST(each_container_is_counted_in_the_pool_it_will_run_in)
 #define PLUGINS(value) ",\"required-plugins.noderesource.dev\":\"" value "\""
 #define BURST CONTAINER("\"cpu\":\"1\",\"memory\":\"1\"", "")
 
-TEST(partitioned_pods_ask_for_the_agent_where_that_is_wanted)
+TEST(partitioned_pods_require_the_agent_when_the_setting_is_on)
 {
 	static const struct {
 		const char *what, *pod;
@@ -396,7 +396,7 @@ TEST(partitioned_pods_ask_for_the_agent_where_that_is_wanted)
 
 /* The validator asks the most specific annotation alone: one for a container must not go past us.
  */
-TEST(an_annotation_for_one_container_asks_for_the_agent_as_well)
+TEST(a_required_plugins_annotation_for_one_container_also_names_the_agent)
 {
 	static const char pod[] =
 		POD(TARGET ",\"required-plugins.noderesource.dev/container.c\":\"[]\"", BURST);
@@ -415,7 +415,7 @@ TEST(an_annotation_for_one_container_asks_for_the_agent_as_well)
 		  "[\"pinfold\"]");
 }
 
-TEST(the_first_designs_labels_count_only_in_their_dialect)
+TEST(labels_of_2021_count_only_with_the_legacy_setting)
 {
 	static const char pod[] =
 		"{\"kind\":\"Pod\",\"metadata\":{\"name\":\"p\",\"namespace\":\"old\",\"labels\":{"
@@ -440,7 +440,7 @@ TEST(the_first_designs_labels_count_only_in_their_dialect)
 		  ",\"limits\":{\"management.workload.openshift.io/cores\":\"400\"}}");
 }
 
-TEST(a_stamp_that_does_not_fit_is_refused)
+TEST(an_invalid_stamp_is_refused)
 {
 	static const struct {
 		const char *text, *why;
@@ -470,7 +470,7 @@ TEST(a_stamp_that_does_not_fit_is_refused)
 	}
 }
 
-TEST(a_stamp_is_checked_against_what_the_runtime_says)
+TEST(a_stamp_is_compared_with_what_the_runtime_reports)
 {
 	static const struct cpu_stamp two = { .milli = 2000, .pool = POOL_GUARANTEED };
 	static const struct cpu_stamp small = { .milli = 200, .pool = POOL_SHARED };
@@ -494,7 +494,7 @@ TEST(a_stamp_is_checked_against_what_the_runtime_says)
 	}
 }
 
-TEST(a_request_that_needs_too_much_memory_fails_as_a_whole)
+TEST(a_request_that_exceeds_its_memory_limit_fails)
 {
 	static const char pod[] = POD(TARGET, CONTAINER("\"cpu\":\"1\",\"memory\":\"1Gi\"", ""));
 	CLEANUP(arena_done) struct arena a;

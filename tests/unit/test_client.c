@@ -175,7 +175,7 @@ TEST(many_calls_share_one_connection)
 	fixture_done(&f);
 }
 
-TEST(a_large_body_is_sent_whole)
+TEST(a_large_body_is_sent_completely)
 {
 	AUTO_FREE char *body = malloc(3 << 20);
 	struct call c = { 0 };
@@ -244,7 +244,7 @@ TEST(a_call_may_be_started_again_from_its_end)
 	fixture_done(&f);
 }
 
-TEST(dropping_ends_what_is_under_way_and_nothing_that_comes_after)
+TEST(dropping_the_connection_ends_only_calls_in_progress)
 {
 	struct call first = { 0 }, lost = { 0 }, later = { 0 };
 	struct fixture f;
@@ -265,7 +265,7 @@ TEST(dropping_ends_what_is_under_way_and_nothing_that_comes_after)
 	fixture_done(&f);
 }
 
-TEST(a_cancelled_call_says_nothing_more)
+TEST(a_cancelled_call_has_no_further_callback)
 {
 	struct call cancelled = { 0 }, other = { 0 };
 	struct fixture f;
@@ -284,7 +284,7 @@ TEST(a_cancelled_call_says_nothing_more)
 	fixture_done(&f);
 }
 
-TEST(whom_we_cannot_speak_to_is_named)
+TEST(connection_errors_name_the_server)
 {
 	struct call c = { 0 };
 	struct err err = { 0 };

@@ -28,7 +28,7 @@ static struct parsed parse(char *bytes, size_t n, size_t step)
 	return p;
 }
 
-TEST(requests_mean_the_same_in_whatever_pieces_they_come)
+TEST(a_request_parses_the_same_however_it_is_split)
 {
 	static const struct {
 		const char *bytes, *method, *target, *body;
@@ -69,7 +69,7 @@ TEST(requests_mean_the_same_in_whatever_pieces_they_come)
 	}
 }
 
-TEST(what_could_be_read_in_two_ways_is_refused)
+TEST(ambiguous_requests_are_refused)
 {
 	static const struct {
 		const char *bytes;
@@ -124,7 +124,7 @@ TEST(what_could_be_read_in_two_ways_is_refused)
 	}
 }
 
-TEST(a_head_has_a_limit_in_bytes_and_in_lines)
+TEST(a_header_is_limited_in_bytes_and_in_lines)
 {
 	const size_t n = LIMIT_HEAD_BYTES + 100;
 	AUTO_FREE char *bytes = malloc(n);
@@ -142,7 +142,7 @@ TEST(a_head_has_a_limit_in_bytes_and_in_lines)
 	CHECK_INT(parse(bytes, at, at).result, -431);
 }
 
-TEST(many_tiny_chunks_cannot_grow_beyond_the_body_they_make)
+TEST(the_overhead_of_tiny_chunks_is_limited)
 {
 	const size_t n = LIMIT_BODY_BYTES + LIMIT_HEAD_BYTES + 2 * LIMIT_CHUNK_OVERHEAD_BYTES;
 	AUTO_FREE char *bytes = malloc(n);
@@ -154,7 +154,7 @@ TEST(many_tiny_chunks_cannot_grow_beyond_the_body_they_make)
 	CHECK_INT(parse(bytes, at, 1 << 20).result, -413);
 }
 
-TEST(the_second_of_two_requests_is_found_where_the_first_ends)
+TEST(the_second_of_two_requests_starts_where_the_first_ends)
 {
 	char bytes[] = "POST /a HTTP/1.1\r\n" HOST "Content-Length: 2\r\n\r\nhi"
 		       "GET /b HTTP/1.1\r\n" HOST "\r\n";
@@ -168,7 +168,7 @@ TEST(the_second_of_two_requests_is_found_where_the_first_ends)
 	CHECK_STR(request.target, "/b");
 }
 
-TEST(a_client_may_wait_before_it_sends_the_body)
+TEST(a_parser_reports_that_the_client_expects_100_continue)
 {
 	char bytes[] = "POST / HTTP/1.1\r\n" HOST
 		       "Content-Length: 2\r\nExpect: 100-continue\r\n\r\n";
@@ -180,7 +180,7 @@ TEST(a_client_may_wait_before_it_sends_the_body)
 	CHECK_UINT(parser.need, sizeof(bytes) - 1 + 2);
 }
 
-TEST(a_query_is_looked_up_by_whole_names)
+TEST(a_query_parameter_is_found_by_its_full_name)
 {
 	static const struct {
 		struct str query;

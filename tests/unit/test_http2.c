@@ -199,7 +199,7 @@ static void stop(struct fixture *f)
 	test_cert_done(&f->cert);
 }
 
-TEST(streams_of_one_connection_are_answered)
+TEST(concurrent_streams_of_one_connection_are_served)
 {
 	static struct client c;
 	struct server_stats stats;
@@ -223,7 +223,7 @@ TEST(streams_of_one_connection_are_answered)
 	stop(&f);
 }
 
-TEST(a_body_above_the_limit_is_refused_and_the_connection_lives)
+TEST(a_body_above_the_limit_is_refused_and_the_connection_stays_open)
 {
 	static struct client c;
 	struct fixture f;
@@ -240,7 +240,7 @@ TEST(a_body_above_the_limit_is_refused_and_the_connection_lives)
 	stop(&f);
 }
 
-TEST(the_end_is_announced_before_it_comes)
+TEST(goaway_is_sent_before_the_connection_closes)
 {
 	static struct client c;
 	struct fixture f;
@@ -262,7 +262,7 @@ TEST(the_end_is_announced_before_it_comes)
 	stop(&f);
 }
 
-TEST(a_client_that_only_opens_and_gives_up_is_shown_the_door)
+TEST(a_client_that_only_resets_streams_is_disconnected)
 {
 	static struct client c;
 	struct server_stats stats;
@@ -293,7 +293,7 @@ TEST(a_client_that_only_opens_and_gives_up_is_shown_the_door)
 	stop(&f);
 }
 
-TEST(broken_frames_end_the_connection_and_nothing_else)
+TEST(invalid_frames_close_only_their_connection)
 {
 	struct https_client h;
 	struct fixture f;

@@ -35,7 +35,7 @@ TEST(a_key_is_one_escaped_step_of_a_path)
 	arena_done(&a);
 }
 
-TEST(a_difference_touches_no_more_than_it_must)
+TEST(a_difference_names_only_what_changed)
 {
 	static const struct {
 		const char *from, *to, *want;
@@ -72,7 +72,7 @@ TEST(a_difference_touches_no_more_than_it_must)
 	arena_done(&a);
 }
 
-TEST(a_patch_that_does_not_fit_is_refused)
+TEST(a_patch_with_a_missing_path_is_refused)
 {
 	yyjson_val *before, *after = NULL;
 	struct err err = { 0 };

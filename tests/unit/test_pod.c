@@ -16,7 +16,7 @@ static yyjson_val *parse(const char *text, struct arena *a)
 	return list.items[0].root;
 }
 
-TEST(every_workload_kind_gives_the_pod_it_would_make)
+TEST(every_workload_kind_gives_the_pod_of_its_template)
 {
 	static const struct {
 		const char *text, *prefix;
@@ -50,7 +50,7 @@ TEST(every_workload_kind_gives_the_pod_it_would_make)
 	arena_done(&a);
 }
 
-TEST(a_kind_that_makes_no_pods_is_not_a_pod)
+TEST(a_kind_that_creates_no_pods_is_not_a_pod)
 {
 	static const char *const cases[] = {
 		"{kind: Service}", "{kind: PodDisruptionBudget}", "{}", "[]", "text", "{kind: 7}"

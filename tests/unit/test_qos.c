@@ -21,7 +21,7 @@ static struct pod pod_of(const char *spec, struct arena *a)
 	return (struct pod){ .spec = doc.root };
 }
 
-TEST(the_two_readings_agree_and_disagree_where_upstream_does)
+TEST(the_classes_of_kubernetes_and_of_the_plugin_differ_as_documented)
 {
 	static const struct {
 		const char *spec;

@@ -92,7 +92,7 @@ TEST(quantities_print_as_the_api_server_prints_them)
 	}
 }
 
-TEST(bad_quantities_fail_with_the_api_servers_sentence)
+TEST(invalid_quantities_fail_with_the_api_servers_message)
 {
 	static const struct {
 		const char *text;
@@ -150,7 +150,7 @@ TEST(the_largest_and_smallest_quantities_are_exact)
 	CHECK_INT(quantity_sign(&zero), 0);
 }
 
-TEST(digits_beyond_nano_count_however_many_there_are)
+TEST(any_number_of_digits_below_nano_rounds_up)
 {
 	char text[400];
 	struct err err = { 0 };
@@ -169,7 +169,7 @@ TEST(digits_beyond_nano_count_however_many_there_are)
 	CHECK_TEXT(q, "2147483648000000001n");
 }
 
-TEST(millis_that_do_not_fit_are_refused)
+TEST(millicores_out_of_range_are_refused)
 {
 	static const char *const texts[] = {
 		"9P", "10P", "9223372036854775807", "-9P", "9223372036854.776", "1Ei"
@@ -220,7 +220,7 @@ TEST(new_quantities_keep_the_format_they_were_derived_from)
 	CHECK_TEXT(quantity_from_milli(-2000, QUANTITY_DECIMAL_SI), "-2");
 }
 
-TEST(rounding_keeps_the_text_of_what_was_round_already)
+TEST(rounding_keeps_the_text_of_a_value_that_is_round)
 {
 	static const struct {
 		const char *text, *want;
@@ -269,7 +269,7 @@ TEST(sums_are_exact_or_an_error)
 	CHECK_TEXT(sum, "300m");
 }
 
-TEST(shares_are_floored_and_stay_within_what_the_kernel_takes)
+TEST(shares_are_rounded_down_and_stay_within_the_limits_of_the_kernel)
 {
 	static const struct {
 		int64_t milli;

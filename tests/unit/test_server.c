@@ -98,7 +98,7 @@ static void wait_closed(const struct fixture *f, enum server_close_reason reason
 	CHECK_UINT(closed_for(f, reason), n);
 }
 
-TEST(requests_on_one_connection_are_answered_in_order)
+TEST(responses_come_in_the_order_of_the_requests)
 {
 	struct fixture f;
 	struct https_client c;
@@ -124,7 +124,7 @@ TEST(requests_on_one_connection_are_answered_in_order)
 	stop(&f);
 }
 
-TEST(a_body_of_the_limit_is_taken_and_one_above_is_refused)
+TEST(a_body_up_to_the_limit_is_accepted_and_a_larger_one_refused)
 {
 	static char big[LIMIT_BODY_BYTES];
 	struct https_client c;
@@ -152,7 +152,7 @@ TEST(a_body_of_the_limit_is_taken_and_one_above_is_refused)
 	stop(&f);
 }
 
-TEST(a_client_that_waits_is_told_to_continue)
+TEST(a_client_that_expects_100_continue_gets_it)
 {
 	struct https_client c;
 	struct fixture f;
@@ -169,7 +169,7 @@ TEST(a_client_that_waits_is_told_to_continue)
 	stop(&f);
 }
 
-TEST(broken_requests_get_an_answer_and_the_door)
+TEST(an_invalid_request_gets_a_response_and_the_connection_closes)
 {
 	static const struct {
 		const char *bytes;
@@ -197,7 +197,7 @@ TEST(broken_requests_get_an_answer_and_the_door)
 	stop(&f);
 }
 
-TEST(a_head_without_end_is_cut_off)
+TEST(a_header_without_end_is_refused)
 {
 	char line[1100];
 	struct https_client c;
@@ -217,7 +217,7 @@ TEST(a_head_without_end_is_cut_off)
 	stop(&f);
 }
 
-TEST(a_client_without_tls_is_told_so)
+TEST(a_client_without_tls_gets_a_plain_http_response)
 {
 	char response[256] = { 0 };
 	struct fixture f;
@@ -234,7 +234,7 @@ TEST(a_client_without_tls_is_told_so)
 }
 
 /* Bytes from a fixed generator: a crash is repeatable. */
-TEST(garbage_on_the_port_harms_nobody)
+TEST(garbage_on_one_connection_does_not_affect_others)
 {
 	uint32_t x = 12345;
 	struct https_client c;
@@ -259,7 +259,7 @@ TEST(garbage_on_the_port_harms_nobody)
 	stop(&f);
 }
 
-TEST(when_connections_are_scarce_the_idle_make_room)
+TEST(idle_connections_are_closed_when_the_limit_is_reached)
 {
 	enum { MAX = 8 };
 	static struct https_client clients[3 * MAX];
@@ -285,7 +285,7 @@ TEST(when_connections_are_scarce_the_idle_make_room)
 	stop(&f);
 }
 
-TEST(slow_clients_run_out_of_time)
+TEST(slow_clients_are_disconnected)
 {
 	struct https_client slow;
 	struct fixture f;
@@ -307,7 +307,7 @@ TEST(slow_clients_run_out_of_time)
 	stop(&f);
 }
 
-TEST(a_client_that_never_reads_is_not_served_for_ever)
+TEST(a_client_that_never_reads_is_disconnected)
 {
 	static const char request[] = GET("/0123456789012345678901234567890123456789");
 	struct server_stats before = { 0 }, after;
@@ -374,7 +374,7 @@ static void *load_client(void *arg)
 	return NULL;
 }
 
-TEST(certificates_change_under_load_and_no_request_fails)
+TEST(no_request_fails_when_certificates_change_under_load)
 {
 	struct load load = { 0 };
 	pthread_t threads[4];
@@ -430,7 +430,7 @@ static bool is_shut(unsigned port)
 	return false;
 }
 
-TEST(a_request_under_way_is_answered_while_the_server_goes)
+TEST(a_request_in_progress_is_served_during_shutdown)
 {
 	struct https_client busy, idle;
 	struct fixture f;
@@ -459,7 +459,7 @@ TEST(a_request_under_way_is_answered_while_the_server_goes)
 	stop(&f);
 }
 
-TEST(draining_under_load_breaks_no_answer)
+TEST(no_response_is_lost_when_the_server_drains_under_load)
 {
 	struct load load = { 0 };
 	pthread_t threads[4];

@@ -77,7 +77,7 @@ static void shake_hands(struct pair *p, size_t step)
 	CHECK(tls_conn_is_ready(&p->server) && tls_conn_is_ready(&p->client));
 }
 
-TEST(both_ends_agree_whatever_the_size_of_the_pieces)
+TEST(a_connection_works_with_pieces_of_any_size)
 {
 	static const size_t steps[] = { 1, 7, 1000, 65536 };
 
@@ -113,7 +113,7 @@ TEST(a_certificate_for_another_name_is_refused)
 	pair_done(&p);
 }
 
-TEST(a_new_certificate_leaves_old_connections_alone)
+TEST(a_new_certificate_does_not_affect_existing_connections)
 {
 	struct buffer got = { 0 };
 	struct err err = { 0 };
@@ -144,7 +144,7 @@ TEST(a_new_certificate_leaves_old_connections_alone)
 	pair_done(&p);
 }
 
-TEST(a_bad_certificate_does_not_replace_a_good_one)
+TEST(an_invalid_certificate_does_not_replace_a_valid_one)
 {
 	struct err err = { 0 };
 	struct test_cert other;
@@ -167,7 +167,7 @@ TEST(a_bad_certificate_does_not_replace_a_good_one)
 	pair_done(&p);
 }
 
-TEST(a_client_that_speaks_plain_http_is_recognised)
+TEST(a_client_without_tls_is_detected)
 {
 	struct err err = { 0 };
 	struct pair p;
@@ -180,7 +180,7 @@ TEST(a_client_that_speaks_plain_http_is_recognised)
 	pair_done(&p);
 }
 
-TEST(garbage_ends_the_handshake_with_a_reason)
+TEST(garbage_ends_the_handshake_with_an_error)
 {
 	struct err err = { 0 };
 	struct pair p;

@@ -83,7 +83,7 @@ static void check_pod_row(yyjson_val *row, struct arena *a)
 	check_same_pod(doc_get(expect, STR("pod")), rq.object, a);
 }
 
-TEST(every_pod_row_is_decided_as_it_says)
+TEST(every_pod_row_gives_the_expected_decision)
 {
 	CLEANUP(arena_done) struct arena a;
 	CLEANUP(arena_done) struct arena scratch;
@@ -102,7 +102,7 @@ TEST(every_pod_row_is_decided_as_it_says)
 	vectors_count("pod admission", n, 98);
 }
 
-TEST(every_node_row_is_decided_as_it_says)
+TEST(every_node_row_gives_the_expected_decision)
 {
 	CLEANUP(arena_done) struct arena a;
 	yyjson_val *rows, *row;

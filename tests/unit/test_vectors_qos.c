@@ -5,7 +5,7 @@
 #include "kube/qos.h"
 #include "vectors.h"
 
-TEST(every_pod_has_the_class_both_readings_give_it)
+TEST(every_row_gives_the_expected_class_of_kubernetes_and_of_the_plugin)
 {
 	CLEANUP(arena_done) struct arena a;
 	yyjson_val *rows, *row;

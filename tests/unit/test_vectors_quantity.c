@@ -64,7 +64,7 @@ static void check_out_of_range(yyjson_val *row)
 	CHECK_INT(milli, 42);
 }
 
-TEST(every_quantity_means_what_it_means_to_the_api_server)
+TEST(every_row_is_parsed_and_printed_as_by_the_api_server)
 {
 	CLEANUP(arena_done) struct arena a;
 	yyjson_val *rows, *row;

@@ -23,7 +23,7 @@ static void check_row(yyjson_val *row, struct arena *a)
 	check_same_pod(doc_get(expect, STR("effectivePod")), got, a);
 }
 
-TEST(every_static_pod_row_is_converted_as_it_says)
+TEST(every_static_pod_row_gives_the_expected_conversion)
 {
 	CLEANUP(arena_done) struct arena a;
 	yyjson_val *rows, *row;

@@ -168,7 +168,7 @@ static int get(struct daemon *d, const char *path, char *response, size_t cap)
 	return ask(d, "GET", path, "", response, cap);
 }
 
-TEST(reviews_and_questions_are_answered)
+TEST(reviews_and_health_endpoints_are_served)
 {
 	static const struct {
 		const char *method, *path, *body;
@@ -235,7 +235,7 @@ TEST(metrics_count_what_happened)
 	stop(&d);
 }
 
-TEST(a_hangup_reads_the_state_again)
+TEST(sighup_reloads_the_state)
 {
 	static char response[1 << 14];
 	struct daemon d;
@@ -270,7 +270,7 @@ static long shown_serial(struct daemon *d)
 	return serial;
 }
 
-TEST(new_certificate_files_are_served_without_closing_anything)
+TEST(new_certificate_files_are_used_without_closing_connections)
 {
 	static struct https_client old;
 	struct test_cert other;
@@ -296,7 +296,7 @@ TEST(new_certificate_files_are_served_without_closing_anything)
 	stop(&d);
 }
 
-TEST(after_sigterm_readyz_fails_first_and_requests_are_still_answered)
+TEST(after_sigterm_readyz_fails_and_requests_are_still_served)
 {
 	static char response[1 << 14];
 	struct daemon d;
@@ -312,7 +312,7 @@ TEST(after_sigterm_readyz_fails_first_and_requests_are_still_answered)
 	stop(&d);
 }
 
-TEST(while_serving_only_harmless_system_calls_are_left)
+TEST(the_sandbox_refuses_other_system_calls)
 {
 	CLEANUP(arena_done) struct arena a;
 	struct err err = { 0 };
