@@ -33,7 +33,7 @@ static const struct {
 				LINT_WARNING },
 	[LINT_EXEC_PROBE] = { "exec-probe", "No exec probes where a container owns its CPUs",
 			      LINT_WARNING },
-	[LINT_LEGACY] = { "legacy", "Names of 2021 are not used", LINT_WARNING },
+	[LINT_LEGACY] = { "legacy", "Names of the 2021 design are not used", LINT_WARNING },
 };
 _Static_assert(ARRAY_LEN(rules) == LINT__COUNT, "every lint rule has its texts");
 
@@ -268,7 +268,8 @@ void lint_pod(yyjson_val *object, struct str type, struct lint_findings *f)
 				       .rule = LINT_LEGACY,
 				       .at = object,
 				       .text = str_printf(
-					       f->a, PRI_STR " " PRI_STR " uses names of 2021",
+					       f->a,
+					       PRI_STR " " PRI_STR " uses names of the 2021 design",
 					       FMT_STR(pod.kind), FMT_STR(pod_name(&pod))),
 				       .advice = "run pinfold migrate",
 			       });

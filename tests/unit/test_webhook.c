@@ -312,7 +312,7 @@ TEST(after_sigterm_readyz_fails_and_requests_are_still_served)
 	stop(&d);
 }
 
-TEST(the_sandbox_refuses_other_system_calls)
+TEST(the_webhook_serves_under_a_seccomp_filter)
 {
 	CLEANUP(arena_done) struct arena a;
 	struct err err = { 0 };
