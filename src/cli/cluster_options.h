@@ -40,21 +40,23 @@ struct cluster_options {
 		  0,                                                                               \
 		  "dialect",                                                                       \
 		  "NAME",                                                                          \
-		  "legacy-2021 also understands the labels and resources of the first design",     \
+		  "legacy-2021 also accepts the labels and resources of the 2021 design",          \
 		  "current|legacy-2021",                                                           \
 		  offsetof(type, field.dialect) },                                                 \
 		{ OPT_FLAG,                                                                        \
 		  0,                                                                               \
 		  "require-agent",                                                                 \
 		  NULL,                                                                            \
-		  "partitioned pods start only where the agent is connected (the runtime's NRI "   \
-		  "default validator must be on)",                                                 \
+		  "start partitioned pods only where the agent is connected (needs the runtime's " \
+		  "NRI "                                                                           \
+		  "default validator)",                                                            \
 		  NULL,                                                                            \
 		  offsetof(type, field.requires_agent) },                                          \
 	{                                                                                          \
 		OPT_ENUM, 0, "admission-mode", "MODE",                                             \
-			"nodes that join without the resource: refuse them (default) or let them " \
-			"in with a NoSchedule taint",                                              \
+			"nodes that join without the resource: refuse them (default) or admit "    \
+			"them "                                                                    \
+			"with a NoSchedule taint",                                                 \
 			"refuse|taint", offsetof(type, field.node_mode)                            \
 	}
 

@@ -11,9 +11,9 @@
 
 struct topology_options {
 	const char *from;
-	const char *reserved;
+	const char *management;
 	const char *shared;
-	const char *isolated;
+	const char *guaranteed;
 	const char *output;
 };
 
@@ -21,24 +21,32 @@ static const struct topology_options defaults = { .from = "host" };
 
 static const struct option_desc options[] = {
 	{ OPT_STR, 0, "from", "SOURCE",
-	  "host (default), a file (our JSON, hwloc XML), a directory with a copy of /sys, or an "
-	  "hwloc synthetic string",
+	  "host (default), a file (JSON of -o json, or hwloc XML), a directory with a copy of "
+	  "/sys, "
+	  "or an hwloc synthetic string",
 	  NULL, offsetof(struct topology_options, from) },
-	{ OPT_STR, 0, "reserved", "LIST", "mark the CPUs of the management pool", NULL,
-	  offsetof(struct topology_options, reserved) },
+	{ OPT_STR, 0, "management", "LIST", "mark the CPUs of the management pool", NULL,
+	  offsetof(struct topology_options, management) },
+	/* The former spellings of --management and --guaranteed. */
+	{ OPT_STR, 0, "reserved", "LIST", NULL, NULL,
+	  offsetof(struct topology_options, management) },
+	{ OPT_STR, 0, "isolated", "LIST", NULL, NULL,
+	  offsetof(struct topology_options, guaranteed) },
 	{ OPT_STR, 0, "shared", "LIST", "mark the CPUs of the shared pool", NULL,
 	  offsetof(struct topology_options, shared) },
-	{ OPT_STR, 0, "isolated", "LIST", "mark the CPUs of the guaranteed pool", NULL,
-	  offsetof(struct topology_options, isolated) },
+	{ OPT_STR, 0, "guaranteed", "LIST", "mark the CPUs of the guaranteed pool", NULL,
+	  offsetof(struct topology_options, guaranteed) },
 	OUTPUT_OPTION(struct topology_options, output),
 	{ 0 },
 };
 
 static const struct command_example examples[] = {
 	{ "pinfold topology", "draw this machine" },
-	{ "pinfold topology --from 'pack:2 l3:2 core:8 pu:2'", "draw an imagined one" },
-	{ "pinfold topology --reserved 0-1 --isolated 2-15", "draw this one with its pools" },
-	{ "pinfold topology -o json >node.json", "keep it for pinfold allocate --topology" },
+	{ "pinfold topology --from 'pack:2 l3:2 core:8 pu:2'",
+	  "draw a machine that is described by a string" },
+	{ "pinfold topology --management 0-1 --guaranteed 2-15",
+	  "draw this machine with its pools" },
+	{ "pinfold topology -o json >node.json", "write the file for pinfold allocate --topology" },
 	{ 0 },
 };
 
@@ -63,11 +71,11 @@ static int draw(const struct topology_options *o, const struct topology *t, stru
 		struct err *err)
 {
 	struct topology_pool pools[] = {
-		{ .name = "reserved", .letter = 'r', .colour = "33" },
+		{ .name = "management", .letter = 'm', .colour = "33" },
 		{ .name = "shared", .letter = 's', .colour = "32" },
-		{ .name = "isolated", .letter = 'i', .colour = "36" },
+		{ .name = "guaranteed", .letter = 'g', .colour = "36" },
 	};
-	const char *const lists[] = { o->reserved, o->shared, o->isolated };
+	const char *const lists[] = { o->management, o->shared, o->guaranteed };
 	struct topology_drawing how = { .pools = pools, .n_pools = ARRAY_LEN(pools) };
 
 	for (size_t i = 0; i < ARRAY_LEN(pools); i++) {
@@ -104,10 +112,11 @@ const struct command cmd_topology = {
 	.group = COMMAND_TOOL,
 	.summary = "show sockets, NUMA nodes, caches, cores and threads",
 	.operands = "",
-	.about = "Draws a box per NUMA node with its cores; the CPUs between brackets are the\n"
-		 "threads of one core. With -o json it prints the topology file that other "
-		 "commands\n"
-		 "read. CPUs of the given pools are coloured, or marked r, s and i.",
+	.about = "Draws a box for each NUMA node with its cores; CPUs in brackets are the threads "
+		 "of\n"
+		 "one core. With -o json it prints the topology file that other commands read. "
+		 "CPUs of\n"
+		 "the given pools are coloured, or marked m, s and g.",
 	.options = options,
 	.options_size = sizeof(struct topology_options),
 	.defaults = &defaults,

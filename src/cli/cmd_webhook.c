@@ -41,7 +41,7 @@ static const struct option_desc options[] = {
 	{ OPT_STR, 0, "tls-key", "FILE", "private key of the certificate, PEM", NULL,
 	  AT(config.key_path) },
 	{ OPT_UINT, 0, "threads", "N",
-	  "number of threads (default: one for each CPU in its affinity)", NULL,
+	  "number of threads (default: the CPUs that affinity and quota allow)", NULL,
 	  AT(config.threads) },
 	{ OPT_UINT, 0, "shutdown-delay", "SECONDS",
 	  "time between SIGTERM and closing the port; /readyz fails meanwhile (default: 5)", NULL,

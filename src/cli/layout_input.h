@@ -23,13 +23,15 @@ struct layout_input {
 #define TOPOLOGY_OPTION(type, field)                                                               \
 	{                                                                                          \
 		OPT_STRS, 0, "topology", "[POOL=]FROM",                                            \
-			"the machines: host, a file, or a synthetic string; for one pool or all",  \
+			"the machines of one or all machine config pools: host, a file or a "      \
+			"synthetic string",                                                        \
 			NULL, offsetof(type, field)                                                \
 	}
 #define SPLIT_CORES_OPTION(type, field)                                                            \
 	{                                                                                          \
 		OPT_FLAG, 0, "allow-split-cores", NULL,                                            \
-			"only warn of SMT siblings in different sets", NULL, offsetof(type, field) \
+			"warn instead of failing when SMT siblings are in different sets", NULL,   \
+			offsetof(type, field)                                                      \
 	}
 
 void layout_input_init(struct layout_input *in, struct arena *a);

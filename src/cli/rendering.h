@@ -29,7 +29,8 @@ struct rendering_options {
 		  0,                                                                               \
 		  "asset-input-dir",                                                               \
 		  "DIR[,DIR]",                                                                     \
-		  "manifests: install-config, Infrastructure, pools, profiles (default: /assets)", \
+		  "manifests: install-config, Infrastructure, machine config pools, profiles "     \
+		  "(default: /assets)",                                                            \
 		  NULL,                                                                            \
 		  offsetof(type, field.input_dir) },                                               \
 		{ OPT_ENUM,                                                                        \
@@ -43,7 +44,8 @@ struct rendering_options {
 		  0,                                                                               \
 		  "owner-ref",                                                                     \
 		  "MODE",                                                                          \
-		  "how objects name their profile: label, owner, not at all (default: "            \
+		  "how objects refer to their profile: by label, by owner reference, not at all "  \
+		  "(default: "                                                                     \
 		  "label-name)",                                                                   \
 		  "none|k8s|label-name",                                                           \
 		  offsetof(type, field.owner_ref) },                                               \
@@ -52,7 +54,7 @@ struct rendering_options {
 		  0,                                                                               \
 		  "cpu-manager",                                                                   \
 		  "POLICY",                                                                        \
-		  "who hands out guaranteed CPUs: the kubelet (static) or our agent (none)",       \
+		  "what assigns exclusive CPUs: the kubelet (static) or the agent (none)",         \
 		  "static|none",                                                                   \
 		  offsetof(type, field.cpu_manager) },                                             \
 		{ OPT_FLAG,                                                                        \
