@@ -8,7 +8,7 @@
 #include "base/macro.h"
 #include "base/quote.h"
 
-#define CHECK_MS 60000 /* tokens in pods are renewed long before they end */
+#define CHECK_MS 60000 /* the kubelet renews tokens of pods at 80 % of their lifetime */
 
 static uint64_t fnv1a(uint64_t hash, struct str s)
 {
@@ -63,21 +63,23 @@ static int refresh(struct api *api, struct err *err)
 	int r;
 
 	arena_init(&a, 0);
-	r = kubeconfig_find(api->kubeconfig, &a, &now, err);
+	r = kubeconfig_read_credentials(api->kubeconfig, &a, &now, err);
 	if (r >= 0)
 		r = use_certificates(api, &now, err);
 	if (r < 0)
 		return r;
 	use_token(api, now.token);
 	api->checked_ms = loop_now_ms(api->loop);
-	api->is_distrusted = false;
+	api->must_refresh = false;
 	return r;
 }
 
-/* Files that cannot be read at this moment leave what is in use: the server will say. */
+/* While files cannot be read, the credentials in use stay: the server decides whether they are
+ * valid.
+ */
 static void refresh_if_due(struct api *api)
 {
-	if (!api->is_distrusted && loop_now_ms(api->loop) - api->checked_ms < CHECK_MS)
+	if (!api->must_refresh && loop_now_ms(api->loop) - api->checked_ms < CHECK_MS)
 		return;
 	if (refresh(api, NULL) > 0)
 		http_client_drop(&api->http, "new credentials");
@@ -111,9 +113,9 @@ void api_done(struct api *api)
 	free(api->authorization);
 }
 
-void api_distrust(struct api *api)
+void api_refresh_credentials(struct api *api)
 {
-	api->is_distrusted = true;
+	api->must_refresh = true;
 }
 
 char *api_path(const struct api *api, struct str path)
@@ -145,14 +147,14 @@ int api_status_error(unsigned status, yyjson_val *response, struct err *err)
 	if (message.n > 180)
 		message.n = 180;
 	if (message.n)
-		return err_set(err, code, "the API server answered %u: " PRI_STR, status,
+		return err_set(err, code, "the API server responded %u: " PRI_STR, status,
 			       FMT_STR(message));
-	return err_set(err, code, "the API server answered %u", status);
+	return err_set(err, code, "the API server responded %u", status);
 }
 
 static void free_call(struct api_call *call)
 {
-	buffer_done(&call->question);
+	buffer_done(&call->request);
 	buffer_done(&call->response);
 	free(call->path);
 	call->path = NULL;
@@ -168,8 +170,9 @@ static void on_data(struct http_call *http, struct str bytes)
 		buffer_add(&call->response, bytes);
 }
 
-/* Success is a JSON object; anything else is an error, with the server's message if it has one. */
-static int read_answer(struct api_call *call, struct arena *a, struct doc *ret, struct err *err)
+/* A success must be a JSON object; any other status is an error with the message of the Status
+ * object, if there is one. */
+static int read_response(struct api_call *call, struct arena *a, struct doc *ret, struct err *err)
 {
 	const struct doc_limits limits = { .size_bytes = API_MAX_BODY };
 	unsigned status = call->http.status;
@@ -177,13 +180,13 @@ static int read_answer(struct api_call *call, struct arena *a, struct doc *ret, 
 
 	*ret = (struct doc){ 0 };
 	if (call->is_too_large)
-		return err_set(err, EMSGSIZE, "the answer is larger than %zu MiB",
+		return err_set(err, EMSGSIZE, "the response is larger than %zu MiB",
 			       API_MAX_BODY >> 20);
-	r = doc_parse(buffer_str(&call->response), STR("answer"), &limits, a, ret, err);
+	r = doc_parse(buffer_str(&call->response), STR("response"), &limits, a, ret, err);
 	if (status < 200 || status > 299)
 		return api_status_error(status, r < 0 ? NULL : ret->root, err);
 	if (r >= 0 && !yyjson_is_obj(ret->root))
-		return err_set(err, EPROTO, "the answer is not an object");
+		return err_set(err, EPROTO, "the response is not an object");
 	return r;
 }
 
@@ -200,10 +203,10 @@ static void on_end(struct http_call *http, const struct err *lost)
 		err = *lost;
 		r = -1;
 	} else {
-		r = read_answer(call, &a, &doc, &err);
+		r = read_response(call, &a, &doc, &err);
 	}
 	if (http->status == 401 || lost)
-		api_distrust(call->api);
+		api_refresh_credentials(call->api);
 	free_call(call);
 	call->on_done(call, r < 0 ? NULL : doc.root, r < 0 ? &err : NULL);
 }
@@ -216,13 +219,13 @@ void api_start(struct api *api, struct api_call *call, const struct api_request 
 	call->is_too_large = false;
 	call->path = api_path(api, request->path);
 	if (request->body.n)
-		buffer_add(&call->question, request->body);
+		buffer_add(&call->request, request->body);
 	call->http = (struct http_call){
 		.method = request->method,
 		.path = call->path,
 		.accept = request->accept ? request->accept : API_JSON,
 		.content_type = request->content_type,
-		.body = buffer_str(&call->question),
+		.body = buffer_str(&call->request),
 		.timeout_ms = API_TIMEOUT_MS,
 		.on_data = on_data,
 		.on_end = on_end,

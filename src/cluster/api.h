@@ -1,9 +1,8 @@
 #pragma once
 
-/* Calls to a Kubernetes API server over one connection. A call is one question and one answer, a
- * whole JSON object; whatever is not a success becomes an error with the server's own sentence.
- * Credentials that live in files are read again as they rotate. Nothing is retried here. Belongs to
- * the thread of its loop. */
+/* Calls to a Kubernetes API server over one connection. A call is one request and one response, a
+ * JSON object; any other status becomes an error with the server's message. Credentials in files
+ * are read again as they rotate. Nothing is retried here. Belongs to the thread of its loop. */
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -35,21 +34,21 @@ struct api {
 	char *authorization;
 	uint64_t digest;      /* of the certificates in use */
 	uint64_t checked_ms;  /* when the credentials were last read */
-	bool is_distrusted;   /* the server refused them: read them again at once */
-	uint64_t token_reads; /* how often a new token was found */
+	bool must_refresh;    /* the server refused them: read them again before the next call */
+	uint64_t token_reads; /* new tokens found so far */
 };
 
-/* `access` must outlive it. Reads the credentials for the first time. */
+/* `kubeconfig` must outlive it. Reads the credentials for the first time. */
 int api_init(struct api *api, struct loop *loop, const struct kubeconfig *kubeconfig,
 	     const char *user_agent, struct err *err);
-void api_close(struct api *api); /* calls under way are forgotten */
+void api_close(struct api *api); /* calls in flight end without on_done */
 void api_done(struct api *api);	 /* after the loop is done */
 
 struct api_call;
 
 /* `object` is NULL when there is an error; it lives until the function returns. The errors' codes:
  * ENOENT (404), EEXIST (409), ESTALE (410), EACCES (401, 403), EINVAL (400, 422), EBUSY (429, 5xx),
- * others when no answer came at all. call->http.status has the number itself. */
+ * others when no response came. call->http.status is the HTTP status. */
 typedef void (*api_call_fn)(struct api_call *call, yyjson_val *object, const struct err *err);
 
 struct api_call {
@@ -57,7 +56,7 @@ struct api_call {
 	struct api *api;
 	api_call_fn on_done;
 	char *path;
-	struct buffer question, response;
+	struct buffer request, response;
 	bool is_too_large;
 };
 
@@ -75,13 +74,13 @@ void api_start(struct api *api, struct api_call *call, const struct api_request 
 	       api_call_fn on_done);
 void api_cancel(struct api_call *call); /* also frees what it holds */
 
-/* For answers that do not end (watches): refreshes the credentials and starts. The full path, with
- * the prefix, is made by api_path() and freed by the caller. */
+/* For endless responses (watches): refreshes the credentials and starts. api_path() returns the
+ * path with the prefix; the caller frees it. */
 char *api_path(const struct api *api, struct str path);
 void api_start_stream(struct api *api, struct http_call *call);
 
-/* What an answer of this status and body means. */
+/* The error for a status that is not a success; `response` may be NULL. */
 int api_status_error(unsigned status, yyjson_val *response, struct err *err);
 
-/* Says that the server did not accept who we are. */
-void api_distrust(struct api *api);
+/* Reads the credentials again before the next call: the server did not accept them. */
+void api_refresh_credentials(struct api *api);

@@ -27,6 +27,6 @@ uint32_t backoff_random(void)
 	uint32_t n = 0;
 
 	if (getrandom(&n, sizeof(n), GRND_NONBLOCK) < 0)
-		return 0; /* without entropy: no jitter */
+		return 0; /* early in the boot: no jitter */
 	return n;
 }

@@ -8,7 +8,7 @@
 #include "kube/names.h"
 #include "kube/pod.h"
 
-/* Everything but the namespaces, as readers see it. Immutable. */
+/* What readers see, except the namespaces. Immutable. */
 struct cache_view {
 	struct admission_state state;
 	const struct cache *cache;
@@ -36,7 +36,7 @@ uint32_t cache_hash(const struct cache *c, struct str name)
 	return (uint32_t)(h >> 32);
 }
 
-/* The single objects. NULL: there is none. */
+/* Objects of which there is one. NULL: it does not exist. */
 
 static void set_infrastructure(struct cache *c, yyjson_val *object)
 {
@@ -75,8 +75,6 @@ static void set_single(struct cache *c, enum cache_kind kind, yyjson_val *object
 	else
 		set_gates(c, object);
 }
-
-/* What readers see. */
 
 static bool find_namespace(const void *owner, struct str name, struct namespace_permission *ret)
 {
@@ -153,13 +151,11 @@ void cache_release(struct cache *c, size_t reader)
 	grace_leave(&c->grace, reader);
 }
 
-/* The writer's words. */
-
 void cache_put(struct cache *c, enum cache_kind kind, yyjson_val *object)
 {
 	struct str name = object_name(object);
 
-	if (!name.n || name.n > UINT8_MAX) /* Kubernetes has none above 253 bytes */
+	if (!name.n || name.n > UINT8_MAX) /* Kubernetes limits names to 253 bytes */
 		return;
 	if (kind == CACHE_NAMESPACES)
 		cache_namespace_put(c, name, object);

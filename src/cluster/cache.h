@@ -1,8 +1,8 @@
 #pragma once
 
-/* The few facts of a cluster that decisions rest on, about 100 bytes an object; the objects
- * themselves are not kept. One thread changes them; any number of others read them without locks,
- * as a struct admission_state. Where the objects come from is not known here. */
+/* The fields of cluster objects that admission needs, about 100 bytes per object; the objects
+ * themselves are not stored. One thread writes; any number of others read without locks, as a
+ * struct admission_state. informers.h fills it. */
 
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -33,15 +33,15 @@ struct cache_type {
 };
 
 struct cache {
-	/* Read by everybody. */
+	/* Read by all threads. */
 	struct grace grace;
 	_Atomic(struct cache_view *) view;
 	_Atomic(struct cache_table *) namespaces;
 
-	/* The writer's own. */
+	/* Used by the writer only. */
 	struct admission_settings settings;
 	struct infrastructure_status infrastructure;
-	char *partitioning; /* what infrastructure.partitioning points at */
+	char *partitioning; /* owns the text of infrastructure.partitioning */
 	bool gate_pools;
 	struct cached_node **nodes; /* buckets */
 	size_t n_nodes, n_node_buckets;
@@ -65,11 +65,11 @@ const struct admission_state *cache_acquire(struct cache *c, size_t reader);
 void cache_release(struct cache *c, size_t reader);
 
 /* The writer. Namespaces are visible at once; the rest with the next cache_publish(). Objects are
- * only looked at during the call. Those without a name are passed over. */
+ * only read during the call. Objects without a name are ignored. */
 void cache_put(struct cache *c, enum cache_kind kind, yyjson_val *object);
 void cache_remove(struct cache *c, enum cache_kind kind, yyjson_val *object);
 void cache_begin_list(struct cache *c, enum cache_kind kind);
-void cache_end_list(struct cache *c, enum cache_kind kind); /* what was not put since is gone */
+void cache_end_list(struct cache *c, enum cache_kind kind); /* removes what was not put since */
 void cache_set_synced(struct cache *c, bool is_synced);
 void cache_publish(struct cache *c);
 

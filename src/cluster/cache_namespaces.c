@@ -3,8 +3,8 @@
 
 #include "cache_private.h"
 
-/* Immutable but for `next` and `generation`; only the writer looks at the latter. The texts follow
- * one another: name, allowed, legacy. */
+/* Immutable except `next` and `generation`, which only the writer reads. The texts are stored one
+ * after another: name, allowed, legacy. */
 struct cached_namespace {
 	_Atomic(struct cached_namespace *) next;
 	uint32_t hash, generation;
@@ -56,7 +56,7 @@ static struct cache_table *table_new(size_t n_buckets)
 	return t;
 }
 
-/* Where the pointer to it stands, or the end of its chain. */
+/* The pointer to the entry, or the end of its chain. */
 static _Atomic(struct cached_namespace *) *find_slot(struct cache_table *t, uint32_t hash,
 						     struct str name)
 {
@@ -87,7 +87,7 @@ static struct cached_namespace *namespace_new(struct str name, const struct name
 	return n;
 }
 
-/* Readers may walk the old chains meanwhile, so the new table gets copies. */
+/* Readers may follow the old chains meanwhile, so the new table gets copies of the entries. */
 static void grow_table(struct cache *c)
 {
 	struct cache_table *old = atomic_load(&c->namespaces);

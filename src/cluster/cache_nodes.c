@@ -4,7 +4,7 @@
 #include "cache_private.h"
 #include "kube/names.h"
 
-/* The types it allocates cores for stand behind the name, each ended by NUL. */
+/* The workload types of its cores are stored after the name, each ended by NUL. */
 struct cached_node {
 	struct cached_node *next;
 	TAILQ_ENTRY(cached_node) missing;
@@ -48,7 +48,7 @@ static void count_type(struct cache *c, const char *name, bool is_new)
 	c->types[i] = c->types[--c->n_types];
 }
 
-/* Into the sums, or out of them. */
+/* Adds the node to the totals, or subtracts it. */
 static void count_node(struct cache *c, struct cached_node *n, bool is_new)
 {
 	const size_t one = is_new ? 1 : (size_t)-1; /* wraps around to minus one */
@@ -86,8 +86,8 @@ static void grow_nodes(struct cache *c)
 	c->n_node_buckets = n_buckets;
 }
 
-/* "management.workload.openshift.io/cores" gives "management"; "" for other resources. A NUL cannot
- * be in a resource's name, but it could be in JSON. */
+/* "management.workload.openshift.io/cores" gives "management"; "" for other resources. JSON
+ * could contain a NUL, which no resource name has. */
 static struct str type_of(yyjson_val *resource)
 {
 	struct str name = doc_str(resource);
@@ -136,7 +136,7 @@ static bool is_same_node(const struct cached_node *a, const struct cached_node *
 	       memcmp(a->text + a->name_n, b->text + b->name_n, a->types_n) == 0;
 }
 
-/* A kubelet reports every few seconds; mostly nothing that matters has changed. */
+/* A kubelet updates its Node every few seconds; mostly no relevant field has changed. */
 void cache_node_put(struct cache *c, struct str name, yyjson_val *object)
 {
 	uint32_t hash = cache_hash(c, name);

@@ -11,9 +11,9 @@
 #include "kube/names.h"
 #include "kube/pod.h"
 
-#define POLL_MS 10000	  /* configurations are read again: somebody may have applied others */
-#define POLL_SOON_MS 1000 /* while something is missing */
-#define MAX_BUNDLE 5	  /* CAs; more than two only if somebody keeps deleting the Secret */
+#define POLL_MS 10000	  /* the configurations may be applied again at any time */
+#define POLL_SOON_MS 1000 /* while the webhook cannot be called */
+#define MAX_BUNDLE 5	  /* CAs; more than two only if the Secret is deleted repeatedly */
 
 static const char *const resources[CERT_CONFIGURATIONS] = { "mutatingwebhookconfigurations",
 							    "validatingwebhookconfigurations" };
@@ -30,7 +30,7 @@ static struct cert_rotation *of_leader(struct leader *l)
 	return container_of(l, struct cert_rotation, leader);
 }
 
-/* The bundle of PEM certificates, one by one. */
+/* A bundle is a text of PEM certificates. */
 
 static bool bundle_has(struct str bundle, struct str cert)
 {
@@ -72,10 +72,10 @@ static bool bundle_is_same(struct str a, struct str b)
 	return true;
 }
 
-/* Adds the CAs of `more` that are not there yet and have not ended. */
+/* Adds the CAs of `more` that are missing and have not expired. */
 static void bundle_add(struct strbuf *b, struct str more)
 {
-	struct pki_facts facts;
+	struct pki_info facts;
 	struct str one;
 
 	while (pki_next(&more, &one))
@@ -85,8 +85,6 @@ static void bundle_add(struct strbuf *b, struct str more)
 			strbuf_addc(b, '\n');
 		}
 }
-
-/* What there is. */
 
 static bool has_leaf(const struct cert_rotation *k)
 {
@@ -103,7 +101,7 @@ static bool trusts(const struct cert_hook *hook, struct str cert)
 	return false;
 }
 
-/* What counts is what is served, also when the Secret is gone. */
+/* The served certificate counts, also after the Secret was deleted. */
 static enum cert_state state_of(const struct cert_rotation *k)
 {
 	struct str cert = buffer_str(&k->served);
@@ -129,12 +127,12 @@ static bool is_published(const struct cert_rotation *k)
 	return true;
 }
 
-static struct cert_facts facts_of(const struct cert_rotation *k)
+static struct cert_inventory take_inventory(const struct cert_rotation *k)
 {
 	struct pki_pair ca = { bundle_first(k->bundle), k->ca_key };
-	struct cert_facts f = { .is_published = is_published(k),
-				.wants_rotation = k->wants_rotation };
-	struct pki_facts facts;
+	struct cert_inventory f = { .is_published = is_published(k),
+				    .wants_rotation = k->wants_rotation };
+	struct pki_info facts;
 	size_t n = bundle_count(k->bundle);
 
 	if (pki_read(ca.cert_pem, &facts, NULL) >= 0 && facts.is_ca && pki_is_pair(&ca)) {
@@ -153,18 +151,16 @@ static struct cert_facts facts_of(const struct cert_rotation *k)
 	return f;
 }
 
-/* The Secret. */
-
 static struct str read_data(struct cert_rotation *k, yyjson_val *object, const char *key)
 {
 	struct str text = doc_str(doc_get(doc_get(object, STR("data")), str_from(key)));
 	struct str bytes = STR("");
 
-	(void)base64_decode(text, &k->arena, &bytes, NULL); /* unreadable is as good as absent */
+	(void)base64_decode(text, &k->arena, &bytes, NULL); /* unreadable is treated as absent */
 	return bytes;
 }
 
-static void hand_out(struct cert_rotation *k)
+static void serve_certificate(struct cert_rotation *k)
 {
 	if (!has_leaf(k) || str_eq(buffer_str(&k->served), k->cert))
 		return;
@@ -173,7 +169,7 @@ static void hand_out(struct cert_rotation *k)
 	k->config->on_certificate(k, k->cert, k->key);
 }
 
-static void take_secret(struct cert_rotation *k, yyjson_val *object)
+static void read_secret(struct cert_rotation *k, yyjson_val *object)
 {
 	arena_reset(&k->arena);
 	k->has_secret = object != NULL;
@@ -183,14 +179,14 @@ static void take_secret(struct cert_rotation *k, yyjson_val *object)
 	k->cert = read_data(k, object, "tls.crt");
 	k->key = read_data(k, object, "tls.key");
 	k->wants_rotation = doc_get(object_annotations(object), STR(NAME_ROTATE)) != NULL;
-	hand_out(k);
+	serve_certificate(k);
 }
 
 static void on_secret(struct watch *w, yyjson_val *object)
 {
 	struct cert_rotation *k = container_of(w, struct cert_rotation, watch);
 
-	take_secret(k, object);
+	read_secret(k, object);
 	if (w->is_synced)
 		evaluate(k);
 }
@@ -200,13 +196,13 @@ static void on_secret_deleted(struct watch *w, yyjson_val *object)
 	struct cert_rotation *k = container_of(w, struct cert_rotation, watch);
 
 	(void)object;
-	take_secret(k, NULL);
+	read_secret(k, NULL);
 	evaluate(k);
 }
 
 static void on_secret_list(struct watch *w)
 {
-	take_secret(container_of(w, struct cert_rotation, watch), NULL);
+	read_secret(container_of(w, struct cert_rotation, watch), NULL);
 }
 
 static void on_secret_synced(struct watch *w)
@@ -217,21 +213,19 @@ static void on_secret_synced(struct watch *w)
 	evaluate(k);
 }
 
-static void on_watch_trouble(struct watch *w, const struct err *err)
+static void on_watch_failure(struct watch *w, const struct err *err)
 {
 	struct cert_rotation *k = container_of(w, struct cert_rotation, watch);
 
-	k->config->on_trouble(k, "cannot follow the Secret", err);
+	k->config->on_failure(k, "cannot watch the Secret", err);
 }
-
-/* Configurations. */
 
 static void poll_after(struct cert_rotation *k, uint64_t ms)
 {
 	timer_start(&k->timer, ms, 0);
 }
 
-static void take_configuration(struct cert_configuration *c, yyjson_val *object)
+static void read_configuration(struct cert_configuration *c, yyjson_val *object)
 {
 	yyjson_val *hooks = doc_get(object, STR("webhooks")), *hook;
 
@@ -252,16 +246,16 @@ static void take_configuration(struct cert_configuration *c, yyjson_val *object)
 static void on_configuration(struct api_call *call, yyjson_val *object, const struct err *err)
 {
 	struct cert_configuration *c = container_of(call, struct cert_configuration, call);
-	struct cert_rotation *k = c->keeper;
+	struct cert_rotation *k = c->rotation;
 
 	c->is_busy = false;
 	if (err && err->code != ENOENT) {
-		k->config->on_trouble(k, "cannot read the webhook configuration", err);
+		k->config->on_failure(k, "cannot read the webhook configuration", err);
 		poll_after(k, backoff_next(&k->backoff, backoff_random()));
 		return;
 	}
 	backoff_reset(&k->backoff);
-	take_configuration(c, object);
+	read_configuration(c, object);
 	for (size_t i = 0; i < CERT_CONFIGURATIONS; i++)
 		if (k->configurations[i].is_busy)
 			return;
@@ -274,10 +268,10 @@ static void start_configuration(struct cert_configuration *c, const struct api_r
 	char path[256];
 
 	(void)snprintf(path, sizeof(path), "/apis/admissionregistration.k8s.io/v1/%s/%s",
-		       c->resource, c->keeper->config->configuration);
+		       c->resource, c->rotation->config->configuration);
 	request.path = str_from(path);
 	c->is_busy = true;
-	api_start(c->keeper->api, &c->call, &request, on_configuration);
+	api_start(c->rotation->api, &c->call, &request, on_configuration);
 }
 
 static void read_configurations(struct cert_rotation *k)
@@ -293,7 +287,7 @@ static void on_timer(struct timer *t)
 	read_configurations(container_of(t, struct cert_rotation, timer));
 }
 
-/* Lists of webhooks merge by name, so that only the bundle changes, whatever else somebody set. */
+/* A strategic merge patch merges webhooks by name, so that only caBundle changes. */
 static void publish_to(struct cert_configuration *c)
 {
 	CLEANUP(arena_done) struct arena a;
@@ -304,7 +298,7 @@ static void publish_to(struct cert_configuration *c)
 	arena_init(&a, 0);
 	m = doc_build(&a);
 	object = yyjson_mut_obj(m);
-	bundle = base64_encode(c->keeper->bundle, &a);
+	bundle = base64_encode(c->rotation->bundle, &a);
 	hooks = doc_put_arr(m, object, STR("webhooks"));
 	for (size_t i = 0; i < c->n_hooks; i++) {
 		yyjson_mut_val *hook = yyjson_mut_obj(m);
@@ -324,10 +318,8 @@ static void publish(struct cert_rotation *k)
 	for (size_t i = 0; i < CERT_CONFIGURATIONS; i++)
 		if (k->configurations[i].n_hooks && !k->configurations[i].is_busy)
 			publish_to(&k->configurations[i]);
-	k->config->on_action(k, "publishing the CA in the webhook configurations");
+	k->config->on_action(k, "writing the CA to the webhook configurations");
 }
-
-/* Writing the Secret. */
 
 static void on_written(struct api_call *call, yyjson_val *object, const struct err *err)
 {
@@ -336,12 +328,12 @@ static void on_written(struct api_call *call, yyjson_val *object, const struct e
 
 	k->writing = NULL;
 	if (err) {
-		k->config->on_trouble(k, what, err);
+		k->config->on_failure(k, what, err);
 		poll_after(k, backoff_next(&k->backoff, backoff_random()));
 		return;
 	}
 	k->config->on_action(k, what);
-	take_secret(k, object);
+	read_secret(k, object);
 	evaluate(k);
 }
 
@@ -369,7 +361,7 @@ static void write_secret(struct cert_rotation *k, const struct secret_content *c
 	meta = doc_put_obj(m, object, STR("metadata"));
 	doc_put_str(m, meta, STR("name"), str_from(k->config->secret));
 	doc_put_str(m, meta, STR("namespace"), str_from(k->config->namespace));
-	if (k->has_secret) /* whoever wrote in the meantime wins */
+	if (k->has_secret) /* a concurrent write makes this one fail */
 		doc_put_str(m, meta, STR("resourceVersion"), k->version);
 	data = doc_put_obj(m, object, STR("data"));
 	put_data(m, data, STR("ca.crt"), content->bundle, a);
@@ -403,7 +395,7 @@ static int make_ca(struct cert_rotation *k, struct secret_content *content, stru
 	strbuf_init(&bundle, a);
 	strbuf_add(&bundle, ca.cert_pem);
 	bundle_add(&bundle, k->bundle);
-	for (size_t c = 0; c < CERT_CONFIGURATIONS; c++) /* those of a Secret that is gone, too */
+	for (size_t c = 0; c < CERT_CONFIGURATIONS; c++) /* with CAs of a deleted Secret */
 		for (size_t i = 0; i < k->configurations[c].n_hooks; i++)
 			bundle_add(&bundle, k->configurations[c].hooks[i].bundle);
 	content->bundle = strbuf_str(&bundle);
@@ -419,7 +411,7 @@ static int issue(const struct cert_rotation *k, struct secret_content *content, 
 				.n_names = k->config->n_names,
 				.now_s = now_s(),
 				.lifetime_s = CERT_LEAF_LIFETIME_S };
-	struct pki_facts facts;
+	struct pki_info facts;
 	int r = pki_read(ca.cert_pem, &facts, err);
 
 	if (r < 0)
@@ -434,7 +426,7 @@ static int issue(const struct cert_rotation *k, struct secret_content *content, 
 	return 0;
 }
 
-static void act(struct cert_rotation *k, enum cert_action action)
+static void perform(struct cert_rotation *k, enum cert_action action)
 {
 	struct secret_content content = { k->bundle, k->ca_key, k->cert, k->key };
 	CLEANUP(arena_done) struct arena a;
@@ -448,7 +440,7 @@ static void act(struct cert_rotation *k, enum cert_action action)
 		return;
 	}
 	if (action == CERT_MAKE_CA) {
-		what = "made a new CA";
+		what = "created a new CA";
 		r = make_ca(k, &content, &a, &err);
 	} else if (action == CERT_ISSUE) {
 		what = "issued a certificate";
@@ -457,14 +449,14 @@ static void act(struct cert_rotation *k, enum cert_action action)
 		content.bundle = bundle_first(k->bundle);
 	}
 	if (r < 0) {
-		k->config->on_trouble(k, what, &err);
+		k->config->on_failure(k, what, &err);
 		poll_after(k, POLL_MS);
 		return;
 	}
 	write_secret(k, &content, what, &a);
 }
 
-static bool is_informed(const struct cert_rotation *k)
+static bool is_state_known(const struct cert_rotation *k)
 {
 	for (size_t i = 0; i < CERT_CONFIGURATIONS; i++)
 		if (!k->configurations[i].is_known || k->configurations[i].is_busy)
@@ -476,20 +468,20 @@ static void evaluate(struct cert_rotation *k)
 {
 	enum cert_state state;
 	struct cert_decision d;
-	struct cert_facts facts;
+	struct cert_inventory facts;
 	int64_t wait_s;
 
-	if (!is_informed(k))
+	if (!is_state_known(k))
 		return;
 	state = state_of(k);
 	atomic_store(&k->state, (int)state);
-	facts = facts_of(k);
+	facts = take_inventory(k);
 	d = cert_decide(&facts, now_s());
 	leader_want(&k->leader, d.action != CERT_NOTHING);
 	if (d.action != CERT_NOTHING) {
 		poll_after(k, POLL_SOON_MS);
 		if (leader_is(&k->leader))
-			act(k, d.action);
+			perform(k, d.action);
 		return;
 	}
 	wait_s = d.next_s - now_s();
@@ -504,11 +496,11 @@ static void on_leader(struct leader *l)
 		evaluate(of_leader(l));
 }
 
-static void on_leader_trouble(struct leader *l, const struct err *err)
+static void on_leader_failure(struct leader *l, const struct err *err)
 {
 	struct cert_rotation *k = of_leader(l);
 
-	k->config->on_trouble(k, "cannot take the Lease", err);
+	k->config->on_failure(k, "cannot acquire the Lease", err);
 }
 
 void cert_rotation_init(struct cert_rotation *k, struct api *api,
@@ -518,13 +510,13 @@ void cert_rotation_init(struct cert_rotation *k, struct api *api,
 						       .on_deleted = on_secret_deleted,
 						       .on_list = on_secret_list,
 						       .on_synced = on_secret_synced,
-						       .on_trouble = on_watch_trouble };
+						       .on_failure = on_watch_failure };
 
 	*k = (struct cert_rotation){ .api = api, .config = config };
 	arena_init(&k->arena, 0);
 	arena_init(&k->paths, 0);
 	for (size_t i = 0; i < CERT_CONFIGURATIONS; i++) {
-		k->configurations[i].keeper = k;
+		k->configurations[i].rotation = k;
 		k->configurations[i].resource = resources[i];
 		arena_init(&k->configurations[i].arena, 0);
 	}
@@ -532,7 +524,7 @@ void cert_rotation_init(struct cert_rotation *k, struct api *api,
 						   .name = config->lease,
 						   .identity = config->identity,
 						   .on_change = on_leader,
-						   .on_trouble = on_leader_trouble };
+						   .on_failure = on_leader_failure };
 	leader_init(&k->leader, api, &k->leader_config);
 	k->watch_config = (struct watch_config){
 		.path = str_printf(&k->paths, "/api/v1/namespaces/%s/secrets", config->namespace).p,

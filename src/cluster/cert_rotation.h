@@ -1,8 +1,8 @@
 #pragma once
 
-/* Keeps the webhook's certificate without anybody's help: a CA and what it signed in a Secret, the
- * CA in the webhook configurations. Every replica reads; the one that holds the Lease writes, and
- * only while there is something to write. What to do is decided by cert_plan.h. */
+/* Certificate rotation of the webhook: a CA and a serving certificate in a Secret, the CA also in
+ * the webhook configurations. Every replica reads; the holder of the Lease writes, and only while
+ * there is something to write. cert_plan.h decides the next step. */
 
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -21,13 +21,13 @@ struct cert_rotation_config {
 	const char *namespace, *secret, *lease;
 	const char *configuration; /* name of both webhook configurations */
 	const char *identity;	   /* of this replica */
-	const char *const *names;  /* under which the API server reaches us */
+	const char *const *names;  /* by which the API server reaches the webhook */
 	size_t n_names;
 
 	/* All on the loop's thread. A certificate to serve with from now on. */
 	void (*on_certificate)(struct cert_rotation *k, struct str cert_pem, struct str key_pem);
-	void (*on_action)(struct cert_rotation *k, const char *what); /* done; for the log */
-	void (*on_trouble)(struct cert_rotation *k, const char *what, const struct err *err);
+	void (*on_action)(struct cert_rotation *k, const char *what); /* for the log */
+	void (*on_failure)(struct cert_rotation *k, const char *what, const struct err *err);
 };
 
 /* Why the webhook cannot be called yet. */
@@ -44,7 +44,7 @@ struct cert_hook {
 };
 
 struct cert_configuration {
-	struct cert_rotation *keeper;
+	struct cert_rotation *rotation;
 	const char *resource;
 	struct api_call call;
 	struct arena arena;
@@ -64,14 +64,14 @@ struct cert_rotation {
 	struct watch watch;
 	struct arena paths;
 
-	struct arena arena; /* of what the Secret holds */
+	struct arena arena; /* of the content of the Secret */
 	struct str version, bundle, ca_key, cert, key;
 	bool is_known, has_secret, wants_rotation;
-	struct buffer served; /* the certificate last handed out */
+	struct buffer served; /* the certificate last passed to on_certificate */
 
 	struct cert_configuration configurations[CERT_CONFIGURATIONS];
 	struct api_call write;
-	const char *writing; /* what the write under way does, or NULL */
+	const char *writing; /* what the write in flight does; NULL: none */
 	struct timer timer;
 	struct backoff backoff;
 	_Atomic int state; /* enum cert_state; any thread */

@@ -51,7 +51,7 @@ void grace_retire(struct grace *g, void *p)
 		if (!g->retired)
 			abort();
 	}
-	/* Who entered before this has this epoch or an older one. */
+	/* A reader that entered before this has this epoch or an older one. */
 	g->retired[g->n_retired++] = (struct grace_item){ p, atomic_fetch_add(&g->epoch, 1) };
 	if (g->n_retired % 64 == 0)
 		grace_collect(g);

@@ -10,7 +10,7 @@
 
 #define ONLY_CLUSTER "fieldSelector=metadata.name%3D" NAME_INFRASTRUCTURE
 
-/* Pages so small that what is being read of a large cluster stays below a few MiB. */
+/* The page sizes keep the memory for one response of a large cluster below a few MiB. */
 static const struct {
 	const char *name;
 	struct watch_config watch;
@@ -37,7 +37,7 @@ const char *informers_kind_name(enum cache_kind kind)
 	return kinds[kind].name;
 }
 
-static struct informer *of(struct watch *w)
+static struct informer *informer_of(struct watch *w)
 {
 	return container_of(w, struct informer, watch);
 }
@@ -47,12 +47,12 @@ static uint64_t age_ms(const struct watch *w)
 	return w->is_current ? 0 : loop_now_ms(w->loop) - w->lost_ms;
 }
 
-static void take_stats(struct informer *fw)
+static void publish_stats(struct informer *informer)
 {
-	const struct watch *w = &fw->watch;
-	struct informers_stats *s = &fw->stats;
+	const struct watch *w = &informer->watch;
+	struct informers_stats *s = &informer->stats;
 
-	atomic_store_explicit(&s->objects, cache_count(fw->facts->cache, fw->kind),
+	atomic_store_explicit(&s->objects, cache_count(informer->informers->cache, informer->kind),
 			      memory_order_relaxed);
 	atomic_store_explicit(&s->age_ms, age_ms(w), memory_order_relaxed);
 	atomic_store_explicit(&s->lists, w->lists, memory_order_relaxed);
@@ -73,7 +73,7 @@ static bool is_fresh(const struct informers *f)
 	return true;
 }
 
-static void judge(struct informers *f)
+static void update_state(struct informers *f)
 {
 	bool is_synced = is_fresh(f);
 
@@ -81,7 +81,7 @@ static void judge(struct informers *f)
 	cache_publish(f->cache);
 	atomic_store(&f->is_ready, is_synced);
 	for (size_t i = 0; i < CACHE__COUNT; i++)
-		take_stats(&f->watches[i]);
+		publish_stats(&f->watches[i]);
 	if (!is_synced || f->was_synced)
 		return;
 	f->was_synced = true;
@@ -93,47 +93,47 @@ static void on_tick(struct timer *t)
 {
 	struct informers *f = container_of(t, struct informers, tick);
 
-	judge(f);
+	update_state(f);
 	grace_collect(&f->cache->grace);
 }
 
-/* What the first complete list brought is visible with on_synced, not piecemeal. */
+/* The first list becomes visible as a whole, in on_synced(). */
 static void publish(struct watch *w)
 {
 	if (w->is_synced)
-		cache_publish(of(w)->facts->cache);
+		cache_publish(informer_of(w)->informers->cache);
 }
 
 static void on_object(struct watch *w, yyjson_val *object)
 {
-	cache_put(of(w)->facts->cache, of(w)->kind, object);
+	cache_put(informer_of(w)->informers->cache, informer_of(w)->kind, object);
 	publish(w);
 }
 
 static void on_deleted(struct watch *w, yyjson_val *object)
 {
-	cache_remove(of(w)->facts->cache, of(w)->kind, object);
+	cache_remove(informer_of(w)->informers->cache, informer_of(w)->kind, object);
 	publish(w);
 }
 
 static void on_list(struct watch *w)
 {
-	cache_begin_list(of(w)->facts->cache, of(w)->kind);
+	cache_begin_list(informer_of(w)->informers->cache, informer_of(w)->kind);
 }
 
 static void on_synced(struct watch *w)
 {
-	cache_end_list(of(w)->facts->cache, of(w)->kind);
-	judge(of(w)->facts);
-	(void)malloc_trim(0); /* the lists were much larger than what is kept of them */
+	cache_end_list(informer_of(w)->informers->cache, informer_of(w)->kind);
+	update_state(informer_of(w)->informers);
+	(void)malloc_trim(0); /* the lists were much larger than the cache */
 }
 
-static void on_trouble(struct watch *w, const struct err *err)
+static void on_failure(struct watch *w, const struct err *err)
 {
-	struct informers *f = of(w)->facts;
+	struct informers *f = informer_of(w)->informers;
 
-	if (f->config->on_trouble)
-		f->config->on_trouble(f, w->config->path, err);
+	if (f->config->on_failure)
+		f->config->on_failure(f, w->config->path, err);
 }
 
 static const struct watch_callbacks events = {
@@ -141,7 +141,7 @@ static const struct watch_callbacks events = {
 	.on_deleted = on_deleted,
 	.on_list = on_list,
 	.on_synced = on_synced,
-	.on_trouble = on_trouble,
+	.on_failure = on_failure,
 };
 
 void informers_init(struct informers *f, struct api *api, struct cache *cache,
@@ -149,11 +149,11 @@ void informers_init(struct informers *f, struct api *api, struct cache *cache,
 {
 	*f = (struct informers){ .api = api, .cache = cache, .config = config };
 	for (enum cache_kind kind = 0; kind < CACHE__COUNT; kind++) {
-		struct informer *fw = &f->watches[kind];
+		struct informer *informer = &f->watches[kind];
 
-		fw->facts = f;
-		fw->kind = kind;
-		watch_init(&fw->watch, api, &kinds[kind].watch, &events);
+		informer->informers = f;
+		informer->kind = kind;
+		watch_init(&informer->watch, api, &kinds[kind].watch, &events);
 	}
 	timer_init(&f->tick, api->loop, on_tick);
 	timer_start(&f->tick, TICK_MS, TICK_MS);

@@ -1,7 +1,7 @@
 #pragma once
 
 /* Keeps a cache (cache.h) up to date with an API server: watches Namespaces, Nodes, the
- * Infrastructure object and the FeatureGate object, and says how fresh that is. */
+ * Infrastructure object and the FeatureGate object, and tracks how old the content is. */
 
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -12,12 +12,12 @@
 
 struct informers;
 
-/* Beyond this the facts are no longer taken for the truth, and decisions are made by the rule for
- * that case. The API server itself has to be away so long: nobody asks us then, or something is
- * wrong with our connection alone. */
+/* A cache that was not current for this long is not used any more, and admission decides by its
+ * rule for an unknown state. Shorter outages do not matter: while the API server is unreachable it
+ * sends no requests either. */
 #define INFORMERS_STALE_MS ((uint64_t)10 * 60 * 1000)
 
-/* As of the last second; any thread. */
+/* Updated once a second; read by any thread. */
 struct informers_stats {
 	_Atomic uint64_t objects, age_ms, lists, watches, events, too_old, failures;
 	atomic_bool is_synced, is_absent;
@@ -25,15 +25,15 @@ struct informers_stats {
 
 struct informer {
 	struct watch watch;
-	struct informers *facts;
+	struct informers *informers;
 	enum cache_kind kind;
 	struct informers_stats stats;
 };
 
 struct informers_config {
-	/* On the loop's thread: a list or a watch of `path` failed and is tried again. */
-	void (*on_trouble)(struct informers *f, const char *path, const struct err *err);
-	void (*on_synced)(struct informers *f); /* all of them, for the first time */
+	/* On the loop's thread: a list or a watch of `path` failed and is retried. */
+	void (*on_failure)(struct informers *f, const char *path, const struct err *err);
+	void (*on_synced)(struct informers *f); /* all kinds, for the first time */
 };
 
 struct informers {

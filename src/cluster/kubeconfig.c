@@ -14,7 +14,7 @@
 #define MAX_CONFIG_BYTES ((size_t)4 << 20)
 #define MAX_SECRET_BYTES ((size_t)1 << 20)
 
-struct reading {
+struct kubeconfig_reader {
 	const struct doc *doc;
 	const char *directory;
 	struct arena *a;
@@ -44,7 +44,7 @@ static int split_port(struct str authority, struct str *ret_host, struct str *re
 	return 0;
 }
 
-/* Names, addresses, and what stands between their parts; nothing that would confuse a header. */
+/* Host names and addresses; no character that has a meaning in a URL or a header. */
 static bool is_host(struct str s)
 {
 	for (size_t i = 0; i < s.n; i++)
@@ -69,7 +69,7 @@ int kubeconfig_parse_server(struct str url, struct arena *a, struct kubeconfig *
 	uint64_t number = 443;
 
 	if (str_starts(url, STR("http://")))
-		return err_set(err, EINVAL, "server %s is without TLS; only https is supported",
+		return err_set(err, EINVAL, "server %s does not use TLS, only https is supported",
 			       quote(url).text);
 	if (!str_starts(url, STR("https://")))
 		return err_set(err, EINVAL, "server %s is not a URL like https://host:6443",
@@ -101,8 +101,8 @@ static yyjson_val *find_named(yyjson_val *root, const char *list, const char *wh
 	return NULL;
 }
 
-static int get_named(const struct reading *rd, const char *list, const char *what, struct str name,
-		     yyjson_val **ret, struct err *err)
+static int get_named(const struct kubeconfig_reader *rd, const char *list, const char *what,
+		     struct str name, yyjson_val **ret, struct err *err)
 {
 	yyjson_val *v = find_named(rd->doc->root, list, what, name);
 
@@ -113,9 +113,9 @@ static int get_named(const struct reading *rd, const char *list, const char *wha
 	return 0;
 }
 
-/* A text field; something else there is an error. Absent gives the empty string. */
-static int get_text(const struct reading *rd, yyjson_val *object, const char *key, struct str *ret,
-		    struct err *err)
+/* A string field; another type is an error. Absent gives "". */
+static int get_text(const struct kubeconfig_reader *rd, yyjson_val *object, const char *key,
+		    struct str *ret, struct err *err)
 {
 	yyjson_val *v = doc_get(object, str_from(key));
 	struct str text = doc_str(v);
@@ -123,13 +123,13 @@ static int get_text(const struct reading *rd, yyjson_val *object, const char *ke
 	if (v && !yyjson_is_null(v) && !yyjson_is_str(v))
 		return doc_err(err, rd->doc, v, "%s must be a string, not %s", key, doc_type(v));
 	if (memchr(text.p ? text.p : "", '\0', text.n))
-		return doc_err(err, rd->doc, v, "%s holds a NUL", key);
+		return doc_err(err, rd->doc, v, "%s contains a NUL byte", key);
 	*ret = text;
 	return 0;
 }
 
-static int get_path(const struct reading *rd, yyjson_val *object, const char *key, const char **ret,
-		    struct err *err)
+static int get_path(const struct kubeconfig_reader *rd, yyjson_val *object, const char *key,
+		    const char **ret, struct err *err)
 {
 	struct str text;
 	int r = get_text(rd, object, key, &text, err);
@@ -144,8 +144,8 @@ static int get_path(const struct reading *rd, yyjson_val *object, const char *ke
 }
 
 /* "<key>-data" in base64, or else a path under "<key>". */
-static int get_data(const struct reading *rd, yyjson_val *object, const char *key, struct str *ret,
-		    const char **ret_path, struct err *err)
+static int get_data(const struct kubeconfig_reader *rd, yyjson_val *object, const char *key,
+		    struct str *ret, const char **ret_path, struct err *err)
 {
 	const char *data_key = str_printf(rd->a, "%s-data", key).p;
 	struct str text;
@@ -162,7 +162,7 @@ static int get_data(const struct reading *rd, yyjson_val *object, const char *ke
 	return 0;
 }
 
-static int read_cluster(const struct reading *rd, yyjson_val *cluster, struct err *err)
+static int read_cluster(const struct kubeconfig_reader *rd, yyjson_val *cluster, struct err *err)
 {
 	struct str server, tls_name, proxy;
 	struct kubeconfig *ret = rd->ret;
@@ -186,7 +186,7 @@ static int read_cluster(const struct reading *rd, yyjson_val *cluster, struct er
 	return get_data(rd, cluster, "certificate-authority", &ret->ca_pem, &ret->ca_path, err);
 }
 
-static int refuse_programs(const struct reading *rd, yyjson_val *user, struct err *err)
+static int check_unsupported(const struct kubeconfig_reader *rd, yyjson_val *user, struct err *err)
 {
 	static const char *const refused[] = { "exec", "auth-provider", "username", "password" };
 
@@ -202,10 +202,10 @@ static int refuse_programs(const struct reading *rd, yyjson_val *user, struct er
 	return 0;
 }
 
-static int read_user(const struct reading *rd, yyjson_val *user, struct err *err)
+static int read_user(const struct kubeconfig_reader *rd, yyjson_val *user, struct err *err)
 {
 	struct kubeconfig *ret = rd->ret;
-	int r = refuse_programs(rd, user, err);
+	int r = check_unsupported(rd, user, err);
 
 	if (r >= 0)
 		r = get_data(rd, user, "client-certificate", &ret->cert_pem, &ret->cert_path, err);
@@ -218,14 +218,14 @@ static int read_user(const struct reading *rd, yyjson_val *user, struct err *err
 	if (r < 0)
 		return r;
 	if (ret->token_path)
-		ret->token = STR(""); /* the file counts: it is the one that rotates */
+		ret->token = STR(""); /* client-go prefers the file, too: it is rotated */
 	if ((ret->cert_pem.n || ret->cert_path) != (ret->key_pem.n || ret->key_path))
 		return doc_err(err, rd->doc, user,
-			       "client-certificate and client-key belong together, one is missing");
+			       "client-certificate and client-key must be set together");
 	return 0;
 }
 
-static int read_context(const struct reading *rd, const char *wanted, struct err *err)
+static int read_context(const struct kubeconfig_reader *rd, const char *wanted, struct err *err)
 {
 	struct str name = str_from(wanted), cluster_name = STR(""), user_name = STR("");
 	struct str namespace = STR("");
@@ -261,7 +261,7 @@ int kubeconfig_parse(struct str text, struct str file, const char *directory, co
 {
 	const struct doc_limits limits = { .size_bytes = MAX_CONFIG_BYTES, .documents = 1 };
 	struct kubeconfig kubeconfig = { .prefix = "" };
-	struct reading rd = { .directory = directory, .a = a, .ret = &kubeconfig };
+	struct kubeconfig_reader rd = { .directory = directory, .a = a, .ret = &kubeconfig };
 	struct doc_list docs;
 	int r = yaml_parse(text, file, &limits, a, &docs, err);
 
@@ -271,7 +271,7 @@ int kubeconfig_parse(struct str text, struct str file, const char *directory, co
 		return err_set(err, EINVAL, PRI_STR ": empty", FMT_STR(file));
 	rd.doc = &docs.items[0];
 	if (!yyjson_is_obj(rd.doc->root))
-		return doc_err(err, rd.doc, rd.doc->root, "not a kubeconfig but %s",
+		return doc_err(err, rd.doc, rd.doc->root, "expected a kubeconfig, found %s",
 			       doc_type(rd.doc->root));
 	r = read_context(&rd, context, err);
 	if (r >= 0)
@@ -301,9 +301,11 @@ int kubeconfig_in_cluster(const char *host, const char *port, const char *direct
 
 	if (!host || !port || !*host || !*port)
 		return err_set(err, ENOENT,
-			       "not in a pod: KUBERNETES_SERVICE_HOST and _PORT are not set");
+			       "not in a pod: KUBERNETES_SERVICE_HOST and KUBERNETES_SERVICE_PORT "
+			       "are not set");
 	if (!is_host(str_from(host)) || !str_to_u64(str_from(port), UINT16_MAX, &number) || !number)
-		return err_set(err, EINVAL, "bad KUBERNETES_SERVICE_HOST %s or _PORT %s",
+		return err_set(err, EINVAL,
+			       "invalid KUBERNETES_SERVICE_HOST %s or KUBERNETES_SERVICE_PORT %s",
 			       quote(str_from(host)).text, quote(str_from(port)).text);
 	kubeconfig.host = str_cstr(a, str_from(host));
 	kubeconfig.port = (uint16_t)number;
@@ -326,7 +328,7 @@ static int read_secret(struct str inline_text, const char *path, struct arena *a
 	return file_read_at(AT_FDCWD, path, MAX_SECRET_BYTES, a, ret, err);
 }
 
-/* A token goes into a header: one line of printable characters. */
+/* A token becomes a header value: printable characters on one line. */
 static int check_token(struct str token, const char *path, struct err *err)
 {
 	for (size_t i = 0; i < token.n; i++)
@@ -338,8 +340,8 @@ static int check_token(struct str token, const char *path, struct err *err)
 	return 0;
 }
 
-int kubeconfig_find(const struct kubeconfig *kubeconfig, struct arena *a, struct credentials *ret,
-		    struct err *err)
+int kubeconfig_read_credentials(const struct kubeconfig *kubeconfig, struct arena *a,
+				struct credentials *ret, struct err *err)
 {
 	struct credentials now = { 0 };
 	int r = 0;

@@ -9,7 +9,7 @@
 #include "base/macro.h"
 #include "lease.h"
 
-static void tell(struct leader *l)
+static void notify_change(struct leader *l)
 {
 	bool is_leader = leader_is(l);
 
@@ -19,7 +19,7 @@ static void tell(struct leader *l)
 	l->config->on_change(l);
 }
 
-static void again(struct leader *l, uint64_t after_ms)
+static void retry_after(struct leader *l, uint64_t after_ms)
 {
 	l->is_busy = false;
 	timer_start(&l->timer, after_ms, 0);
@@ -27,10 +27,10 @@ static void again(struct leader *l, uint64_t after_ms)
 
 static void fail(struct leader *l, const struct err *err)
 {
-	if (l->config->on_trouble)
-		l->config->on_trouble(l, err);
-	again(l, backoff_next(&l->backoff, backoff_random()));
-	tell(l);
+	if (l->config->on_failure)
+		l->config->on_failure(l, err);
+	retry_after(l, backoff_next(&l->backoff, backoff_random()));
+	notify_change(l);
 }
 
 static void on_written(struct api_call *call, yyjson_val *object, const struct err *err)
@@ -38,10 +38,10 @@ static void on_written(struct api_call *call, yyjson_val *object, const struct e
 	struct leader *l = container_of(call, struct leader, call);
 
 	(void)object;
-	if (err && (err->code == EEXIST || err->code == ENOENT)) { /* somebody was faster */
+	if (err && (err->code == EEXIST || err->code == ENOENT)) { /* another replica wrote first */
 		l->renewed_ms = 0;
-		again(l, backoff_jitter(LEASE_RETRY_MS, backoff_random()));
-		tell(l);
+		retry_after(l, backoff_jitter(LEASE_RETRY_MS, backoff_random()));
+		notify_change(l);
 		return;
 	}
 	if (err) {
@@ -49,14 +49,14 @@ static void on_written(struct api_call *call, yyjson_val *object, const struct e
 		return;
 	}
 	backoff_reset(&l->backoff);
-	l->renewed_ms = l->is_releasing ? 0 : l->asked_ms;
+	l->renewed_ms = l->is_releasing ? 0 : l->write_ms;
 	l->is_releasing = false;
-	again(l, l->is_wanted ? LEASE_RENEW_MS : 0);
-	tell(l);
+	retry_after(l, l->is_wanted ? LEASE_RENEW_MS : 0);
+	notify_change(l);
 }
 
-static void start(struct leader *l, const char *method, const char *name, struct str body,
-		  api_call_fn on_done)
+static void start_request(struct leader *l, const char *method, const char *name, struct str body,
+			  api_call_fn on_done)
 {
 	char path[512];
 
@@ -91,17 +91,17 @@ static void write_lease(struct leader *l, const struct lease *lease, enum lease_
 	struct err err;
 
 	arena_init(&a, 0);
-	l->asked_ms = loop_now_ms(l->api->loop);
+	l->write_ms = loop_now_ms(l->api->loop);
 	l->is_releasing = !l->is_wanted;
 	if (lease_write(lease, action, &w, &a, &body, &err) < 0)
 		fail(l, &err);
 	else if (action == LEASE_CREATE)
-		start(l, "POST", "", body, on_written);
+		start_request(l, "POST", "", body, on_written);
 	else
-		start(l, "PUT", l->config->name, body, on_written);
+		start_request(l, "PUT", l->config->name, body, on_written);
 }
 
-/* For how long we have seen it so. */
+/* How long this process has seen the lease unchanged: clocks of other machines are not compared. */
 static uint64_t observe(struct leader *l, const struct lease *lease)
 {
 	uint64_t now_ms = loop_now_ms(l->api->loop);
@@ -130,8 +130,8 @@ static void on_read(struct api_call *call, yyjson_val *object, const struct err 
 	if (action != LEASE_RENEW)
 		l->renewed_ms = 0;
 	if (action == LEASE_WAIT || (!l->is_wanted && action != LEASE_RENEW)) {
-		again(l, backoff_jitter(LEASE_RETRY_MS, backoff_random()));
-		tell(l);
+		retry_after(l, backoff_jitter(LEASE_RETRY_MS, backoff_random()));
+		notify_change(l);
 		return;
 	}
 	write_lease(l, &lease, action);
@@ -141,10 +141,10 @@ static void on_timer(struct timer *t)
 {
 	struct leader *l = container_of(t, struct leader, timer);
 
-	tell(l); /* what was held may have run out */
+	notify_change(l); /* the lease may have expired */
 	if (l->is_busy || (!l->is_wanted && !l->renewed_ms))
 		return;
-	start(l, "GET", l->config->name, STR(""), on_read);
+	start_request(l, "GET", l->config->name, STR(""), on_read);
 }
 
 void leader_init(struct leader *l, struct api *api, const struct leader_config *config)

@@ -1,8 +1,8 @@
 #pragma once
 
-/* Takes part in an election, over and over, as long as it is wanted. Who wins may act until told
- * otherwise; who wants no more gives the lease back, so that nobody has to wait for it to run out.
- */
+/* Leader election with a Lease object (lease.h decides), as long as leadership is wanted. The
+ * leader acts until on_change reports the loss. A leader that no longer wants the lease releases
+ * it, so that the next one need not wait for it to expire. */
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -15,10 +15,10 @@ struct leader;
 typedef void (*leader_fn)(struct leader *l);
 
 struct leader_config {
-	const char *namespace, *name; /* of the Lease */
-	const char *identity;	      /* ours: different for every process */
-	leader_fn on_change;	      /* leader_is() changed */
-	void (*on_trouble)(struct leader *l, const struct err *err); /* may be NULL */
+	const char *namespace, *name;				     /* of the Lease */
+	const char *identity;					     /* unique for every process */
+	leader_fn on_change;					     /* leader_is() changed */
+	void (*on_failure)(struct leader *l, const struct err *err); /* may be NULL */
 };
 
 struct leader {
@@ -27,10 +27,10 @@ struct leader {
 	struct timer timer;
 	struct api_call call;
 	struct backoff backoff;
-	char record[512];    /* the lease as last seen: holder and time */
+	char record[512];    /* the lease when last read: holder and renew time */
 	uint64_t changed_ms; /* when that last changed */
-	uint64_t asked_ms;   /* when the write under way began */
-	uint64_t renewed_ms; /* when the last one that succeeded began; 0: not ours */
+	uint64_t write_ms;   /* when the present write began */
+	uint64_t renewed_ms; /* when the last successful write began; 0: not held */
 	bool is_wanted, is_leader, is_busy, is_releasing;
 };
 
@@ -38,4 +38,4 @@ void leader_init(struct leader *l, struct api *api, const struct leader_config *
 void leader_close(struct leader *l);
 
 void leader_want(struct leader *l, bool is_wanted);
-bool leader_is(const struct leader *l); /* may act at this moment */
+bool leader_is(const struct leader *l); /* may act now */

@@ -1,8 +1,8 @@
 #pragma once
 
-/* Leader election by a Lease object: who may act now. The decision is pure; leader.h asks and
- * writes. As in Kubernetes' own clients, another's lease is over when it was not renewed for its
- * duration as this process saw it: clocks of other machines do not count. */
+/* Leader election by a Lease object: which replica may act now. Pure; leader.h reads and writes. As
+ * in client-go, the lease of another replica has expired when this process has not seen it change
+ * for its duration: clocks of different machines are not compared. */
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -15,13 +15,13 @@ struct arena;
 struct err;
 
 #define LEASE_DURATION_S 15
-#define LEASE_RENEW_MS 5000 /* the holder renews that often */
-#define LEASE_HOLD_MS 10000 /* and stops acting that long after it last could */
-#define LEASE_RETRY_MS 2000 /* others look that often */
+#define LEASE_RENEW_MS 5000 /* between two renewals by the holder */
+#define LEASE_HOLD_MS 10000 /* the holder stops acting this long after its last renewal */
+#define LEASE_RETRY_MS 2000 /* between two reads by the others */
 
 struct lease {
 	bool exists;
-	struct str holder;	      /* "": free */
+	struct str holder;	      /* "": none */
 	struct str renewed, acquired; /* as written */
 	struct str version;
 	int64_t duration_s, transitions;
@@ -37,10 +37,10 @@ enum lease_action {
 	LEASE_WAIT,
 };
 
-/* `unchanged_ms`: for how long this process has seen the lease as it is. */
+/* `unchanged_ms`: how long this process has seen the lease unchanged. */
 enum lease_action lease_decide(const struct lease *l, struct str identity, uint64_t unchanged_ms);
 
-/* True while who last renewed at renewed_ms may act. */
+/* True while a holder that last renewed at renewed_ms may act. */
 bool lease_is_held(uint64_t renewed_ms, uint64_t now_ms);
 
 struct lease_write {
@@ -48,6 +48,6 @@ struct lease_write {
 	int64_t now_us; /* since 1970 */
 };
 
-/* The object to create or to put in place of `l`. */
+/* The object to create, or to replace `l` with. */
 int lease_write(const struct lease *l, enum lease_action action, const struct lease_write *w,
 		struct arena *a, struct str *ret, struct err *err);

@@ -7,8 +7,8 @@
 #include "base/arena.h"
 #include "codec/doc.h"
 
-#define MAX_MESSAGE 1024 /* the API server refuses longer ones */
-#define MAX_NAME 200	 /* of 253, for what is added */
+#define MAX_MESSAGE 1024 /* limit of the API server */
+#define MAX_NAME 200	 /* of 253, the rest is the suffix */
 
 static void add_escaped(struct strbuf *b, struct str s)
 {
@@ -67,8 +67,8 @@ struct str object_time(int64_t s, struct arena *a)
 			  tm.tm_mday, tm.tm_hour, tm.tm_min, tm.tm_sec);
 }
 
-/* Not in the middle of a character. */
-static struct str cut(struct str s, size_t max)
+/* Does not cut inside a UTF-8 character. */
+static struct str truncate_utf8(struct str s, size_t max)
 {
 	if (s.n <= max)
 		return s;
@@ -90,7 +90,7 @@ int object_event_write(const struct object_event *e, struct arena *a, struct str
 	yyjson_mut_doc *m = doc_build(a);
 	yyjson_mut_val *object = yyjson_mut_obj(m), *meta, *about, *source;
 	struct str namespace = e->namespace.n ? e->namespace : STR("default");
-	struct str now = object_time(e->now_s, a), base = cut(e->name, MAX_NAME);
+	struct str now = object_time(e->now_s, a), base = truncate_utf8(e->name, MAX_NAME);
 
 	doc_put_str(m, object, STR("apiVersion"), STR("v1"));
 	doc_put_str(m, object, STR("kind"), STR("Event"));
@@ -106,7 +106,7 @@ int object_event_write(const struct object_event *e, struct arena *a, struct str
 	put_if(m, about, STR("name"), e->name);
 	put_if(m, about, STR("uid"), e->uid);
 	doc_put_str(m, object, STR("reason"), e->reason);
-	doc_put_str(m, object, STR("message"), cut(e->message, MAX_MESSAGE));
+	doc_put_str(m, object, STR("message"), truncate_utf8(e->message, MAX_MESSAGE));
 	doc_put_str(m, object, STR("type"), e->is_warning ? STR("Warning") : STR("Normal"));
 	source = doc_put_obj(m, object, STR("source"));
 	doc_put_str(m, source, STR("component"), e->component);

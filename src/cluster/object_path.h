@@ -1,7 +1,6 @@
 #pragma once
 
-/* Words for calls to an API server: where an object is, and an Event about one. Pure: api.h sends.
- */
+/* Paths of objects on an API server, and Event objects. Pure: api.h sends. */
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -13,7 +12,7 @@ struct err;
 
 struct object_ref {
 	struct str api;		/* "v1", "apps/v1" */
-	struct str resource;	/* plural, in small letters: "nodes" */
+	struct str resource;	/* plural, lower case: "nodes" */
 	struct str namespace;	/* "": none */
 	struct str name;	/* "": the collection, to create in */
 	struct str subresource; /* "status"; mostly "" */
@@ -22,25 +21,25 @@ struct object_ref {
 /* "/apis/apps/v1/namespaces/shop/deployments/web". Names are escaped. */
 struct str object_path(const struct object_ref *ref, struct arena *a);
 
-/* The same with "?fieldManager=...&force=true": server-side apply of what is ours, by PATCH with
- * API_PATCH_APPLY. */
+/* The same with "?fieldManager=...&force=true", for server-side apply: PATCH with API_PATCH_APPLY.
+ */
 struct str object_apply_path(const struct object_ref *ref, struct str manager, struct arena *a);
 
-/* Seconds since 1970 as objects have them: "2026-11-16T01:34:14Z". */
+/* RFC 3339: "2026-11-16T01:34:14Z". */
 struct str object_time(int64_t s, struct arena *a);
 
 struct object_event {
 	struct str api, kind, namespace, name, uid; /* the object it is about */
 	struct str reason;			    /* one word: "PodSkipped" */
 	struct str message;			    /* at most 1024 bytes; longer is cut */
-	struct str component;			    /* who says so: "pinfold-operator" */
+	struct str component;			    /* the reporter: "pinfold-operator" */
 	struct str host;			    /* the node it comes from; mostly "" */
 	bool is_warning;
-	uint32_t count; /* how often it happened; 0 is once */
+	uint32_t count; /* occurrences; 0 counts as 1 */
 	int64_t now_s;
-	uint32_t random; /* two of one second get different names by this */
+	uint32_t random; /* makes names within one second unique */
 };
 
-/* An Event to create (POST) at *ret_path. About objects without a namespace it is in "default". */
+/* An Event to create (POST) at *ret_path. For cluster-scoped objects it is in "default". */
 int object_event_write(const struct object_event *e, struct arena *a, struct str *ret_path,
 		       struct str *ret_body, struct err *err);

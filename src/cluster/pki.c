@@ -115,7 +115,7 @@ static bool is_address(const char *name)
 	return inet_pton(AF_INET, name, bytes) == 1 || inet_pton(AF_INET6, name, bytes) == 1;
 }
 
-/* "DNS:a,IP:127.0.0.1". Names are ours, from flags; a comma in one would start another. */
+/* "DNS:a,IP:127.0.0.1". A comma inside a name would start another name and is rejected. */
 static int join_names(const struct pki_leaf *leaf, struct arena *a, const char **ret,
 		      struct err *err)
 {
@@ -172,10 +172,10 @@ static bool seconds_of(const ASN1_TIME *t, int64_t *ret)
 	return true;
 }
 
-int pki_read(struct str cert_pem, struct pki_facts *ret, struct err *err)
+int pki_read(struct str cert_pem, struct pki_info *ret, struct err *err)
 {
 	CLEANUP(free_x509) X509 *x = read_cert(cert_pem);
-	struct pki_facts facts;
+	struct pki_info facts;
 
 	if (!x || !seconds_of(X509_get0_notBefore(x), &facts.made_s) ||
 	    !seconds_of(X509_get0_notAfter(x), &facts.ends_s))

@@ -1,7 +1,7 @@
 #pragma once
 
-/* Certificates of our own: a CA (ECDSA P-256) and what it signs, as PEM. Knows no Secrets and no
- * clock: the time is told. */
+/* Creates and checks certificates as PEM: a CA (ECDSA P-256) and server certificates signed by it.
+ * Knows neither Secrets nor the clock: the time is a parameter. */
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -12,13 +12,13 @@
 struct arena;
 struct err;
 
-#define PKI_BACKDATE_S 3600 /* clocks of those who verify may be behind ours */
+#define PKI_BACKDATE_S 3600 /* the clock of an API server may be behind */
 
 struct pki_pair {
 	struct str cert_pem, key_pem;
 };
 
-/* Valid from a little before now. */
+/* Valid from PKI_BACKDATE_S before now. */
 int pki_make_ca(const char *name, int64_t now_s, int64_t lifetime_s, struct arena *a,
 		struct pki_pair *ret, struct err *err);
 
@@ -32,17 +32,17 @@ struct pki_leaf {
 int pki_issue(const struct pki_pair *ca, const struct pki_leaf *leaf, struct arena *a,
 	      struct pki_pair *ret, struct err *err);
 
-struct pki_facts {
-	int64_t made_s, ends_s; /* made: when we made it, backdating taken off */
+struct pki_info {
+	int64_t made_s, ends_s; /* made_s: when it was created, without PKI_BACKDATE_S */
 	bool is_ca;
 };
 
 /* Of the first certificate. */
-int pki_read(struct str cert_pem, struct pki_facts *ret, struct err *err);
+int pki_read(struct str cert_pem, struct pki_info *ret, struct err *err);
 
-bool pki_is_pair(const struct pki_pair *p);		       /* the key belongs to it */
+bool pki_is_pair(const struct pki_pair *p); /* the key belongs to the certificate */
 bool pki_is_signed_by(struct str cert_pem, struct str ca_pem); /* both: the first certificate */
 bool pki_has_names(struct str cert_pem, const char *const *names, size_t n);
 
-/* Cuts the first certificate, with its lines BEGIN and END, off *rest. False when there is none. */
+/* Takes the first certificate, with its BEGIN and END lines, off *rest. False: none is left. */
 bool pki_next(struct str *rest, struct str *ret);

@@ -8,10 +8,10 @@
 #include "base/macro.h"
 #include "net/loop.h"
 
-#define WATCH_S 300	 /* the server ends a watch after that, and we begin another */
-#define BRIEF_MS 1000	 /* a watch that ends before that is a failure */
-#define ABSENT_MS 10000	 /* between looks for a collection that does not exist */
-#define TRUST_FAILURES 5 /* after that many errors in a row the version itself is suspect */
+#define WATCH_S 300	  /* the server ends a watch after this time, and the next one starts */
+#define BRIEF_MS 1000	  /* a watch that ends before that is a failure */
+#define ABSENT_MS 10000	  /* between requests for a collection that does not exist */
+#define RELIST_FAILURES 5 /* in a row; then the version itself may be the cause */
 #define ARENA_KEEP ((size_t)256 << 10)
 
 #define ACCEPT_META "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1"
@@ -37,7 +37,7 @@ struct watch_plan watch_decide(const struct watch_outcome *o)
 	if (o->unreadable)
 		return (struct watch_plan){ true, WATCH_BACK_OFF };
 	if (o->failed || o->event_code || o->was_brief || o->status != 200)
-		return (struct watch_plan){ o->status && o->failures >= TRUST_FAILURES,
+		return (struct watch_plan){ o->status && o->failures >= RELIST_FAILURES,
 					    WATCH_BACK_OFF };
 	return (struct watch_plan){ false, WATCH_AT_ONCE };
 }
@@ -55,14 +55,7 @@ static void on_timer(struct timer *t)
 		start_watch(w);
 }
 
-static void lose(struct watch *w)
-{
-	if (w->is_current)
-		w->lost_ms = loop_now_ms(w->loop);
-	w->is_current = false;
-}
-
-static void follow(struct watch *w, const struct watch_outcome *o, const struct err *err)
+static void schedule_next(struct watch *w, const struct watch_outcome *o, const struct err *err)
 {
 	struct watch_plan plan = watch_decide(o);
 	uint64_t delay_ms = 0;
@@ -73,16 +66,19 @@ static void follow(struct watch *w, const struct watch_outcome *o, const struct 
 	if (plan.delay == WATCH_BACK_OFF) {
 		w->failures++;
 		delay_ms = backoff_next(&w->backoff, backoff_random());
-		if (err && w->events->on_trouble)
-			w->events->on_trouble(w, err);
+		if (err && w->events->on_failure)
+			w->events->on_failure(w, err);
 	} else if (plan.delay == WATCH_ABSENT) {
 		delay_ms = backoff_jitter(ABSENT_MS, backoff_random());
 	} else if (plan.delay == WATCH_FORBIDDEN) {
 		delay_ms = backoff_jitter(BACKOFF_FORBIDDEN_MS, backoff_random());
 		w->events->on_forbidden(w, err);
 	}
-	if (plan.delay != WATCH_AT_ONCE || plan.relist)
-		lose(w);
+	if (plan.delay != WATCH_AT_ONCE || plan.relist) {
+		if (w->is_current)
+			w->lost_ms = loop_now_ms(w->loop);
+		w->is_current = false;
+	}
 	timer_start(&w->timer, delay_ms, 0);
 }
 
@@ -95,12 +91,10 @@ static bool keep_version(struct watch *w, struct str version)
 	return true;
 }
 
-/* List. */
-
-static void become_synced(struct watch *w)
+static void mark_synced(struct watch *w)
 {
 	w->is_synced = true;
-	w->lost_ms = loop_now_ms(w->loop); /* fresh as of now */
+	w->lost_ms = loop_now_ms(w->loop); /* the age counts from now */
 	w->events->on_synced(w);
 }
 
@@ -119,18 +113,18 @@ static void end_list(struct watch *w, yyjson_val *list, const struct err *err)
 	if (w->is_absent) {
 		w->events->on_list(w);
 		w->is_current = false;
-		become_synced(w);
+		mark_synced(w);
 	} else if (!err) {
 		if (keep_version(w, doc_str(doc_find(list, "/metadata/resourceVersion")))) {
 			w->lists++;
-			become_synced(w);
+			mark_synced(w);
 		} else {
-			(void)err_set(&broken, EPROTO, "the list has no usable version");
+			(void)err_set(&broken, EPROTO, "the list has no usable resourceVersion");
 			o.failed = true;
 			err = &broken;
 		}
 	}
-	follow(w, &o, err);
+	schedule_next(w, &o, err);
 }
 
 static void on_page(struct api_call *call, yyjson_val *list, const struct err *err)
@@ -170,7 +164,7 @@ static void start_list(struct watch *w)
 		strbuf_printf(&path, "&%s", w->config->selector);
 	if (token.n)
 		strbuf_add(&path, STR("&continue="));
-	for (size_t i = 0; i < token.n; i++) /* base64, but that is the server's affair */
+	for (size_t i = 0; i < token.n; i++) /* opaque to clients */
 		strbuf_printf(&path, "%%%02X", (unsigned char)token.p[i]);
 	api_start(w->api, &w->list,
 		  &(struct api_request){ .method = "GET",
@@ -180,8 +174,6 @@ static void start_list(struct watch *w)
 		  on_page);
 }
 
-/* Watch. */
-
 static void on_head(struct http_call *http)
 {
 	struct watch *w = container_of(http, struct watch, http);
@@ -190,7 +182,7 @@ static void on_head(struct http_call *http)
 		w->is_current = true;
 }
 
-static void take(struct watch *w, const struct watch_event *event)
+static void handle_event(struct watch *w, const struct watch_event *event)
 {
 	switch (event->type) {
 	case WATCH_EVENT_ADDED:
@@ -213,7 +205,7 @@ static void take(struct watch *w, const struct watch_event *event)
 	w->events_seen++;
 	backoff_reset(&w->backoff);
 	if (!keep_version(w, event->resource_version))
-		(void)err_set(&w->broken, EPROTO, "the version of an object is too long");
+		(void)err_set(&w->broken, EPROTO, "the resourceVersion of an object is too long");
 }
 
 static void on_data(struct http_call *http, struct str bytes)
@@ -229,7 +221,7 @@ static void on_data(struct http_call *http, struct str bytes)
 			continue;
 		r = watch_event_parse(line, &w->arena, &event, &w->broken);
 		if (r >= 0)
-			take(w, &event);
+			handle_event(w, &event);
 		if (w->arena.used > ARENA_KEEP || w->config->frees_memory) {
 			arena_done(&w->arena);
 			arena_init(&w->arena, 0);
@@ -260,7 +252,7 @@ static void on_watch_end(struct http_call *http, const struct err *lost)
 	free(w->path);
 	w->path = NULL;
 	if (http->status == 401 || lost)
-		api_distrust(w->api);
+		api_refresh_credentials(w->api);
 	if (lost)
 		err = *lost;
 	else if (w->broken.code)
@@ -268,8 +260,8 @@ static void on_watch_end(struct http_call *http, const struct err *lost)
 	else if (http->status != 200)
 		(void)api_status_error(http->status, NULL, &err);
 	else
-		(void)err_set(&err, ECONNRESET, "the watch ended at once");
-	follow(w, &o, &err);
+		(void)err_set(&err, ECONNRESET, "the watch ended immediately");
+	schedule_next(w, &o, &err);
 }
 
 static void start_watch(struct watch *w)

@@ -1,9 +1,9 @@
 #pragma once
 
-/* Follows one collection of an API server: lists it in pages, then watches from that version on.
- * A lost connection is resumed from the last version seen (bookmarks keep that fresh), so nothing
- * is listed again; only when the server says that the version is too old is the list read anew, and
- * until it is complete what was known stays known. Never gives up. */
+/* Lists one collection of an API server in pages and then watches it from that version on. After a
+ * lost connection the watch resumes from the last version seen (bookmarks keep it recent) without a
+ * new list. Only when the server reports that the version is too old, the list is read again; until
+ * it is complete, the objects of the previous list stay valid. Retries forever. */
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -20,25 +20,25 @@ struct watch_callbacks {
 	void (*on_object)(struct watch *w, yyjson_val *object); /* new or changed */
 	void (*on_deleted)(struct watch *w, yyjson_val *object);
 
-	/* A list begins, and is complete: what was not seen in between is gone. */
+	/* A list begins and is complete: objects that were not in it no longer exist. */
 	void (*on_list)(struct watch *w);
 	void (*on_synced)(struct watch *w);
 
-	/* For the log: something failed, and is tried again. May be NULL. */
-	void (*on_trouble)(struct watch *w, const struct err *err);
+	/* For the log: a request failed and is retried. May be NULL. */
+	void (*on_failure)(struct watch *w, const struct err *err);
 
-	/* The server says 403, and it is not because it has just started. Asked rarely from now on,
-	 * and told each time. NULL: that is trouble like any other. */
+	/* The server responds 403, and not only because it has just started. Retried rarely from
+	 * now on, with a call each time. NULL: a failure like any other. */
 	void (*on_forbidden)(struct watch *w, const struct err *err);
 };
 
 struct watch_config {
 	const char *path;     /* "/api/v1/nodes" */
 	const char *selector; /* "fieldSelector=...", or NULL */
-	bool only_metadata;   /* ask for metadata alone: less to send and to read */
-	bool may_be_absent;   /* 404 means that there are none: a CRD that is not installed */
-	unsigned page;	      /* objects in one answer */
-	bool frees_memory;    /* of every event, at once: where it is dear and events are few */
+	bool only_metadata;   /* request PartialObjectMetadata: less to send and to parse */
+	bool may_be_absent;   /* 404 means an empty collection: its CRD is not installed */
+	unsigned page;	      /* objects per response */
+	bool frees_memory;    /* after every event: less memory for more allocations */
 };
 
 enum watch_phase { WATCH_WAITING, WATCH_LISTING, WATCH_WATCHING };
@@ -53,7 +53,7 @@ struct watch {
 	struct timer timer;
 	enum watch_phase phase;
 	struct api_call list;
-	struct buffer next_page; /* the server's token; empty: from the beginning */
+	struct buffer next_page; /* the server's continue token; empty: first page */
 	struct http_call http;
 	char *path;
 	struct watch_lines lines;
@@ -62,9 +62,9 @@ struct watch {
 	struct backoff backoff;
 	bool must_list;
 	bool is_synced;	  /* a list was complete once */
-	bool is_current;  /* the watch is established at this moment */
-	bool is_absent;	  /* the server does not know the collection */
-	uint64_t lost_ms; /* since when it is not current */
+	bool is_current;  /* the watch is established now */
+	bool is_absent;	  /* the collection does not exist */
+	uint64_t lost_ms; /* when it was last current */
 
 	/* Of the present watch. */
 	uint64_t started_ms, events_before;
@@ -85,11 +85,11 @@ void watch_done(struct watch *w);  /* after that */
 /* What to do after a list or a watch ended. Pure. */
 struct watch_outcome {
 	bool was_list;
-	bool failed;	     /* no whole answer, or an unreadable one */
-	bool unreadable;     /* it is the content that failed */
-	unsigned status;     /* 0: none came */
-	unsigned event_code; /* of an ERROR event; 0: none came */
-	bool was_brief;	     /* a watch that ended almost at once, without an event */
+	bool failed;	     /* no complete response, or an unreadable one */
+	bool unreadable;     /* the content could not be parsed */
+	unsigned status;     /* 0: no response */
+	unsigned event_code; /* of an ERROR event; 0: none */
+	bool was_brief;	     /* a watch that ended within a second without an event */
 	bool may_be_absent, may_be_forbidden;
 	unsigned failures; /* in a row, before this one */
 };

@@ -1,7 +1,8 @@
 #pragma once
 
-/* The body of a watch: JSON objects, one a line, {"type","object"}. Bytes come in any pieces; a
- * line has a limit. Pure: nothing here knows where the bytes come from or what the objects mean. */
+/* The body of a watch response: one JSON object {"type","object"} per line. Bytes arrive in
+ * arbitrary pieces; the length of a line is limited. Pure: neither reads from the network nor
+ * interprets the objects. */
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -13,7 +14,7 @@
 struct arena;
 struct err;
 
-/* The largest object etcd takes is 1.5 MiB; JSON of it may be larger. */
+/* etcd limits an object to 1.5 MiB; its JSON may be larger. */
 #define WATCH_EVENT_MAX_BYTES ((size_t)8 << 20)
 
 enum watch_event_type {
@@ -27,20 +28,20 @@ enum watch_event_type {
 struct watch_event {
 	enum watch_event_type type;
 	yyjson_val *object;
-	struct str resource_version; /* "" in an error */
-	unsigned code;		     /* of an error: 410 when the version is too old */
-	struct str message;	     /* of an error */
+	struct str resource_version; /* "" in an ERROR event */
+	unsigned code;		     /* of an ERROR event: 410 when the version is too old */
+	struct str message;	     /* of an ERROR event */
 };
 
 struct watch_lines {
-	struct buffer rest; /* the beginning of a line */
-	size_t given;	    /* of it, to be dropped before the next line */
+	struct buffer rest; /* an incomplete line */
+	size_t given;	    /* bytes of it that were returned, dropped by the next call */
 };
 
 void watch_lines_done(struct watch_lines *l);
 
-/* Takes bytes from the front of *bytes. Returns 1 with a whole line, valid until the next call; 0
- * when all of them are used up; -EMSGSIZE when a line is too long. */
+/* Consumes from the front of *bytes. Returns 1 with a complete line, valid until the next call; 0
+ * when all bytes are consumed; -EMSGSIZE when a line is too long. */
 int watch_lines_next(struct watch_lines *l, struct str *bytes, struct str *ret, struct err *err);
 
 /* The object lives in the arena. */

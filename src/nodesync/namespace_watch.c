@@ -44,7 +44,7 @@ static void on_synced(struct watch *watch)
 		w->on_known(w);
 }
 
-static void on_trouble(struct watch *watch, const struct err *err)
+static void on_failure(struct watch *watch, const struct err *err)
 {
 	api_failures_add(namespace_watch_of(watch)->failures, loop_now_ms(watch->loop),
 			 "watch the namespaces", err);
@@ -76,7 +76,7 @@ void namespace_watch_start(struct namespace_watch *w, struct api *api,
 		.on_deleted = on_deleted,
 		.on_list = on_list,
 		.on_synced = on_synced,
-		.on_trouble = on_trouble,
+		.on_failure = on_failure,
 		.on_forbidden = on_forbidden,
 	};
 

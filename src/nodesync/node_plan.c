@@ -27,8 +27,9 @@ const char *node_resource_name(enum node_resource r)
 	return resource_names[r];
 }
 
-/* OpenShift's kubelet counts every online CPU as management cores (docs/reference/admission.md#node-capacity).
- * The guaranteed pool counts only CPUs that can be assigned: whole cores with full-pcpus-only. */
+/* OpenShift's kubelet counts every online CPU as management cores
+ * (docs/reference/admission.md#node-capacity). The guaranteed pool counts only CPUs that can be
+ * assigned: whole cores with full-pcpus-only. */
 void node_amounts_of(const struct ledger *l, bool pools, struct node_amounts *ret)
 {
 	struct ledger_capacity capacity;

@@ -38,7 +38,7 @@ static void on_synced(struct watch *watch)
 	(void)malloc_trim(0); /* a Node lists its images and is much larger than what is kept */
 }
 
-static void on_trouble(struct watch *watch, const struct err *err)
+static void on_failure(struct watch *watch, const struct err *err)
 {
 	api_failures_add(node_watch_of(watch)->failures, loop_now_ms(watch->loop), "watch the Node",
 			 err);
@@ -52,7 +52,7 @@ void node_watch_start(struct node_watch *w, struct api *api, struct str name,
 		.on_deleted = on_deleted,
 		.on_list = on_list,
 		.on_synced = on_synced,
-		.on_trouble = on_trouble,
+		.on_failure = on_failure,
 	};
 
 	w->name = name;

@@ -51,7 +51,7 @@ static void on_synced(struct informers *f)
 		 LOG_INT("nodes", cache_count(&s->cache, CACHE_NODES)));
 }
 
-static const struct informers_config informers_config = { .on_trouble = on_trouble,
+static const struct informers_config informers_config = { .on_failure = on_trouble,
 							  .on_synced = on_synced };
 
 static void on_certificate(struct cert_rotation *k, struct str cert_pem, struct str key_pem)
@@ -127,7 +127,7 @@ static int plan_rotation(struct state_cluster *s, const struct state_cluster_con
 		.n_names = n,
 		.on_certificate = on_certificate,
 		.on_action = on_certificate_action,
-		.on_trouble = on_certificate_trouble,
+		.on_failure = on_certificate_trouble,
 	};
 	return 0;
 }

@@ -85,7 +85,7 @@ for replica in a b; do
     ok "replica $replica becomes ready" wait_ready "$root/$replica" webhook 60 is_ready $replica
     ok "replica $replica serves the certificate of the Secret" serves_present $replica
 done
-ok "one replica created the CA" did_times 'made a new CA' 1
+ok "one replica created the CA" did_times 'created a new CA' 1
 ok "one replica issued the certificate" did_times 'issued a certificate' 1
 ok "every webhook configuration has the CA" published 1
 lease_holder() { kubectl -n pinfold get lease pinfold-webhook-certificate -o 'jsonpath={.spec.holderIdentity}'; }
@@ -103,16 +103,16 @@ ok "the API server calls the webhook and verifies its certificate" true
 under_load rotate "the annotation pinfold.io/rotate replaces the CA" \
     kubectl -n pinfold annotate secret pinfold-webhook-tls pinfold.io/rotate=now
 ok "the old CA is trusted for a grace period" published 2
-ok "one replica created the new CA" did_times 'made a new CA' 2
+ok "one replica created the new CA" did_times 'created a new CA' 2
 
 print_config | kubectl replace -f - >/dev/null
 ok "a configuration replaced by one without the CA is repaired" wait_for 60 published 2
 
 process_alive "$root/a" webhook && kill -KILL "$(wh_pid "$root/a")"
 kubectl -n pinfold patch lease pinfold-webhook-certificate --type merge -p '{"spec":{"holderIdentity":"the-dead"}}' >/dev/null
-cp_before=$(did 'made a new CA')
+cp_before=$(did 'created a new CA')
 kubectl -n pinfold annotate secret pinfold-webhook-tls pinfold.io/rotate=now >/dev/null
-taken_over() { [ "$(did 'made a new CA')" -gt "$cp_before" ]; }
+taken_over() { [ "$(did 'created a new CA')" -gt "$cp_before" ]; }
 ok "the expired lease of a killed replica is taken over" wait_for 90 taken_over
 start_replica a
 ok "the killed replica is ready again" wait_ready "$root/a" webhook 60 is_ready a

@@ -18,7 +18,7 @@ TEST(a_new_ca_is_trusted_before_it_is_used_and_an_old_one_as_long_as_it_is)
 {
 	static const struct {
 		const char *what;
-		struct cert_facts f;
+		struct cert_inventory f;
 		int64_t now_s;
 		struct cert_decision want;
 	} rows[] = {
@@ -107,7 +107,7 @@ TEST(a_new_ca_is_trusted_before_it_is_used_and_an_old_one_as_long_as_it_is)
 /* Plays the decisions on a made-up clock: whatever happens, what is served is trusted. */
 TEST(through_ten_years_what_is_served_is_always_trusted)
 {
-	struct cert_facts f = { 0 };
+	struct cert_inventory f = { 0 };
 	int64_t now_s = MADE, served_by = 0, old_trusted = 0, trusted = 0, bundle = 0;
 	unsigned cas = 0, leaves = 0;
 
@@ -162,7 +162,7 @@ TEST(a_certificate_is_for_its_names_and_by_its_ca)
 	struct pki_leaf how = { names, ARRAY_LEN(names), MADE, 90 * DAY };
 	CLEANUP(arena_done) struct arena a;
 	struct pki_pair ca, other, leaf, mixed;
-	struct pki_facts facts;
+	struct pki_info facts;
 	struct err err = { 0 };
 
 	arena_init(&a, 0);
@@ -196,7 +196,7 @@ TEST(what_is_no_certificate_is_an_error_or_a_no)
 	CHECK_OK(pki_make_ca("one", MADE, DAY, &a, &ca, &err));
 	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
 		struct str pem = str_from(rows[i]);
-		struct pki_facts facts;
+		struct pki_info facts;
 
 		TEST_ROW("%s", rows[i]);
 		CHECK(pki_read(pem, &facts, &err) < 0);

@@ -205,17 +205,17 @@ TEST(in_a_pod_the_token_is_read_as_it_rotates)
 	write_file(dir, "namespace", "pinfold\n");
 	CHECK_OK(kubeconfig_in_cluster("10.96.0.1", "443", dir, &a, &got, &err));
 	CHECK_STR(got.namespace, "pinfold");
-	CHECK_OK(kubeconfig_find(&got, &a, &now, &err));
+	CHECK_OK(kubeconfig_read_credentials(&got, &a, &now, &err));
 	CHECK_STR(now.token, "first");
 	CHECK_STR(now.ca_pem, "the CA");
 	write_file(dir, "token", "second");
-	CHECK_OK(kubeconfig_find(&got, &a, &now, &err));
+	CHECK_OK(kubeconfig_read_credentials(&got, &a, &now, &err));
 	CHECK_STR(now.token, "second");
 	write_file(dir, "token", "two\nlines");
-	CHECK(kubeconfig_find(&got, &a, &now, &err) < 0);
+	CHECK(kubeconfig_read_credentials(&got, &a, &now, &err) < 0);
 	CHECK(strstr(err.msg, "not a bearer token") != NULL);
 	write_file(dir, "token", "");
-	CHECK(kubeconfig_find(&got, &a, &now, &err) < 0);
+	CHECK(kubeconfig_read_credentials(&got, &a, &now, &err) < 0);
 	CHECK_STR(now.token, "second");
 	(void)unlink(got.token_path);
 	(void)unlink(got.ca_path);
@@ -231,7 +231,7 @@ TEST(outside_of_a_pod_is_said_so)
 
 	arena_init(&a, 0);
 	CHECK_ERR(kubeconfig_in_cluster(NULL, "443", "/nowhere", &a, &got, &err), ENOENT,
-		  "not in a pod: KUBERNETES_SERVICE_HOST and _PORT are not set");
+		  "not in a pod: KUBERNETES_SERVICE_HOST and KUBERNETES_SERVICE_PORT are not set");
 	CHECK_ERR(kubeconfig_in_cluster("h", "x", "/nowhere", &a, &got, &err), EINVAL,
 		  "bad KUBERNETES_SERVICE_HOST \"h\" or _PORT \"x\"");
 }
