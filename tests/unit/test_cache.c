@@ -52,7 +52,7 @@ static bool find(const struct admission_state *s, unsigned i, struct namespace_p
 	return s->find_namespace(s->owner, str_from(name), ret);
 }
 
-TEST(namespaces_come_change_and_go)
+TEST(namespaces_are_added_changed_and_removed)
 {
 	const struct admission_settings settings = { 0 };
 	const struct admission_state *s;
@@ -87,7 +87,7 @@ TEST(namespaces_come_change_and_go)
 	cache_done(&c);
 }
 
-TEST(a_new_list_forgets_what_is_not_in_it)
+TEST(a_new_list_removes_what_is_not_in_it)
 {
 	const struct admission_settings settings = { 0 };
 	const struct admission_state *s;
@@ -105,7 +105,7 @@ TEST(a_new_list_forgets_what_is_not_in_it)
 	for (unsigned i = 0; i < 300; i += 3)
 		put_namespace(&c, i, "management");
 	s = cache_acquire(&c, 0);
-	CHECK(find(s, 1, &f)); /* until the list is complete what was known stays known */
+	CHECK(find(s, 1, &f)); /* the previous list is valid until the new one is complete */
 	CHECK(s->infrastructure.is_partitioned);
 	cache_release(&c, 0);
 	for (enum cache_kind kind = 0; kind < CACHE__COUNT; kind++)
@@ -126,7 +126,7 @@ TEST(a_new_list_forgets_what_is_not_in_it)
 #define CORES "\"management.workload.openshift.io/cores\":\"8000\""
 #define SHARED "\"openshift.io/shared-cpus\":\"4000\""
 
-TEST(sums_over_nodes_follow_every_change)
+TEST(node_totals_follow_every_change)
 {
 	static const struct {
 		const char *node;
@@ -167,7 +167,7 @@ TEST(sums_over_nodes_follow_every_change)
 	cache_done(&c);
 }
 
-TEST(a_feature_gate_adds_to_what_the_flags_say)
+TEST(a_feature_gate_adds_to_the_flags)
 {
 	const struct admission_settings settings = { .legacy = true };
 	struct cache c;
@@ -188,8 +188,8 @@ TEST(a_feature_gate_adds_to_what_the_flags_say)
 	cache_done(&c);
 }
 
-/* Readers must always see one of the states the writer made, never a mixture, and never memory that
- * is gone: the sanitizers watch. */
+/* Readers must see one published state, never parts of two and never freed memory, which the
+ * sanitizers detect. */
 
 #define READERS 3
 #define CHANGES 3000
@@ -210,10 +210,10 @@ static void look(struct race *race, const struct admission_state *s, unsigned i)
 {
 	struct namespace_permission f;
 
-	/* 0..9 always exist; their value names them. */
+	/* 0..9 always exist; their value ends with their number. */
 	if (!find(s, i % 10, &f) || f.allowed.n != 5 || f.allowed.p[4] != (char)('0' + i % 10))
 		atomic_fetch_add(&race->bad, 1);
-	(void)find(s, 10 + i % 200, &f); /* these come and go */
+	(void)find(s, 10 + i % 200, &f); /* these are added and removed */
 	if (s->nodes.n != s->nodes.n_reporting ||
 	    s->has_cores(s->owner, STR("management")) != (s->nodes.n > 0) ||
 	    (s->infrastructure.is_partitioned !=
@@ -253,7 +253,7 @@ static void change(struct cache *c, unsigned i)
 		    "\"None\"}}");
 }
 
-TEST(readers_never_see_a_mixture_nor_what_is_gone)
+TEST(readers_see_one_published_state_and_no_freed_memory)
 {
 	const struct admission_settings settings = { 0 };
 	static struct race race;
@@ -279,7 +279,7 @@ TEST(readers_never_see_a_mixture_nor_what_is_gone)
 	TEST_NOTE("%u looks during %u changes", atomic_load(&race.looks), CHANGES * 6);
 }
 
-TEST(an_object_costs_about_a_hundred_bytes)
+TEST(an_object_needs_about_a_hundred_bytes)
 {
 	const struct admission_settings settings = { 0 };
 	size_t before, after;

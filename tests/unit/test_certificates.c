@@ -10,11 +10,11 @@
 #define DAY 86400LL
 #define BEGIN "-----BEGIN CERTIFICATE-----\n"
 #define END "-----END CERTIFICATE-----\n"
-#define MADE 1000000000LL /* when the CA of the rows was made */
+#define MADE 1000000000LL /* creation time of the CA in the rows */
 #define CA .has_ca = true, .ca_made_s = MADE, .ca_ends_s = MADE + 300 * DAY
 #define LEAF(made) .has_leaf = true, .leaf_made_s = (made), .leaf_ends_s = (made) + 90 * DAY
 
-TEST(a_new_ca_is_trusted_before_it_is_used_and_an_old_one_as_long_as_it_is)
+TEST(a_new_ca_is_published_before_it_signs_and_an_old_one_is_kept_while_used)
 {
 	static const struct {
 		const char *what;
@@ -104,8 +104,8 @@ TEST(a_new_ca_is_trusted_before_it_is_used_and_an_old_one_as_long_as_it_is)
 	}
 }
 
-/* Plays the decisions on a made-up clock: whatever happens, what is served is trusted. */
-TEST(through_ten_years_what_is_served_is_always_trusted)
+/* Simulates the decisions over time: the served certificate must always be trusted. */
+TEST(the_served_certificate_is_trusted_throughout_ten_years)
 {
 	struct cert_inventory f = { 0 };
 	int64_t now_s = MADE, served_by = 0, old_trusted = 0, trusted = 0, bundle = 0;
@@ -155,7 +155,7 @@ TEST(through_ten_years_what_is_served_is_always_trusted)
 	TEST_NOTE("%u CAs and %u certificates in ten years", cas, leaves);
 }
 
-TEST(a_certificate_is_for_its_names_and_by_its_ca)
+TEST(a_certificate_has_its_names_and_is_signed_by_its_ca)
 {
 	static const char *const names[] = { "pinfold-webhook.pinfold.svc", "127.0.0.1", "::1" };
 	static const char *const more[] = { "pinfold-webhook.pinfold.svc", "other.svc" };
@@ -184,7 +184,7 @@ TEST(a_certificate_is_for_its_names_and_by_its_ca)
 	CHECK(facts.is_ca);
 }
 
-TEST(what_is_no_certificate_is_an_error_or_a_no)
+TEST(invalid_certificates_are_rejected)
 {
 	static const char *const bad_names[] = { "a,DNS:b", "a b", "" };
 	static const char *const rows[] = { "", "x", BEGIN "AAAA\n", BEGIN "AAAA\n" END };
@@ -213,7 +213,7 @@ TEST(what_is_no_certificate_is_an_error_or_a_no)
 	}
 }
 
-TEST(a_bundle_is_taken_apart)
+TEST(a_bundle_is_split_into_certificates)
 {
 	CLEANUP(arena_done) struct arena a;
 	struct pki_pair one, two;

@@ -21,7 +21,7 @@ static int parse(const char *text, const char *context, struct arena *a, struct 
 				err);
 }
 
-TEST(everything_may_be_inside_the_file)
+TEST(all_credentials_may_be_inline)
 {
 	CLEANUP(arena_done) struct arena a;
 	struct err err = { 0 };
@@ -64,7 +64,7 @@ TEST(paths_are_relative_to_the_file)
 	CHECK_STR(got.token, "");
 }
 
-TEST(another_context_can_be_chosen)
+TEST(a_context_is_chosen_by_name)
 {
 	CLEANUP(arena_done) struct arena a;
 	struct err err = { 0 };
@@ -82,13 +82,13 @@ TEST(another_context_can_be_chosen)
 	CHECK(got.insecure);
 }
 
-TEST(what_we_cannot_do_is_refused_with_its_place)
+TEST(unsupported_settings_are_refused_with_file_and_line)
 {
 	static const struct {
 		const char *text, *sentence;
 	} rows[] = {
 		{ "", "config: empty" },
-		{ "[]", "config:1:1: not a kubeconfig but a list" },
+		{ "[]", "config:1:1: expected a kubeconfig, found a list" },
 		{ "a: [", NULL },
 		{ "kind: Config", "config:1:1: current-context is not set" },
 		{ "current-context: x", "config:1:1: no context named \"x\" in contexts" },
@@ -104,8 +104,7 @@ TEST(what_we_cannot_do_is_refused_with_its_place)
 		  "config:6:36: username is not supported: use a client certificate, a token or a "
 		  "tokenFile" },
 		{ HEAD CLUSTER "users: [{name: u, user: {client-certificate: me.crt}}]\n",
-		  "config:6:25: client-certificate and client-key belong together, one is "
-		  "missing" },
+		  "config:6:25: client-certificate and client-key must be set together" },
 		{ HEAD CLUSTER "users: [{name: u, user: {token: 7}}]\n",
 		  "config:6:33: token must be a string, not a number" },
 		{ HEAD CLUSTER "users: [{name: u, user: {client-key-data: \"?\"}}]\n", NULL },
@@ -133,7 +132,7 @@ TEST(what_we_cannot_do_is_refused_with_its_place)
 	}
 }
 
-TEST(a_server_is_an_https_url)
+TEST(the_server_is_an_https_url)
 {
 	static const struct {
 		const char *url, *host, *prefix;
@@ -190,7 +189,7 @@ static void write_file(const char *dir, const char *name, const char *text)
 	(void)fclose(f);
 }
 
-TEST(in_a_pod_the_token_is_read_as_it_rotates)
+TEST(the_token_of_a_pod_is_read_again_after_rotation)
 {
 	CLEANUP(arena_done) struct arena a;
 	char dir[] = "/tmp/pinfold-pod-XXXXXX";
@@ -223,7 +222,7 @@ TEST(in_a_pod_the_token_is_read_as_it_rotates)
 	(void)rmdir(dir);
 }
 
-TEST(outside_of_a_pod_is_said_so)
+TEST(the_error_outside_of_a_pod_names_the_variables)
 {
 	CLEANUP(arena_done) struct arena a;
 	struct err err = { 0 };
@@ -233,5 +232,5 @@ TEST(outside_of_a_pod_is_said_so)
 	CHECK_ERR(kubeconfig_in_cluster(NULL, "443", "/nowhere", &a, &got, &err), ENOENT,
 		  "not in a pod: KUBERNETES_SERVICE_HOST and KUBERNETES_SERVICE_PORT are not set");
 	CHECK_ERR(kubeconfig_in_cluster("h", "x", "/nowhere", &a, &got, &err), EINVAL,
-		  "bad KUBERNETES_SERVICE_HOST \"h\" or _PORT \"x\"");
+		  "invalid KUBERNETES_SERVICE_HOST \"h\" or KUBERNETES_SERVICE_PORT \"x\"");
 }

@@ -5,7 +5,7 @@
 #include "cluster/lease.h"
 #include "test.h"
 
-TEST(a_lease_is_taken_when_it_is_free_or_was_not_renewed_as_we_saw_it)
+TEST(a_lease_is_acquired_when_it_is_free_or_was_seen_unchanged_too_long)
 {
 	static const struct {
 		const char *what;
@@ -55,7 +55,7 @@ TEST(a_lease_is_taken_when_it_is_free_or_was_not_renewed_as_we_saw_it)
 	}
 }
 
-TEST(the_holder_stops_before_others_may_begin)
+TEST(the_holder_stops_acting_before_the_lease_expires)
 {
 	CHECK(!lease_is_held(0, 5));
 	CHECK(lease_is_held(1000, 1000));
@@ -65,10 +65,10 @@ TEST(the_holder_stops_before_others_may_begin)
 	CHECK(LEASE_RENEW_MS < LEASE_HOLD_MS);
 }
 
-TEST(what_is_written_can_be_read_again)
+TEST(a_written_lease_can_be_read)
 {
 	static const struct {
-		const char *json; /* NULL: there is none */
+		const char *json; /* NULL: no lease exists */
 		enum lease_action action;
 		const char *want;
 	} rows[] = {

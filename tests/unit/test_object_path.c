@@ -6,7 +6,7 @@
 #include "codec/doc.h"
 #include "test.h"
 
-TEST(every_object_has_its_path)
+TEST(paths_are_built_from_group_namespace_and_name)
 {
 	static const struct {
 		struct object_ref ref;
@@ -36,7 +36,7 @@ TEST(every_object_has_its_path)
 		  "/api/v1/nodes/n1/status?force=true&fieldManager=pinfold%20agent");
 }
 
-TEST(an_event_fits_what_the_server_takes)
+TEST(an_event_fits_the_limits_of_the_api_server)
 {
 	struct object_event e = { .api = STR("v1"),
 				  .kind = STR("Node"),

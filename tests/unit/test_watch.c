@@ -12,7 +12,7 @@
 #define EVENT(type, version)                                                                       \
 	"{\"type\":\"" type "\",\"object\":{\"metadata\":{\"resourceVersion\":\"" version "\"}}}"
 
-TEST(events_come_whole_whatever_the_pieces)
+TEST(events_are_complete_however_the_bytes_are_split)
 {
 	static const char text[] = EVENT("ADDED", "1") "\n" EVENT("MODIFIED", "22") "\n\n" EVENT(
 		"DELETED", "333") "\n" EVENT("BOOKMARK", "4");
@@ -41,12 +41,12 @@ TEST(events_come_whole_whatever_the_pieces)
 					       (int)event.type, FMT_STR(event.resource_version));
 			}
 		}
-		CHECK_STR(seen, "0:1 1:22 2:333 "); /* the last line did not end */
+		CHECK_STR(seen, "0:1 1:22 2:333 "); /* the last line is incomplete */
 		watch_lines_done(&lines);
 	}
 }
 
-TEST(a_line_without_end_is_cut_off)
+TEST(a_line_above_the_limit_is_an_error)
 {
 	AUTO_FREE char *piece = malloc(1 << 20);
 	struct watch_lines lines = { 0 };
@@ -67,7 +67,7 @@ TEST(a_line_without_end_is_cut_off)
 	watch_lines_done(&lines);
 }
 
-TEST(what_is_no_event_is_an_error)
+TEST(an_invalid_event_is_an_error)
 {
 	static const char *const rows[] = {
 		"",
@@ -109,7 +109,7 @@ TEST(an_error_event_has_a_code_and_a_message)
 	CHECK_STR(event.message, "too old resource version");
 }
 
-TEST(waiting_doubles_up_to_a_bound_and_is_never_exact)
+TEST(the_delay_doubles_up_to_a_limit_and_has_jitter)
 {
 	static const uint64_t most[] = { 100, 200, 400, 800, 1600, 3200, 6400, 10000, 10000 };
 	struct backoff low = { 0 }, high = { 0 }, many = { .n = UINT32_MAX - 1 };
@@ -124,7 +124,7 @@ TEST(waiting_doubles_up_to_a_bound_and_is_never_exact)
 	CHECK_UINT(backoff_next(&high, 0), 100);
 }
 
-TEST(only_a_version_that_is_too_old_costs_a_list)
+TEST(only_a_version_that_is_too_old_causes_a_new_list)
 {
 	static const struct {
 		const char *what;
@@ -153,27 +153,27 @@ TEST(only_a_version_that_is_too_old_costs_a_list)
 		{ "list: a CRD that is not installed",
 		  { .was_list = true, .failed = true, .status = 404, .may_be_absent = true },
 		  { true, WATCH_ABSENT } },
-		{ "list: not for us",
+		{ "list: forbidden, not expected",
 		  { .was_list = true, .failed = true, .status = 403 },
 		  { true, WATCH_BACK_OFF } },
-		{ "list: not for us, and that is known",
+		{ "list: forbidden repeatedly",
 		  { .was_list = true,
 		    .failed = true,
 		    .status = 403,
 		    .may_be_forbidden = true,
 		    .failures = 8 },
 		  { true, WATCH_FORBIDDEN } },
-		{ "list: not for us, says a server that has just started",
+		{ "list: forbidden by a starting server",
 		  { .was_list = true,
 		    .failed = true,
 		    .status = 403,
 		    .may_be_forbidden = true,
 		    .failures = 7 },
 		  { true, WATCH_BACK_OFF } },
-		{ "watch: not for us any more, and that is known",
+		{ "watch: forbidden repeatedly",
 		  { .status = 403, .may_be_forbidden = true, .failures = 8 },
 		  { true, WATCH_FORBIDDEN } },
-		{ "watch: its time is over", { .status = 200 }, { false, WATCH_AT_ONCE } },
+		{ "watch: ended by its timeout", { .status = 200 }, { false, WATCH_AT_ONCE } },
 		{ "watch: connection lost",
 		  { .failed = true, .status = 200 },
 		  { false, WATCH_BACK_OFF } },
@@ -182,11 +182,11 @@ TEST(only_a_version_that_is_too_old_costs_a_list)
 		  { .failed = true, .failures = 1000 },
 		  { false, WATCH_BACK_OFF } },
 		{ "watch: server not ready", { .status = 503 }, { false, WATCH_BACK_OFF } },
-		{ "watch: the server never takes it",
+		{ "watch: rejected repeatedly",
 		  { .status = 500, .failures = 5 },
 		  { true, WATCH_BACK_OFF } },
 		{ "watch: too old", { .status = 410 }, { true, WATCH_AT_ONCE } },
-		{ "watch: too old, told by an event",
+		{ "watch: too old, by an ERROR event",
 		  { .status = 200, .event_code = 410 },
 		  { true, WATCH_AT_ONCE } },
 		{ "watch: another error event",
@@ -195,7 +195,7 @@ TEST(only_a_version_that_is_too_old_costs_a_list)
 		{ "watch: unreadable",
 		  { .status = 200, .unreadable = true },
 		  { true, WATCH_BACK_OFF } },
-		{ "watch: ends at once",
+		{ "watch: ends immediately",
 		  { .status = 200, .was_brief = true },
 		  { false, WATCH_BACK_OFF } },
 		{ "watch: the CRD was removed",
