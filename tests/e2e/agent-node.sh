@@ -1,12 +1,12 @@
 #!/bin/bash
 #
-# The node agent beside a stock kubelet (systemd cgroup driver, cgroup v2) and a stock runtime in a
-# guest: pods of all three pools on their CPUs as the guest's kernel tells, through restarts of
-# everybody, fair among management pods, and in every form of installation.
+# The node agent beside a stock kubelet (systemd cgroup driver, cgroup v2) and a stock runtime in a guest: pods of
+# all three pools on their CPUs according to the guest's kernel, after restarts of kubelet, runtime and agent, with
+# fair shares among management pods, and in every form of installation.
 #
 #	RUNTIME=containerd          or containerd-1.7, crio, crio-native (CRI-O's own drop-in, by render)
 #	SMOKE=1                     the first tests only, and no scheduler and controller manager
-#	TESTS="control places"      these only; the others live with the pods that control leaves
+#	TESTS="control placement"   these only; all others need the pods of "control"
 #	STORM=300                   containers in the storm, 20 by default
 #	KEEP=DIR                    the node in DIR is used if it runs, and left running
 
@@ -17,12 +17,13 @@ here=$(cd "$(dirname "$0")" && pwd)
 # shellcheck source=tests/e2e/lib/agent-pods.sh
 . "$here/lib/agent-pods.sh"
 
-# With the smoke round comes a cold machine: containerd 1.7 is a package and need not be built.
+# The smoke round often runs with a cold cache: containerd 1.7 is a package and is not built.
 RUNTIME=${RUNTIME:-$([ -n "${SMOKE:-}" ] && echo containerd-1.7 || echo containerd)}
-all="control places drift restarts kill fairness watchdog storm plugin daemonset uninstall node"
-tests=${TESTS:-$([ -n "${SMOKE:-}" ] && echo "control places drift" || echo "$all")}
+all="control placement drift restarts kill fairness watchdog storm plugin daemonset uninstall node"
+tests=${TESTS:-$([ -n "${SMOKE:-}" ] && echo "control placement drift" || echo "$all")}
 pinfold=$here/../../build/pinfold
 top=${KEEP:-$(mktemp -d /tmp/pinfold-node-XXXXXX)}
+cp=$top/cp
 
 start_node() {
 	cp_start "$top/cp"
@@ -38,8 +39,7 @@ start_node() {
 	[ "$RUNTIME" != crio-native ] || render_drop_in
 	node_start "$top/node" "$top/cp" worker-0 "${RUNTIME%-native}"
 	node_wait_ready "$top/node"
-	cp_namespace "$top/cp" shop >/dev/null
-	install_agent
+	agent_install "--reconcile-interval 86400"
 }
 
 render_drop_in() {
@@ -55,15 +55,7 @@ render_drop_in() {
 	NODE_PAYLOAD+=("$top/rendered/worker/rootfs/etc/crio/crio.conf.d")
 }
 
-install_agent() {
-	in_guest 'mkdir -p /usr/local/bin && cp /payload/extra/pinfold /usr/local/bin/ &&
-		cp /payload/extra/pinfold-agent.service /etc/systemd/system/ &&
-		echo "{\"reserved\":\"0-1\",\"shared\":\"2-3\",\"guaranteed\":\"4-7\"}" >/etc/kubernetes/openshift-cpu-pools &&
-		echo "PINFOLD_AGENT_FLAGS=--reconcile-interval 86400" >/etc/default/pinfold-agent &&
-		systemctl daemon-reload'
-}
-
-# The agent is not there: every assertion must fail. Then it comes, and all of them must hold.
+# Without the agent every expectation fails; after its start all of them hold.
 test_control() {
 	agent_stop
 	make_three early
@@ -75,26 +67,26 @@ test_control() {
 	agent_start
 	wait_hold 300 early 4-5
 	verify_holds
-	is "counted what had started without it" "$(counter containers_adopted_late)" "$([ "$RUNTIME" = crio-native ] && echo 2 || echo 3)"
+	is "containers that started without the agent" "$(counter containers_adopted_late)" "$([ "$RUNTIME" = crio-native ] && echo 2 || echo 3)"
 }
 
-# CRI-O by its own drop-in does right by management containers, and by nobody else. Pause processes and monitors
-# obey infra_ctr_cpuset.
+# With its own drop-in CRI-O places management containers correctly, and no others. infra_ctr_cpuset applies to pause
+# processes and monitors.
 crio_holds() {
 	compare_set "$1" none >"$top/compared"
-	is "what CRI-O does by itself" "$(sed -n 's/^holds \([^ ]*\) \([^p ].*\|pod.*\)$/\1 \2/p' "$top/compared" | sort | tr '\n' ';')" \
+	is "expectations that hold with CRI-O alone" "$(sed -n 's/^holds \([^ ]*\) \([^p ].*\|pod.*\)$/\1 \2/p' "$top/compared" | sort | tr '\n' ';')" \
 		"$1-alone monitor;$1-mgmt cpu.max;$1-mgmt cpu.weight;$1-mgmt cpuset.cpus.effective;$1-mgmt monitor;$1-share monitor;"
 }
 
-test_places() {
+test_placement() {
 	make_three fresh
 	all_hold fresh 6-7
 	inside_hold fresh 6-7
 	verify_holds
-	e2e_say "repaired after their start: $(counter drift_corrected)"
+	e2e_say "drift corrected: $(counter drift_corrected)"
 }
 
-# Somebody else writes to our cgroups. The agent looks at all of them once a day only, so it must have heard that.
+# Another process writes to the cgroups. The agent reconciles once a day only, so it must have been notified.
 test_drift() {
 	local before
 	before=$(counter drift_corrected)
@@ -102,16 +94,16 @@ test_drift() {
 	in_guest "echo 9 >\$(find /sys/fs/cgroup/kubepods.slice -name '*$(id_of early-mgmt).scope')/../cpu.weight"
 	wait_hold 300 early 4-5
 	verify_holds
-	[ "$(counter drift_corrected)" -ge $((before + 3)) ] || die "repaired: $before before, $(counter drift_corrected) after"
+	[ "$(counter drift_corrected)" -ge $((before + 3)) ] || die "drift corrected: $before before, $(counter drift_corrected) after"
 }
 
-# Whoever is restarted, nobody loses a CPU; and who comes then is placed as before.
+# After restarts of kubelet, agent and runtime all pods keep their CPUs, and new pods are placed as before.
 test_restarts() {
-	local who
-	for who in kubelet pinfold-agent "$unit"; do
-		e2e_say "restart of $who"
-		in_guest systemctl restart "$who"
-		wait_for 600 agent_ready || die "after $who: not ready"
+	local service
+	for service in kubelet pinfold-agent "$unit"; do
+		e2e_say "restart of $service"
+		in_guest systemctl restart "$service"
+		wait_for 600 agent_ready || die "not ready after a restart of $service"
 		wait_hold 300 fresh 6-7
 		verify_holds
 	done
@@ -119,37 +111,37 @@ test_restarts() {
 	make_three again
 	all_hold again 6-7
 	remove again
-	is "capacity" "$(kubectl get node worker-0 -o 'jsonpath={.status.capacity.cpu}')" 8
+	is "CPU capacity of the Node" "$(kubectl get node worker-0 -o 'jsonpath={.status.capacity.cpu}')" 8
 }
 
 test_kill() {
 	in_guest systemctl kill -s KILL pinfold-agent
-	wait_for 600 agent_ready || die "not back after SIGKILL"
+	wait_for 600 agent_ready || die "not ready after SIGKILL"
 	wait_hold 300 early 4-5
 	verify_holds
 }
 
-# One process of each pod burns the same CPU, 100m against 400m.
+# Two pods use the same CPU all the time; one has 100m, the other 400m.
 test_fairness() {
 	local ratio
 	agent_stop
 	make_burners
-	# The control: on the same CPU, but nobody gave them weights.
+	# The control: on the same CPU, without weights.
 	confine 1 small large
 	ratio=$(measure small large)
-	e2e_say "CPU time of 400m over 100m without the agent: $ratio/100"
+	e2e_say "ratio of CPU time of 400m to 100m without the agent: $ratio/100"
 	[ "$ratio" -lt 200 ] || die "control: fair without the agent, $ratio/100"
 	agent_start
 	wait_for 60 has small cpuset.cpus.effective 1 || die "small is not on CPU 1"
 	wait_for 60 has large pod/cpu.weight 16 || die "large has no weight"
 	ratio=$(measure small large)
-	e2e_say "CPU time of 400m over 100m: $ratio/100"
+	e2e_say "ratio of CPU time of 400m to 100m: $ratio/100"
 	if [ "$ratio" -lt 280 ] || [ "$ratio" -gt 560 ]; then die "not fair: $ratio/100, want about 400"; fi
 	checks=$((checks + 2))
 	kubectl delete pod small large --wait=false >/dev/null
 }
 
-# An agent that hangs is noticed by systemd. What the unit allows it is little.
+# systemd restarts an agent that hangs. The unit is sandboxed.
 test_watchdog() {
 	local pid exposure before
 	exposure=$(in_guest systemd-analyze security --no-pager pinfold-agent | sed -n 's/.*exposure level for .*: \([0-9]\).*/\1/p')
@@ -162,9 +154,9 @@ test_watchdog() {
 	before=$(watchdog_timeouts)
 	pid=$(in_guest systemctl show -p MainPID --value pinfold-agent)
 	in_guest kill -STOP "$pid"
-	wait_for 300 other_pid "$pid" || die "nobody noticed that it hangs"
-	wait_for 600 agent_ready || die "not back after it hung"
-	is "why it was restarted" "$(watchdog_timeouts)" $((before + 1))
+	wait_for 300 other_pid "$pid" || die "systemd did not restart the agent that hangs"
+	wait_for 600 agent_ready || die "not ready after the watchdog restart"
+	is "restarts by the watchdog" "$(watchdog_timeouts)" $((before + 1))
 	in_guest 'rm -r /run/systemd/system/pinfold-agent.service.d && systemctl daemon-reload'
 	verify_soon
 }
@@ -174,40 +166,40 @@ other_pid() {
 	now=$(in_guest systemctl show -p MainPID --value pinfold-agent) && [ "$now" != 0 ] && [ "$now" != "$1" ]
 }
 
-# At least STORM containers in ten pods of all pools, which start side by side. The agent is killed among them and
-# stays away for a while; later the runtime is restarted under them.
+# At least STORM containers in ten pods of all pools start at the same time. Meanwhile the agent is killed and started
+# again later; then the runtime is restarted.
 test_storm() {
 	local more=$(((${STORM:-20} - 2 + 8) / 9 - 1)) n before pod id got
 	n=$(((more + 1) * 9 + 2))
 	before=$(scopes)
 	storm_manifests "$more" | kubectl apply -f - >/dev/null
-	wait_for 3600 storm_reached $((n / 3)) || die "the storm does not begin"
+	wait_for 3600 storm_reached $((n / 3)) || die "the storm does not start"
 	in_guest 'systemctl kill -s KILL pinfold-agent; systemctl stop pinfold-agent'
-	wait_for 3600 storm_reached $((n / 3 + 6)) || die "the storm stands still"
-	[ -n "$(in_guest "$storm_guest"$'\n'unpinned)" ] || die "control: the agent was away, and nothing is unpinned"
-	settle systemctl start pinfold-agent
+	wait_for 3600 storm_reached $((n / 3 + 6)) || die "the storm makes no progress"
+	[ -n "$(in_guest "$storm_guest"$'\n'unpinned)" ] || die "control: nothing is unpinned without the agent"
+	pinned_after systemctl start pinfold-agent
 	e2e_say "storm: $(counter containers_adopted_late) started without the agent"
-	wait_for 3600 storm_reached $((n * 2 / 3)) || die "the storm stands still"
-	settle systemctl restart "$unit"
-	wait_for 3600 storm_runs "$n" || die "lost in the storm: $(kubectl get pods | grep storm)"
+	wait_for 3600 storm_reached $((n * 2 / 3)) || die "the storm makes no progress"
+	pinned_after systemctl restart "$unit"
+	wait_for 3600 storm_runs "$n" || die "containers are missing: $(kubectl get pods | grep storm)"
 	verify_soon
 
 	storm_containers >"$top/storm"
 	awk '{ print $2, "cpuset.cpus.effective" }' "$top/storm" | values >"$top/values"
-	is "all of them are read" "$(wc -l <"$top/values")" "$n"
+	is "containers read" "$(wc -l <"$top/values")" "$n"
 	while read -r pod id && read -r got <&3; do
 		case $pod in
-		*-mgmt*) is "$pod $id" "$got" 0-1 ;;
-		*-share*) is "$pod $id" "$got" 2-3 ;;
+		*-mgmt*) is "CPUs of $pod $id" "$got" 0-1 ;;
+		*-share*) is "CPUs of $pod $id" "$got" 2-3 ;;
 		*) echo "$got" ;;
 		esac
 	done <"$top/storm" 3<"$top/values" >"$top/alone"
-	is "those alone, each its own" "$(sort "$top/alone" | tr '\n' ' ')" "6 7 "
+	is "exclusive CPUs" "$(sort "$top/alone" | tr '\n' ' ')" "6 7 "
 	e2e_say "storm: $n containers; the agent's memory: $(in_guest "grep VmRSS /proc/\$(systemctl show -p MainPID --value pinfold-agent)/status")"
 	remove storm 3600
 }
 
-# storm_manifests MORE: each has so many containers more than one, the pod that takes CPUs for itself has two.
+# storm_manifests MORE: each pod has MORE + 1 containers; the pod with exclusive CPUs has two.
 storm_manifests() {
 	local i
 	for i in 1 2 3 4 5 6; do
@@ -221,7 +213,7 @@ storm_manifests() {
 	pod_manifest storm-alone '' '' 'limits: {cpu: 1, memory: 256Mi}' 1
 }
 
-# The kubelet tells of a pod's containers when it has started the last one, so ask the kernel.
+# The kubelet reports a pod's containers after it has started the last one, so count cgroups.
 scopes() { in_guest "$scopes_there | wc -l"; }
 storm_reached() { [ "$(scopes)" -ge $((before + $1)) ]; }
 
@@ -232,8 +224,8 @@ storm_containers() {
 }
 storm_runs() { [ "$(storm_containers | wc -l)" = "$1" ]; }
 
-# For the guest's shell: who has begun (runc's own process only waits) and may run anywhere, and for how many milliseconds that
-# stays so. One look takes seconds here, so what is seen in one only may have been put right meanwhile.
+# For the guest's shell: unpinned lists containers that run and may use all CPUs (runc's own process only waits), and settled
+# prints for how many milliseconds there are any. One scan takes seconds here, so only what two scans find counts.
 storm_guest=$(cat <<-'EOF'
 	unpinned() {
 		grep -rlx 0-7 /sys/fs/cgroup/kubepods.slice --include=cpuset.cpus.effective | grep '[.]scope/' | grep -v conmon |
@@ -256,76 +248,76 @@ storm_guest=$(cat <<-'EOF'
 EOF
 )
 
-# settle COMMAND...: in the guest, and then nothing may stay unpinned. The goal of a second is for a machine that is not emulated.
-settle() {
+# pinned_after COMMAND...: runs it in the guest; soon after that nothing is unpinned. An emulated machine needs seconds.
+pinned_after() {
 	local ms
 	ms=$(in_guest "$storm_guest"$'\n'"$* && until $ready_there; do :; done && settled")
 	e2e_say "storm: $*: nothing unpinned $ms ms after the agent was ready"
-	[ "$ms" -lt 10000 ] || die "$*: unpinned for $ms ms"
+	[ "$ms" -lt 10000 ] || die "$*: containers were unpinned for $ms ms"
 	checks=$((checks + 1))
 }
 
-# The runtime itself starts the program, without arguments.
+# The runtime starts the program as a plugin, without arguments.
 test_plugin() {
 	agent_stop
 	in_guest "mkdir -p /opt/nri/plugins && cp /usr/local/bin/pinfold /opt/nri/plugins/90-pinfold && systemctl restart $unit"
 	wait_for 600 agent_ready || die "the runtime did not start the plugin"
-	is "the runtime is its parent" "$(in_guest "ps -o comm= -p \$(ps -o ppid= -p \$(pgrep -f ^/opt/nri/plugins/90-pinfold))")" "$unit"
+	is "parent of the agent" "$(in_guest "ps -o comm= -p \$(ps -o ppid= -p \$(pgrep -f ^/opt/nri/plugins/90-pinfold))")" "$unit"
 	make_three plugin
 	all_hold plugin 6-7
 	verify_holds
 	remove plugin
 	in_guest "rm /opt/nri/plugins/90-pinfold && systemctl restart $unit"
-	wait_for 120 agent_gone || die "the plugin outlives its runtime"
+	wait_for 120 agent_gone || die "the agent runs after its plugin file is removed"
 	checks=$((checks + 1))
 }
 agent_gone() { ! agent_ready; }
 
-# Its API server has no address in there (no kube-proxy): pinning must go on without.
+# The API server cannot be reached from its pod (there is no kube-proxy): pinning works without it.
 test_daemonset() {
 	local part
 	agent_stop
 	for part in namespace rbac daemonset; do
 		sed 's,image: pinfold:latest,image: localhost/pinfold:1\n        imagePullPolicy: Never,' "$here/../../deploy/agent/$part.yaml"
 		echo ---
-	done | cp_kubectl "$top/cp" apply -f - >/dev/null
-	wait_for 900 daemon_ready || die "the DaemonSet is not ready: $(cp_kubectl "$top/cp" -n pinfold-agent describe pods | tail -n 12)"
+	done | kubectl apply -f - >/dev/null
+	wait_for 900 daemon_ready || die "the DaemonSet is not ready: $(kubectl -n pinfold-agent describe pods | tail -n 12)"
 	make_three daemon
 	all_hold daemon 6-7
 	verify_holds
 	remove daemon
-	cp_kubectl "$top/cp" -n pinfold-agent delete daemonset pinfold-agent --wait=false >/dev/null
-	wait_for 600 agent_gone || die "the DaemonSet's agent stays"
+	kubectl -n pinfold-agent delete daemonset pinfold-agent --wait=false >/dev/null
+	wait_for 600 agent_gone || die "the DaemonSet's agent does not end"
 	agent_start
 	checks=$((checks + 1))
 }
-daemon_ready() { [ "$(cp_kubectl "$top/cp" -n pinfold-agent get daemonset pinfold-agent -o 'jsonpath={.status.numberReady}')" = 1 ]; }
+daemon_ready() { [ "$(kubectl -n pinfold-agent get daemonset pinfold-agent -o 'jsonpath={.status.numberReady}')" = 1 ]; }
 
 test_uninstall() {
 	agent_stop
 	in_guest pinfold agent --uninstall
-	is "widened" "$(value early-mgmt cpuset.cpus.effective)" 0-7
+	is "CPUs after --uninstall" "$(value early-mgmt cpuset.cpus.effective)" 0-7
 }
 
-# With the kubelet's own identity and before it: the Node is there with its resources, and they stay while the
-# kubelet finds it, restarts, and reports.
+# With the kubelet's identity, before the kubelet starts: the Node exists with its resources, and keeps them when the
+# kubelet finds it and restarts.
 test_node() {
 	local round
 	in_guest 'echo "PINFOLD_AGENT_FLAGS=--reconcile-interval 86400 --kubeconfig /payload/kubeconfig --register" >/etc/default/pinfold-agent &&
 		systemctl stop kubelet pinfold-agent'
-	cp_kubectl "$top/cp" delete node worker-0 >/dev/null
+	kubectl delete node worker-0 >/dev/null
 	agent_start
-	wait_for 300 has_resources || die "no Node of the agent's: $(resources)"
-	is "no kubelet has seen it" "$(kubectl get node worker-0 -o 'jsonpath={.status.nodeInfo.kubeletVersion}')" ''
+	wait_for 300 has_resources || die "the agent did not register the Node: $(resources)"
+	prints "kubelet version before the kubelet starts" '' kubectl get node worker-0 -o 'jsonpath={.status.nodeInfo.kubeletVersion}'
 	in_guest systemctl start kubelet
-	node_wait_ready "$top/node" || die "the kubelet does not take the Node"
-	wait_for 120 has_resources || die "lost when the kubelet came: $(resources)"
+	node_wait_ready "$top/node" || die "the kubelet does not accept the Node"
+	wait_for 120 has_resources || die "resources lost when the kubelet started: $(resources)"
 	for round in 1 2; do
 		in_guest systemctl restart kubelet
 		node_wait_ready "$top/node" || die "restart $round: not ready"
-		wait_for 120 has_resources || die "restart $round: lost: $(resources)"
+		wait_for 120 has_resources || die "restart $round: resources lost: $(resources)"
 	done
-	is "the kubelet's own" "$(kubectl get node worker-0 -o 'jsonpath={.status.capacity.cpu}')" 8
+	is "CPU capacity after registration" "$(kubectl get node worker-0 -o 'jsonpath={.status.capacity.cpu}')" 8
 	make_three home
 	verify_holds
 	checks=$((checks + 4))
@@ -339,7 +331,7 @@ resources() {
 has_resources() { [ "$(resources 2>/dev/null)" = "8k 2k 4k;8k 2k 4k;" ]; }
 
 if [ -z "${KEEP:-}" ] || ! process_alive "$top/node" qemu; then
-	# Expanded now: at the end of a failed function "top" may be anything.
+	# Expanded now: a trap must not depend on what a test does to "top".
 	# shellcheck disable=SC2064
 	[ -n "${KEEP:-}" ] || trap "node_stop '$top/node'; cp_stop '$top/cp'; rm -rf '$top'" EXIT
 	start_node

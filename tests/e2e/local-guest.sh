@@ -1,32 +1,22 @@
 #!/usr/bin/env bash
-# `pinfold local` and the demo on a machine with 8 CPUs, systemd and cgroup v2: everything that
-# tests/local does, with LOCAL_ROUNDS (100) kill -9 rounds, and the demo with all three kinds of pods,
-# on all CPUs and on three of them. Prints TAP of its own; DEMO_KEEP=DIR keeps what was on the screen.
+# `pinfold local` and the demo in a guest with 8 CPUs, systemd and cgroup v2: all of tests/local, with LOCAL_ROUNDS
+# (100) rounds of kill -9, and the demo with all three kinds of pods, on all CPUs and on three of them. Prints TAP;
+# DEMO_KEEP=DIR keeps the output of the demo.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 # shellcheck source=tests/e2e/lib/guest.sh
 . tests/e2e/lib/guest.sh
+# shellcheck source=tests/e2e/lib/tap.sh
+. tests/e2e/lib/tap.sh
 
 dir=$(mktemp -d /tmp/pinfold-local-XXXXXX)
 rounds=${LOCAL_ROUNDS:-100}
-passed=0 failed=0
+TAP_CONTINUE=1
 trap 'guest_stop "$dir"; rm -rf "$dir"' EXIT
 
 in_guest() { guest_run "$dir" "export PATH=/payload/python:\$PATH PYTHONHOME=/payload/python; cd /payload/pinfold; $*"; }
 
-check() { # SENTENCE COMMAND...
-    local sentence=$1
-    shift
-    if "$@"; then
-        passed=$((passed + 1))
-        echo "ok $((passed + failed)) - $sentence"
-    else
-        failed=$((failed + 1))
-        echo "not ok $((passed + failed)) - $sentence"
-    fi
-}
-
-# The demo checks a plan with Python; the guest has none. Its standard library in text is enough.
+# The demo needs Python, which the guest lacks; the interpreter and the standard library's sources are enough.
 python() {
     local program=$1/python library
     mkdir -p "$program/lib"
@@ -62,16 +52,15 @@ nothing_is_left() { [ -z "$(in_guest 'ls -d /sys/fs/cgroup/*pinfold* /run/pinfol
 payload "$dir/payload"
 guest_start "$dir" "$dir/payload"
 echo "# $(in_guest 'uname -r; stat -fc %T /sys/fs/cgroup; nproc' | tr '\n' ' ')"
-check "the demo holds at 80 and 120 columns, with and without colour" \
+ok "the demo passes at 80 and 120 columns, with and without colour" \
     in_guest 'mkdir -p /tmp/screens; DEMO_KEEP=/tmp/screens tests/local/demo | sed "s/^/# /"; exit ${PIPESTATUS[0]}'
 mkdir -p "$dir/screens"
 guest_get "$dir" /tmp/screens/{80-plain,80-colour,120-plain,120-colour,pipe} "$dir/screens"
 [ -z "${DEMO_KEEP-}" ] || cp "$dir"/screens/* "$DEMO_KEEP"
-check "with management, shared and guaranteed pods" demo_has_three_kinds "$dir/screens/pipe"
+ok "the demo shows management, shared and guaranteed pods" demo_has_three_kinds "$dir/screens/pipe"
 in_guest 'taskset -c 0,3,5 scripts/demo.sh' >"$dir/three" || :
-check "on three CPUs as well" demo_has_three_kinds "$dir/three"
-check "and there all of its checks hold" grep -q 'All [0-9]* checks held' "$dir/three"
-check "every test of tests/local passes, $rounds kills at random moments among them" local_tests
-check "nothing is left behind" nothing_is_left
-echo "1..$((passed + failed))"
-[ $failed = 0 ]
+ok "the demo shows all three kinds of pods on three CPUs" demo_has_three_kinds "$dir/three"
+ok "all checks of the demo pass on three CPUs" grep -q 'All [0-9]* checks held' "$dir/three"
+ok "all of tests/local passes, with $rounds kills at random times" local_tests
+ok "no cgroup and no file is left" nothing_is_left
+tap_end

@@ -1,7 +1,8 @@
 #!/bin/bash
 #
-# libnri as other programs get it: installed into a directory, the example of nri(3) compiled as its first lines
-# say, and run beside a real containerd (1.7 and 2.x). Needs root and two CPUs. RUNTIMES="containerd" runs one.
+# libnri as other programs use it: installed into a directory, the example of nri(3) compiled with the command in
+# its comment, and run beside a real containerd (1.7 and 2.x). Needs root and two CPUs. RUNTIMES="containerd" runs
+# one of them only.
 
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
@@ -18,11 +19,11 @@ compile() {
 	export PKG_CONFIG_SYSROOT_DIR=$dir/root PKG_CONFIG_PATH=${pc%/*}
 	LD_LIBRARY_PATH=$dir/root$(PKG_CONFIG_SYSROOT_DIR='' pkg-config --variable=libdir nri)
 	export LD_LIBRARY_PATH
-	# shellcheck disable=SC2046 # words, as the example says
+	# shellcheck disable=SC2046 # several words, as in the example
 	cc -Wall -Wextra -Werror -o "$dir/nri-pin" "$here/../../examples/nri-pin.c" $(pkg-config --cflags --libs nri)
 }
 
-# cpus NAME: where a new container of that pod runs, as it sees it itself.
+# cpus NAME: the CPUs that a new container of that pod sees.
 cpus() {
 	local id
 	id=$(native_container "$dir" "$1" '"cpu_shares":102,"cpu_period":100000') || return
@@ -32,53 +33,53 @@ pinned() {
 	native_pod "$dir" "$1" burstable/ '"example.org/cpus":"1"' >/dev/null
 	cpus "$1"
 }
-# The runtime has no other sign for a plugin that is there. Each try is a pod of its own.
+# The runtime does not tell whether a plugin is connected; a pinned container does. Each attempt creates a pod.
 tries=0
-is_there() {
+plugin_works() {
 	tries=$((tries + 1))
 	[ "$(pinned "try-$tries")" = 1 ]
 }
 
 test_pins() {
 	local id
-	is "control: without the plugin" "$(pinned before)" 0-1
+	is "control: CPUs without the plugin" "$(pinned before)" 0-1
 	process_start "$dir" pin "$dir/nri-pin" "$dir/nri.sock"
-	wait_for 60 is_there || die "the plugin does nothing"
+	wait_for 60 plugin_works || die "the plugin does not pin containers"
 
 	native_pod "$dir" plain burstable/ >/dev/null
-	is "a pod without the annotation" "$(cpus plain)" 0-1
+	is "CPUs of a pod without the annotation" "$(cpus plain)" 0-1
 	native_pod "$dir" pinned burstable/ '"example.org/cpus":"1"' >/dev/null
 	id=$(native_container "$dir" pinned '"cpu_shares":102,"cpu_period":100000')
-	is "a pod with it" "$(native_crictl "$dir" logs "$id" | cut -f2)" 1
+	is "CPUs of a pod with the annotation" "$(native_crictl "$dir" logs "$id" | cut -f2)" 1
 	native_crictl "$dir" update --cpuset-cpus 0-1 "$id" >/dev/null
-	is "after an update" "$(native_crictl "$dir" exec "$id" grep Cpus_allowed_list /proc/self/status | cut -f2)" 1
+	is "CPUs after an update" "$(native_crictl "$dir" exec "$id" grep Cpus_allowed_list /proc/self/status | cut -f2)" 1
 }
 
 test_refuses() {
-	local words
+	local out
 	native_pod "$dir" empty burstable/ '"example.org/cpus":""' >/dev/null
-	words=$(cpus empty 2>&1) && die "an empty annotation is taken"
-	[[ $words == *"empty/c: which CPUs?"* ]] || die "refused with other words: $words"
+	out=$(cpus empty 2>&1) && die "an empty annotation is accepted"
+	[[ $out == *"empty/c: annotation example.org/cpus is empty"* ]] || die "refused for another reason: $out"
 	checks=$((checks + 1))
 }
 
-test_comes_back() {
+test_reconnects() {
 	process_stop "$dir" containerd
-	wait_for 30 grep -q 'trying again' "$dir/logs/pin.log" || die "the plugin did not notice"
+	wait_for 30 grep -q ', retrying' "$dir/logs/pin.log" || die "the plugin does not report the lost connection"
 	native_daemon "$dir"
-	wait_for 60 is_there || die "the plugin does not come back"
+	wait_for 60 plugin_works || die "the plugin does not reconnect"
 	checks=$((checks + 2))
 }
 
 [ "$(nproc)" -ge 2 ] || { echo "nri-library.sh: needs two CPUs" >&2; exit 77; }
 for runtime in ${RUNTIMES:-containerd-1.7 containerd}; do
 	dir=$(mktemp -d "/tmp/pinfold-nri-XXXXXX")
-	# Expanded now: at the end of a failed function "dir" may be another.
+	# Expanded now: when the trap runs, "dir" may be the next runtime's.
 	# shellcheck disable=SC2064
 	trap "process_stop '$dir' pin; native_stop '$dir'; rm -rf '$dir'" EXIT
 	compile
 	native_start "$dir" "$runtime"
-	for t in pins refuses comes_back; do
+	for t in pins refuses reconnects; do
 		echo "$runtime: $t" >&2
 		"test_$t"
 	done

@@ -1,8 +1,8 @@
 #!/bin/bash
 #
-# The PodResources API beside a stock kubelet in a guest: its own Go client reads our socket and the
-# kubelet's. CPUs agree with the guest's kernel, and all else, memory of the kubelet's memory manager
-# included, with what the kubelet says. Needs Go.
+# The PodResources API beside a stock kubelet in a guest: the kubelet's Go client reads the agent's socket and the
+# kubelet's. CPUs agree with the guest's kernel, and everything else, memory of the memory manager included, with
+# the kubelet. Needs Go.
 
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
@@ -13,11 +13,12 @@ here=$(cd "$(dirname "$0")" && pwd)
 
 pinfold=$here/../../build/pinfold
 top=$(mktemp -d /tmp/pinfold-podres-node-XXXXXX)
+cp=$top/cp
 kubelet=/var/lib/kubelet/pod-resources/kubelet.sock
 ours=/run/pinfold/podresources.sock
 
-# ask SOCKET WORD...: the answer as JSON, with its lists in an order that can be compared.
-ask() {
+# call SOCKET ARG...: the response as JSON without CPUs, with its lists sorted.
+call() {
 	in_guest "/payload/extra/podresources client $*" |
 		jq -cS '(.podResources | arrays) |= sort_by(.namespace, .name) | del(.. | .cpuIds?)'
 }
@@ -25,7 +26,7 @@ ids() { in_guest "/payload/extra/podresources client $ours $*" | jq -r '[.. | .c
 
 command -v go >/dev/null || { echo "podresources-node.sh: skipped, there is no go" >&2; exit 77; }
 peer=$("$here/../bench/peers/build" podresources)
-# Expanded now: at the end of a failed function "top" may be anything.
+# Expanded now: a trap must not depend on what a test does to "top".
 # shellcheck disable=SC2064
 trap "node_stop '$top/node'; cp_stop '$top/cp'; rm -rf '$top'" EXIT
 cp_start "$top/cp"
@@ -37,29 +38,25 @@ kubeReserved: {memory: 100Mi}
 reservedMemory: [{numaNode: 0, limits: {memory: 150Mi}}]'
 node_start "$top/node" "$top/cp" worker-0 "${RUNTIME:-containerd}"
 node_wait_ready "$top/node"
-cp_namespace "$top/cp" shop >/dev/null
-in_guest 'mkdir -p /usr/local/bin && cp /payload/extra/pinfold /usr/local/bin/ &&
-	cp /payload/extra/pinfold-agent.service /etc/systemd/system/ &&
-	echo "{\"reserved\":\"0-1\",\"shared\":\"2-3\",\"guaranteed\":\"4-7\"}" >/etc/kubernetes/openshift-cpu-pools &&
-	echo "PINFOLD_AGENT_FLAGS=--podresources '$ours'" >/etc/default/pinfold-agent && systemctl daemon-reload'
+agent_install "--podresources $ours"
 agent_start
 make_three node
 all_hold node 4-5
 
-is "List is the kubelet's" "$(ask $ours list)" "$(ask $kubelet list)"
-[ "$(ask $kubelet list | jq '[.. | .memory? // empty | .[]] | length')" -gt 0 ] || die "the kubelet pins no memory: nothing was tried"
-is "allocatable is the kubelet's" "$(ask $ours allocatable)" "$(ask $kubelet allocatable)"
-is "the kubelet knows no CPU" "$(in_guest "/payload/extra/podresources client $kubelet list" | jq '[.. | .cpuIds? // empty] | length')" 0
-is "CPUs of the one who owns some" "$(ids get shop node-alone)" 4,5
-is "as the guest's kernel has it" "$(value node-alone cpuset.cpus.effective)" 4-5
-is "and nobody else" "$(ids list)" 4,5
+is "List without CPUs agrees with the kubelet" "$(call $ours list)" "$(call $kubelet list)"
+[ "$(call $kubelet list | jq '[.. | .memory? // empty | .[]] | length')" -gt 0 ] || die "the kubelet pins no memory, so nothing was tested"
+is "allocatable without CPUs agrees with the kubelet" "$(call $ours allocatable)" "$(call $kubelet allocatable)"
+is "CPUs that the kubelet lists" "$(in_guest "/payload/extra/podresources client $kubelet list" | jq '[.. | .cpuIds? // empty] | length')" 0
+is "CPUs of the pod with exclusive CPUs" "$(ids get shop node-alone)" 4,5
+is "its cpuset in the guest's kernel" "$(value node-alone cpuset.cpus.effective)" 4-5
+is "CPUs of all pods" "$(ids list)" 4,5
 is "allocatable CPUs" "$(ids allocatable)" 4,5,6,7
 
 in_guest systemctl stop kubelet
-in_guest "rm -f $kubelet; /payload/extra/podresources client $ours list" >"$top/away" 2>&1 && die "devices vanished without a word"
-grep -q 'code = Unavailable' "$top/away" || die "a kubelet that is away: $(cat "$top/away")"
+in_guest "rm -f $kubelet; /payload/extra/podresources client $ours list" >"$top/away" 2>&1 && die "List succeeds without the kubelet"
+grep -q 'code = Unavailable' "$top/away" || die "List without the kubelet: $(cat "$top/away")"
 in_guest systemctl start kubelet
 kubelet_is_back() { in_guest "/payload/extra/podresources client $ours list" >/dev/null 2>&1; }
-wait_for 300 kubelet_is_back || die "the kubelet is back, and is not asked"
+wait_for 300 kubelet_is_back || die "List fails after the kubelet is back"
 checks=$((checks + 2))
 echo "podresources-node.sh: $checks checks passed in $SECONDS s"

@@ -1,6 +1,5 @@
-/* Every kind of call the client can make, on a real API server: api_calls KUBECONFIG. Prints one
- * line for each; the last is "done". What a call should do is checked here and, by the shell,
- * there. */
+/* Every kind of call that the API client can make, on a real API server: api_calls KUBECONFIG.
+ * Prints one line for each; the last is "done". tests/e2e/cluster.sh checks the effects. */
 
 #include <errno.h>
 #include <stdio.h>
@@ -16,7 +15,7 @@
 struct step {
 	const char *what, *method, *path, *content_type, *body;
 	unsigned status;
-	const char *pointer, *value; /* what the answer must hold */
+	const char *pointer, *value; /* expected in the response */
 };
 
 #define MAPS "/api/v1/namespaces/default/configmaps"
@@ -101,7 +100,7 @@ static void on_done(struct api_call *call, yyjson_val *object, const struct err 
 	printf("%s: %u %s\n", s->what, call->http.status, err ? err->msg : "");
 	if (call->http.status != s->status || (err != NULL) != (s->status >= 400) ||
 	    (s->pointer && !str_eq(got, str_from(s->value)))) {
-		printf("not what was expected: %u " PRI_STR "\n", s->status, FMT_STR(got));
+		printf("unexpected, want: %u " PRI_STR "\n", s->status, FMT_STR(got));
 		loop_stop(&run->loop);
 		return;
 	}

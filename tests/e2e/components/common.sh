@@ -20,7 +20,7 @@ lock() {
 }
 
 # scratch NAME: an empty directory in the cache's file system, so that the final rename is atomic.
-# Call it with the lock held: what an interrupted builder left there is removed.
+# Call it with the lock held: it removes what an interrupted build left.
 scratch() {
 	rm -rf "$cache/.tmp-$1"
 	mkdir "$cache/.tmp-$1"
@@ -42,7 +42,7 @@ host_packages() {
 		"${missing[@]}" >&2
 }
 
-# The archive this machine itself uses, whatever its name: the first source with a plain suite.
+# The archive that this machine uses: the first source with a plain suite.
 debian_mirror() {
 	# shellcheck disable=SC2016  # apt expands these
 	apt-get indextargets --format '$(REPO_URI) $(RELEASE)' 'Identifier: Packages' 'Component: main' |

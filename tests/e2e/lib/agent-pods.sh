@@ -1,26 +1,36 @@
 # shellcheck shell=bash disable=SC2154  # "top" is the caller's
 #
-# Pods of all pools on the node of node.sh, and what the guest's kernel says about them. Who sources it
-# has a control plane in $top/cp with the namespace shop and its node worker-0 in $top/node; RUNTIME is node.sh's.
-# The pools are 0-1 reserved, 2-3 shared, 4-7 guaranteed. The runtime's unit is $unit.
+# The agent and pods of all pools on the node of node.sh, and their state in the guest's kernel. The test has set cp to
+# $top/cp, the control plane, and its node worker-0 is in $top/node; RUNTIME is node.sh's. The pools are 0-1 management,
+# 2-3 shared, 4-7 guaranteed. The runtime's unit is $unit.
 #
+#	agent_install FLAGS               installs the agent's unit and the pools; kubectl uses the new namespace shop
 #	make_three SET                    runs SET-mgmt, SET-share and SET-alone
-#	all_hold SET CPUS                 all are as they must be, SET-alone on CPUS; ends the test if not
-#	all_differ SET                    none is: the control
-#	wait_hold SECONDS SET CPUS        all_hold, with time to get there
-#	inside_hold SET CPUS              what the containers saw when they started
+#	all_hold SET CPUS                 every expectation of a set holds, SET-alone on CPUS; ends the test if not
+#	all_differ SET                    no expectation holds: the control
+#	wait_hold SECONDS SET CPUS        waits for all_hold
+#	inside_hold SET CPUS              the CPUs that the containers saw when they started
 #	value POD FILE                    of its container's cgroup; pod/FILE of the pod's, pause/FILE of the sandbox's
 #
-# Nothing here asks the agent where a container is: ids come from the API server, cgroups are found by them.
+# Where a container is does not come from the agent: ids come from the API server, cgroups are found by id.
 
 case ${RUNTIME:-} in crio*) unit=crio ;; *) unit=containerd ;; esac
 
 in_guest() { guest_run "$top/node" "$@"; }
-kubectl() { cp_kubectl "$top/cp" -n shop "$@"; }
+
+agent_install() {
+	cp_namespace "$cp" shop >/dev/null
+	kubectl config set-context --current --namespace shop >/dev/null
+	in_guest "mkdir -p /usr/local/bin && cp /payload/extra/pinfold /usr/local/bin/ &&
+		cp /payload/extra/pinfold-agent.service /etc/systemd/system/ &&
+		echo '{\"reserved\":\"0-1\",\"shared\":\"2-3\",\"guaranteed\":\"4-7\"}' >/etc/kubernetes/openshift-cpu-pools &&
+		echo 'PINFOLD_AGENT_FLAGS=$1' >/etc/default/pinfold-agent &&
+		systemctl daemon-reload"
+}
 
 explain() { in_guest 'journalctl -u pinfold-agent --no-pager -o cat -n 25; journalctl -t pinfold -t pinfold-agent --no-pager -o cat -n 5'; }
 
-# For the guest's shell: a question, and the cgroups of all containers.
+# For the guest's shell: whether the agent is ready, and the cgroups of all containers.
 ready_there="printf 'GET /readyz HTTP/1.0\r\n\r\n' | socat -t 20 - UNIX-CONNECT:/run/pinfold/agent.sock 2>/dev/null | head -n 1 | grep -q ' 200 '"
 scopes_there="find /sys/fs/cgroup/kubepods.slice -name '*.scope' ! -name '*conmon*'"
 agent_ready() { in_guest "$ready_there"; }
@@ -34,8 +44,8 @@ verify_holds() {
 	verify_ok || die "verify: $(cat "$top/verify.out")"
 	checks=$((checks + 1))
 }
-# With the time that the agent takes to see what others change; a systemctl daemon-reload, for one, writes
-# pods' quotas anew.
+# Waits until the agent has corrected changes by other processes; a systemctl daemon-reload, for one, writes the
+# quotas of pods again.
 verify_soon() {
 	wait_for 60 verify_ok || :
 	verify_holds
@@ -51,8 +61,8 @@ management() {
 	done
 }
 
-# pod_manifest NAME ANNOTATIONS COMMAND REQUESTS-AND-LIMITS [MORE]: container c and MORE like it, c1 and so on. The node's
-# name stands in it, so that no scheduler is needed, and no token is mounted, so that no controller manager is.
+# pod_manifest NAME ANNOTATIONS COMMAND REQUESTS-AND-LIMITS [MORE]: container c and MORE like it, c1 and so on. The manifest
+# names the node, so that no scheduler is needed, and mounts no token, so that no controller manager is.
 pod_manifest() {
 	local i
 	cat <<-EOF
@@ -88,7 +98,7 @@ wait_running() {
 		die "not running: $(kubectl get pods; kubectl describe pod "$@" | grep -A 12 ^Events)"
 }
 
-# A Guaranteed pod's memory limit covers runc's start, too, which takes more than the program.
+# A Guaranteed pod's memory limit also covers runc at the start, which needs more than the program.
 make_three() {
 	{
 		pod_manifest "$1-mgmt" "$(management '{"cpushares":400,"cpulimit":500}')" '' 'requests: {memory: 64Mi}'
@@ -104,12 +114,12 @@ gone() { [ -z "$(kubectl get pods "$@" --ignore-not-found -o name)" ]; }
 # remove SET [SECONDS]
 remove() {
 	kubectl delete pods -l "set=$1" --wait=false >/dev/null
-	wait_for "${2:-600}" gone -l "set=$1" || die "$1 does not end"
+	wait_for "${2:-600}" gone -l "set=$1" || die "the pods of $1 do not end"
 }
 
 id_of() { kubectl get pod "$1" -o 'jsonpath={.status.containerStatuses[0].containerID}' | sed 's,.*//,,'; }
 
-# Reads lines "ID FILE" and prints a value for each. One connection and one search for all of them: each costs seconds.
+# Reads lines "ID FILE" and prints a value for each, with one connection and one search for all of them: each takes seconds.
 values() {
 	in_guest "scopes=\$($scopes_there)"$'\n'"$(cat <<-'EOF'
 	while read -r id file; do
@@ -135,7 +145,7 @@ values() {
 value() { echo "$(id_of "$1") $2" | values; }
 has() { [ "$(value "$1" "$2")" = "$3" ]; }
 
-# What must be true of a set: POD FILE WANT.
+# The expectations of a set: POD FILE WANT.
 expectations() {
 	cat <<-EOF
 	$1-mgmt cpuset.cpus.effective 0-1
@@ -183,14 +193,14 @@ wait_hold() {
 }
 all_differ() {
 	compare_set "$1" none >"$top/compared"
-	if grep -v ^differs "$top/compared"; then die "control: these do not differ without the agent"; fi
+	if grep -v ^differs "$top/compared"; then die "control: these hold without the agent"; fi
 	checks=$((checks + $(wc -l <"$top/compared")))
 }
 
 inside_hold() {
 	local pod cpus
 	while read -r pod cpus; do
-		is "from inside $pod" "$(in_guest "cat /var/log/pods/shop_$pod""_*/c/0.log | sed -n 's/.*allowed_list:[[:space:]]*//p'" </dev/null)" "$cpus"
+		is "CPUs that $pod sees" "$(in_guest "cat /var/log/pods/shop_$pod""_*/c/0.log | sed -n 's/.*allowed_list:[[:space:]]*//p'" </dev/null)" "$cpus"
 	done <<-EOF
 	$1-mgmt 0-1
 	$1-share 2-3
@@ -207,7 +217,7 @@ make_burners() {
 	wait_running small large
 }
 
-# confine CPUS POD...: by hand, as an administrator would.
+# confine CPUS POD...: writes cpusets, as an administrator might.
 confine() {
 	local pod cpus=$1
 	shift
@@ -216,8 +226,8 @@ confine() {
 	done
 }
 
-# CPU time of the second pod over the first's in the same span, times 100, by cpu.stat. One shell in the guest reads
-# both, so that the way there and back takes no part.
+# The ratio, times 100, of the second pod's CPU time to the first's in the same interval, from cpu.stat. One shell in
+# the guest reads both, so that the connection's latency has no effect.
 measure() {
 	in_guest "used() { awk '\$1 == \"usage_usec\" { print \$2 }' \$(find /sys/fs/cgroup/kubepods.slice -name \"*\$1.scope\")/cpu.stat; }
 		a=\$(used $(id_of "$1")) b=\$(used $(id_of "$2")); sleep 30

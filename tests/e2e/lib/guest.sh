@@ -32,7 +32,7 @@ guest_run() {
 	ssh "${options[@]}" root@127.0.0.1 "$@"
 }
 
-# tar, because it takes directories, keeps modes, and needs no second program on the other side.
+# tar, because it copies directories, keeps modes, and needs no scp in the guest.
 guest_put() {
 	local dir=$1 target=${*: -1} file members=()
 	for file in "${@:2:$#-2}"; do
@@ -51,10 +51,10 @@ guest_get() {
 
 guest_is_up() { guest_run "$1" true 2>/dev/null; }
 
-# The kernel patches its own code when the first of some things comes: a packet filter, a CPU quota, a cpuset. Of such a
-# patch qemu 7.2 can run half (an int3 that nobody expects, and a panic), when other CPUs are at that code. So have them
-# come now, while the guest is idle, and stay. From here on a panic is a failure: the guest stays as it is then.
-guest_settle() {
+# The kernel patches its own code at the first packet filter, CPU quota or cpuset. qemu 7.2 can execute half of such a
+# patch while other CPUs run that code: an unexpected int3, and a panic. So create one of each now, while the guest is
+# idle, and keep them. From here on a panic is a failure: the guest stops there.
+guest_patch_kernel() {
 	guest_run "$1" "$(cat <<-'EOF'
 	set -e
 	echo 0 >/proc/sys/kernel/panic
@@ -67,13 +67,13 @@ guest_settle() {
 	)"
 }
 
-# The first connection is kept as a master: an ssh handshake costs a second of emulated CPU.
+# The first connection is kept as the ssh master: a handshake takes a second of emulated CPU.
 guest_wait_up() {
 	local options
 	wait_ready "$1" qemu 1200 guest_is_up "$1" || { tail -n 20 "$1/console.log" >&2; return 1; }
 	mapfile -t options < <(guest_ssh_options "$1")
 	ssh -f -N -M "${options[@]}" root@127.0.0.1 </dev/null >>"$1/logs/ssh.log" 2>&1 || return
-	guest_settle "$1" || return
+	guest_patch_kernel "$1" || return
 	guest_run "$1" '[ ! -b /dev/vdb ] || mountpoint -q /payload || mount -o ro /dev/vdb /payload'
 }
 
@@ -97,12 +97,12 @@ guest_start() {
 	# A short path: a socket's name has at most 107 characters, and DIR may be longer.
 	mktemp -d /tmp/pinfold-ssh-XXXXXX >"$dir/ssh-control"
 	append="console=ttyS0 net.ifnames=0 systemd.unified_cgroup_hierarchy=1 systemd.show_status=0"
-	# A boot that dies of what guest_settle() tells of is tried again; nobody has used the guest yet.
+	# A boot that dies of what guest_patch_kernel() describes is repeated; the guest is not in use yet.
 	append+=" panic=1"
-	# On a busy machine the guest is slow beyond what systemd thinks possible.
+	# On a busy machine the guest is slower than systemd's default time-outs allow.
 	append+=" systemd.default_timeout_start_sec=600 systemd.default_device_timeout_sec=600"
-	# vendor: with qemu's own the guest sees no hyperthreads. cx16: with it a boot of Debian
-	# 13's kernel on qemu 7.2 died at a cmpxchg16b with impossible flags; without it none has.
+	# vendor: with qemu's own vendor the guest sees no hyperthreads. cx16: with it Debian 13's
+	# kernel crashed on qemu 7.2 at a cmpxchg16b; without it it never has.
 	process_start "$dir" qemu qemu-system-x86_64 -accel tcg,thread=multi \
 		-cpu max,vendor=GenuineIntel,cx16=off -m "$memory" -smp 8,sockets=2,cores=2,threads=2 \
 		-object "memory-backend-ram,id=m0,size=$((memory / 2))M" \
@@ -116,7 +116,7 @@ guest_start() {
 	guest_wait_up "$dir"
 }
 
-# A file system of just the right size, with links followed: the payload may point into the cache.
+# A file system of the size of the payload; links are followed because they may point into the cache.
 guest_payload() {
 	local size_mb
 	size_mb=$(($(du -smL "$1" | cut -f1) * 11 / 10 + 32))
@@ -138,7 +138,7 @@ guest_reboot() {
 guest_disconnect() {
 	local options
 	mapfile -t options < <(guest_ssh_options "$1")
-	ssh -O exit "${options[@]}" root@127.0.0.1 2>/dev/null || : # there may be none
+	ssh -O exit "${options[@]}" root@127.0.0.1 2>/dev/null || : # there may be no master
 }
 
 guest_stop() {

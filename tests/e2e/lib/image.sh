@@ -42,7 +42,7 @@ image_busybox() {
 	rm -rf "$root"
 }
 
-# Waits for ever, reaps what falls to it, and ends at once when told to.
+# Sleeps, reaps orphans, and ends at SIGTERM.
 image_pause() {
 	local root
 	root=$(mktemp -d) || return
@@ -71,7 +71,7 @@ image_pinfold() {
 	root=$(mktemp -d) || return
 	mkdir -p "$root/usr/local/bin" "$root"/{lib,lib64,tmp}
 	cp "$1" "$root/usr/local/bin/pinfold"
-	# The libraries into one directory that is always searched, wherever they come from here.
+	# All libraries go into one directory that the loader always searches.
 	for library in $(ldd "$1" | grep -o '/[^ ]*'); do
 		cp -L "$library" "$root/lib/$(basename "$library")"
 	done

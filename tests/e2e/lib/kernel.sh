@@ -1,15 +1,14 @@
 # shellcheck shell=bash
 #
-# A kernel and nothing else: boots in seconds what needs no systemd, no disk and no network. Source it,
-# then:
+# A kernel with one script as its init: boots in seconds, without systemd, disk and network. Source it, then:
 #
 #	kernel_run DIR SUITE SCRIPT FILE...   runs SCRIPT (busybox sh) as the only program of a machine with
 #	                                      Debian SUITE's kernel, 8 CPUs (2 sockets, 2 cores, 2 threads) and
 #	                                      cgroup v2; its output, and its status
 #
 # FILEs are in /work there, with the libraries they link. DIR keeps console.log. With KERNEL_COUNTS=1 the
-# machine's clock counts instructions, one a nanosecond, of whichever CPU works: times measured in there are
-# the same on a busy host, and say nothing about two CPUs at once.
+# machine's clock counts executed instructions, one per nanosecond: times measured in the guest do not depend on the
+# host's load, and mean nothing for two CPUs at once.
 
 # shellcheck source=tests/e2e/lib/process.sh
 . "$(dirname "${BASH_SOURCE[0]}")/process.sh"
@@ -32,7 +31,7 @@ kernel_init() {
 	EOF
 }
 
-# An archive for the kernel to start from.
+# The initramfs.
 kernel_archive() { # DIR SCRIPT FILE...
 	local root=$1/root file library
 	rm -rf "$root"
@@ -53,7 +52,7 @@ kernel_archive() { # DIR SCRIPT FILE...
 	rm -rf "$root"
 }
 
-# Fails when the script did not even begin: qemu 7.2 can run half of a kernel's self-patch, and that panics.
+# Fails when the script did not start: qemu 7.2 can panic while the kernel patches itself (lib/guest.sh).
 kernel_boot() { # DIR IMAGE
 	local clock=(-accel "tcg,thread=multi")
 	[ -z "${KERNEL_COUNTS:-}" ] || clock=(-accel "tcg,thread=single" -icount "shift=0,sleep=off")

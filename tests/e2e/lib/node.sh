@@ -4,14 +4,14 @@
 # with NRI, joined to the control plane of control-plane.sh. Source it (it brings both), then:
 #
 #	node_start DIR CPDIR NODE [RUNTIME]   RUNTIME: containerd (default), containerd-1.7 or crio
-#	node_wait_ready DIR                   Ready, and nothing keeps pods away
+#	node_wait_ready DIR                   Ready, without taints
 #	node_stop DIR
 #
 # guest_run DIR works on it. Files in the array NODE_PAYLOAD appear below /payload/extra, and image archives
 # among them (*.tar) are loaded. NODE_KUBELET_CONFIG is YAML to be added to the kubelet's configuration, for
 # example "cpuManagerPolicy: static". A directory crio.conf.d in NODE_PAYLOAD goes to /etc/crio. Pods use
-# localhost/busybox:1 with imagePullPolicy: Never. NODE_TOOLS names components to be had in the guest besides
-# (default: crictl); none spares a cold machine the building.
+# localhost/busybox:1 with imagePullPolicy: Never. NODE_TOOLS names more components for the guest (default:
+# crictl); set it to nothing to save their build.
 
 # shellcheck source=tests/e2e/lib/control-plane.sh
 . "$(dirname "${BASH_SOURCE[0]}")/control-plane.sh"
@@ -32,7 +32,7 @@ node_kubelet_config() {
 	authorization: {mode: AlwaysAllow}
 	staticPodPath: /etc/kubernetes/manifests
 	failSwapOn: false
-	# An emulated disk with an image on it must not look like a node in trouble.
+	# The small emulated disk must not cause disk pressure.
 	localStorageCapacityIsolation: false
 	evictionHard: {memory.available: 50Mi, nodefs.available: 1%, imagefs.available: 1%}
 	nodeStatusUpdateFrequency: 5s
@@ -41,7 +41,7 @@ node_kubelet_config() {
 	EOF
 }
 
-# Version 2 is what 1.7 writes; 2.x still reads it.
+# Version 2 of the format is containerd 1.7's; 2.x reads it, too.
 node_containerd_config() {
 	cat <<-'EOF'
 	version = 2
@@ -54,7 +54,7 @@ node_containerd_config() {
 	  runtime_type = "io.containerd.runc.v2"
 	[plugins."io.containerd.grpc.v1.cri".containerd.runtimes.runc.options]
 	  SystemdCgroup = true
-	# The defaults, 5 s and 2 s, are not for an emulated machine: a plugin that is late is dropped.
+	# The defaults, 5 s and 2 s, are too short on an emulated machine: the runtime drops a late plugin.
 	[plugins."io.containerd.nri.v1.nri"]
 	  disable = false
 	  plugin_registration_timeout = "120s"
@@ -80,7 +80,7 @@ node_crio_config() {
 	default_runtime = "runc"
 	apparmor_profile = "unconfined"
 	disable_hostport_mapping = true
-	# By default most pods have no pause process; with one there is more to be seen.
+	# By default most pods have no pause process, and the test checks its CPUs.
 	drop_infra_ctr = false
 	[crio.runtime.runtimes.runc]
 	runtime_path = "/usr/sbin/runc"
@@ -96,14 +96,14 @@ node_cni_config() {
 		"ipMasq":false,"ipam":{"type":"host-local","ranges":[[{"subnet":"10.88.0.0/16"}]]}}]}'
 }
 
-# node_unit COMMAND [PROPERTY...]: Delegate, because these make cgroups below their own.
+# node_unit COMMAND [PROPERTY...]: Delegate, because these services create cgroups below their own.
 node_unit() {
 	printf '%s\n' '[Service]' 'Environment=PATH=/payload/bin:/usr/sbin:/usr/bin:/sbin:/bin' \
 		"ExecStart=$1" Delegate=yes KillMode=process Restart=on-failure LimitNOFILE=1048576 \
 		TasksMax=infinity "${@:2}"
 }
 
-# The script that the guest runs. Written here, so that a node's set-up is in one file.
+# The script that the guest runs.
 node_up_script() {
 	cat <<-'EOF'
 	#!/bin/bash
@@ -119,9 +119,9 @@ node_up_script() {
 	printf '[storage]\ndriver = "vfs"\nrunroot = "/run/containers/storage"\n' >/etc/containers/storage.conf
 	echo 'graphroot = "/var/lib/containers/storage"' >>/etc/containers/storage.conf
 	systemctl daemon-reload
-	# On cgroup v2 the runtimes take one for each container, and containerd does not start without.
+	# On cgroup v2 the runtimes use one instance for each container, and containerd does not start without one.
 	sysctl -q fs.inotify.max_user_instances=8192
-	# udev gives new interfaces another address, in the middle of what CRI-O does with them.
+	# udev changes the address of new interfaces while CRI-O sets them up.
 	mkdir -p /etc/systemd/network
 	printf '%s\n' '[Match]' 'OriginalName=veth*' '[Link]' 'MACAddressPolicy=none' >/etc/systemd/network/00-veth.link
 	udevadm control --reload
@@ -185,7 +185,7 @@ node_start() {
 node_is_ready() {
 	local cp
 	cp=$(cat "$1/cp")
-	# Whoever runs no controller manager has nobody else to take this taint away.
+	# A controller manager would remove this taint.
 	process_alive "$cp" kube-controller-manager ||
 		cp_kubectl "$cp" taint nodes "$(cat "$1/node")" node.kubernetes.io/not-ready- >/dev/null 2>&1 || :
 	[ "$(cp_kubectl "$cp" get node "$(cat "$1/node")" --ignore-not-found -o \

@@ -1,22 +1,13 @@
-# Runs as the only program of a machine (lib/kernel.sh): the agent with a runtime that only tells of
-# containers, and real cgroups of a real kernel. What counts is read from the kernel.
+# Runs as the only program of a machine (lib/kernel.sh): the agent with a runtime that only reports containers, and
+# cgroups of a real kernel. Expectations are checked in the kernel.
 # shellcheck shell=dash disable=SC3043  # busybox sh
 
 top=/sys/fs/cgroup
 n=${N:-400}
-managing='' sharing='' # the files with their CPUs, of all but container 0
+management_files='' shared_files='' # cpuset.cpus of all containers but container 0
 explain() { tail -n 20 /tmp/agent.log; }
-eventually() { # SECONDS COMMAND...
-	local left=$(($1 * 5))
-	shift
-	until "$@"; do
-		left=$((left - 1))
-		[ "$left" -gt 0 ] || return 1
-		sleep 0.2
-	done
-}
 
-# Pod 0 owns two CPUs; of the others, odd ones manage and even ones share.
+# Pod 0 owns two CPUs; of the others, odd ones are management pods and even ones shared.
 parent_of() {
 	local class=burstable/
 	[ "$1" -ge 1 ] || class=
@@ -39,8 +30,8 @@ make_cgroups() {
 		mkdir "$path"
 		case $i in
 		0) ;;
-		*[13579]) managing="$managing $path/cpuset.cpus" ;;
-		*) sharing="$sharing $path/cpuset.cpus" ;;
+		*[13579]) management_files="$management_files $path/cpuset.cpus" ;;
+		*) shared_files="$shared_files $path/cpuset.cpus" ;;
 		esac
 		i=$((i + 1))
 	done
@@ -53,13 +44,13 @@ make_cgroups() {
 pools() {
 	echo "$1" >/etc-pools.new && mv /etc-pools.new /etc-pools
 }
-runtime_up() {
+start_runtime() {
 	rm -f /run/nri.sock
 	nri_runtime /run/nri.sock "$n" 0 1 >/tmp/runtime.log &
 	runtime=$!
-	eventually 20 test -S /run/nri.sock || die "no runtime"
+	wait_for 120 test -S /run/nri.sock || die "the runtime does not listen"
 }
-agent_up() {
+start_agent() {
 	[ -n "${COUNT:-}" ] || set -- --reconcile-interval 1 "$@"
 	pinfold agent --nri-socket /run/nri.sock --run-dir /run/pinfold --pools-file /etc-pools --marker-file /none \
 		--kubelet-state /none --no-cluster "$@" >>/tmp/agent.log 2>&1 &
@@ -71,10 +62,9 @@ cpus_of() { cat "$top/$(path_of "$1")/cpuset.cpus"; }
 partition_of() { cat "$top/$(path_of "$1")/cpuset.cpus.partition"; }
 partition_is() { [ "$(partition_of "$1")" = "$2" ]; }
 
-# Tasks that may run on one of the CPUs 6 and 7, besides those of container 0, the kernel's own that
-# belong to one CPU and cannot leave it, and its rescuers, which wake up when memory runs out and follow the
-# work they rescue.
-strangers() {
+# Tasks that may run on CPU 6 or 7, other than those of container 0, kernel threads that are bound to one CPU, and the
+# kernel's rescuer threads, which run only when memory is short and move to the CPU of the work they rescue.
+foreign_tasks() {
 	local task list pid
 	for task in /proc/[0-9]*; do
 		list=$(sed -n 's/^Cpus_allowed_list:\t//p' "$task/status" 2>/dev/null) || continue
@@ -91,38 +81,38 @@ strangers() {
 		echo "$pid $(cat "$task/comm" 2>/dev/null): $list"
 	done
 }
-# Scheduling domains of a CPU: without one nothing is balanced onto it.
+# Scheduling domains of a CPU: without one the kernel balances no load onto it.
 domains_of() { awk -v cpu="cpu$1" '/^cpu/ { on = $1 == cpu } /^domain/ && on { n++ } END { print n + 0 }' /proc/schedstat; }
 
 test_isolated() {
-	eventually 20 partition_is 0 isolated || die "container 0 is '$(partition_of 0)'"
-	is "its CPUs" "$(cat "$top/$(path_of 0)/cpuset.cpus.effective")" 6-7
-	is "isolated, by the kernel" "$(cat $top/cpuset.cpus.isolated)" 6-7
-	is "left for all others" "$(cat $top/cpuset.cpus.effective)" 0-5
-	is "tasks that do not belong there" "$(strangers)" ''
-	is "domains of an isolated CPU" "$(domains_of 6)" 0
-	[ "$(domains_of 3)" -gt 0 ] || die "control: CPU 3 has no domain either"
-	eventually 20 isolation_is 6-7 || die "status: $(status -o json)"
+	wait_for 120 partition_is 0 isolated || die "container 0 is '$(partition_of 0)'"
+	is "exclusive CPUs" "$(cat "$top/$(path_of 0)/cpuset.cpus.effective")" 6-7
+	is "isolated CPUs of the kernel" "$(cat $top/cpuset.cpus.isolated)" 6-7
+	is "CPUs of all other cgroups" "$(cat $top/cpuset.cpus.effective)" 0-5
+	prints "foreign tasks on exclusive CPUs" '' foreign_tasks
+	is "scheduling domains of an isolated CPU" "$(domains_of 6)" 0
+	[ "$(domains_of 3)" -gt 0 ] || die "control: CPU 3 has no scheduling domain"
+	wait_for 120 isolation_is 6-7 || die "status: $(status -o json)"
 	status | grep -q 'not isolated' && die "the status warns: $(status)"
 	pinfold verify --run-dir /run/pinfold >/tmp/verify.out || die "verify: $(cat /tmp/verify.out)"
-	# Somebody takes it away: noticed, and put right.
+	# Another process ends the partition: the agent restores it.
 	echo member >"$top/$(path_of 0)/cpuset.cpus.partition"
-	eventually 20 partition_is 0 isolated || die "not repaired"
+	wait_for 120 partition_is 0 isolated || die "the partition was not restored"
 	checks=$((checks + 3))
 }
 isolation_is() { status -o json | grep -A1 '"isolation"' | grep -q "\"cpus\": *\"$1\""; }
 
 test_refused() {
-	eventually 20 warned || die "no word of the kernel's refusal: $(status)"
-	is "what it says" "$(status | sed -n 's/^warning: \(CPUs of 1 .*\)/\1/p')" \
+	wait_for 120 warned || die "the kernel's refusal is not reported: $(status)"
+	is "warning about the refusal" "$(status | sed -n 's/^warning: \(CPUs of 1 .*\)/\1/p')" \
 		"CPUs of 1 containers are not isolated: the kernel refuses: Parent is not a partition root"
-	is "an ordinary cgroup" "$(partition_of 0)" member
-	is "a plain cpuset" "$(cpus_of 0)" 6-7
-	is "all CPUs are everybody's" "$(cat $top/cpuset.cpus.effective)" 0-7
+	is "partition type after the refusal" "$(partition_of 0)" member
+	is "cpuset after the refusal" "$(cpus_of 0)" 6-7
+	is "CPUs of all cgroups after the refusal" "$(cat $top/cpuset.cpus.effective)" 0-7
 }
 warned() { status | grep -q 'not isolated'; }
 
-# The pools, back and forth, with tasks that run, while somebody else watches.
+# Resizes back and forth, with busy tasks, while cpuset_sampler checks that pools never overlap.
 wide='{"reserved":"0-3","shared":"4-5","guaranteed":"6-7"}'
 narrow='{"reserved":"0-1","shared":"2-5","guaranteed":"6-7"}'
 is_wide() { [ "$(cpus_of 1)" = 0-3 ] && [ "$(cpus_of 2)" = 4-5 ] && status -o json | grep -A1 '"resize"' | grep -q '"done"'; }
@@ -132,12 +122,12 @@ refused() { status | grep -q 'default/pod-0/c is on CPUs 6-7'; }
 watch_pools() {
 	local file files
 	files=2:$top/$(path_of 0)/cpuset.cpus
-	for file in $managing; do files="$files 1:$file"; done
-	for file in $sharing; do files="$files 0:$file"; done
+	for file in $management_files; do files="$files 1:$file"; done
+	for file in $shared_files; do files="$files 0:$file"; done
 	# shellcheck disable=SC2086
 	cpuset_sampler $files >/tmp/sampler.out 2>&1 &
 	sampler=$!
-	eventually 60 grep -q watching /tmp/sampler.out || die "sampler: $(cat /tmp/sampler.out)"
+	wait_for 300 grep -q watching /tmp/sampler.out || die "sampler: $(cat /tmp/sampler.out)"
 }
 unwatch_pools() {
 	kill -TERM $sampler
@@ -150,9 +140,9 @@ resize_rounds() {
 	local round
 	for round in 1 2 3; do
 		pools "$wide"
-		eventually 60 is_wide || die "round $round, no resize: $(status)"
+		wait_for 300 is_wide || die "round $round, no resize: $(status)"
 		pools "$narrow"
-		eventually 60 is_narrow || die "round $round, not back: $(status)"
+		wait_for 300 is_narrow || die "round $round, not back: $(status)"
 	done
 }
 
@@ -164,10 +154,10 @@ test_resize() {
 	done
 	watch_pools
 	resize_rounds
-	# Whoever is in the way is named, and nothing moves.
+	# A resize is refused while a container owns the CPUs; the owner is reported and nothing moves.
 	pools '{"reserved":"0-1,6-7","shared":"2-5","guaranteed":""}'
-	eventually 60 refused || die "no refusal: $(status)"
-	is_narrow || die "something has moved"
+	wait_for 300 refused || die "no refusal: $(status)"
+	is_narrow || die "containers were moved by a refused resize"
 	unwatch_pools
 	checks=$((checks + 8))
 	print_resizes
@@ -176,11 +166,11 @@ print_resizes() {
 	sed -n 's/.*msg="pools resized".* us=\([0-9]*\) cgroups=\([0-9]*\).*/resize: \2 cgroups in \1 us/p' /tmp/agent.log
 }
 
-# Killed without warning, at some moment of a resize: whoever comes next finishes it.
+# The agent is killed at some point of a resize; the next one finishes it.
 test_crash() {
 	local round
 	pools "$narrow"
-	eventually 60 is_narrow || die "not back"
+	wait_for 300 is_narrow || die "not resized back"
 	watch_pools
 	for round in 1 2 3 4 5 6; do
 		if [ $((round % 2)) = 1 ]; then pools "$wide"; else pools "$narrow"; fi
@@ -188,12 +178,12 @@ test_crash() {
 		kill -KILL $agent
 		kill -KILL $runtime
 		wait $agent $runtime
-		runtime_up
-		agent_up --isolated-partitions
+		start_runtime
+		start_agent --isolated-partitions
 		if [ $((round % 2)) = 1 ]; then
-			eventually 60 finished 0-3 4-5 || die "round $round, not finished: $(cpus_of 1) $(cpus_of 2)"
+			wait_for 300 finished 0-3 4-5 || die "round $round, not finished: $(cpus_of 1) $(cpus_of 2)"
 		else
-			eventually 60 finished 0-1 2-5 || die "round $round, not finished: $(cpus_of 1) $(cpus_of 2)"
+			wait_for 300 finished 0-1 2-5 || die "round $round, not finished: $(cpus_of 1) $(cpus_of 2)"
 		fi
 	done
 	unwatch_pools
@@ -202,27 +192,27 @@ test_crash() {
 # Every container, not only the first.
 finished() {
 	# shellcheck disable=SC2086
-	synchronised && ! cat $managing | grep -qvx "$1" && ! cat $sharing | grep -qvx "$2"
+	synchronised && ! cat $management_files | grep -qvx "$1" && ! cat $shared_files | grep -qvx "$2"
 }
 
 test_uninstall() {
 	kill -TERM $agent
 	wait $agent
 	pinfold agent --uninstall --no-cluster --run-dir /run/pinfold || die "uninstall"
-	is "an ordinary cgroup again" "$(partition_of 0)" member
-	is "all CPUs are everybody's" "$(cat $top/cpuset.cpus.effective)" 0-7
+	is "partition type after --uninstall" "$(partition_of 0)" member
+	is "CPUs of all cgroups after --uninstall" "$(cat $top/cpuset.cpus.effective)" 0-7
 	if [ -e $top/cpuset.cpus.isolated ]; then
-		is "none isolated" "$(cat $top/cpuset.cpus.isolated)" ''
-		is "none announced" "$(cat $top/kubepods/cpuset.cpus.exclusive)" ''
+		prints "isolated CPUs after --uninstall" '' cat $top/cpuset.cpus.isolated
+		prints "cpuset.cpus.exclusive after --uninstall" '' cat $top/kubepods/cpuset.cpus.exclusive
 	fi
 }
 
-# Nobody else works, and nobody watches: what a resize costs by itself. For tests/bench/resize-count.sh.
+# Without load and sampler: the cost of a resize alone. For tests/bench/resize-count.sh.
 count_resizes() {
 	resize_rounds
 	print_resizes
 }
-# Every cgroup is looked at once in that time, whether anything happens or not.
+# The agent checks every cgroup once in that time.
 count_idle() {
 	local before after
 	sleep 5
@@ -235,9 +225,9 @@ count_idle() {
 uname -r
 make_cgroups
 pools "$narrow"
-runtime_up
-agent_up --isolated-partitions
-eventually 60 synchronised || die "not synchronised"
+start_runtime
+start_agent --isolated-partitions
+wait_for 300 synchronised || die "not synchronised"
 cat /tmp/runtime.log
 [ -z "${COUNT:-}" ] || { count_resizes; count_idle; exit; }
 if [ -e $top/cpuset.cpus.isolated ]; then test_isolated; else test_refused; fi
