@@ -50,13 +50,6 @@ struct str base64_encode(struct str bytes, struct arena *a)
 	return (struct str){ out, len };
 }
 
-static int value_of(char c)
-{
-	const char *hit = c ? strchr(alphabet, c) : NULL;
-
-	return hit ? (int)(hit - alphabet) : -1;
-}
-
 /* Decodes four characters; returns how many bytes they hold, or -1. */
 static int decode_group(const char *in, unsigned char out[3])
 {
@@ -64,17 +57,17 @@ static int decode_group(const char *in, unsigned char out[3])
 	unsigned bits = 0;
 
 	for (int i = 0; i < 4 - pad; i++) {
-		int v = value_of(in[i]);
+		const char *hit = in[i] ? strchr(alphabet, in[i]) : NULL;
 
-		if (v < 0)
+		if (!hit)
 			return -1;
-		bits |= (unsigned)v << (18 - 6 * i);
+		bits |= (unsigned)(hit - alphabet) << (18 - 6 * i);
 	}
 	out[0] = (unsigned char)(bits >> 16);
 	out[1] = (unsigned char)(bits >> 8 & 255);
 	out[2] = (unsigned char)(bits & 255);
 	if ((pad >= 1 && out[2]) || (pad == 2 && out[1]))
-		return -1; /* bits that no byte uses */
+		return -1; /* RFC 4648, 3.5: unused bits must be zero */
 	return 3 - pad;
 }
 

@@ -1,6 +1,6 @@
 #pragma once
 
-/* Base64 (RFC 4648, the standard alphabet, padded): patches in admission answers, data URLs,
+/* Base64 (RFC 4648, standard alphabet, padded): patches in admission responses, data URLs,
  * certificates in kubeconfig files. */
 
 #include "base/str.h"

@@ -19,7 +19,7 @@ struct doc_limits doc_limits_fill(const struct doc_limits *limits)
 	l.alias_nodes = l.alias_nodes ? l.alias_nodes : DOC_MAX_ALIAS_NODES;
 	l.documents = l.documents ? l.documents : DOC_MAX_DOCUMENTS;
 	if (l.depth > DOC_MAX_DEPTH)
-		l.depth = DOC_MAX_DEPTH; /* our own stack is as deep */
+		l.depth = DOC_MAX_DEPTH; /* the size of the stack in find_too_deep() */
 	return l;
 }
 
@@ -82,9 +82,9 @@ static int no_memory(struct err *err, struct str file)
 	return doc_err_at(err, ENOMEM, file, (struct doc_pos){ 0 }, "not enough memory");
 }
 
-/* yyjson reads without recursion, so depth costs it nothing; those who walk the result afterwards
- * may recurse, and this is what lets them. Values lie in one array, parents before children.
- * Returns the first value that is too deep. */
+/* yyjson reads without recursion and does not limit the depth; code that walks the result may
+ * recurse, and this check bounds it. yyjson stores values in one array, parents before children, so
+ * one pass is enough. Returns the first value that is too deep. */
 static yyjson_val *find_too_deep(const struct doc *doc, size_t limit)
 {
 	const yyjson_val *ends[DOC_MAX_DEPTH];
@@ -145,7 +145,7 @@ static int by_key(const void *a, const void *b)
 	yyjson_val *x = *(yyjson_val *const *)a, *y = *(yyjson_val *const *)b;
 	int r = str_cmp(doc_str(x), doc_str(y));
 
-	return r ? r : (x > y) - (x < y); /* equal keys in the order of the text */
+	return r ? r : (x > y) - (x < y); /* stable, so that the second of two keys is reported */
 }
 
 static int check_keys_of(const struct doc *doc, yyjson_val *object, struct arena *a,
@@ -182,7 +182,8 @@ int doc_check_keys(const struct doc *doc, struct arena *a, struct err *err)
 	return 0;
 }
 
-/* The offset of a string or number in the text. All else leaves no trace there. */
+/* The offset of a string or number in the text: these point into the buffer that was parsed in
+ * place. Other values have no pointer into it. */
 static bool find_offset(const struct doc *doc, yyjson_val *v, size_t *ret)
 {
 	const char *p = yyjson_is_str(v) ? yyjson_get_str(v) : yyjson_get_raw(v);
@@ -261,7 +262,7 @@ bool doc_int(yyjson_val *v, int64_t *ret)
 	uint64_t magnitude;
 
 	if (yyjson_is_sint(v) || (yyjson_is_uint(v) && yyjson_get_uint(v) <= INT64_MAX)) {
-		*ret = yyjson_get_sint(v); /* a number that was built, not read */
+		*ret = yyjson_get_sint(v); /* numbers that were read are raw text */
 		return true;
 	}
 	if (!str_to_u64(str_skip(text, negative), (uint64_t)INT64_MAX + negative, &magnitude))
@@ -366,7 +367,7 @@ static void add_line(struct strbuf *b, size_t depth)
 	strbuf_printf(b, "\n%*s", (int)(depth * 2), "");
 }
 
-/* yyjson 0.10 writes raw numbers in lists without indentation, so lines are broken here. */
+/* Replaces yyjson's own pretty printer: version 0.10 does not indent raw numbers in lists. */
 static struct str indent(struct str compact, struct arena *a)
 {
 	bool in_string = false;
@@ -397,8 +398,8 @@ static struct str indent(struct str compact, struct arena *a)
 	return strbuf_str(&b);
 }
 
-static int written(struct str text, bool pretty, const yyjson_write_err *why, struct arena *a,
-		   struct str *ret, struct err *err)
+static int finish_text(struct str text, bool pretty, const yyjson_write_err *why, struct arena *a,
+		       struct str *ret, struct err *err)
 {
 	if (!text.p)
 		return err_set(err,
@@ -419,7 +420,7 @@ int doc_write(yyjson_mut_val *v, bool pretty, struct arena *a, struct str *ret, 
 	struct str text;
 
 	text.p = yyjson_mut_val_write_opts(v, YYJSON_WRITE_NOFLAG, &alc, &text.n, &why);
-	return written(text, pretty, &why, a, ret, err);
+	return finish_text(text, pretty, &why, a, ret, err);
 }
 
 int doc_write_val(yyjson_val *v, bool pretty, struct arena *a, struct str *ret, struct err *err)
@@ -429,5 +430,5 @@ int doc_write_val(yyjson_val *v, bool pretty, struct arena *a, struct str *ret, 
 	struct str text;
 
 	text.p = yyjson_val_write_opts(v, YYJSON_WRITE_NOFLAG, &alc, &text.n, &why);
-	return written(text, pretty, &why, a, ret, err);
+	return finish_text(text, pretty, &why, a, ret, err);
 }

@@ -1,10 +1,10 @@
 #pragma once
 
-/* Documents: JSON text read by yyjson into an arena, and the few things yyjson does not do: limits,
- * string views, and where in the file a value stands. yyjson's own types are our document model:
- * yyjson_val for what was read, yyjson_mut_val for what is being built. Numbers stay text until
- * somebody asks (quantities and big integers survive a round trip). YAML is read into the same
- * documents by yaml.h. Nothing here does I/O. */
+/* Documents: JSON text read by yyjson into an arena, plus what yyjson does not provide: limits,
+ * string views, and the position of a value in the file. yyjson's own types are the document model:
+ * yyjson_val for parsed documents, yyjson_mut_val for documents being built. Numbers stay text
+ * until they are converted, so quantities and big integers survive a round trip. yaml.h reads YAML
+ * into the same documents. No I/O. */
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -16,20 +16,21 @@
 
 struct arena;
 
-/* What one text may cost us. Zero in a field means the default below. */
+/* Limits for one text, which may come from an untrusted client. Zero means the default below. */
 struct doc_limits {
 	size_t size_bytes;
 	size_t depth;
 	size_t nodes;	    /* YAML only; JSON is bounded by its size */
 	size_t alias_nodes; /* YAML anchors, and nodes that aliases and merge keys add */
 	size_t documents;   /* in one YAML stream */
-	bool first_only;    /* JSON only: what follows the first value is not looked at */
+	bool first_only;    /* JSON only: ignore everything after the first value */
 };
 
-/* tests/bench/bench_bombs.c shows that a hostile file of 1 MB stays within 100 ms and 32 MB. */
+/* With these, a malicious file of 1 MB needs at most 100 ms and 32 MB (tests/bench/bench_bombs.c).
+ */
 #define DOC_MAX_SIZE ((size_t)16 << 20)
 #define DOC_MAX_DEPTH 100
-#define DOC_MAX_NODES 100000 /* 1 MB of CRDs, all of short lines, has 95000 */
+#define DOC_MAX_NODES 100000 /* 1 MB of CRDs with short lines has 95000 */
 #define DOC_MAX_ALIAS_NODES 10000
 #define DOC_MAX_DOCUMENTS 5000
 
@@ -42,7 +43,7 @@ struct doc_pos {
 struct doc {
 	yyjson_val *root;
 	struct str file;	     /* for messages; may be empty */
-	struct str text;	     /* JSON: as it was given */
+	struct str text;	     /* JSON: the original text */
 	const char *strings;	     /* JSON: the buffer that string values point into */
 	const struct doc_pos *marks; /* YAML: position of root[i] */
 	size_t n_values;
@@ -53,20 +54,20 @@ struct doc_list {
 	size_t n;
 };
 
-/* Reads one JSON text (RFC 8259, nothing looser). `file` stands in front of every message. */
+/* Reads one JSON text (strict RFC 8259). Error messages start with `file`. */
 int doc_parse(struct str text, struct str file, const struct doc_limits *limits, struct arena *a,
 	      struct doc *ret, struct err *err);
 
-/* Refuses an object that has the same key twice: readers disagree on which one counts. */
+/* Refuses an object with a duplicate key: JSON readers differ in which value they use. */
 int doc_check_keys(const struct doc *doc, struct arena *a, struct err *err);
 
-/* Where a value stands: exact for YAML; for JSON the string or number nearest before it. Columns
- * count characters. */
+/* The position of a value: exact for YAML; for JSON that of the nearest string or number at or
+ * before it. Columns count characters. */
 struct doc_pos doc_position(const struct doc *doc, yyjson_val *v);
 
 struct doc_pos doc_position_at(struct str text, size_t offset);
 
-/* err_set with "file:line:column: " in front, as far as it is known. */
+/* err_set with the prefix "file:line:column: ", as far as the position is known. */
 #define doc_err_at(err, code, file, pos, ...)                                                      \
 	err_negative(doc_err_record_at((err), (code), (file), (pos), __VA_ARGS__))
 
@@ -112,7 +113,7 @@ yyjson_mut_val *doc_put_obj(yyjson_mut_doc *m, yyjson_mut_val *object, struct st
 yyjson_mut_val *doc_put_arr(yyjson_mut_doc *m, yyjson_mut_val *object, struct str key);
 struct str doc_mut_str(yyjson_mut_val *v); /* as doc_str */
 
-/* Freezes what was built, so that code that reads can read it. NULL when memory ran out. */
+/* Converts a built value to the type that parsed documents have. NULL when memory ran out. */
 yyjson_val *doc_freeze(yyjson_mut_val *v, struct arena *a);
 
 /* Writing. Compact unless `pretty`, which indents by two. No newline at the end. */

@@ -46,7 +46,7 @@ void problem_from_err(struct problem_list *p, const struct err *err)
 	new_problem(p, PROBLEM_ERROR)->text = str_dup(p->a, str_from(err->msg));
 }
 
-static int by_place(const struct problem *a, const struct problem *b)
+static int by_position(const struct problem *a, const struct problem *b)
 {
 	if (a->file.p != b->file.p || a->file.n != b->file.n)
 		return 0;
@@ -59,12 +59,12 @@ static int by_place(const struct problem *a, const struct problem *b)
 
 void problem_list_sort(struct problem_list *p)
 {
-	/* Insertion: short lists, mostly in order, and it keeps what is equal where it is. */
+	/* Insertion sort: stable, and the lists are short and mostly sorted. */
 	for (size_t i = 1; i < p->n; i++) {
 		struct problem item = p->items[i];
 		size_t j = i;
 
-		for (; j && by_place(&p->items[j - 1], &item) > 0; j--)
+		for (; j && by_position(&p->items[j - 1], &item) > 0; j--)
 			p->items[j] = p->items[j - 1];
 		p->items[j] = item;
 	}

@@ -1,9 +1,8 @@
 #pragma once
 
-/* Everything that is wrong with an input, all at once: a list of findings, each with its place in
- * a file, the field it is about and a sentence. Where a struct err ends the work at the first
- * failure, a checker adds to this and goes on, so that a person fixes a file once. It decides
- * nothing: whoever asked looks at n_errors. */
+/* All problems of an input in one list, each with its position in a file, its field and a sentence.
+ * A struct err ends the work at the first failure; a checker appends to this list and continues, so
+ * that a user sees all problems of a file at once. The caller decides what to do, from n_errors. */
 
 #include <stddef.h>
 
@@ -15,14 +14,14 @@ struct err;
 
 enum problem_level {
 	PROBLEM_ERROR,	 /* the input is refused */
-	PROBLEM_WARNING, /* accepted, but likely not what was meant */
-	PROBLEM_NOTE,	 /* worth knowing: something given was not acted on */
+	PROBLEM_WARNING, /* accepted, but probably a mistake */
+	PROBLEM_NOTE,	 /* information: a setting has no effect */
 	PROBLEM__COUNT
 };
 
 struct problem {
 	enum problem_level level;
-	struct str file; /* empty when it is about no file */
+	struct str file; /* empty when no file is concerned */
 	struct doc_pos pos;
 	struct str field; /* "spec.cpu.reserved"; may be empty */
 	struct str text;
@@ -35,7 +34,7 @@ struct problem_list {
 	size_t n_errors, n_warnings;
 };
 
-/* Where a problem stands. `doc` may be NULL (about no file), `value` too (about the whole file). */
+/* The location of a problem. `doc` may be NULL (no file), `value` too (the whole file). */
 struct problem_at {
 	const struct doc *doc;
 	yyjson_val *value;
@@ -54,13 +53,13 @@ void problem_add(struct problem_list *p, enum problem_level level, struct proble
 #define problem_warn(p, at, ...) problem_add((p), PROBLEM_WARNING, (at), __VA_ARGS__)
 #define problem_note(p, at, ...) problem_add((p), PROBLEM_NOTE, (at), __VA_ARGS__)
 
-/* A failure somebody else reported with its own "file:line:column: " in front. */
+/* A failure whose message already starts with "file:line:column: ". */
 void problem_from_err(struct problem_list *p, const struct err *err);
 
-/* In the order of files as they came, then of lines; a finding without a place keeps its own. */
+/* Sorts by position within each file; the order of files, and problems without a position, stay. */
 void problem_list_sort(struct problem_list *p);
 
-/* One line each: "file:line:column: warning: field: text"; errors have no word in front. */
+/* One line each: "file:line:column: warning: field: text"; errors have no level. */
 struct str problem_list_format(const struct problem_list *p, struct arena *a);
 
 /* [{"level","file","line","column","field","text"}...] */

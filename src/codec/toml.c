@@ -2,6 +2,8 @@
 
 #include <ctype.h>
 
+#include "toml_lex.h"
+
 static void add_quoted(struct strbuf *b, struct str s)
 {
 	strbuf_addc(b, '"');
@@ -20,17 +22,13 @@ static void add_quoted(struct strbuf *b, struct str s)
 	strbuf_addc(b, '"');
 }
 
-static bool is_bare(struct str key)
-{
-	for (size_t i = 0; i < key.n; i++)
-		if (!isalnum((unsigned char)key.p[i]) && key.p[i] != '_' && key.p[i] != '-')
-			return false;
-	return key.n > 0;
-}
-
 static void add_key(struct strbuf *b, struct str key)
 {
-	if (is_bare(key))
+	bool is_bare = key.n > 0;
+
+	for (size_t i = 0; i < key.n; i++)
+		is_bare &= toml_is_bare((unsigned char)key.p[i]);
+	if (is_bare)
 		strbuf_add(b, key);
 	else
 		add_quoted(b, key);
@@ -86,19 +84,15 @@ void toml_strs(struct strbuf *b, struct str key, const struct str *values, size_
 	strbuf_add(b, STR("]\n"));
 }
 
-static void add_comment_line(struct strbuf *b, struct str line)
-{
-	strbuf_add(b, line.n ? STR("# ") : STR("#"));
-	for (size_t i = 0; i < line.n; i++)
-		strbuf_addc(b, iscntrl((unsigned char)line.p[i]) ? ' ' : line.p[i]);
-	strbuf_addc(b, '\n');
-}
-
 void toml_comment(struct strbuf *b, struct str text)
 {
 	struct str_split lines = str_split(text);
 	struct str line;
 
-	while (str_next(&lines, '\n', &line))
-		add_comment_line(b, line);
+	while (str_next(&lines, '\n', &line)) {
+		strbuf_add(b, line.n ? STR("# ") : STR("#"));
+		for (size_t i = 0; i < line.n; i++) /* a \r would end the comment early */
+			strbuf_addc(b, iscntrl((unsigned char)line.p[i]) ? ' ' : line.p[i]);
+		strbuf_addc(b, '\n');
+	}
 }

@@ -1,7 +1,9 @@
 #pragma once
 
-/* TOML output, as much as runtime drop-ins need: tables, strings, integers, booleans, lists of
- * strings. Text goes into a strbuf; nothing is read and nothing is sorted. */
+/* TOML output, the subset that drop-ins for CRI-O and containerd need: tables, strings, integers,
+ * booleans, lists of strings. Appends to a strbuf in the order of the calls. Reading is
+ * toml_read.h.
+ */
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -30,11 +30,11 @@ int toml_peek(const struct toml_lexer *l)
 	return l->at < l->text.n ? (unsigned char)l->text.p[l->at] : -1;
 }
 
-bool toml_take(struct toml_lexer *l, const char *word)
+bool toml_take(struct toml_lexer *l, const char *token)
 {
-	const size_t n = strlen(word);
+	const size_t n = strlen(token);
 
-	if (l->text.n - l->at < n || memcmp(l->text.p + l->at, word, n) != 0)
+	if (l->text.n - l->at < n || memcmp(l->text.p + l->at, token, n) != 0)
 		return false;
 	l->at += n;
 	return true;
@@ -54,7 +54,7 @@ static int skip_comment(struct toml_lexer *l)
 		const int c = toml_peek(l);
 
 		if ((c < 0x20 && c != '\t' && c != '\r') || c == 0x7f)
-			return toml_fail(l, l->at, "a control character in a comment");
+			return toml_fail(l, l->at, "control character in a comment");
 		l->at++;
 	}
 	return 0;
@@ -70,7 +70,7 @@ int toml_end_line(struct toml_lexer *l)
 		return e;
 	if (toml_take(l, "\r\n") || toml_take(l, "\n") || toml_peek(l) < 0)
 		return 0;
-	return toml_fail(l, l->at, "more text where the line should end");
+	return toml_fail(l, l->at, "unexpected text before the end of the line");
 }
 
 int toml_skip_space(struct toml_lexer *l)
@@ -128,12 +128,12 @@ static int read_unicode(struct toml_lexer *l, unsigned digits, struct strbuf *b)
 		l->at++;
 	}
 	if (c > 0x10ffff || (c >= 0xd800 && c < 0xe000))
-		return toml_fail(l, from, "no such character");
+		return toml_fail(l, from, "not a Unicode character");
 	put_utf8(b, c);
 	return 0;
 }
 
-/* A backslash at a line's end takes the line's end and the blanks of the next lines with it. */
+/* A backslash at the end of a line removes the line end and the white space after it. */
 static bool skip_line_end(struct toml_lexer *l)
 {
 	const size_t from = l->at;
@@ -203,9 +203,9 @@ int toml_read_string(struct toml_lexer *l, struct str *ret)
 		if (is_long ? take_long_end(l, mark, &b) : c == mark)
 			break;
 		if (c < 0 || (!is_long && c == '\n'))
-			return toml_fail(l, from, "the text has no end");
+			return toml_fail(l, from, "unterminated string");
 		if ((c < 0x20 && c != '\t' && !(is_long && (c == '\n' || c == '\r'))) || c == 0x7f)
-			return toml_fail(l, l->at, "a control character in a text");
+			return toml_fail(l, l->at, "control character in a string");
 		l->at++;
 		if (c == '\\' && mark == '"') {
 			e = read_escape(l, is_long, &b);
@@ -236,7 +236,7 @@ int toml_read_key(struct toml_lexer *l, struct str *ret)
 	if (toml_peek(l) == '"' || toml_peek(l) == '\'') {
 		if (str_starts(str_skip(l->text, l->at), STR("\"\"\"")) ||
 		    str_starts(str_skip(l->text, l->at), STR("'''")))
-			return toml_fail(l, from, "a key of several lines");
+			return toml_fail(l, from, "a key cannot be a multi-line string");
 		return toml_read_string(l, ret);
 	}
 	while (toml_is_bare(toml_peek(l)))
@@ -303,7 +303,7 @@ bool toml_parse_float(struct toml_lexer *l, struct str s, double *ret)
 	if (bare.n > 0 && (bare.p[0] == '+' || bare.p[0] == '-'))
 		bare = str_skip(bare, 1);
 	if (str_eq(bare, STR("inf")) || str_eq(bare, STR("nan"))) {
-		*ret = 0; /* JSON has neither; nothing we read does, either */
+		*ret = 0; /* JSON has neither, and no setting that is read here uses them */
 		return true;
 	}
 	if (bare.n == 0 || bare.p[0] < '0' || bare.p[0] > '9' || bare.n > 64)

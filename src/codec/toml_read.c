@@ -8,9 +8,9 @@
 #include "base/macro.h"
 #include "toml_lex.h"
 
-/* How a table came to be: decides whether it may be opened or extended again. */
+/* How a table was defined: decides whether it may be opened or extended again (TOML 1.0, Table). */
 enum table_kind {
-	TABLE_IMPLIED, /* by a longer header: may still get its own */
+	TABLE_IMPLIED, /* by the header of a subtable: may still get its own header */
 	TABLE_HEADER,  /* by its own header */
 	TABLE_DOTTED,  /* by a dotted key */
 	TABLE_CLOSED,  /* inline: complete */
@@ -21,7 +21,7 @@ struct table_mark {
 	enum table_kind kind;
 };
 
-struct reader {
+struct toml_reader {
 	struct toml_lexer lex;
 	yyjson_mut_doc *doc;
 	struct table_mark *marks;
@@ -29,7 +29,7 @@ struct reader {
 	unsigned depth;
 };
 
-static struct table_mark *mark_find(struct reader *r, yyjson_mut_val *table)
+static struct table_mark *mark_find(struct toml_reader *r, yyjson_mut_val *table)
 {
 	for (size_t i = r->n_marks; i-- > 0;)
 		if (r->marks[i].table == table)
@@ -37,7 +37,7 @@ static struct table_mark *mark_find(struct reader *r, yyjson_mut_val *table)
 	return NULL;
 }
 
-static int mark_add(struct reader *r, yyjson_mut_val *table, enum table_kind kind)
+static int mark_add(struct toml_reader *r, yyjson_mut_val *table, enum table_kind kind)
 {
 	if (r->n_marks == TOML_MAX_TABLES)
 		return toml_fail(&r->lex, r->lex.at, "too many tables");
@@ -48,8 +48,8 @@ static int mark_add(struct reader *r, yyjson_mut_val *table, enum table_kind kin
 	return 0;
 }
 
-static int table_new(struct reader *r, yyjson_mut_val *parent, struct str key, enum table_kind kind,
-		     yyjson_mut_val **ret)
+static int table_new(struct toml_reader *r, yyjson_mut_val *parent, struct str key,
+		     enum table_kind kind, yyjson_mut_val **ret)
 {
 	yyjson_mut_val *table = yyjson_mut_obj(r->doc);
 
@@ -59,9 +59,9 @@ static int table_new(struct reader *r, yyjson_mut_val *parent, struct str key, e
 	return mark_add(r, table, kind);
 }
 
-/* One step of a path: the table `key` of `parent`, made when it is not there. */
-static int step(struct reader *r, yyjson_mut_val *parent, struct str key, enum table_kind kind,
-		size_t at, yyjson_mut_val **ret)
+/* The table `key` of `parent` in a dotted key or header; created when it is absent. */
+static int open_subtable(struct toml_reader *r, yyjson_mut_val *parent, struct str key,
+			 enum table_kind kind, size_t at, yyjson_mut_val **ret)
 {
 	yyjson_mut_val *v = yyjson_mut_obj_getn(parent, key.p, key.n);
 	const struct table_mark *mark;
@@ -78,10 +78,10 @@ static int step(struct reader *r, yyjson_mut_val *parent, struct str key, enum t
 	return 0;
 }
 
-static int read_value(struct reader *r, yyjson_mut_val **ret);
+static int read_value(struct toml_reader *r, yyjson_mut_val **ret);
 
 /* key.key.key = value, into `table`. */
-static int read_pair(struct reader *r, yyjson_mut_val *table)
+static int read_pair(struct toml_reader *r, yyjson_mut_val *table)
 {
 	yyjson_mut_val *value;
 	struct str key;
@@ -98,7 +98,7 @@ static int read_pair(struct reader *r, yyjson_mut_val *table)
 			break;
 		r->lex.at++;
 		toml_skip_blanks(&r->lex);
-		e = step(r, table, key, TABLE_DOTTED, at, &table);
+		e = open_subtable(r, table, key, TABLE_DOTTED, at, &table);
 		if (e < 0)
 			return e;
 	}
@@ -113,7 +113,7 @@ static int read_pair(struct reader *r, yyjson_mut_val *table)
 	return doc_put(r->doc, table, key, value) ? 0 : toml_no_memory(&r->lex);
 }
 
-static int read_inline_table(struct reader *r, yyjson_mut_val **ret)
+static int read_inline_table(struct toml_reader *r, yyjson_mut_val **ret)
 {
 	yyjson_mut_val *table = yyjson_mut_obj(r->doc);
 	int e;
@@ -143,7 +143,7 @@ static int read_inline_table(struct reader *r, yyjson_mut_val **ret)
 	return 0;
 }
 
-static int read_array(struct reader *r, yyjson_mut_val **ret)
+static int read_array(struct toml_reader *r, yyjson_mut_val **ret)
 {
 	yyjson_mut_val *array = yyjson_mut_arr(r->doc), *item;
 	int e;
@@ -172,14 +172,14 @@ static int read_array(struct reader *r, yyjson_mut_val **ret)
 	return 0;
 }
 
-/* "1979-05-27T07:32:00Z", "07:32:00": recognised by their shape, kept as text. */
+/* "1979-05-27T07:32:00Z" or "07:32:00": recognized by the separators, not validated. */
 static bool is_time(struct str s)
 {
 	return (s.n >= 10 && s.p[4] == '-' && s.p[7] == '-') ||
 	       (s.n >= 8 && s.p[2] == ':' && s.p[5] == ':');
 }
 
-static int read_scalar(struct reader *r, yyjson_mut_val **ret)
+static int read_scalar(struct toml_reader *r, yyjson_mut_val **ret)
 {
 	const size_t from = r->lex.at;
 	struct str word;
@@ -201,17 +201,17 @@ static int read_scalar(struct reader *r, yyjson_mut_val **ret)
 	else if (toml_parse_float(&r->lex, word, &real))
 		*ret = yyjson_mut_real(r->doc, real);
 	else
-		return toml_fail_name(&r->lex, from, "no value:", word);
+		return toml_fail_name(&r->lex, from, "invalid value", word);
 	return *ret ? 0 : toml_no_memory(&r->lex);
 }
 
-static int read_value(struct reader *r, yyjson_mut_val **ret)
+static int read_value(struct toml_reader *r, yyjson_mut_val **ret)
 {
 	struct str text = STR("");
 	int e;
 
 	if (r->depth == TOML_MAX_DEPTH)
-		return toml_fail(&r->lex, r->lex.at, "nested too deep");
+		return toml_fail(&r->lex, r->lex.at, "nested too deeply");
 	r->depth++;
 	switch (toml_peek(&r->lex)) {
 	case '"':
@@ -234,8 +234,8 @@ static int read_value(struct reader *r, yyjson_mut_val **ret)
 	return e;
 }
 
-/* The last step of "[[a.b]]": a new table at the end of the array. */
-static int open_item(struct reader *r, yyjson_mut_val *parent, struct str key, size_t at,
+/* The last part of "[[a.b]]": a new table at the end of the array. */
+static int open_item(struct toml_reader *r, yyjson_mut_val *parent, struct str key, size_t at,
 		     yyjson_mut_val **ret)
 {
 	yyjson_mut_val *array = yyjson_mut_obj_getn(parent, key.p, key.n);
@@ -254,8 +254,8 @@ static int open_item(struct reader *r, yyjson_mut_val *parent, struct str key, s
 	return mark_add(r, table, TABLE_HEADER);
 }
 
-/* The last step of "[a.b]": a table may have one header. */
-static int open_table(struct reader *r, yyjson_mut_val *parent, struct str key, size_t at,
+/* The last part of "[a.b]": a table may have only one header. */
+static int open_table(struct toml_reader *r, yyjson_mut_val *parent, struct str key, size_t at,
 		      yyjson_mut_val **ret)
 {
 	yyjson_mut_val *v = yyjson_mut_obj_getn(parent, key.p, key.n);
@@ -270,7 +270,7 @@ static int open_table(struct reader *r, yyjson_mut_val *parent, struct str key, 
 	return 0;
 }
 
-static int read_header(struct reader *r, yyjson_mut_val *root, yyjson_mut_val **ret)
+static int read_header(struct toml_reader *r, yyjson_mut_val *root, yyjson_mut_val **ret)
 {
 	const bool is_item = toml_take(&r->lex, "[[");
 	yyjson_mut_val *table = root;
@@ -284,14 +284,14 @@ static int read_header(struct reader *r, yyjson_mut_val *root, yyjson_mut_val **
 		toml_skip_blanks(&r->lex);
 		at = r->lex.at;
 		if (depth == TOML_MAX_DEPTH)
-			return toml_fail(&r->lex, at, "nested too deep");
+			return toml_fail(&r->lex, at, "nested too deeply");
 		e = toml_read_key(&r->lex, &key);
 		if (e < 0)
 			return e;
 		toml_skip_blanks(&r->lex);
 		if (!toml_take(&r->lex, "."))
 			break;
-		e = step(r, table, key, TABLE_IMPLIED, at, &table);
+		e = open_subtable(r, table, key, TABLE_IMPLIED, at, &table);
 		if (e < 0)
 			return e;
 	}
@@ -300,7 +300,7 @@ static int read_header(struct reader *r, yyjson_mut_val *root, yyjson_mut_val **
 	return is_item ? open_item(r, table, key, at, ret) : open_table(r, table, key, at, ret);
 }
 
-static int read_lines(struct reader *r, yyjson_mut_val *root)
+static int read_lines(struct toml_reader *r, yyjson_mut_val *root)
 {
 	yyjson_mut_val *table = root;
 	int e = 0;
@@ -322,7 +322,7 @@ static int read_lines(struct reader *r, yyjson_mut_val *root)
 
 int toml_parse(struct str text, struct str file, struct arena *a, yyjson_val **ret, struct err *err)
 {
-	struct reader r = { .lex = { .text = text, .file = file, .a = a, .err = err } };
+	struct toml_reader r = { .lex = { .text = text, .file = file, .a = a, .err = err } };
 	yyjson_mut_val *root;
 	yyjson_val *frozen;
 	int e;

@@ -1,8 +1,8 @@
 #pragma once
 
-/* TOML 1.0 in, a document of doc.h out: tables become objects, arrays of tables arrays. Dates and
- * times stay text. Repeated keys and tables are refused, as in every TOML reader. Writing is
- * toml.h. Nothing here does I/O. */
+/* Reads TOML 1.0 into a document of doc.h: tables become objects, arrays of tables arrays, dates
+ * and times strings. Duplicate keys and tables are refused, as TOML demands. Writing is toml.h. No
+ * I/O. */
 
 #include "doc.h"
 
@@ -10,6 +10,6 @@
 #define TOML_MAX_DEPTH 64
 #define TOML_MAX_TABLES 4096
 
-/* Errors begin with "file:line:column: ". Texts of the result live in `a`. */
+/* Errors start with "file:line:column: ". The result is allocated in `a`. */
 int toml_parse(struct str text, struct str file, struct arena *a, yyjson_val **ret,
 	       struct err *err);

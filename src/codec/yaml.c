@@ -10,14 +10,16 @@
 #include "base/macro.h"
 #include "yaml_scalar.h"
 
-/* A value under construction and where it stands. yyjson links values by pointers into
- * themselves, so the value comes first and its position rides along. */
+/* A value being built, and its position. yyjson links the values themselves into lists, so a node
+ * embeds its value and node_of() gets from the value back to the position. */
 struct node {
 	yyjson_mut_val v;
 	struct doc_pos pos;
 	bool open; /* still being read: an alias to it would be a loop */
 };
 
+/* Against files that are small but expensive: the lookups of anchors and merged keys are linear,
+ * which is fastest for the few that real files have. */
 #define COMPARISONS_MAX 1000000
 #define DIRECTIVES_MAX 64
 
@@ -27,14 +29,14 @@ struct anchor {
 	struct anchor *older;
 };
 
-struct reader {
+struct yaml_reader {
 	yaml_parser_t parser;
 	yaml_event_t event;
 	struct arena *a;
 	struct str file, text;
 	struct doc_limits limits;
 	size_t depth, nodes, alias_nodes, compared;
-	size_t nodes_before; /* the present document */
+	size_t nodes_before; /* the current document */
 	struct anchor *anchors;
 	struct err *err;
 };
@@ -44,23 +46,23 @@ static struct doc_pos pos_of(yaml_mark_t mark)
 	return (struct doc_pos){ (uint32_t)mark.line + 1, (uint32_t)mark.column + 1 };
 }
 
-static int fail(struct reader *r, struct doc_pos pos, const char *what)
+static int fail(struct yaml_reader *r, struct doc_pos pos, const char *what)
 {
 	return doc_err_at(r->err, EINVAL, r->file, pos, "%s", what);
 }
 
-static int no_memory(struct reader *r)
+static int no_memory(struct yaml_reader *r)
 {
 	return doc_err_at(r->err, ENOMEM, r->file, (struct doc_pos){ 0 }, "not enough memory");
 }
 
-static int fail_here(struct reader *r, const char *what)
+static int fail_here(struct yaml_reader *r, const char *what)
 {
 	return fail(r, pos_of(r->event.start_mark), what);
 }
 
-/* Reads the next event into r->event. The one before is deleted; its strings were copied. */
-static int next_event(struct reader *r)
+/* Reads the next event into r->event and deletes the previous one; its strings were copied. */
+static int next_event(struct yaml_reader *r)
 {
 	yaml_event_delete(&r->event);
 	if (yaml_parser_parse(&r->parser, &r->event))
@@ -73,7 +75,7 @@ static int next_event(struct reader *r)
 	return fail(r, pos_of(r->parser.problem_mark), r->parser.problem);
 }
 
-static int new_node(struct reader *r, struct doc_pos pos, struct node **ret)
+static int new_node(struct yaml_reader *r, struct doc_pos pos, struct node **ret)
 {
 	struct node *n;
 
@@ -88,7 +90,7 @@ static int new_node(struct reader *r, struct doc_pos pos, struct node **ret)
 	return 0;
 }
 
-static int remember_anchor(struct reader *r, const yaml_char_t *name, struct node *node)
+static int remember_anchor(struct yaml_reader *r, const yaml_char_t *name, struct node *node)
 {
 	struct anchor *anchor;
 
@@ -109,9 +111,9 @@ static struct node *node_of(yyjson_mut_val *v)
 	return container_of(v, struct node, v);
 }
 
-static int copy_node(struct reader *r, struct node *from, struct node **ret);
+static int copy_node(struct yaml_reader *r, struct node *from, struct node **ret);
 
-static int copy_items(struct reader *r, struct node *from, struct node *to)
+static int copy_items(struct yaml_reader *r, struct node *from, struct node *to)
 {
 	yyjson_mut_arr_iter it = yyjson_mut_arr_iter_with(&from->v);
 	yyjson_mut_val *item;
@@ -128,7 +130,7 @@ static int copy_items(struct reader *r, struct node *from, struct node *to)
 	return 0;
 }
 
-static int copy_pair(struct reader *r, yyjson_mut_val *key, struct node *to)
+static int copy_pair(struct yaml_reader *r, yyjson_mut_val *key, struct node *to)
 {
 	struct node *key_copy, *copy;
 	int x;
@@ -143,7 +145,7 @@ static int copy_pair(struct reader *r, yyjson_mut_val *key, struct node *to)
 	return 0;
 }
 
-static int copy_pairs(struct reader *r, struct node *from, struct node *to)
+static int copy_pairs(struct yaml_reader *r, struct node *from, struct node *to)
 {
 	yyjson_mut_obj_iter it = yyjson_mut_obj_iter_with(&from->v);
 	yyjson_mut_val *key;
@@ -158,7 +160,7 @@ static int copy_pairs(struct reader *r, struct node *from, struct node *to)
 	return 0;
 }
 
-static int enter(struct reader *r)
+static int enter(struct yaml_reader *r)
 {
 	if (r->depth >= r->limits.depth)
 		return doc_err_at(r->err, EINVAL, r->file, pos_of(r->event.start_mark),
@@ -167,9 +169,9 @@ static int enter(struct reader *r)
 	return 0;
 }
 
-/* Copies a value that an alias or a merge key repeats. What was shallow where it stood may be too
- * deep where it is repeated. */
-static int copy_node(struct reader *r, struct node *from, struct node **ret)
+/* Copies the value of an alias or a merge key. The depth is checked again: the alias may be deeper
+ * in the document than the anchor. */
+static int copy_node(struct yaml_reader *r, struct node *from, struct node **ret)
 {
 	struct node *n;
 	int x;
@@ -193,21 +195,19 @@ static int copy_node(struct reader *r, struct node *from, struct node **ret)
 	return x;
 }
 
-/* Anchors and merged keys are looked up one by one, which is the fastest way for the few that real
- * files have; a file that makes this expensive is none. */
-static int spend(struct reader *r, size_t comparisons)
+static int count_comparisons(struct yaml_reader *r, size_t comparisons)
 {
 	r->compared += comparisons;
 	return r->compared > COMPARISONS_MAX ? fail_here(r, "too many anchors or merged keys") : 0;
 }
 
-static int read_alias(struct reader *r, struct node **ret)
+static int read_alias(struct yaml_reader *r, struct node **ret)
 {
 	struct str name = str_from((const char *)r->event.data.alias.anchor);
 	struct anchor *anchor = r->anchors;
 
 	for (; anchor && !str_eq(anchor->name, name); anchor = anchor->older)
-		if (spend(r, 1) < 0)
+		if (count_comparisons(r, 1) < 0)
 			return -EINVAL;
 	if (!anchor)
 		return fail_here(r, "alias to an unknown anchor");
@@ -216,8 +216,8 @@ static int read_alias(struct reader *r, struct node **ret)
 	return copy_node(r, anchor->node, ret);
 }
 
-/* What a scalar means, given its tag and style. */
-static int resolve(struct reader *r, struct yaml_scalar *ret)
+/* The value of a scalar, from its tag, style and text. */
+static int resolve(struct yaml_reader *r, struct yaml_scalar *ret)
 {
 	const char *tag = (const char *)r->event.data.scalar.tag;
 	struct str text = str_dup(r->a, (struct str){ (const char *)r->event.data.scalar.value,
@@ -246,9 +246,9 @@ static int resolve(struct reader *r, struct yaml_scalar *ret)
 	return 0;
 }
 
-static int read_scalar(struct reader *r, bool as_key, struct node **ret)
+static int read_scalar(struct yaml_reader *r, bool as_key, struct node **ret)
 {
-	struct yaml_scalar s = { 0 }; /* gcc does not see that resolve() fails or fills it */
+	struct yaml_scalar s = { 0 }; /* resolve() sets it or fails; gcc does not see that */
 	struct node *n;
 	int x;
 
@@ -260,23 +260,24 @@ static int read_scalar(struct reader *r, bool as_key, struct node **ret)
 		return x;
 	if (as_key && s.kind == YAML_NULL)
 		return fail_here(r, "a key may not be null");
-	if (as_key && s.kind == YAML_BOOL) /* as Kubernetes' tools do: yes: 1 has the key "true" */
-		s.text = s.audit ? STR("true") : STR("false");
+	if (as_key &&
+	    s.kind == YAML_BOOL) /* as in Kubernetes' tools, "yes: 1" has the key "true" */
+		s.text = s.boolean ? STR("true") : STR("false");
 	if (as_key || s.kind == YAML_STRING)
 		yyjson_mut_set_strn(&n->v, s.text.p, s.text.n);
 	else if (s.kind == YAML_NUMBER)
 		yyjson_mut_set_raw(&n->v, s.text.p, s.text.n);
 	else if (s.kind == YAML_BOOL)
-		yyjson_mut_set_bool(&n->v, s.audit);
+		yyjson_mut_set_bool(&n->v, s.boolean);
 	else
 		yyjson_mut_set_null(&n->v);
 	*ret = n;
 	return remember_anchor(r, r->event.data.scalar.anchor, n);
 }
 
-static int read_value(struct reader *r, struct node **ret);
+static int read_value(struct yaml_reader *r, struct node **ret);
 
-static int read_sequence(struct reader *r, struct node *n)
+static int read_sequence(struct yaml_reader *r, struct node *n)
 {
 	struct node *item;
 	int x;
@@ -295,14 +296,8 @@ static int read_sequence(struct reader *r, struct node *n)
 	}
 }
 
-static bool is_merge_key(const yaml_event_t *e)
-{
-	return e->type == YAML_SCALAR_EVENT && e->data.scalar.plain_implicit &&
-	       strcmp((const char *)e->data.scalar.value, "<<") == 0;
-}
-
-/* Adds the pairs of `from` whose keys are not there yet: a merged mapping never overrides. */
-static int merge_one(struct reader *r, struct node *into, yyjson_mut_val *from)
+/* Adds the pairs of `from` whose keys are absent: a merged mapping never overrides. */
+static int merge_one(struct yaml_reader *r, struct node *into, yyjson_mut_val *from)
 {
 	yyjson_mut_obj_iter it = yyjson_mut_obj_iter_with(from);
 	yyjson_mut_val *key;
@@ -311,7 +306,7 @@ static int merge_one(struct reader *r, struct node *into, yyjson_mut_val *from)
 	if (!yyjson_mut_is_obj(from))
 		return fail(r, node_of(from)->pos, "only a mapping can be merged");
 	while ((key = yyjson_mut_obj_iter_next(&it))) {
-		x = spend(r, yyjson_mut_obj_size(&into->v));
+		x = count_comparisons(r, yyjson_mut_obj_size(&into->v));
 		if (x < 0)
 			return x;
 		if (yyjson_mut_obj_getn(&into->v, yyjson_mut_get_str(key), yyjson_mut_get_len(key)))
@@ -323,7 +318,7 @@ static int merge_one(struct reader *r, struct node *into, yyjson_mut_val *from)
 	return 0;
 }
 
-static int merge(struct reader *r, struct node *into, yyjson_mut_val *from)
+static int merge(struct yaml_reader *r, struct node *into, yyjson_mut_val *from)
 {
 	yyjson_mut_arr_iter it;
 	yyjson_mut_val *item;
@@ -340,7 +335,7 @@ static int merge(struct reader *r, struct node *into, yyjson_mut_val *from)
 	return 0;
 }
 
-static int read_key(struct reader *r, struct node **ret)
+static int read_key(struct yaml_reader *r, struct node **ret)
 {
 	int x;
 
@@ -354,7 +349,7 @@ static int read_key(struct reader *r, struct node **ret)
 	return yyjson_mut_is_str(&(*ret)->v) ? 0 : fail_here(r, "a key must be a string");
 }
 
-static int read_mapping(struct reader *r, struct node *n)
+static int read_mapping(struct yaml_reader *r, struct node *n)
 {
 	yyjson_mut_val *merged = NULL;
 	struct node *key, *value;
@@ -369,7 +364,9 @@ static int read_mapping(struct reader *r, struct node *n)
 			return x;
 		if (r->event.type == YAML_MAPPING_END_EVENT)
 			return merged ? merge(r, n, merged) : 0;
-		is_merge = is_merge_key(&r->event);
+		is_merge = r->event.type == YAML_SCALAR_EVENT &&
+			   r->event.data.scalar.plain_implicit &&
+			   strcmp((const char *)r->event.data.scalar.value, "<<") == 0;
 		x = read_key(r, &key);
 		if (x >= 0)
 			x = next_event(r);
@@ -386,12 +383,7 @@ static int read_mapping(struct reader *r, struct node *n)
 	}
 }
 
-static bool is_core_tag(const yaml_char_t *tag, const char *core)
-{
-	return !tag || strcmp((const char *)tag, core) == 0;
-}
-
-static int read_collection(struct reader *r, struct node **ret)
+static int read_collection(struct yaml_reader *r, struct node **ret)
 {
 	bool sequence = r->event.type == YAML_SEQUENCE_START_EVENT;
 	const yaml_char_t *anchor = sequence ? r->event.data.sequence_start.anchor :
@@ -401,7 +393,7 @@ static int read_collection(struct reader *r, struct node **ret)
 	struct node *n;
 	int x;
 
-	if (!is_core_tag(tag, sequence ? YAML_SEQ_TAG : YAML_MAP_TAG))
+	if (tag && strcmp((const char *)tag, sequence ? YAML_SEQ_TAG : YAML_MAP_TAG) != 0)
 		return fail_here(r, "unknown tag");
 	x = enter(r);
 	if (x < 0)
@@ -419,7 +411,7 @@ static int read_collection(struct reader *r, struct node **ret)
 	return x;
 }
 
-static int read_value(struct reader *r, struct node **ret)
+static int read_value(struct yaml_reader *r, struct node **ret)
 {
 	switch (r->event.type) {
 	case YAML_SCALAR_EVENT:
@@ -434,7 +426,7 @@ static int read_value(struct reader *r, struct node **ret)
 	}
 }
 
-/* yyjson freezes a tree in this same order: a value, then its children, keys before values. */
+/* In the order of doc_freeze(): a value, then its children, keys before values. */
 static void collect_marks(yyjson_mut_val *v, struct doc_pos *marks, size_t *n)
 {
 	yyjson_mut_val *child;
@@ -455,7 +447,7 @@ static void collect_marks(yyjson_mut_val *v, struct doc_pos *marks, size_t *n)
 	}
 }
 
-static int finish_document(struct reader *r, struct node *root, struct doc *ret)
+static int finish_document(struct yaml_reader *r, struct node *root, struct doc *ret)
 {
 	struct doc_pos *marks = arena_array(r->a, struct doc_pos, r->nodes - r->nodes_before);
 	struct doc doc = { .root = doc_freeze(&root->v, r->a), .file = r->file, .marks = marks };
@@ -467,16 +459,7 @@ static int finish_document(struct reader *r, struct node *root, struct doc *ret)
 	return doc_check_keys(&doc, r->a, r->err);
 }
 
-static int list_add(struct reader *r, struct doc_list *list, const struct doc *doc)
-{
-	list->items = arena_one_more(r->a, list->items, list->n, sizeof(*doc));
-	if (!list->items)
-		return no_memory(r);
-	list->items[list->n++] = *doc;
-	return 0;
-}
-
-static int read_document(struct reader *r, struct doc_list *list)
+static int read_document(struct yaml_reader *r, struct doc_list *list)
 {
 	struct node *root = NULL;
 	struct doc doc;
@@ -494,15 +477,17 @@ static int read_document(struct reader *r, struct doc_list *list)
 	assert(root);
 	if (!yyjson_mut_is_null(&root->v)) {
 		x = finish_document(r, root, &doc);
-		if (x >= 0)
-			x = list_add(r, list, &doc);
 		if (x < 0)
 			return x;
+		list->items = arena_one_more(r->a, list->items, list->n, sizeof(doc));
+		if (!list->items)
+			return no_memory(r);
+		list->items[list->n++] = doc;
 	}
 	return next_event(r); /* the end of the document */
 }
 
-static int read_stream(struct reader *r, struct doc_list *list)
+static int read_stream(struct yaml_reader *r, struct doc_list *list)
 {
 	int x;
 
@@ -516,7 +501,7 @@ static int read_stream(struct reader *r, struct doc_list *list)
 	return 0;
 }
 
-/* Whether a line may begin here: behind \n, \r, or the last byte of U+0085, U+2028 or U+2029. */
+/* True if a line may start here: after \n, \r, or the last byte of U+0085, U+2028 or U+2029. */
 static bool is_line_start(struct str text, size_t offset)
 {
 	unsigned char before = offset ? (unsigned char)text.p[offset - 1] : '\n';
@@ -524,8 +509,9 @@ static bool is_line_start(struct str text, size_t offset)
 	return before == '\n' || before == '\r' || before >= 0x80;
 }
 
-/* libyaml compares every tag directive with all others before it tells us of any. */
-static int check_directives(struct reader *r)
+/* libyaml compares every tag directive with all earlier ones before it returns the first event, so
+ * their number must be limited before it parses. */
+static int check_directives(struct yaml_reader *r)
 {
 	static const char directive[] = "%TAG";
 	size_t n = 0, at = 0;
@@ -546,7 +532,9 @@ static int check_directives(struct reader *r)
 static int parse_yaml(struct str text, struct str file, const struct doc_limits *limits,
 		      struct arena *a, struct doc_list *ret, struct err *err)
 {
-	struct reader r = { .a = a, .file = file, .text = text, .limits = *limits, .err = err };
+	struct yaml_reader r = {
+		.a = a, .file = file, .text = text, .limits = *limits, .err = err
+	};
 	struct doc_list list = { 0 };
 	int x;
 

@@ -1,17 +1,17 @@
 #pragma once
 
-/* YAML in and out, over the documents of doc.h. Reading takes a whole stream (several documents
- * per file), keeps the position of every value, and refuses what Kubernetes' tools would not
- * agree on: repeated keys, complex keys, unknown tags. Aliases expand only within a budget, so a
- * billion-laughs file costs nothing. JSON is accepted as well. Nothing here does I/O. */
+/* Reads and writes YAML, as documents of doc.h. Reading takes a whole stream (several documents per
+ * file), keeps the position of every value, and refuses input on which Kubernetes' tools disagree:
+ * duplicate keys, complex keys, unknown tags. The number of values from aliases is limited, which
+ * bounds "billion laughs" files. JSON is accepted as well. No I/O. */
 
 #include "doc.h"
 
-/* Documents that hold nothing are left out. Errors begin with "file:line:column: ". */
+/* Empty documents are left out. Errors start with "file:line:column: ". */
 int yaml_parse(struct str text, struct str file, const struct doc_limits *limits, struct arena *a,
 	       struct doc_list *ret, struct err *err);
 
-/* Block style, two blanks of indentation, keys in the given order, strings quoted wherever a
- * YAML 1.1 reader would see something else; ends with a newline. No "---" in front. */
+/* Block style, indented by two, keys in the given order, strings quoted where a YAML 1.1 reader
+ * would read another type; ends with a newline. No "---" at the start. */
 int yaml_write(yyjson_mut_val *v, struct arena *a, struct str *ret, struct err *err);
 int yaml_write_val(yyjson_val *v, struct arena *a, struct str *ret, struct err *err);

@@ -9,7 +9,7 @@
 static const struct {
 	struct str text;
 	enum yaml_kind kind;
-	bool audit;
+	bool boolean;
 } words[] = {
 	{ STR_INIT(""), YAML_NULL, false },	 { STR_INIT("~"), YAML_NULL, false },
 	{ STR_INIT("null"), YAML_NULL, false },	 { STR_INIT("Null"), YAML_NULL, false },
@@ -50,7 +50,7 @@ static bool begins_like_number(struct str text)
 	return text.n && (isdigit((unsigned char)text.p[0]) || is_one_of(text.p[0], "+-."));
 }
 
-/* Underscores group digits and mean nothing. */
+/* Underscores between digits are ignored. */
 static struct str without_underscores(struct str text, struct arena *a)
 {
 	struct strbuf b;
@@ -80,11 +80,11 @@ static int base_of(struct str *digits)
 	if (digits->n < 2 || digits->p[0] != '0')
 		return 10;
 	base = second == 'x' ? 16 : second == 'b' ? 2 : second == 'o' ? 8 : 0;
-	*digits = str_skip(*digits, base ? 2 : 1); /* 0 alone in front means octal */
+	*digits = str_skip(*digits, base ? 2 : 1); /* a leading 0 alone means octal */
 	return base ? base : 8;
 }
 
-/* Whole numbers in any base Kubernetes' tools know, of at most 64 bits. */
+/* Integers of at most 64 bits, in the bases that Go's strconv.ParseInt accepts. */
 static bool parse_whole(struct str plain, bool *ret_negative, uint64_t *ret)
 {
 	bool negative = str_starts(plain, STR("-"));
@@ -150,7 +150,7 @@ static bool parse_decimal(struct str s, struct decimal *ret)
 	return s.n == 0;
 }
 
-/* JSON wants no plus sign, no leading zero, and digits on both sides of the point. */
+/* JSON allows no plus sign and no leading zero, and needs digits on both sides of the point. */
 static struct str decimal_as_json(const struct decimal *d, struct arena *a)
 {
 	struct str whole = d->whole;
@@ -212,7 +212,7 @@ struct yaml_scalar yaml_scalar_resolve(struct str text, struct arena *a)
 
 	for (size_t i = 0; i < ARRAY_LEN(words); i++)
 		if (str_eq(text, words[i].text))
-			return (struct yaml_scalar){ words[i].kind, words[i].audit, text };
+			return (struct yaml_scalar){ words[i].kind, words[i].boolean, text };
 	if (is_not_finite(text))
 		return (struct yaml_scalar){ .kind = YAML_NOT_FINITE, .text = text };
 	if (resolve_number(text, a, &number))
@@ -220,14 +220,8 @@ struct yaml_scalar yaml_scalar_resolve(struct str text, struct arena *a)
 	return (struct yaml_scalar){ .kind = YAML_STRING, .text = text };
 }
 
-/* Characters that keep their meaning anywhere in a plain scalar, in block and in flow context. */
-static bool is_plain_char(char c)
-{
-	return isalnum((unsigned char)c) || is_one_of(c, "-_./@+,");
-}
-
-/* YAML 1.1 reads 1_000, 12:30, 0o14, 1e3 and dates as numbers or times: anything that begins like a
- * number stays in quotes unless letters make it a name. */
+/* YAML 1.1 reads 1_000, 12:30, 0o14, 1e3 and dates as numbers or times: a string that starts like a
+ * number is quoted unless it contains other letters. */
 static bool looks_numeric(struct str text)
 {
 	if (!begins_like_number(text))
@@ -238,12 +232,6 @@ static bool looks_numeric(struct str text)
 	return true;
 }
 
-/* 2001-12-14t21:59:43.10-05:00 and all its variants */
-static bool looks_like_time(struct str text)
-{
-	return span_digits(text) == 4 && text.n > 4 && text.p[4] == '-';
-}
-
 bool yaml_scalar_is_plain_safe(struct str text)
 {
 	if (!text.n || text.p[0] == '-' || text.p[0] == ',' || text.p[0] == '@')
@@ -251,14 +239,18 @@ bool yaml_scalar_is_plain_safe(struct str text)
 	for (size_t i = 0; i < ARRAY_LEN(words); i++)
 		if (str_eq(text, words[i].text))
 			return false;
-	if (is_not_finite(text) || looks_numeric(text) || looks_like_time(text))
+	if (is_not_finite(text) || looks_numeric(text))
 		return false;
+	if (span_digits(text) == 4 && text.n > 4 && text.p[4] == '-')
+		return false; /* a time: 2001-12-14t21:59:43.10-05:00 and its variants */
 	for (size_t i = 0; i < text.n; i++) {
 		bool inner_colon = text.p[i] == ':' && i + 1 < text.n && text.p[i + 1] != ' ';
 		bool inner_blank = text.p[i] == ' ' && i && i + 1 < text.n &&
 				   text.p[i + 1] != '#' && text.p[i + 1] != ' ';
 
-		if (!is_plain_char(text.p[i]) && !inner_colon && !inner_blank)
+		/* These have no special meaning in a plain scalar, in block and in flow style. */
+		if (!isalnum((unsigned char)text.p[i]) && !is_one_of(text.p[i], "-_./@+,") &&
+		    !inner_colon && !inner_blank)
 			return false;
 	}
 	return text.p[0] != '.' || text.n > 3; /* "...", "." and ".." */

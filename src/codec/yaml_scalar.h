@@ -1,8 +1,8 @@
 #pragma once
 
-/* What a plain YAML scalar means. We follow what Kubernetes' own tools accept (the YAML 1.1 of
- * sigs.k8s.io/yaml: yes/no/on/off are booleans, 010 is eight, 1_000 a thousand, 12:30 a string),
- * and when writing we quote whatever any YAML 1.1 or 1.2 reader could take for something else. */
+/* The type and value of a plain YAML scalar. Reading follows Kubernetes' own tools (YAML 1.1 as in
+ * sigs.k8s.io/yaml: yes/no/on/off are booleans, 010 is eight, 1_000 a thousand, 12:30 a string).
+ * When writing, strings that any YAML 1.1 or 1.2 reader could read as another type are quoted. */
 
 #include <stdbool.h>
 
@@ -20,11 +20,11 @@ enum yaml_kind {
 
 struct yaml_scalar {
 	enum yaml_kind kind;
-	bool audit;	 /* YAML_BOOL */
+	bool boolean;	 /* YAML_BOOL */
 	struct str text; /* YAML_NUMBER: as JSON writes it; YAML_STRING: unchanged */
 };
 
 struct yaml_scalar yaml_scalar_resolve(struct str text, struct arena *a);
 
-/* True when a string may stand unquoted and every reader still reads a string. */
+/* True when every reader reads the unquoted text as a string. */
 bool yaml_scalar_is_plain_safe(struct str text);

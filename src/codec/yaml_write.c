@@ -8,8 +8,8 @@
 #include "yaml.h"
 #include "yaml_scalar.h"
 
-/* libyaml's emitter decides layout and escaping; which strings need quotes we decide ourselves,
- * because it only knows YAML's syntax and not what a reader makes of the word "no". */
+/* libyaml's emitter decides layout and escaping. Which strings need quotes is decided here: the
+ * emitter only knows the syntax, and would write the string "no" as a boolean. */
 
 static int append(void *data, unsigned char *bytes, size_t n)
 {
@@ -19,26 +19,18 @@ static int append(void *data, unsigned char *bytes, size_t n)
 	return !b->failed;
 }
 
-/* U+2028 and U+2029 end a line for a YAML 1.1 reader, and libyaml writes them so, but not for a
- * YAML 1.2 reader. */
-static bool has_odd_break(struct str s)
-{
-	return str_has(s, STR("\xe2\x80\xa8")) || str_has(s, STR("\xe2\x80\xa9"));
-}
-
-/* A block that keeps blank lines at its end makes libyaml end the document with "...". */
-static bool is_block(struct str s)
-{
-	return s.n > 1 && memchr(s.p, '\n', s.n - 1) && !str_ends(s, STR("\n\n")) &&
-	       !has_odd_break(s);
-}
-
 static yaml_scalar_style_t style_of(struct str s)
 {
 	if (yaml_scalar_is_plain_safe(s))
 		return YAML_PLAIN_SCALAR_STYLE;
-	/* Only a wish: the emitter falls back to double quotes where a block would not do. */
-	return is_block(s) ? YAML_LITERAL_SCALAR_STYLE : YAML_DOUBLE_QUOTED_SCALAR_STYLE;
+	/* After a block with blank lines at its end libyaml ends the document with "...". */
+	if (s.n < 2 || !memchr(s.p, '\n', s.n - 1) || str_ends(s, STR("\n\n")))
+		return YAML_DOUBLE_QUOTED_SCALAR_STYLE;
+	/* U+2028 and U+2029 end a line in YAML 1.1, which libyaml writes, but not in YAML 1.2. */
+	if (str_has(s, STR("\xe2\x80\xa8")) || str_has(s, STR("\xe2\x80\xa9")))
+		return YAML_DOUBLE_QUOTED_SCALAR_STYLE;
+	/* The emitter uses double quotes where a block is not possible. */
+	return YAML_LITERAL_SCALAR_STYLE;
 }
 
 static bool emit_text(yaml_emitter_t *e, struct str s, yaml_scalar_style_t style)

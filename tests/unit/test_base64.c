@@ -6,7 +6,7 @@
 #include "codec/base64.h"
 #include "test.h"
 
-TEST(the_vectors_of_rfc_4648_go_both_ways)
+TEST(the_test_vectors_of_rfc_4648_encode_and_decode)
 {
 	static const struct {
 		struct str bytes;
@@ -38,7 +38,7 @@ TEST(the_vectors_of_rfc_4648_go_both_ways)
 	}
 }
 
-TEST(every_byte_survives)
+TEST(every_byte_survives_encoding_and_decoding)
 {
 	CLEANUP(arena_done) struct arena a;
 	char bytes[259];
@@ -56,7 +56,7 @@ TEST(every_byte_survives)
 	}
 }
 
-TEST(loose_texts_are_refused)
+TEST(base64_that_is_not_strict_is_refused)
 {
 	static const struct {
 		struct str text;

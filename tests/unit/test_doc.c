@@ -30,7 +30,7 @@ static struct str nested(struct arena *a, const char *open, const char *inner, c
 	return strbuf_str(&b);
 }
 
-TEST(texts_survive_reading_and_writing)
+TEST(json_is_unchanged_after_reading_and_writing)
 {
 	static const char *const texts[] = {
 		"null",
@@ -98,7 +98,7 @@ TEST(pretty_text_is_indented_by_two)
 	}
 }
 
-TEST(bad_json_is_refused_with_its_place)
+TEST(bad_json_is_refused_with_its_position)
 {
 	static const struct {
 		struct str text;
@@ -145,7 +145,7 @@ TEST(bad_json_is_refused_with_its_place)
 	}
 }
 
-TEST(a_message_shows_only_what_is_known_of_the_place)
+TEST(an_error_shows_the_known_parts_of_the_position)
 {
 	static const struct {
 		struct str file;
@@ -166,7 +166,7 @@ TEST(a_message_shows_only_what_is_known_of_the_place)
 	}
 }
 
-TEST(values_know_where_they_stand)
+TEST(every_value_has_its_position)
 {
 	static const char text[] = "{\n"
 				   "  \"a\": 1.5,\n"
@@ -204,7 +204,7 @@ TEST(values_know_where_they_stand)
 	CHECK_UINT(doc_position(&other, doc.root).line, 0);
 }
 
-TEST(a_complaint_names_file_line_and_column)
+TEST(an_error_names_file_line_and_column)
 {
 	CLEANUP(arena_done) struct arena a;
 	struct err err = { 0 };
@@ -277,8 +277,8 @@ TEST(size_and_memory_are_limited)
 		  "cannot write JSON: memory allocation failed");
 }
 
-/* Whatever the limit: an answer or an error, nothing in between. */
-TEST(every_memory_limit_gives_all_or_an_error)
+/* With any memory limit there is a complete result or an error. */
+TEST(every_memory_limit_gives_a_result_or_an_error)
 {
 	static const char text[] = "{\"a\":[1,2,{\"b\":\"text\"}],\"c\":\"\\u0041\"}";
 	bool succeeded = false;
@@ -305,7 +305,7 @@ TEST(every_memory_limit_gives_all_or_an_error)
 	}
 }
 
-TEST(a_key_given_twice_is_refused)
+TEST(a_duplicate_key_is_refused)
 {
 	static const struct {
 		const char *text, *want;
@@ -334,7 +334,7 @@ TEST(a_key_given_twice_is_refused)
 	}
 }
 
-TEST(access_never_fails_on_another_type)
+TEST(accessors_accept_values_of_another_type)
 {
 	static const struct {
 		const char *text, *str, *as_text, *type;
@@ -372,7 +372,7 @@ TEST(access_never_fails_on_another_type)
 	CHECK_INT(n, 5);
 }
 
-TEST(whole_numbers_are_read_to_the_last_bit)
+TEST(integers_are_read_without_loss)
 {
 	static const struct {
 		const char *text;
@@ -420,7 +420,7 @@ TEST(loops_visit_everything_in_order)
 	CHECK_STR(strbuf_str(&b), "b=1 a=2 3 4 ");
 }
 
-TEST(what_is_built_can_be_written_and_frozen)
+TEST(a_built_document_can_be_written_and_frozen)
 {
 	CLEANUP(arena_done) struct arena a;
 	yyjson_mut_doc *m;

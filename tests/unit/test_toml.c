@@ -4,7 +4,7 @@
 #include "readers.h"
 #include "test.h"
 
-TEST(a_drop_in_looks_as_if_written_by_hand)
+TEST(a_drop_in_is_written_in_plain_toml)
 {
 	static const struct str workloads[] = { STR_INIT("crio"), STR_INIT("runtime"),
 						STR_INIT("workloads"), STR_INIT("management") };
@@ -62,7 +62,7 @@ TEST(a_comment_cannot_end_early)
 	readers_check("toml", strbuf_str(&b), STR("{}"));
 }
 
-TEST(a_toml_reader_reads_what_was_meant)
+TEST(another_toml_reader_reads_the_same_values)
 {
 	static const struct str values[] = {
 		STR_INIT(""),

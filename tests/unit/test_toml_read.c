@@ -1,4 +1,4 @@
-/* TOML 1.0, as files on nodes have it. */
+/* TOML 1.0, as in the configuration files of container runtimes. */
 
 #include <errno.h>
 
@@ -7,7 +7,7 @@
 #include "codec/toml_read.h"
 #include "test.h"
 
-TEST(toml_becomes_the_document_it_describes)
+TEST(toml_is_read_into_the_equivalent_json)
 {
 	static const struct {
 		const char *toml, *json;
@@ -57,23 +57,23 @@ TEST(toml_becomes_the_document_it_describes)
 	}
 }
 
-TEST(what_is_no_toml_is_refused_where_it_stands)
+TEST(bad_toml_is_refused_with_its_position)
 {
 	static const struct {
 		const char *toml, *sentence;
 	} rows[] = {
 		{ "a", "t:1:2: '=' is missing" },
 		{ "a =", "t:1:4: a value is missing" },
-		{ "a = 1 2", "t:1:7: more text where the line should end" },
-		{ "a = 01", "t:1:5: no value: \"01\"" },
-		{ "a = 1__0", "t:1:5: no value: \"1__0\"" },
-		{ "a = 9223372036854775808", "t:1:5: no value: \"9223372036854775808\"" },
-		{ "a = True", "t:1:5: no value: \"True\"" },
-		{ "a = \"x", "t:1:5: the text has no end" },
-		{ "a = \"x\ny\"", "t:1:5: the text has no end" },
-		{ "a = '''x", "t:1:5: the text has no end" },
+		{ "a = 1 2", "t:1:7: unexpected text before the end of the line" },
+		{ "a = 01", "t:1:5: invalid value \"01\"" },
+		{ "a = 1__0", "t:1:5: invalid value \"1__0\"" },
+		{ "a = 9223372036854775808", "t:1:5: invalid value \"9223372036854775808\"" },
+		{ "a = True", "t:1:5: invalid value \"True\"" },
+		{ "a = \"x", "t:1:5: unterminated string" },
+		{ "a = \"x\ny\"", "t:1:5: unterminated string" },
+		{ "a = '''x", "t:1:5: unterminated string" },
 		{ "a = \"\\q\"", "t:1:7: unknown escape" },
-		{ "a = \"\\ud800\"", "t:1:8: no such character" },
+		{ "a = \"\\ud800\"", "t:1:8: not a Unicode character" },
 		{ "a = \"\\u00\"", "t:1:10: a hexadecimal digit is missing" },
 		{ "a = 1\na = 2", "t:2:1: already defined: \"a\"" },
 		{ "[a]\n[a]", "t:2:2: already defined: \"a\"" },
@@ -89,9 +89,9 @@ TEST(what_is_no_toml_is_refused_where_it_stands)
 		{ "a = [1 2]", "t:1:8: ',' or ']' is missing" },
 		{ "a = {b = 1 c = 2}", "t:1:12: ',' or '}' is missing" },
 		{ "a = {b = 1,}", "t:1:12: a key is missing" },
-		{ "\"\"\"a\"\"\" = 1", "t:1:1: a key of several lines" },
-		{ "a = \"\x01\"", "t:1:6: a control character in a text" },
-		{ "# \x01", "t:1:3: a control character in a comment" },
+		{ "\"\"\"a\"\"\" = 1", "t:1:1: a key cannot be a multi-line string" },
+		{ "a = \"\x01\"", "t:1:6: control character in a string" },
+		{ "# \x01", "t:1:3: control character in a comment" },
 	};
 	CLEANUP(arena_done) struct arena a;
 	struct err err = { 0 };
@@ -118,5 +118,5 @@ TEST(deep_nesting_is_refused)
 	for (int i = 0; i < 100000; i++)
 		strbuf_addc(&b, '[');
 	CHECK_ERR(toml_parse(strbuf_str(&b), STR("t"), &a, &root, &err), EINVAL,
-		  "t:1:69: nested too deep");
+		  "t:1:69: nested too deeply");
 }

@@ -94,7 +94,7 @@ TEST(every_shape_becomes_the_same_document_as_json)
 	check_readings(cases, ARRAY_LEN(cases));
 }
 
-TEST(a_stream_holds_several_documents_and_empty_ones_do_not_count)
+TEST(a_stream_holds_several_documents_and_empty_ones_are_left_out)
 {
 	static const struct reading cases[] = {
 		{ "", "" },
@@ -112,7 +112,7 @@ TEST(a_stream_holds_several_documents_and_empty_ones_do_not_count)
 	check_readings(cases, ARRAY_LEN(cases));
 }
 
-TEST(scalars_follow_kubernetes)
+TEST(scalars_resolve_as_in_kubernetes)
 {
 	static const struct reading cases[] = {
 		{ "[yes, no, on, off, y, n]", "[true,false,true,false,true,false]" },
@@ -169,7 +169,7 @@ TEST(tags_choose_the_kind_of_a_value)
 	check_refusals(refusals, ARRAY_LEN(refusals));
 }
 
-TEST(aliases_repeat_and_merge_keys_fill_in)
+TEST(aliases_copy_and_merge_keys_do_not_override)
 {
 	static const struct reading cases[] = {
 		{ "a: &x [1, {b: c}]\nd: *x\ne: *x",
@@ -205,7 +205,7 @@ TEST(aliases_repeat_and_merge_keys_fill_in)
 	check_refusals(refusals, ARRAY_LEN(refusals));
 }
 
-TEST(what_readers_would_not_agree_on_is_refused_with_its_place)
+TEST(ambiguous_yaml_is_refused_with_its_position)
 {
 	static const struct refusal cases[] = {
 		{ "a: 1\nb: 2\na: 3\n", "f.yaml:3:1: key \"a\" is given twice" },
@@ -227,8 +227,8 @@ TEST(what_readers_would_not_agree_on_is_refused_with_its_place)
 	check_refusals(cases, ARRAY_LEN(cases));
 }
 
-/* The wording is libyaml's, the place is ours to keep. */
-TEST(bad_syntax_is_refused_with_its_place)
+/* The texts are libyaml's; the positions are computed here. */
+TEST(bad_syntax_is_refused_with_its_position)
 {
 	static const struct {
 		struct str text;
@@ -269,7 +269,7 @@ TEST(bad_syntax_is_refused_with_its_place)
 	}
 }
 
-TEST(values_know_where_they_stand)
+TEST(every_value_has_its_position)
 {
 	static const char text[] = "# first\n"
 				   "a:\n"
@@ -329,7 +329,8 @@ TEST(each_document_has_its_own_positions)
 	CHECK_UINT(doc_position(&docs.items[0], docs.items[1].root).line, 0);
 }
 
-/* Bombs. Limits are counted, not timed; tests/bench/bench_bombs.c measures. */
+/* Files that are small but expensive. Limits are counted here; tests/bench/bench_bombs.c measures
+ * the time. */
 
 static struct str repeated(struct arena *a, const char *head, const char *part, size_t n,
 			   const char *tail)
@@ -344,7 +345,7 @@ static struct str repeated(struct arena *a, const char *head, const char *part, 
 	return strbuf_str(&b);
 }
 
-TEST(limits_hold_to_the_last_value)
+TEST(limits_are_exact)
 {
 	static const struct {
 		const char *head, *part, *tail;
@@ -408,7 +409,7 @@ TEST(limits_hold_to_the_last_value)
 		}
 }
 
-TEST(depth_is_limited_however_it_comes_about)
+TEST(depth_is_limited_for_nesting_aliases_and_merges)
 {
 	CLEANUP(arena_done) struct arena a;
 	struct err err = { 0 };
@@ -438,7 +439,7 @@ TEST(depth_is_limited_however_it_comes_about)
 		  "f:4:47: nested deeper than 100 levels");
 }
 
-TEST(a_billion_laughs_cost_nothing)
+TEST(a_billion_laughs_file_is_refused_early)
 {
 	CLEANUP(arena_done) struct arena a, text_arena;
 	struct err err = { 0 };
@@ -457,8 +458,8 @@ TEST(a_billion_laughs_cost_nothing)
 		  "f:5:10: aliases expand to too many values");
 }
 
-/* Looking up one by one would be quadratic without a budget of its own. */
-TEST(lookups_have_a_budget)
+/* The linear lookups would be quadratic in total without a limit of their own. */
+TEST(lookups_of_anchors_and_merged_keys_are_limited)
 {
 	CLEANUP(arena_done) struct arena a;
 	struct err err = { 0 };
@@ -485,7 +486,7 @@ TEST(lookups_have_a_budget)
 		  "f:10002:1: too many anchors or merged keys");
 }
 
-TEST(a_large_honest_file_is_read)
+TEST(a_large_regular_file_is_read)
 {
 	CLEANUP(arena_done) struct arena a;
 	struct strbuf b;
@@ -506,7 +507,7 @@ TEST(a_large_honest_file_is_read)
 	CHECK_STR(doc_str(doc_find(docs.items[99].root, "/metadata/name")), "crd99");
 }
 
-/* Whatever a document needs, it does not need it for those before it, too. */
+/* The positions of a document are allocated for its own values only. */
 TEST(many_documents_cost_no_more_than_their_sum)
 {
 	CLEANUP(arena_done) struct arena a, text_arena;
@@ -521,7 +522,7 @@ TEST(many_documents_cost_no_more_than_their_sum)
 	CHECK_UINT(doc_position(&docs.items[3999], docs.items[3999].root).line, 4000);
 }
 
-TEST(every_memory_limit_gives_all_or_an_error)
+TEST(every_memory_limit_gives_a_result_or_an_error)
 {
 	static const char text[] = "a: &x [1, 0x10, 'a longer text']\n"
 				   "b: *x\n"

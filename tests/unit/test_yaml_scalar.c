@@ -4,7 +4,7 @@
 #include "test.h"
 
 /* The rules of sigs.k8s.io/yaml, that is of go-yaml v2: resolve.go, then Go's strconv. */
-TEST(plain_scalars_mean_what_kubernetes_takes_them_for)
+TEST(plain_scalars_resolve_as_in_kubernetes)
 {
 	static const struct {
 		const char *text;
@@ -123,13 +123,13 @@ TEST(plain_scalars_mean_what_kubernetes_takes_them_for)
 		TEST_ROW("\"%s\"", cases[i].text);
 		CHECK_INT(got.kind, cases[i].kind);
 		if (got.kind == YAML_BOOL)
-			CHECK_STR(got.audit ? "true" : "false", cases[i].want);
+			CHECK_STR(got.boolean ? "true" : "false", cases[i].want);
 		else
 			CHECK_STR(got.text, cases[i].want);
 	}
 }
 
-TEST(strings_that_some_reader_takes_for_something_else_are_not_plain)
+TEST(ambiguous_strings_are_not_plain)
 {
 	static const struct str texts[] = {
 		STR_INIT(""),
@@ -206,7 +206,7 @@ TEST(strings_that_some_reader_takes_for_something_else_are_not_plain)
 	}
 }
 
-TEST(ordinary_strings_are_plain)
+TEST(unambiguous_strings_are_plain)
 {
 	static const char *const texts[] = {
 		"a",	       "nginx",
@@ -228,7 +228,7 @@ TEST(ordinary_strings_are_plain)
 	}
 }
 
-TEST(running_out_of_memory_shows_in_the_arena)
+TEST(running_out_of_memory_sets_the_arenas_failed_flag)
 {
 	CLEANUP(arena_done) struct arena a;
 

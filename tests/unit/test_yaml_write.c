@@ -70,7 +70,8 @@ TEST(documents_are_written_in_block_style)
 	}
 }
 
-/* Strings that some reader, of YAML 1.1 or 1.2, would take for something else if it could. */
+/* Strings that some reader of YAML 1.1 or 1.2 would read as another type if they were not quoted.
+ */
 static const struct str strings[] = {
 	/* other types */
 	STR_INIT(""),
@@ -262,7 +263,7 @@ static const struct str strings[] = {
 		 "told"),
 };
 
-/* The strings as items, as values and, where they are not yet one, as keys. */
+/* The strings as items, as values and, unless they are duplicates, as keys. */
 static yyjson_val *all_strings(struct arena *a)
 {
 	yyjson_mut_doc *m = doc_build(a);
@@ -283,7 +284,7 @@ static yyjson_val *all_strings(struct arena *a)
 	return doc_freeze(root, a);
 }
 
-TEST(strings_stay_strings_for_our_own_reader)
+TEST(strings_stay_strings_when_read_by_yaml_parse)
 {
 	CLEANUP(arena_done) struct arena a;
 	struct err err = { 0 };
@@ -297,7 +298,7 @@ TEST(strings_stay_strings_for_our_own_reader)
 	CHECK_STR(write_json(&a, docs.items[0].root), write_json(&a, v));
 }
 
-TEST(a_string_alone_stays_a_string)
+TEST(a_document_of_one_string_stays_a_string)
 {
 	for (size_t i = 0; i < ARRAY_LEN(strings); i++) {
 		CLEANUP(arena_done) struct arena a;
@@ -363,7 +364,7 @@ TEST(native_numbers_of_a_built_document_are_written)
 	CHECK_STR(text, "- -9223372036854775808\n- 18446744073709551615\n- 1.5\n");
 }
 
-TEST(what_cannot_be_written_is_an_error)
+TEST(a_value_that_cannot_be_written_is_an_error)
 {
 	CLEANUP(arena_done) struct arena a;
 	struct err err = { 0 };
