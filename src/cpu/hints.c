@@ -88,9 +88,9 @@ struct hint_nodes hint_nodes_of(const struct topology *t)
 	return (struct hint_nodes){ .n = t->n_nodes, .ids = t->nodes, .distances = t->distances };
 }
 
-/* What a provider leaves unsaid (5.3): nothing or "don't care" is any node, gladly; no hint is any
- * node, badly. */
-static struct hint_list normalised(const struct hint_list *list)
+/* Normalization as in the kubelet (docs/reference/topology-manager.md#merge): no list or "don't
+ * care" becomes one preferred hint for any node, an empty list one hint that is not preferred. */
+static struct hint_list normalize(const struct hint_list *list)
 {
 	static const struct numa_hint any = { .preferred = true }, impossible = { 0 };
 
@@ -112,9 +112,9 @@ static size_t collect(const struct hint_provider *providers, size_t n, struct ar
 	lists = arena_array(a, struct hint_list, most ? most : 1);
 	for (size_t i = 0; lists && i < n; i++) {
 		if (!providers[i].n)
-			lists[used++] = normalised(NULL);
+			lists[used++] = normalize(NULL);
 		for (size_t j = 0; j < providers[i].n; j++)
-			lists[used++] = normalised(&providers[i].resources[j]);
+			lists[used++] = normalize(&providers[i].resources[j]);
 	}
 	*ret = lists;
 	return used;
@@ -136,7 +136,8 @@ struct hint_decision hints_decide(const struct hint_config *c, const struct hint
 		lists[i] = hint_list_single_numa(&lists[i], a);
 	rule.best_non_preferred = hint_best_non_preferred(lists, n_lists);
 	decision.hint = hint_lists_merge(&rule, lists, n_lists, a);
-	if (single && decision.hint.mask == hint_nodes_mask(nodes)) { /* says nothing */
+	/* As in the kubelet: a single-numa-node hint for all nodes is no constraint. */
+	if (single && decision.hint.mask == hint_nodes_mask(nodes)) {
 		decision.hint.has_mask = false;
 		decision.hint.mask = 0;
 	}
@@ -144,7 +145,7 @@ struct hint_decision hints_decide(const struct hint_config *c, const struct hint
 	return decision;
 }
 
-/* A request, counted per NUMA node that can take part. */
+/* CPUs of a request, counted per NUMA node that has capacity. */
 struct cpu_counts {
 	unsigned n;
 	uint32_t id[HINTS_MAX_NODES];
@@ -228,8 +229,7 @@ static struct cpu_mask measure(const struct cpu_counts *c, unsigned members)
 	return m;
 }
 
-/* The next combination of as many nodes, lexicographically with low nodes first; false at the end.
- */
+/* The next combination of `size` out of `n` rows in lexicographic order; false after the last. */
 static bool next_combination(unsigned *chosen, unsigned size, unsigned n)
 {
 	for (unsigned i = size; i-- > 0;) {
@@ -243,7 +243,8 @@ static bool next_combination(unsigned *chosen, unsigned size, unsigned n)
 	return false;
 }
 
-/* Every mask in the order of 5.1, as bits for rows. */
+/* All masks in the kubelet's order (docs/reference/topology-manager.md#masks): by size, then
+ * lexicographically. A bit is a row of the counts. */
 static unsigned *enumerate(unsigned n, struct arena *a)
 {
 	unsigned *masks = arena_array(a, unsigned, (size_t)1 << n), used = 0;
@@ -262,7 +263,7 @@ static unsigned *enumerate(unsigned n, struct arena *a)
 	return masks;
 }
 
-/* With align-by-socket, a mask that needs no more sockets than necessary is good, too. */
+/* With align-by-socket, a mask that covers no more sockets than necessary is preferred as well. */
 static bool is_socket_aligned(const struct topology *t, uint64_t sockets, unsigned least_nodes)
 {
 	const unsigned per_socket = t->level[TOPOLOGY_NUMA].n / t->level[TOPOLOGY_SOCKET].n;
@@ -271,7 +272,8 @@ static bool is_socket_aligned(const struct topology *t, uint64_t sockets, unsign
 				     (least_nodes + per_socket - 1) / per_socket;
 }
 
-/* The number of nodes a request of this size needs at least (5.4). */
+/* The least number of nodes whose capacity holds the request: masks of that size are preferred
+ * (docs/reference/topology-manager.md#cpu-hints). */
 static unsigned least_size(const struct cpu_counts *c, const unsigned *masks, unsigned n_cpus)
 {
 	unsigned least = c->n;

@@ -1,9 +1,9 @@
 #pragma once
 
-/* NUMA hints: which NUMA nodes a container's resources could come from, merged into the one set of
- * nodes all of them agree on, the way the kubelet's topology manager does it (spec/cpumanager.md
- * 5). Pure; nothing is stored. Allocating what a hint promises is src/pool's business, and so is
- * the walk over a pod's containers; the scope only says which request the hints are made for. */
+/* NUMA hints: the NUMA nodes from which a container's resources can come, merged into one set of
+ * nodes as in the kubelet's topology manager (docs/reference/topology-manager.md). Pure functions
+ * without state. Allocating CPUs on the hinted nodes and iterating over a pod's containers is in
+ * src/pool; the scope only says for which request the hints are made. */
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -18,14 +18,14 @@ struct topology;
 
 #define HINTS_MAX_NODES 16 /* the number of masks doubles with each node */
 
-/* A set of NUMA node ids and whether it is as good as it gets. Without a mask: any nodes. */
+/* A set of NUMA node ids; preferred: no smaller set can hold the request. Without a mask: any. */
 struct numa_hint {
 	uint64_t mask; /* bit = node id */
 	bool has_mask;
 	bool preferred;
 };
 
-/* What one resource of one provider asks for. `any` is "don't care"; no items and not `any` is
+/* The hints for one resource of one provider. `any` is "don't care"; no items and not `any` is
  * "cannot be satisfied". */
 struct hint_list {
 	bool any;
@@ -33,7 +33,7 @@ struct hint_list {
 	size_t n;
 };
 
-/* A hint provider's answer, resource by resource; none at all is "don't care". */
+/* The hints of one provider, a list per resource; no list is "don't care". */
 struct hint_provider {
 	const struct hint_list *resources;
 	size_t n;
@@ -54,7 +54,7 @@ struct hint_config {
 	unsigned max_nodes; /* 0 means 8, the kubelet's default */
 };
 
-/* The NUMA nodes hints are merged over, and their distances; see hint_nodes_of. */
+/* The NUMA nodes of the machine and their distances; see hint_nodes_of. */
 struct hint_nodes {
 	unsigned n;
 	const uint32_t *ids;	   /* rising */
@@ -66,7 +66,8 @@ struct hint_decision {
 	bool admit;
 };
 
-/* What a rejected pod is told (5.6). */
+/* Reason and message for a rejected pod, as the kubelet's
+ * (docs/reference/topology-manager.md#rejection). */
 #define HINTS_REJECT_REASON "TopologyAffinityError"
 #define HINTS_REJECT_MESSAGE "Resources cannot be allocated with Topology locality"
 
@@ -76,35 +77,36 @@ int hint_scope_parse(struct str name, enum hint_scope *ret, struct err *err);
 /* prefer-closest-numa-nodes, max-allowable-numa-nodes. */
 int hint_config_set(struct hint_config *c, struct str name, struct str value, struct err *err);
 
-/* Refuses machines the configuration cannot work on: too many nodes, unknown distances. */
+/* Refuses machines that the configuration does not support: too many nodes, unknown distances. */
 int hint_config_check(const struct hint_config *c, const struct topology *t, struct err *err);
 
-/* All nodes of a machine, those without CPUs included. */
+/* All nodes of a machine, including those without CPUs. */
 struct hint_nodes hint_nodes_of(const struct topology *t);
 
-/* Merges what the providers answered and says whether the policy admits the result. */
+/* Merges the providers' hints and decides whether the policy admits the result. */
 struct hint_decision hints_decide(const struct hint_config *c, const struct hint_nodes *nodes,
 				  const struct hint_provider *providers, size_t n, struct arena *a);
 
-/* A request for CPUs. In container scope `n_cpus` is the container's and `allocated` the set it
- * already holds. In pod scope `n_cpus` is the pod's total (3.5): give the union of what its
- * containers hold as `allocated` when it is complete, and as part of `reusable` when it is not. */
+/* A request for CPUs. In container scope `n_cpus` is the container's request and `allocated` the
+ * set it already owns. In pod scope `n_cpus` is the pod's total
+ * (docs/reference/cpu-manager.md#pod-total): pass the union of its containers' CPUs as `allocated`
+ * when all of them have theirs, otherwise as part of `reusable`. */
 struct cpu_hint_request {
 	unsigned n_cpus;
 	const struct cpuset *available; /* free for exclusive use */
-	const struct cpuset
-		*reusable; /* also usable, and must be used: init containers'; or NULL */
-	const struct cpuset *capacity;	/* the pool (7.4); NULL: all CPUs, as upstream (Q4) */
-	const struct cpuset *allocated; /* held already; NULL when nothing is */
+	const struct cpuset *reusable;	/* of init containers: must be used first; or NULL */
+	const struct cpuset *capacity;	/* the pool; NULL: all CPUs, as upstream (D14) */
+	const struct cpuset *allocated; /* already owned; NULL when nothing is */
 	bool align_by_socket;
 };
 
 /* The CPU manager's hints, in the order of masks: fewer nodes first, then lower ids. `any` for a
  * request of 0; no items when it cannot be satisfied. -E2BIG with more than HINTS_MAX_NODES nodes
- * or node ids from 64 on: such a machine can only be used without hints (7.10). */
+ * or node ids from 64 on: such a machine is used without hints
+ * (docs/reference/pools.md#many-numa-nodes). */
 int hints_for_cpus(const struct topology *t, const struct cpu_hint_request *request,
 		   struct arena *a, struct hint_list *ret, struct err *err);
 
-/* Binary, most significant node first, padded to an even number of digits with the kubelet's own
- * exceptions: "01", "10", "100", "0101" (5.1). For logs. */
+/* Binary, most significant node first, as the kubelet logs masks: padded to an even number of
+ * digits, except powers of four: "01", "10", "100", "0101". For logs. */
 struct str hint_mask_format(uint64_t mask, struct arena *a);

@@ -62,7 +62,7 @@ unsigned hint_best_non_preferred(const struct hint_list *lists, size_t n)
 	return most;
 }
 
-/* FIT of 5.3: true when the candidate fits better. */
+/* docs/reference/topology-manager.md#better-fit: true when the candidate fits better. */
 static bool fits_better(const struct hint_rule *rule, uint64_t current, uint64_t candidate)
 {
 	if (current == candidate)
@@ -72,7 +72,7 @@ static bool fits_better(const struct hint_rule *rule, uint64_t current, uint64_t
 	return hint_mask_is_narrower(candidate, current);
 }
 
-/* Neither is preferred: as near as possible to the number of nodes that is needed anyway. */
+/* Neither is preferred: as close as possible to the number of nodes that is needed anyway. */
 static bool is_better_non_preferred(const struct hint_rule *rule, uint64_t current,
 				    uint64_t candidate)
 {
@@ -111,24 +111,24 @@ struct hint_list hint_list_single_numa(const struct hint_list *list, struct aren
 	return ret;
 }
 
-/* What the hints chosen so far come to. Two ways to the same state have the same future, so only
- * the first is kept, and the product of all lists never has to be walked: its size is that of the
- * number of masks, not of the number of combinations. */
-struct ledger_state {
-	uint64_t mask;	 /* of all nodes, what every hint allows */
-	uint64_t common; /* the mask they all gave; 0 once they are not preferred any more */
+/* The result of merging one hint of each list so far. Combinations with equal results are equal
+ * from here on, so only the first is kept. The kubelet walks all combinations (the product of the
+ * list sizes); here the work grows with the number of different masks. */
+struct merge_state {
+	uint64_t mask;	 /* the intersection of all hints */
+	uint64_t common; /* the mask that all hints have; 0 when the result is not preferred */
 	bool has_common;
 	bool preferred;
 };
 
 struct states {
 	struct arena *a;
-	struct ledger_state *items; /* in the order in which the product would reach them */
+	struct merge_state *items; /* in the kubelet's order of combinations: ties keep the first */
 	size_t n, cap;
 	uint32_t *slots; /* index + 1 by hash, 0 is empty; 2 * cap of them */
 };
 
-static size_t state_slot(const struct states *s, const struct ledger_state *x)
+static size_t state_slot(const struct states *s, const struct merge_state *x)
 {
 	uint64_t h = x->mask * UINT64_C(0x9e3779b97f4a7c15) ^
 		     x->common * UINT64_C(0xbf58476d1ce4e5b9) ^ (x->preferred ? 128 : 0) ^
@@ -136,7 +136,7 @@ static size_t state_slot(const struct states *s, const struct ledger_state *x)
 	size_t at = (size_t)((h ^ h >> 32) & (2 * s->cap - 1));
 
 	for (; s->slots[at]; at = (at + 1) & (2 * s->cap - 1)) {
-		const struct ledger_state *y = &s->items[s->slots[at] - 1];
+		const struct merge_state *y = &s->items[s->slots[at] - 1];
 
 		if (y->mask == x->mask && y->common == x->common &&
 		    y->has_common == x->has_common && y->preferred == x->preferred)
@@ -148,7 +148,7 @@ static size_t state_slot(const struct states *s, const struct ledger_state *x)
 static bool states_grow(struct states *s)
 {
 	const size_t cap = s->cap ? 2 * s->cap : 64;
-	struct ledger_state *items =
+	struct merge_state *items =
 		arena_realloc(s->a, s->items, s->cap * sizeof(*items), cap * sizeof(*items));
 	uint32_t *slots = arena_array(s->a, uint32_t, 2 * cap);
 
@@ -162,12 +162,12 @@ static bool states_grow(struct states *s)
 	return true;
 }
 
-static void states_add(struct states *s, const struct ledger_state *x)
+static void states_add(struct states *s, const struct merge_state *x)
 {
 	size_t at;
 
 	if (s->n == s->cap && !states_grow(s))
-		return; /* the arena has failed, its owner sees that */
+		return; /* a->failed is set; the owner of the arena checks it */
 	at = state_slot(s, x);
 	if (s->slots[at])
 		return;
@@ -175,9 +175,9 @@ static void states_add(struct states *s, const struct ledger_state *x)
 	s->slots[at] = (uint32_t)s->n;
 }
 
-static struct ledger_state state_with(const struct ledger_state *s, const struct numa_hint *hint)
+static struct merge_state state_with(const struct merge_state *s, const struct numa_hint *hint)
 {
-	struct ledger_state next = *s;
+	struct merge_state next = *s;
 
 	if (hint->has_mask) {
 		next.preferred = next.preferred && (!s->has_common || s->common == hint->mask);
@@ -209,13 +209,13 @@ struct numa_hint hint_lists_merge(const struct hint_rule *rule, const struct hin
 	struct numa_hint best = { .mask = all, .has_mask = true }, *current = NULL;
 	struct states states = { .a = a };
 
-	states_add(&states, &(struct ledger_state){ .mask = all, .preferred = true });
+	states_add(&states, &(struct merge_state){ .mask = all, .preferred = true });
 	for (size_t i = 0; i < n; i++) {
 		struct states next = { .a = a };
 
 		for (size_t s = 0; s < states.n; s++)
 			for (size_t j = 0; j < lists[i].n; j++) {
-				struct ledger_state with =
+				struct merge_state with =
 					state_with(&states.items[s], &lists[i].items[j]);
 
 				states_add(&next, &with);

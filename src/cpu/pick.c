@@ -23,7 +23,7 @@ struct pick_request pick_request_for(const struct pick_options *o, const struct 
 	};
 }
 
-/* True when a "full" step would take anything: saves making the list for most requests. */
+/* True when take_whole() would take anything: most requests then need no sorted list. */
 static bool has_whole(const struct accumulator *acc, enum topology_level level)
 {
 	for (unsigned i = 0; i < acc->t->level[level].n; i++)
@@ -33,7 +33,8 @@ static bool has_whole(const struct accumulator *acc, enum topology_level level)
 	return false;
 }
 
-/* Takes whole elements, in their order, as long as they fit (4.4). The list is made once. */
+/* Takes whole free elements that fit, in their order. The list is made once, before the first is
+ * taken, because the kubelet does not refresh it either (docs/reference/cpu-manager.md#packed). */
 static void take_whole(struct accumulator *acc, enum topology_level level)
 {
 	unsigned n;
@@ -50,7 +51,7 @@ static void take_whole(struct accumulator *acc, enum topology_level level)
 	}
 }
 
-/* The free CPUs of the first `max` cores, by id, that have a free CPU in this cache (4.5). */
+/* The free CPUs of the first `max` cores, by id, that have a free CPU in this cache. */
 static unsigned cpus_of_cores_in(struct accumulator *acc, unsigned uncore, unsigned max,
 				 uint16_t *ret)
 {
@@ -85,7 +86,8 @@ static void drop_highest(uint16_t *cpus, unsigned n)
 	cpus[highest] = cpus[n - 1];
 }
 
-/* Takes what is needed from one cache if its first cores offer exactly that (4.5). */
+/* Takes the rest of the request from one cache if its first cores have exactly that many free CPUs
+ * (docs/reference/cpu-manager.md#l3-caches). */
 static void take_partial_uncore(struct accumulator *acc, unsigned uncore)
 {
 	const unsigned per_core = topology_average(acc->t, TOPOLOGY_CORE);
@@ -101,12 +103,12 @@ static void take_partial_uncore(struct accumulator *acc, unsigned uncore)
 		accumulator_take_cpu(acc, cpus[i]);
 }
 
-/* Whole caches are taken at most once: what does not fit the need now will not fit a smaller one,
- * so the kubelet's repeated step finds nothing new. */
+/* One pass over whole caches is enough: a cache that does not fit now does not fit a smaller need
+ * either, so the kubelet's repeated step finds nothing more. */
 static void take_uncore(struct accumulator *acc)
 {
 	unsigned n = accumulator_order(acc, TOPOLOGY_UNCORE);
-	uint16_t *order = acc->rank[1]; /* survives: no other list is made in the loop */
+	uint16_t *order = acc->rank[1]; /* free for use: no other list is made below */
 
 	memcpy(order, acc->order, n * sizeof(*order));
 	if (acc->need >= topology_average(acc->t, TOPOLOGY_UNCORE)) {
@@ -119,18 +121,13 @@ static void take_uncore(struct accumulator *acc)
 		take_partial_uncore(acc, order[i]);
 }
 
-static void take_single(struct accumulator *acc, bool spread)
-{
-	const unsigned n = accumulator_order_cpus(acc, spread, acc->need);
-
-	for (unsigned i = 0; i < n; i++)
-		accumulator_take_cpu(acc, acc->order[i]);
-}
-
-/* PACKED (4.4), on an accumulator that has at least as many free CPUs as it needs. */
+/* docs/reference/cpu-manager.md#packed. The accumulator has at least as many free CPUs as needed.
+ * Large elements are tried first so that a request spans as few nodes and sockets as possible;
+ * fuller elements are tried before emptier ones, which keeps whole elements free for others. */
 static void pack(struct accumulator *acc, bool spread, bool uncore)
 {
 	const bool numa_first = accumulator_is_numa_first(acc->t);
+	unsigned n;
 
 	take_whole(acc, numa_first ? TOPOLOGY_NUMA : TOPOLOGY_SOCKET);
 	take_whole(acc, numa_first ? TOPOLOGY_SOCKET : TOPOLOGY_NUMA);
@@ -138,12 +135,13 @@ static void pack(struct accumulator *acc, bool spread, bool uncore)
 		take_uncore(acc);
 	if (!spread)
 		take_whole(acc, TOPOLOGY_CORE);
-	if (acc->need)
-		take_single(acc, spread);
+	n = acc->need ? accumulator_order_cpus(acc, spread, acc->need) : 0;
+	for (unsigned i = 0; i < n; i++)
+		accumulator_take_cpu(acc, acc->order[i]);
 	assert(!acc->need);
 }
 
-/* The socket a NUMA node lies in, by the full topology. */
+/* The socket of a NUMA node, in the topology of the whole machine. */
 static uint16_t socket_of_node(const struct topology *t, unsigned node)
 {
 	const struct topology_elements *numa = &t->level[TOPOLOGY_NUMA];
@@ -156,7 +154,7 @@ static uint16_t socket_of_node(const struct topology *t, unsigned node)
 	return first;
 }
 
-/* A distributed pick under way: the request in numbers, and the node behind each number. */
+/* A distributed pick: the request as counts per node, and the node of each count. */
 struct distribution {
 	struct distribute_request rq;
 	uint16_t node[DISTRIBUTE_MAX_NODES];
@@ -184,7 +182,7 @@ static unsigned divide_up(unsigned a, unsigned b)
 	return (a + b - 1) / b;
 }
 
-/* The least number of nodes that can carry it, up to all that have anything (4.6). */
+/* Tries the least number of nodes first, up to all nodes with free CPUs. */
 static bool find_plan(const struct distribution *d, const struct topology *t,
 		      struct distribute_plan *ret)
 {
@@ -214,8 +212,8 @@ static void take_in_node(struct distribution *d, struct accumulator *acc, unsign
 			accumulator_take_cpu(acc, w * 64 + (unsigned)__builtin_ctzll(rest));
 }
 
-static void carry_out(struct distribution *d, struct accumulator *acc,
-		      const struct distribute_plan *plan)
+static void apply_plan(struct distribution *d, struct accumulator *acc,
+		       const struct distribute_plan *plan)
 {
 	for (unsigned i = 0; i < plan->n_nodes; i++)
 		take_in_node(d, acc, plan->nodes[i], plan->share);
@@ -228,11 +226,14 @@ static void carry_out(struct distribution *d, struct accumulator *acc,
 			if (acc->count[TOPOLOGY_NUMA][d->node[node]] >= d->rq.group)
 				take_in_node(d, acc, node, d->rq.group);
 		}
-		assert(acc->need < before); /* the plan was made so that it fits (4.9 Q2) */
+		/* The plan counts whole groups, so each round takes something; the kubelet does not
+		 * (docs/reference/cpu-manager.md#remainder-without-groups). */
+		assert(acc->need < before);
 	}
 }
 
-/* DISTRIBUTED (4.6): false when nothing fits evenly; the caller then packs. */
+/* docs/reference/cpu-manager.md#distributed: false when no even distribution exists; the caller
+ * then packs. */
 static bool distribute(struct accumulator *acc, const struct pick_request *request, struct arena *a)
 {
 	struct distribution d = { .spread = request->spread };
@@ -244,7 +245,7 @@ static bool distribute(struct accumulator *acc, const struct pick_request *reque
 	if (d.rq.n % d.rq.group || !describe_nodes(&d, acc) || !find_plan(&d, acc->t, &plan))
 		return false;
 	accumulator_init(&d.inner, acc->t, a);
-	carry_out(&d, acc, &plan);
+	apply_plan(&d, acc, &plan);
 	return true;
 }
 

@@ -5,7 +5,7 @@
 
 #include "base/arena.h"
 
-/* Levels that are counted: nothing depends on dies. */
+/* Levels whose free CPUs are counted; the pick order does not use dies. */
 static const enum topology_level counted[] = {
 	TOPOLOGY_CORE,
 	TOPOLOGY_SOCKET,
@@ -78,7 +78,7 @@ static void sort_pass(struct accumulator *acc, unsigned n, const uint16_t *key, 
 	for (unsigned i = 0; i < n; i++)
 		start[(key[acc->order[i]] >> shift & 255) + 1]++;
 	if (start[(key[acc->order[0]] >> shift & 255) + 1] == n)
-		return; /* all alike */
+		return; /* all keys are equal */
 	for (unsigned i = 0; i < 256; i++)
 		start[i + 1] = (uint16_t)(start[i + 1] + start[i]);
 	for (unsigned i = 0; i < n; i++)
@@ -120,8 +120,9 @@ static bool parent_of(const struct topology *t, enum topology_level level, enum 
 	}
 }
 
-/* Ranks elements by the first of their parents, in the parents' order, in which they have a free
- * CPU: a list in which an element came once per parent keeps its first occurrence (4.3). */
+/* Ranks elements by the first of their parents in which they have a free CPU, in the order of the
+ * parents. The kubelet would list an element with two parents twice; here the first occurrence
+ * counts (docs/reference/cpu-manager.md#order). */
 static unsigned rank_by_parent(struct accumulator *acc, enum topology_level level,
 			       enum topology_level parent)
 {
@@ -142,7 +143,8 @@ static unsigned rank_by_parent(struct accumulator *acc, enum topology_level leve
 	return n;
 }
 
-/* Fewest free CPUs first, then the lower id; within the order of the parents where there are. */
+/* Fewest free CPUs first, then the lower id, within each parent. Radix sort is stable, so sorting
+ * by count and then by parent rank gives exactly that. */
 unsigned accumulator_order(struct accumulator *acc, enum topology_level level)
 {
 	const struct topology_elements *e = &acc->t->level[level];
@@ -160,6 +162,7 @@ unsigned accumulator_order(struct accumulator *acc, enum topology_level level)
 	return n;
 }
 
+/* Replaces the elements in acc->order by their free CPUs, at most `max`. */
 static unsigned expand(struct accumulator *acc, enum topology_level level, unsigned n, unsigned max)
 {
 	const struct topology_elements *e = &acc->t->level[level];

@@ -5,26 +5,26 @@
 #include <math.h>
 #include <string.h>
 
-struct search {
+struct distribute_search {
 	const struct distribute_request *rq;
 	unsigned k;
-	double mean; /* of what is left everywhere: the same for every way to deal out n */
+	double mean; /* of the CPUs left per node: the same for every distribution of n */
 	unsigned budget;
 	bool done;
 
 	unsigned n_candidates;
 	uint8_t candidate[DISTRIBUTE_MAX_NODES];
-	/* top[i][q]: the most that q of the candidates from i on can give */
+	/* top[i][q]: the most CPUs that q of the candidates from i on can give */
 	unsigned top[DISTRIBUTE_MAX_NODES + 1][DISTRIBUTE_MAX_NODES + 1];
 
-	/* The combination at hand. */
+	/* The current combination. */
 	uint8_t chosen[DISTRIBUTE_MAX_NODES];
 	unsigned left[DISTRIBUTE_MAX_NODES]; /* after equal shares, of all nodes */
 	unsigned share, rest;
-	unsigned n_givers;
+	unsigned n_givers; /* nodes that still have a group after equal shares */
 	uint8_t giver[DISTRIBUTE_MAX_NODES];
 	uint8_t subset[DISTRIBUTE_MAX_NODES];
-	double balance; /* its best, with: */
+	double balance; /* the best of this combination, with: */
 	unsigned n_remainder;
 	uint8_t remainder[DISTRIBUTE_MAX_NODES];
 
@@ -45,8 +45,9 @@ static double round3(double x)
 	return round(x * 1000) / 1000;
 }
 
-/* The standard deviation of what is left on the nodes, to three decimals. */
-static double balance_of(const struct search *s, const unsigned *left)
+/* The standard deviation of the CPUs left on the nodes, rounded to three decimals as the kubelet
+ * does: ties depend on it. */
+static double balance_of(const struct distribute_search *s, const unsigned *left)
 {
 	const unsigned n = s->rq->n_nodes;
 	double sum = 0;
@@ -56,8 +57,8 @@ static double balance_of(const struct search *s, const unsigned *left)
 	return round3(sqrt(sum / n));
 }
 
-/* Deals `rest` out in rounds: each member that still has a group gives one, until none is needed.
- * Rounds in which everybody gives are done at once. False when the members do not have it. */
+/* Distributes `rest` in rounds: each member that still has a group gives one, until none is needed.
+ * Rounds in which all members give are done at once. False when the members have too few. */
 static bool deal(unsigned *left, const uint8_t *members, unsigned n, unsigned rest, unsigned group)
 {
 	while (rest) {
@@ -83,7 +84,7 @@ static bool deal(unsigned *left, const uint8_t *members, unsigned n, unsigned re
 	return true;
 }
 
-static void try_subset(struct search *s, unsigned n)
+static void try_subset(struct distribute_search *s, unsigned n)
 {
 	unsigned left[DISTRIBUTE_MAX_NODES];
 	double balance;
@@ -104,10 +105,10 @@ static void try_subset(struct search *s, unsigned n)
 	}
 }
 
-/* All subsets of n givers, lexicographically; `depth` are chosen, from `start` on may follow. A
- * giver with as much left as an earlier one that could stand in its place leads to the same
- * results later, and ties keep the first: it is skipped. */
-static void each_subset(struct search *s, unsigned n, unsigned depth, unsigned start)
+/* All subsets of n givers in lexicographic order; `depth` are chosen, the next comes from `start`
+ * on. A giver that has as many CPUs left as an earlier one leads to the same results, and ties keep
+ * the first: it is skipped. */
+static void each_subset(struct distribute_search *s, unsigned n, unsigned depth, unsigned start)
 {
 	if (depth == n) {
 		try_subset(s, n);
@@ -125,7 +126,7 @@ static void each_subset(struct search *s, unsigned n, unsigned depth, unsigned s
 	}
 }
 
-static unsigned share_of(const struct search *s)
+static unsigned share_of(const struct distribute_search *s)
 {
 	const struct distribute_request *rq = s->rq;
 	unsigned share = whole_groups(rq->n / s->k, rq->group);
@@ -139,7 +140,7 @@ static unsigned share_of(const struct search *s)
 	return share;
 }
 
-static bool is_in_one_socket(const struct search *s)
+static bool is_in_one_socket(const struct distribute_search *s)
 {
 	const uint16_t first = s->rq->socket[s->chosen[0]];
 
@@ -149,7 +150,7 @@ static bool is_in_one_socket(const struct search *s)
 	return first != DISTRIBUTE_MANY_SOCKETS;
 }
 
-static void keep_best(struct search *s)
+static void keep_best(struct distribute_search *s)
 {
 	const bool aligns = s->rq->align_by_socket;
 	const bool in_one_socket = aligns && is_in_one_socket(s);
@@ -168,10 +169,10 @@ static void keep_best(struct search *s)
 	memcpy(s->plan.nodes, s->chosen, s->k);
 	memcpy(s->plan.remainder, s->remainder, s->n_remainder);
 	if (s->best == 0 && (!aligns || in_one_socket))
-		s->done = true; /* cannot become better */
+		s->done = true; /* no combination can be better */
 }
 
-static void try_combination(struct search *s)
+static void try_combination(struct distribute_search *s)
 {
 	s->share = share_of(s);
 	s->rest = s->rq->n - s->share * s->k;
@@ -192,7 +193,8 @@ static void try_combination(struct search *s)
 		keep_best(s);
 }
 
-static bool are_alike(const struct search *s, unsigned a, unsigned b)
+/* Equal nodes give equal results, and ties keep the first. */
+static bool are_alike(const struct distribute_search *s, unsigned a, unsigned b)
 {
 	const struct distribute_request *rq = s->rq;
 
@@ -201,7 +203,8 @@ static bool are_alike(const struct search *s, unsigned a, unsigned b)
 }
 
 /* All combinations of k candidates, as each_subset; `sum` is what the chosen ones can give. */
-static void each_combination(struct search *s, unsigned depth, unsigned start, unsigned sum)
+static void each_combination(struct distribute_search *s, unsigned depth, unsigned start,
+			     unsigned sum)
 {
 	const unsigned missing = s->k - depth;
 
@@ -223,9 +226,9 @@ static void each_combination(struct search *s, unsigned depth, unsigned start, u
 	}
 }
 
-/* Nodes that can carry an equal share. To align by socket, a share may shrink to what a node has.
- */
-static void find_candidates(struct search *s)
+/* Nodes that can give an equal share. With align_by_socket a share may shrink to what a node has,
+ * so every node is a candidate. */
+static void find_candidates(struct distribute_search *s)
 {
 	const struct distribute_request *rq = s->rq;
 	const unsigned share = rq->align_by_socket ? 0 : whole_groups(rq->n / s->k, rq->group);
@@ -235,7 +238,7 @@ static void find_candidates(struct search *s)
 			s->candidate[s->n_candidates++] = (uint8_t)i;
 }
 
-static void fill_tops(struct search *s)
+static void fill_tops(struct distribute_search *s)
 {
 	unsigned falling[DISTRIBUTE_MAX_NODES]; /* what candidates from i on can give, sorted */
 	unsigned n = 0;
@@ -257,7 +260,7 @@ static void fill_tops(struct search *s)
 bool distribute_over(const struct distribute_request *request, unsigned k,
 		     struct distribute_plan *ret)
 {
-	struct search s = { .rq = request, .k = k, .budget = DISTRIBUTE_BUDGET };
+	struct distribute_search s = { .rq = request, .k = k, .budget = DISTRIBUTE_BUDGET };
 	double total = 0;
 
 	assert(k > 0 && request->group > 0);

@@ -1,18 +1,18 @@
 #pragma once
 
-/* Over which NUMA nodes a request is dealt out (spec/cpumanager.md 4.6): of all combinations of k
- * nodes that can carry equal shares, the one that leaves the nodes most evenly filled. Numbers
- * only: it knows free counts, no CPUs. Inside the pick code only.
+/* Chooses the NUMA nodes of a distributed request (docs/reference/cpu-manager.md#distributed): of
+ * all combinations of k nodes that can give equal shares, the one that leaves the nodes most evenly
+ * filled. It works on counts of free CPUs, not on CPUs. Private to the pick code.
  *
- * The kubelet tries every combination, and for each every subset that could carry the remainder:
- * 3^nodes. Nodes that are alike give like results, so only the first of each kind is tried, and
- * combinations that cannot reach the sum are never entered. What is left is exact up to ten nodes
- * of any fill; beyond, the search stops after DISTRIBUTE_BUDGET results with the best so far. */
+ * The kubelet tries every combination, and for each every subset that could give the remainder:
+ * 3^nodes. Equal nodes give equal results, so only the first of them is tried, and combinations
+ * that cannot reach the sum are skipped. The result is exact for up to ten nodes with any number of
+ * free CPUs; beyond that the search stops after DISTRIBUTE_BUDGET results with the best so far. */
 
 #include <stdbool.h>
 #include <stdint.h>
 
-#define DISTRIBUTE_MAX_NODES 64 /* above, the caller packs */
+#define DISTRIBUTE_MAX_NODES 64 /* with more nodes the caller packs */
 #define DISTRIBUTE_BUDGET (1U << 17)
 
 struct distribute_request {
@@ -21,10 +21,10 @@ struct distribute_request {
 	bool align_by_socket;
 	unsigned n_nodes; /* nodes with free CPUs, in their order */
 	unsigned free[DISTRIBUTE_MAX_NODES];
-	uint16_t socket[DISTRIBUTE_MAX_NODES]; /* the socket a node lies in */
+	uint16_t socket[DISTRIBUTE_MAX_NODES]; /* the socket of each node */
 };
 
-#define DISTRIBUTE_MANY_SOCKETS UINT16_MAX /* a node that lies in several */
+#define DISTRIBUTE_MANY_SOCKETS UINT16_MAX /* a node that spans several sockets */
 
 /* Indices into the request's nodes. */
 struct distribute_plan {
@@ -35,6 +35,6 @@ struct distribute_plan {
 	uint8_t remainder[DISTRIBUTE_MAX_NODES];
 };
 
-/* False when no k nodes can carry the request. */
+/* False when no combination of k nodes can hold the request. */
 bool distribute_over(const struct distribute_request *request, unsigned k,
 		     struct distribute_plan *ret);

@@ -8,7 +8,7 @@
 #include "base/quote.h"
 #include "topology.h"
 
-static const struct option {
+static const struct pick_option {
 	struct str name;
 	size_t offset;
 } table[] = {
@@ -44,25 +44,16 @@ int policy_bool_parse(struct str name, struct str value, bool *ret, struct err *
 		       quote(name).text, quote(value).text);
 }
 
-static bool *option_find(struct pick_options *o, struct str name)
+int pick_options_set(struct pick_options *o, struct str name, struct str value, struct err *err)
 {
 	for (size_t i = 0; i < ARRAY_LEN(table); i++)
 		if (str_eq(name, table[i].name))
-			return (bool *)((char *)o + table[i].offset);
-	return NULL;
+			return policy_bool_parse(name, value, (bool *)((char *)o + table[i].offset),
+						 err);
+	return err_set(err, EINVAL, "unknown CPU Manager Policy option: %s", quote(name).text);
 }
 
-int pick_options_set(struct pick_options *o, struct str name, struct str value, struct err *err)
-{
-	bool *option = option_find(o, name);
-
-	if (!option)
-		return err_set(err, EINVAL, "unknown CPU Manager Policy option: %s",
-			       quote(name).text);
-	return policy_bool_parse(name, value, option, err);
-}
-
-/* Which exclude each other, in the order in which the kubelet looks (3.10). */
+/* Mutually exclusive options, in the order in which the kubelet checks them. */
 static const struct {
 	size_t first, second; /* rows of the table */
 } exclusive[] = { { 0, 3 }, { 1, 3 }, { 5, 3 }, { 5, 1 } };
