@@ -34,13 +34,13 @@
 #include "status_server.h"
 
 #define TICK_MS 1000
-#define UNWATCHED_S 20 /* at most between two looks at a cgroup that cannot be watched */
+#define UNWATCHED_INTERVAL_S 20 /* reconcile interval while not every cgroup can be watched */
 #define MAX_CHECKPOINT ((size_t)4 << 20)
 
 struct agent {
 	const struct agent_config *config;
 	int run_fd;
-	struct arena settings; /* topology and what the configuration points to */
+	struct arena arena; /* topology and paths; replaced with the topology */
 	struct topology topology;
 	struct cgroup_fs cgroups;
 	struct ledger ledger;
@@ -49,36 +49,37 @@ struct agent {
 	struct nri_plugin *plugin;
 
 	struct loop loop;
-	int epoll_fd; /* stands for the plugin's socket, which changes */
+	int epoll_fd; /* contains the plugin's socket, which changes with each connection */
 	uv_poll_t plugin_poll;
 	struct timer plugin_timer, tick;
 	struct signal_source signals[3];
-	struct status_server service;
-	struct podres_server podres; /* when there is a socket for it */
-	struct config_watch live;
-	struct oci_containers oci; /* for containers from outside NRI */
-	struct node_sync link;
+	struct status_server status_server;
+	struct podres_server podres; /* if config->podres is set */
+	struct config_watch config_watch;
+	struct oci_containers oci; /* standalone containers */
+	struct node_sync node_sync;
 	struct nrt_sync nrt_sync;
 	uint64_t n_ticks;
 	int failure;
 };
 
-static enum permission permitted(const void *data, struct str namespace)
+static enum permission namespace_permission(const void *data, struct str namespace)
 {
 	const struct agent *agent = data;
 	const struct agent_config *c = agent->config;
 
 	if (c->n_namespaces == 0)
-		return node_sync_permission(&agent->link, namespace);
+		return node_sync_permission(&agent->node_sync, namespace);
 	for (size_t i = 0; i < c->n_namespaces; i++)
 		if (str_eq(str_from(c->namespaces[i]), namespace))
 			return PERMISSION_GRANTED;
 	return PERMISSION_DENIED;
 }
 
-/* Set-up. */
+/* --- start-up --- */
 
-/* Two managers of the same CPUs would fight (spec/cpumanager.md 7.10, 13). */
+/* With policy static the kubelet assigns exclusive CPUs itself and rewrites cpusets every few
+ * seconds, so only one of the two may assign them. */
 static bool kubelet_is_static(const struct agent *agent)
 {
 	CLEANUP(arena_done) struct arena a;
@@ -98,7 +99,7 @@ static bool kubelet_is_static(const struct agent *agent)
 	return str_eq(checkpoint.policy, STR(CHECKPOINT_POLICY_STATIC));
 }
 
-static int choose_manager(struct agent *agent, struct err *err)
+static int choose_cpu_manager(struct agent *agent, struct err *err)
 {
 	const bool is_static = kubelet_is_static(agent);
 
@@ -116,23 +117,23 @@ static int choose_manager(struct agent *agent, struct err *err)
 	case AGENT_CPU_MANAGER_AUTO:
 		agent->manager.kubelet_manages = is_static;
 		if (is_static)
-			log_warning("the kubelet hands out CPUs (policy static); only the reserved "
-				    "ones are ours");
+			log_warning("kubelet assigns exclusive CPUs (policy static), only keeping "
+				    "containers off the management CPUs");
 		break;
 	}
 	return 0;
 }
 
-static void log_store(const struct store_report *report)
+static void log_store_report(const struct store_report *report)
 {
 	log_info("ledger opened", LOG_STR("outcome", str_from(store_outcome_name(report->outcome))),
 		 LOG_INT("assignments", report->n_restored));
 	if (report->outcome == STORE_KEPT)
-		log_error("the new pools do not fit what runs; the old ones go on",
+		log_error("new pools conflict with running containers, keeping the old pools",
 			  LOG_ERR(&report->why));
 	if (report->outcome == STORE_CORRUPT)
-		log_error("the ledger was unreadable and is rebuilt from what runs",
-			  LOG_STR("kept", str_from(report->aside)), LOG_ERR(&report->why));
+		log_error("ledger was unreadable, rebuilding it from running containers",
+			  LOG_STR("backup", str_from(report->aside)), LOG_ERR(&report->why));
 }
 
 static int open_run_dir(struct agent *agent, struct err *err)
@@ -156,9 +157,9 @@ static int open_ledger(struct agent *agent, struct err *err)
 	const char *from;
 	int r;
 
-	r = pools_source_read(&agent->config->pools, &agent->settings, &pools, &from, err);
+	r = pools_source_read(&agent->config->pools, &agent->arena, &pools, &from, err);
 	if (r == 0)
-		r = topology_read(agent->config->topology, &agent->settings, &agent->topology, err);
+		r = topology_read(agent->config->topology, &agent->arena, &agent->topology, err);
 	if (r == 0)
 		r = store_read_boot_id(root, boot_id, err);
 	if (r == 0)
@@ -171,15 +172,14 @@ static int open_ledger(struct agent *agent, struct err *err)
 		       &report, err);
 	if (r < 0)
 		return err_wrap(err, "pools of %s", from);
-	log_store(&report);
+	log_store_report(&report);
 	return 0;
 }
 
-static int open_plugin(struct agent *agent, struct err *err)
+static int create_plugin(struct agent *agent, struct err *err)
 {
-	const char *lock =
-		str_cstr(&agent->settings, str_printf(&agent->settings, "%s/" AGENT_LOCK_FILE,
-						      agent->config->run_dir));
+	const char *lock = str_cstr(&agent->arena, str_printf(&agent->arena, "%s/" AGENT_LOCK_FILE,
+							      agent->config->run_dir));
 
 	agent->plugin = nri_plugin_new(&(struct nri_options){
 		.name = NAME_AGENT_PLUGIN,
@@ -193,12 +193,12 @@ static int open_plugin(struct agent *agent, struct err *err)
 	if (agent->plugin)
 		return 0;
 	if (errno == EBUSY)
-		return err_set(err, EBUSY, "another agent runs (%s)", lock);
+		return err_set(err, EBUSY, "another agent is running (lock %s)", lock);
 	return err_set(err, errno, "NRI plugin: %s",
 		       errno == EINVAL ? "the index must be two digits" : strerror(errno));
 }
 
-/* The loop. */
+/* --- event loop --- */
 
 static void write_status(struct agent *agent)
 {
@@ -213,10 +213,12 @@ static void write_status(struct agent *agent)
 	    file_replace_at(agent->run_fd, AGENT_STATUS_FILE, text, 0600, &err) < 0)
 		log_warning("cannot write the status file", LOG_ERR(&err));
 	arena_done(&a);
-	(void)malloc_trim(0); /* the document of a full node is as large as all else we keep */
+	(void)malloc_trim(
+		0); /* the document of a full node is as large as the agent's other memory */
 }
 
-static void watch_plugin(struct agent *agent)
+/* Registers what the plugin waits for: its socket and its next timeout. */
+static void update_plugin_poll(struct agent *agent)
 {
 	struct nri_poll want;
 	struct epoll_event event = { 0 };
@@ -225,7 +227,7 @@ static void watch_plugin(struct agent *agent)
 	if (want.fd >= 0) {
 		event.events = (want.events & POLLIN ? EPOLLIN : 0u) |
 			       (want.events & POLLOUT ? EPOLLOUT : 0u);
-		/* A socket that was closed has left the set by itself. */
+		/* The kernel removes a closed socket from the epoll set. */
 		if (epoll_ctl(agent->epoll_fd, EPOLL_CTL_MOD, want.fd, &event) < 0)
 			(void)epoll_ctl(agent->epoll_fd, EPOLL_CTL_ADD, want.fd, &event);
 	}
@@ -234,17 +236,17 @@ static void watch_plugin(struct agent *agent)
 		timer_start(&agent->plugin_timer, (uint64_t)want.timeout_ms, 0);
 }
 
-static void turn_plugin(struct agent *agent, short revents)
+static void dispatch_plugin(struct agent *agent, short revents)
 {
 	const int r = nri_plugin_dispatch(agent->plugin, revents);
 
 	manager_flush(&agent->manager);
-	if (r < 0) { /* the runtime that started us is gone */
+	if (r < 0) { /* a runtime that launched the plugin itself has closed its connection */
 		agent->failure = r == -ESHUTDOWN ? 0 : r;
 		loop_stop(&agent->loop);
 		return;
 	}
-	watch_plugin(agent);
+	update_plugin_poll(agent);
 }
 
 static void on_plugin_ready(uv_poll_t *handle, int status, int events)
@@ -258,16 +260,16 @@ static void on_plugin_ready(uv_poll_t *handle, int status, int events)
 	if (epoll_wait(agent->epoll_fd, &event, 1, 0) == 1)
 		revents = (short)((event.events & (EPOLLIN | EPOLLHUP | EPOLLERR) ? POLLIN : 0) |
 				  (event.events & EPOLLOUT ? POLLOUT : 0));
-	turn_plugin(agent, revents);
+	dispatch_plugin(agent, revents);
 }
 
 static void on_plugin_timer(struct timer *t)
 {
-	turn_plugin(container_of(t, struct agent, plugin_timer), 0);
+	dispatch_plugin(container_of(t, struct agent, plugin_timer), 0);
 }
 
-/* One small file says whether a CPU came or went. */
-static bool online_changed(const struct agent *agent)
+/* Reads one small file, so that the topology is read again only after a change. */
+static bool online_cpus_changed(const struct agent *agent)
 {
 	CLEANUP(arena_done) struct arena a;
 	struct cpuset online;
@@ -281,41 +283,41 @@ static bool online_changed(const struct agent *agent)
 	       !cpuset_eq(&online, &agent->topology.online);
 }
 
-/* spec/cpumanager.md 7.9 */
 static void check_hotplug(struct agent *agent)
 {
 	struct arena a;
 	struct topology now;
 	struct err err = { 0 };
 
-	if (!online_changed(agent))
+	if (!online_cpus_changed(agent))
 		return;
 	arena_init(&a, 0);
 	if (topology_read("host", &a, &now, &err) < 0 ||
 	    ledger_hotplug(&agent->ledger, &now, &err) < 0) {
-		log_error("CPUs came or went, and the ledger cannot follow", LOG_ERR(&err));
+		log_error("online CPUs changed and the ledger cannot be adapted", LOG_ERR(&err));
 		arena_done(&a);
 		return;
 	}
-	arena_done(&agent->settings); /* nothing but the topology is used after the start */
-	agent->settings = a;
+	arena_done(&agent->arena); /* paths in it are only used at start-up */
+	agent->arena = a;
 	agent->topology = now;
 	agent->ledger.now.topology = &agent->topology;
-	config_watch_check_boot(&agent->live);
-	log_warning("CPUs came or went",
-		    LOG_STR("online", cpuset_format(&agent->topology.online, &agent->settings)));
+	config_watch_check_boot(&agent->config_watch);
+	log_warning("online CPUs changed",
+		    LOG_STR("online", cpuset_format(&agent->topology.online, &agent->arena)));
 	manager_repin(&agent->manager);
 }
 
-static size_t per_tick(const struct agent *agent)
+/* Containers to check per tick, so that all are checked once per interval. */
+static size_t checks_per_tick(const struct agent *agent)
 {
 	const struct registry *r = &agent->manager.registry;
 	const size_t n = r->n_containers > r->n_pods ? r->n_containers : r->n_pods;
 	unsigned seconds =
 		agent->config->reconcile_interval_s ? agent->config->reconcile_interval_s : 1;
 
-	if (agent->manager.cgroup_watch.why_short && seconds > UNWATCHED_S)
-		seconds = UNWATCHED_S;
+	if (agent->manager.cgroup_watch.why_short && seconds > UNWATCHED_INTERVAL_S)
+		seconds = UNWATCHED_INTERVAL_S;
 	return (n + seconds - 1) / seconds;
 }
 
@@ -324,16 +326,16 @@ static void on_tick(struct timer *t)
 	struct agent *agent = container_of(t, struct agent, tick);
 	struct nrt_node node;
 
-	manager_reconcile(&agent->manager, per_tick(agent));
-	config_watch_tick(&agent->live);
+	manager_reconcile(&agent->manager, checks_per_tick(agent));
+	config_watch_tick(&agent->config_watch);
 	if (agent->manager.is_changed)
 		write_status(agent);
 	if (++agent->n_ticks % 10 == 0) {
 		check_hotplug(agent);
 		oci_containers_sweep(&agent->oci);
 	}
-	node_sync_tick(&agent->link);
-	if (node_sync_get_node(&agent->link, &node))
+	node_sync_tick(&agent->node_sync);
+	if (node_sync_get_node(&agent->node_sync, &node))
 		nrt_sync_tick(&agent->nrt_sync, &node);
 	notify_manager("WATCHDOG=1");
 }
@@ -341,7 +343,7 @@ static void on_tick(struct timer *t)
 static void on_signal(struct signal_source *s, int number)
 {
 	if (number == SIGHUP) {
-		config_watch_reload(&container_of(s, struct agent, signals[2])->live);
+		config_watch_reload(&container_of(s, struct agent, signals[2])->config_watch);
 		return;
 	}
 	loop_stop(number == SIGTERM ? &container_of(s, struct agent, signals[0])->loop :
@@ -351,13 +353,13 @@ static void on_signal(struct signal_source *s, int number)
 static int start_podres(struct agent *agent, struct err *err)
 {
 	const struct agent_config *c = agent->config;
-	const bool asks = c->kubelet_podres && *c->kubelet_podres;
+	const bool reads_kubelet = c->kubelet_podres && *c->kubelet_podres;
 
 	if (!c->podres)
 		return 0;
 	return podres_server_init(
 		&agent->podres, &agent->loop,
-		&(struct podres_settings){ c->podres, asks ? c->kubelet_podres : NULL,
+		&(struct podres_settings){ c->podres, reads_kubelet ? c->kubelet_podres : NULL,
 					   pod_resources_snapshot, &agent->manager },
 		err);
 }
@@ -366,52 +368,62 @@ static int start_podres(struct agent *agent, struct err *err)
  * runtime reports all pods again, and each is classified anew. */
 static void on_untrusted_pod(struct node_sync *s)
 {
-	struct agent *agent = container_of(s, struct agent, link);
+	struct agent *agent = container_of(s, struct agent, node_sync);
 
 	log_warning(
 		"a namespace does not allow its pod on the management CPUs, synchronizing again");
 	nri_plugin_resync(agent->plugin);
-	turn_plugin(agent, 0);
+	dispatch_plugin(agent, 0);
+}
+
+/* The plugin's descriptor changes with every connection, and a uv_poll_t is bound to one descriptor
+ * for its lifetime. So libuv polls an epoll set that contains it. */
+static int watch_plugin(struct agent *agent, struct err *err)
+{
+	int r;
+
+	agent->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
+	if (agent->epoll_fd < 0)
+		return err_set(err, errno, "epoll: %s", strerror(errno));
+	r = uv_poll_init(&agent->loop.uv, &agent->plugin_poll, agent->epoll_fd);
+	if (r == 0)
+		r = uv_poll_start(&agent->plugin_poll, UV_READABLE, on_plugin_ready);
+	/* libuv returns its error, a negative errno, and does not set errno. */
+	return r < 0 ? err_set(err, -r, "event loop: %s", uv_strerror(r)) : 0;
 }
 
 static int start_loop(struct agent *agent, struct err *err)
 {
 	static const int numbers[] = { SIGTERM, SIGINT, SIGHUP };
-	const char *path =
-		str_cstr(&agent->settings,
-			 str_printf(&agent->settings, "%s/" AGENT_SOCKET, agent->config->run_dir));
+	const char *path = str_cstr(&agent->arena, str_printf(&agent->arena, "%s/" AGENT_SOCKET,
+							      agent->config->run_dir));
 	int r;
 
 	r = loop_init(&agent->loop, err);
-	if (r < 0)
-		return r;
 	for (size_t i = 0; i < ARRAY_LEN(numbers) && r == 0; i++)
 		r = signal_source_init(&agent->signals[i], &agent->loop, numbers[i], on_signal,
 				       err);
 	if (r == 0)
-		r = status_server_init(&agent->service, &agent->loop, &agent->manager, path,
+		r = status_server_init(&agent->status_server, &agent->loop, &agent->manager, path,
 				       agent->config->listen, err);
-	agent->service.oci = &agent->oci;
 	if (r == 0)
 		r = start_podres(agent, err);
+	if (r == 0)
+		r = watch_plugin(agent, err);
 	if (r < 0)
 		return r;
-	agent->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
-	if (agent->epoll_fd < 0 ||
-	    uv_poll_init(&agent->loop.uv, &agent->plugin_poll, agent->epoll_fd) < 0 ||
-	    uv_poll_start(&agent->plugin_poll, UV_READABLE, on_plugin_ready) < 0)
-		return err_set(err, errno ? errno : EIO, "event loop: %s", strerror(errno));
+	agent->status_server.oci = &agent->oci;
 	timer_init(&agent->plugin_timer, &agent->loop, on_plugin_timer);
 	timer_init(&agent->tick, &agent->loop, on_tick);
 	timer_start(&agent->tick, TICK_MS, TICK_MS);
-	config_watch_start(&agent->live, &agent->loop);
-	agent->link.on_untrusted_pod = on_untrusted_pod;
-	node_sync_start(&agent->link, &agent->loop, &agent->manager);
-	turn_plugin(agent, 0);
+	config_watch_start(&agent->config_watch, &agent->loop);
+	agent->node_sync.on_untrusted_pod = on_untrusted_pod;
+	node_sync_start(&agent->node_sync, &agent->loop, &agent->manager);
+	dispatch_plugin(agent, 0);
 	return 0;
 }
 
-/* An agent before us may have isolated CPUs; nobody wants that any more. */
+/* An earlier agent with --isolated-partitions may have left partitions. */
 static void undo_isolation(const struct agent *agent)
 {
 	CLEANUP(arena_done) struct arena a;
@@ -428,7 +440,7 @@ static int agent_open(struct agent *agent, struct err *err)
 {
 	int r;
 
-	r = node_sync_init(&agent->link, &agent->config->cluster, err);
+	r = node_sync_init(&agent->node_sync, &agent->config->cluster, err);
 	if (r == 0)
 		r = open_ledger(agent, err);
 	if (r == 0)
@@ -436,25 +448,25 @@ static int agent_open(struct agent *agent, struct err *err)
 	if (r < 0)
 		return r;
 	manager_init(&agent->manager, &agent->ledger, &agent->cgroups);
-	agent->manager.rules.permission = permitted;
+	agent->manager.rules.permission = namespace_permission;
 	agent->manager.rules.permission_data = agent;
 	agent->manager.isolates = agent->config->isolated_partitions;
 	if (!agent->manager.isolates)
 		undo_isolation(agent);
 	config_watch_init(
-		&agent->live,
+		&agent->config_watch,
 		&(struct config_watch_settings){ &agent->config->pools, agent->config->static_pods,
 						 strcmp(agent->config->topology, "host") == 0 },
 		&agent->manager);
-	agent->manager.node = agent->link.connection.node_name;
+	agent->manager.node = agent->node_sync.connection.node_name;
 	nrt_sync_init(&agent->nrt_sync, &agent->config->topology_object, &agent->manager);
 	agent->manager.crio_dir = agent->config->crio_dir;
 	agent->oci = (struct oci_containers){ &agent->manager, agent->run_fd };
 	agent->manager.add_inventory = oci_containers_merge;
 	agent->manager.add_inventory_data = &agent->oci;
-	r = choose_manager(agent, err);
+	r = choose_cpu_manager(agent, err);
 	if (r == 0)
-		r = open_plugin(agent, err);
+		r = create_plugin(agent, err);
 	if (r == 0)
 		oci_containers_load(&agent->oci, STR(""));
 	return r < 0 ? r : start_loop(agent, err);
@@ -467,39 +479,39 @@ int agent_run(const struct agent_config *config, struct err *err)
 	int r;
 
 	agent.cgroups.cpu_fd = agent.cgroups.cpuset_fd = -1;
-	arena_init(&agent.settings, 0);
-	(void)signal(SIGPIPE, SIG_IGN); /* whoever asks for the status may hang up */
+	arena_init(&agent.arena, 0);
+	(void)signal(SIGPIPE, SIG_IGN); /* a status client may disconnect early */
 	r = agent_open(&agent, err);
 	if (r < 0) {
-		arena_done(&agent.settings);
-		node_sync_done(&agent.link);
-		return r; /* the process ends; the kernel takes back what was opened */
+		arena_done(&agent.arena);
+		node_sync_done(&agent.node_sync);
+		return r; /* the process exits and the kernel closes its descriptors */
 	}
 	(void)ledger_cpus(&agent.ledger, POOL_MANAGEMENT, &management);
 	log_info("agent started",
 		 LOG_STR("management", cpuset_format(&management, &agent.manager.scratch)));
 	arena_reset(&agent.manager.scratch);
-	node_sync_send_ready(&agent.link);
+	node_sync_send_ready(&agent.node_sync);
 	loop_run(&agent.loop);
 	notify_manager("STOPPING=1");
-	node_sync_leave(&agent.link);
-	log_info("agent stops; containers keep their CPUs");
+	node_sync_leave(&agent.node_sync);
+	log_info("agent stopping, containers keep their CPUs");
 	write_status(&agent);
-	config_watch_done(&agent.live);
-	status_server_done(&agent.service);
+	config_watch_done(&agent.config_watch);
+	status_server_done(&agent.status_server);
 	if (config->podres)
 		podres_server_done(&agent.podres);
 	nri_plugin_free(agent.plugin);
 	nrt_sync_close(&agent.nrt_sync);
-	node_sync_close(&agent.link);
+	node_sync_close(&agent.node_sync);
 	loop_done(&agent.loop);
-	node_sync_done(&agent.link);
+	node_sync_done(&agent.node_sync);
 	(void)close(agent.epoll_fd);
 	manager_done(&agent.manager);
 	ledger_done(&agent.ledger);
 	store_done(&agent.store);
 	cgroup_done(&agent.cgroups);
 	(void)close(agent.run_fd);
-	arena_done(&agent.settings);
+	arena_done(&agent.arena);
 	return agent.failure;
 }

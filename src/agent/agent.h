@@ -1,7 +1,8 @@
 #pragma once
 
-/* The node agent as a daemon: reads the settings, opens the ledger, connects the Manager to the
- * runtime, and keeps looking after what it placed. One thread. */
+/* The node agent as a daemon: reads the configuration, opens the ledger, connects the manager
+ * (pin/) to the runtime and reconciles what it placed. Decisions are made in pin/ and pool/. One
+ * thread. */
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -13,9 +14,10 @@
 struct err;
 
 enum agent_cpu_manager {
-	AGENT_CPU_MANAGER_AUTO,	   /* the kubelet's, when its state says policy static */
-	AGENT_CPU_MANAGER_OWN,	   /* ours: every container is placed by our ledger */
-	AGENT_CPU_MANAGER_KUBELET, /* the kubelet's: only the reserved CPUs are ours to guard */
+	AGENT_CPU_MANAGER_AUTO,	   /* the kubelet, when its state has policy static */
+	AGENT_CPU_MANAGER_OWN,	   /* the agent: every container gets CPUs from its ledger */
+	AGENT_CPU_MANAGER_KUBELET, /* the kubelet: the agent only keeps containers off the
+				      management CPUs */
 };
 
 struct agent_config {
@@ -23,25 +25,26 @@ struct agent_config {
 	enum agent_cpu_manager cpu_manager;
 	const char *kubelet_state; /* cpu_manager_state */
 	const char *nri_socket, *nri_index;
-	const char *static_pods;    /* the kubelet's manifests; NULL: not ours to convert */
+	const char *static_pods;    /* the kubelet's manifest directory; NULL: not converted */
 	const char *run_dir;	    /* ledger, status, socket */
-	const char *crio_dir;	    /* "/etc/crio": looked at when the runtime is CRI-O */
+	const char *crio_dir;	    /* "/etc/crio": read when the runtime is CRI-O */
 	const char *cgroup_root;    /* "/sys/fs/cgroup" */
 	const char *topology;	    /* "host" */
 	const char *listen;	    /* metrics over TCP; NULL: only the Unix socket */
-	const char *podres;	    /* our PodResources socket; NULL: none */
-	const char *kubelet_podres; /* the kubelet's, asked for devices; "": never */
+	const char *podres;	    /* PodResources socket to serve; NULL: none */
+	const char *kubelet_podres; /* the kubelet's, read for devices; "": not read */
 	struct nrt_config topology_object;
-	const char *const *namespaces; /* that may use the reserved CPUs; none: unknown */
+	const char *const *namespaces; /* may use the management pool; none: as the cluster says */
 	size_t n_namespaces;
 	struct node_sync_config cluster;
-	bool isolated_partitions;      /* exclusive CPUs as partitions of the kernel's */
-	unsigned reconcile_interval_s; /* every cgroup is looked at once in this time */
+	bool isolated_partitions;      /* make exclusive CPUs isolated cpuset partitions */
+	unsigned reconcile_interval_s; /* every cgroup is checked for drift once per interval */
 };
 
-/* Runs until SIGTERM or SIGINT. Changed pools are noticed; SIGHUP reads them at once. */
+/* Runs until SIGTERM or SIGINT. Changed pools files are applied; SIGHUP reads them at once. */
 int agent_run(const struct agent_config *config, struct err *err);
 
-/* Puts the originals of static pods back, widens the cpusets of everything the status file lists,
- * takes what is ours from the Node, then forgets the ledger. Refused while an agent runs. */
+/* Restores the static pods' original manifests, widens the cpusets of all containers and pods in
+ * the status file, removes what the agent added to the Node, then deletes ledger and status.
+ * Refused while an agent runs. */
 int agent_uninstall(const struct agent_config *config, struct err *err);

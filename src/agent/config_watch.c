@@ -14,10 +14,10 @@
 #include "pin/reboot.h"
 #include "pin/resize.h"
 
-#define SETTLE_MS UINT64_C(200)	 /* editors write in several steps */
-#define RETRY_MS UINT64_C(10000) /* a disk that was full, a directory that was read-only */
+#define SCAN_DELAY_MS UINT64_C(200) /* editors write in several steps */
+#define RETRY_MS UINT64_C(10000)    /* after a full disk or a read-only directory */
 
-/* Pools. */
+/* --- pools --- */
 
 static bool same_notes(const struct reboot_notes *x, const struct reboot_notes *y)
 {
@@ -34,22 +34,22 @@ void config_watch_check_boot(struct config_watch *l)
 	CLEANUP(arena_done) struct arena a;
 	AUTO_CLOSE int root = open("/", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	const struct reboot_notes before = l->manager->reboot;
-	struct cpuset reserved, guaranteed;
+	struct cpuset management, guaranteed;
 	struct boot_facts facts;
 
 	arena_init(&a, 0);
 	if (!l->config.is_host || root < 0)
 		return;
 	reboot_read(root, &facts);
-	(void)ledger_cpus(l->manager->ledger, POOL_MANAGEMENT, &reserved);
+	(void)ledger_cpus(l->manager->ledger, POOL_MANAGEMENT, &management);
 	(void)ledger_cpus(l->manager->ledger, POOL_GUARANTEED, &guaranteed);
-	reboot_judge(&facts, &reserved, &guaranteed, &l->manager->reboot);
+	reboot_judge(&facts, &management, &guaranteed, &l->manager->reboot);
 	if (same_notes(&before, &l->manager->reboot))
 		return;
 	for (size_t i = 0; i < l->manager->reboot.n; i++) {
 		const struct reboot_note *n = &l->manager->reboot.items[i];
 
-		log_warning("needs a reboot to follow the pools",
+		log_warning("boot parameter differs from the pools, reboot needed",
 			    LOG_STR("what", str_from(n->what)),
 			    LOG_STR("have", cpuset_format(&n->have, &a)),
 			    LOG_STR("want", cpuset_format(&n->want, &a)),
@@ -65,13 +65,13 @@ static void log_resize(const struct resize_report *r, const char *from)
 		return;
 	}
 	if (r->state == RESIZE_DEFERRED)
-		log_warning("the new pools wait", LOG_STR("from", str_from(from)),
+		log_warning("resize of the pools deferred", LOG_STR("from", str_from(from)),
 			    LOG_ERR(&r->why));
 	else
-		log_error("the pools stay as they are", LOG_STR("from", str_from(from)),
+		log_error("resize of the pools refused", LOG_STR("from", str_from(from)),
 			  LOG_ERR(&r->why));
 	for (size_t i = 0; i < r->n_obstacles && i < RESIZE_MAX_NAMED; i++)
-		log_warning("a container is in the way of the new pools",
+		log_warning("container blocks the resize of the pools",
 			    LOG_STR("container", str_from(r->obstacles[i].name)),
 			    LOG_STR("cpus", str_from(r->obstacles[i].cpus)));
 }
@@ -84,13 +84,13 @@ static void resize(struct config_watch *l, const struct pool_config *pools, cons
 	(void)resize_apply(l->manager, pools, r);
 	l->manager->is_changed = true;
 	if (waited && r->state == RESIZE_DEFERRED)
-		return; /* still: said before */
+		return; /* logged before */
 	log_resize(r, from);
 	config_watch_check_boot(l);
 	manager_flush(l->manager);
 }
 
-/* Without a resize: nobody waits any more, and no CPU is kept for one who did. */
+/* Ends a deferred resize without applying it; CPUs withheld for it can be assigned again. */
 static void set_report(struct config_watch *l, const struct resize_report *report)
 {
 	l->manager->resize = *report;
@@ -98,14 +98,7 @@ static void set_report(struct config_watch *l, const struct resize_report *repor
 	l->manager->is_changed = true;
 }
 
-/* A file that is not whole is replaced in a moment, or its author wants to know what is wrong. */
-static void tell_unreadable(struct config_watch *l, const char *from, const struct err *err)
-{
-	set_report(l, &(struct resize_report){ .state = RESIZE_REFUSED, .why = *err });
-	log_error("the pools stay as they are", LOG_STR("from", str_from(from)), LOG_ERR(err));
-}
-
-static void read_pools(struct config_watch *l, bool asked)
+static void read_pools(struct config_watch *l, bool is_requested)
 {
 	CLEANUP(arena_done) struct arena a;
 	struct pool_config pools;
@@ -114,18 +107,21 @@ static void read_pools(struct config_watch *l, bool asked)
 
 	arena_init(&a, 0);
 	if (pools_source_read(l->config.pools, &a, &pools, &from, &err) < 0) {
-		tell_unreadable(l, from, &err);
+		/* A file that is being written is read again at the next event. */
+		set_report(l, &(struct resize_report){ .state = RESIZE_REFUSED, .why = err });
+		log_error("cannot read the pools, keeping the current ones",
+			  LOG_STR("from", str_from(from)), LOG_ERR(&err));
 		return;
 	}
 	if (!pool_config_eq(&pools, &l->manager->ledger->now.config)) {
 		resize(l, &pools, from);
 		return;
 	}
-	/* As they are: whoever took a change back is no longer refused or waiting. */
+	/* Unchanged: a change that was refused or deferred has been reverted. */
 	if (l->manager->resize.state > RESIZE_DONE)
 		set_report(l, &(struct resize_report){ .state = RESIZE_NONE });
-	if (asked)
-		log_info("the pools are as they were", LOG_STR("from", str_from(from)));
+	if (is_requested)
+		log_info("pools are unchanged", LOG_STR("from", str_from(from)));
 }
 
 void config_watch_reload(struct config_watch *l)
@@ -138,7 +134,8 @@ static void on_pools_file(struct config_watch *l, const char *path, const char *
 	const char *slash = path ? strrchr(path, '/') : NULL;
 	const char *file = slash ? slash + 1 : path;
 
-	/* A Kubernetes mount renames ..data, and the file itself is a link. */
+	/* In a ConfigMap volume the file is a symlink through ..data, which is replaced by a
+	 * rename. */
 	if (!path || (name && strcmp(name, file) != 0 && strncmp(name, "..", 2) != 0))
 		return;
 	read_pools(l, false);
@@ -158,67 +155,67 @@ static void on_marker(struct dir_watch *w, const char *name)
 	on_pools_file(l, l->config.pools->marker_file, name);
 }
 
-/* What became of a directory that was not watched a moment ago; tried again every second. */
-enum beginning {
-	NOTHING_NEW, /* it has been watched all the time, or is not there */
-	BEGUN,	     /* and what happened before that was not heard */
-	UNHEARD,     /* it is there and cannot be watched */
+/* Result of trying to watch a directory, once a second until it succeeds. */
+enum watch_result {
+	WATCH_UNCHANGED, /* watched before, or the directory does not exist */
+	WATCH_STARTED,	 /* earlier changes raised no event, so the caller must read it */
+	WATCH_FAILED,	 /* it exists and cannot be watched: the caller must poll */
 };
 
-static enum beginning begin(struct config_watch *l, struct dir_watch *w, const char *dir)
+static enum watch_result start_watch(struct config_watch *l, struct dir_watch *w, const char *dir)
 {
 	struct err err = { 0 };
 	int r;
 
 	if (w->fd >= 0)
-		return NOTHING_NEW;
+		return WATCH_UNCHANGED;
 	r = dir_watch_start(w, l->loop, dir, &err);
 	if (r == -ENOENT || r == -ENOTDIR || (r == 0 && w->fd < 0))
-		return NOTHING_NEW;
-	if (r < 0 && !l->said_unheard) {
-		l->said_unheard = true;
-		log_warning("a directory cannot be watched; SIGHUP makes us read the pools",
+		return WATCH_UNCHANGED;
+	if (r < 0 && !l->watch_fails) {
+		l->watch_fails = true;
+		log_warning("cannot watch a directory, send SIGHUP after changing the pools",
 			    LOG_ERR(&err));
 	}
-	return r < 0 ? UNHEARD : BEGUN;
+	return r < 0 ? WATCH_FAILED : WATCH_STARTED;
 }
 
-static bool begin_beside(struct config_watch *l, struct dir_watch *w, const char *file)
+static bool watch_dir_of(struct config_watch *l, struct dir_watch *w, const char *file)
 {
 	char path[4096];
 
 	if (!file || strlen(file) >= sizeof(path))
 		return false;
 	(void)snprintf(path, sizeof(path), "%s", file);
-	return begin(l, w, dirname(path)) == BEGUN;
+	return start_watch(l, w, dirname(path)) == WATCH_STARTED;
 }
 
-/* True when the files may have changed before we began to watch. */
+/* True when a watch was started: the files may have changed before. */
 static bool watch_pools(struct config_watch *l)
 {
-	const bool pools = begin_beside(l, &l->pools, l->config.pools->pools_file);
-	const bool marker = begin_beside(l, &l->marker, l->config.pools->marker_file);
+	const bool pools = watch_dir_of(l, &l->pools, l->config.pools->pools_file);
+	const bool marker = watch_dir_of(l, &l->marker, l->config.pools->marker_file);
 
 	return pools || marker;
 }
 
-/* Static pods. */
+/* --- static pods --- */
 
-static void log_entry(const struct static_entry *e)
+static void log_static_pod(const struct static_entry *e)
 {
 	const struct log_field file = LOG_STR("file", str_from(e->file)),
 			       pod = LOG_STR("pod", str_from(e->pod)),
 			       why = LOG_STR("reason", str_from(e->why));
 
 	if (e->verdict == STATIC_CONVERTED)
-		log_info("static pod is converted", file, pod);
+		log_info("static pod converted", file, pod);
 	else if (e->verdict == STATIC_REFUSED)
-		log_error("static pod cannot be converted and runs as it is", file, pod, why);
+		log_error("cannot convert static pod, leaving it unchanged", file, pod, why);
 	else
-		log_warning("manifest cannot be read, ignoring", file, why);
+		log_warning("cannot read static pod manifest, ignoring", file, why);
 }
 
-static void scan(struct config_watch *l)
+static void scan_manifests(struct config_watch *l)
 {
 	struct err err = { 0 };
 	bool fails;
@@ -232,21 +229,23 @@ static void scan(struct config_watch *l)
 	r = static_pods_scan(&l->static_pods, &err);
 	fails = r < 0 && r != -EAGAIN;
 	if (fails && !l->scan_fails)
-		log_error("cannot look after the static pods", LOG_ERR(&err));
+		log_error("cannot convert static pods", LOG_ERR(&err));
 	l->scan_fails = fails;
-	if (r < 0) /* -EAGAIN: somebody is at it; his close tells us, and a second later we look */
-		timer_start(&l->settle, fails ? RETRY_MS : 5 * SETTLE_MS, 0);
+	/* -EAGAIN: a manifest is being written. Its close raises an event; the timer is for writers
+	 * whose close was missed. */
+	if (r < 0)
+		timer_start(&l->scan_timer, fails ? RETRY_MS : 5 * SCAN_DELAY_MS, 0);
 	if (!l->static_pods.is_changed)
 		return;
 	l->static_pods.is_changed = false;
 	l->manager->is_changed = true;
 	for (size_t i = 0; i < l->static_pods.n; i++)
-		log_entry(&l->static_pods.items[i]);
+		log_static_pod(&l->static_pods.items[i]);
 }
 
-static void on_settled(struct timer *t)
+static void on_scan_timer(struct timer *t)
 {
-	scan(container_of(t, struct config_watch, settle));
+	scan_manifests(container_of(t, struct config_watch, scan_timer));
 }
 
 static void on_manifest(struct dir_watch *w, const char *name)
@@ -254,25 +253,25 @@ static void on_manifest(struct dir_watch *w, const char *name)
 	struct config_watch *l = container_of(w, struct config_watch, manifests);
 
 	if (!name || static_manifest_is_read(name))
-		timer_start(&l->settle, SETTLE_MS, 0);
+		timer_start(&l->scan_timer, SCAN_DELAY_MS, 0);
 }
 
 static void watch_manifests(struct config_watch *l)
 {
-	enum beginning begun;
+	enum watch_result result;
 
 	if (!l->config.static_pods)
 		return;
-	begun = begin(l, &l->manifests, l->config.static_pods);
-	if (begun == BEGUN) {
-		l->manager->static_pods = NULL; /* it may be another directory of the same name */
+	result = start_watch(l, &l->manifests, l->config.static_pods);
+	if (result == WATCH_STARTED) {
+		l->manager->static_pods = NULL; /* the path may name another directory now */
 		static_pods_done(&l->static_pods);
 	}
-	if (begun != NOTHING_NEW)
-		scan(l);
+	if (result != WATCH_UNCHANGED)
+		scan_manifests(l);
 }
 
-/* All of it. */
+/* --- start and stop --- */
 
 void config_watch_init(struct config_watch *l, const struct config_watch_settings *config,
 		       struct manager *m)
@@ -286,14 +285,14 @@ void config_watch_init(struct config_watch *l, const struct config_watch_setting
 void config_watch_start(struct config_watch *l, struct loop *loop)
 {
 	l->loop = loop;
-	timer_init(&l->settle, loop, on_settled);
+	timer_init(&l->scan_timer, loop, on_scan_timer);
 	(void)watch_pools(l);
 	watch_manifests(l);
 	if (l->config.static_pods && l->static_pods.dir_fd < 0)
-		log_warning("the directory of static pods is not there yet",
+		log_warning("static pod directory does not exist yet",
 			    LOG_STR("directory", str_from(l->config.static_pods)));
 	config_watch_check_boot(l);
-	read_pools(l, false); /* those of a start that did not fit are refused, or wait */
+	read_pools(l, false); /* pools that did not fit at start-up are refused or deferred here */
 }
 
 void config_watch_tick(struct config_watch *l)

@@ -1,8 +1,8 @@
 #pragma once
 
-/* What the agent follows while it runs: the files that say which CPUs belong to which pool, and the
- * kubelet's directory of static pods. Watches, times and logs; the work is resize.h's and
- * static_pods.h's. */
+/* Watches the agent's configuration while it runs: the files that assign CPUs to pools, and the
+ * kubelet's static pod directory. Handles events, timers and logs; pin/resize.h and
+ * staticpod/static_pods.h do the work. */
 
 #include "net/dir_watch.h"
 #include "net/loop.h"
@@ -13,8 +13,8 @@ struct manager;
 
 struct config_watch_settings {
 	const struct pools_source *pools;
-	const char *static_pods; /* directory; NULL: not ours */
-	bool is_host;		 /* the topology is this machine's, so its boot settings matter */
+	const char *static_pods; /* directory; NULL: not converted */
+	bool is_host;		 /* the topology is this machine's: check its boot parameters */
 };
 
 struct config_watch {
@@ -23,24 +23,24 @@ struct config_watch {
 	struct manager *manager;
 	struct dir_watch pools, marker, manifests;
 	struct static_pods static_pods;
-	struct timer settle; /* manifests are looked at when they have come to rest */
-	bool scan_fails;     /* said already, */
-	bool said_unheard;   /* and that a directory cannot be watched */
+	struct timer scan_timer; /* delays a scan until manifests are written completely */
+	bool scan_fails;	 /* logged once, */
+	bool watch_fails;	 /* likewise */
 };
 
 void config_watch_init(struct config_watch *l, const struct config_watch_settings *config,
 		       struct manager *m);
 
-/* Converts the static pods that are there, before anybody is told that we are ready; then watches.
- */
+/* Converts existing static pods before the agent reports ready, then watches. */
 void config_watch_start(struct config_watch *l, struct loop *loop);
 void config_watch_done(struct config_watch *l);
 
-/* The pools, now: SIGHUP. Nothing happens when they are the ones we have. */
+/* SIGHUP: reads the pools and resizes if they changed. */
 void config_watch_reload(struct config_watch *l);
 
-/* Once a second: a resize that waits, directories that were not there. */
+/* Once a second: retries a deferred resize and missing directories. */
 void config_watch_tick(struct config_watch *l);
 
-/* What waits for a reboot, into the Manager's status; logged when it is new. */
+/* Compares boot parameters with the pools; differences go to the manager's status and, if new, to
+ * the log. */
 void config_watch_check_boot(struct config_watch *l);

@@ -5,8 +5,8 @@
 #include "cgroup/audit.h"
 #include "cgroup/partition.h"
 
-/* The containers of the document, and what was seen of them. */
-struct check {
+/* The containers of the document and their snapshots. */
+struct node_check {
 	const struct node_audit_source *source;
 	struct arena *a;
 	struct str management;
@@ -17,44 +17,46 @@ struct check {
 	size_t n;
 };
 
-static struct str field(yyjson_val *v, const char *key)
+static struct str get_str(yyjson_val *v, const char *key)
 {
 	return doc_str(doc_get(v, str_from(key)));
 }
 
-static int64_t number(yyjson_val *v, const char *key)
+static int64_t get_int(yyjson_val *v, const char *key)
 {
 	int64_t n;
 
 	return doc_int(doc_get(v, str_from(key)), &n) ? n : 0;
 }
 
-static bool flag(yyjson_val *v, const char *key)
+static bool get_bool(yyjson_val *v, const char *key)
 {
 	return doc_bool(doc_get(v, str_from(key)), false);
 }
 
-static struct audit_subject name_of(yyjson_val *v)
+static struct audit_subject read_subject(yyjson_val *v)
 {
-	return (struct audit_subject){ field(v, "namespace"), field(v, "pod"),
-				       field(v, "container") };
+	return (struct audit_subject){ get_str(v, "namespace"), get_str(v, "pod"),
+				       get_str(v, "container") };
 }
 
-/* Nobody hands on: an init container has ended when others of its pod get its CPUs. */
-static struct audit_container container_of_doc(yyjson_val *v)
+/* hands_on stays false: the status lists running containers only, and an init container has ended
+ * when other containers of its pod get its CPUs. */
+static struct audit_container read_container(yyjson_val *v)
 {
 	struct audit_container c = {
-		.name = name_of(v),
-		.is_exclusive = flag(v, "exclusive"),
+		.name = read_subject(v),
+		.is_exclusive = get_bool(v, "exclusive"),
 	};
 
 	(void)cpu_settings_get(v, &c.settings, NULL);
 	return c;
 }
 
-/* --- looking --- */
+/* --- snapshots --- */
 
-static int look(struct check *c, yyjson_val *containers, struct err *err)
+/* Processes of the machine are read before the containers: see cgroup_snapshot_drop_ended(). */
+static int read_snapshots(struct node_check *c, yyjson_val *containers, struct err *err)
 {
 	const size_t n = yyjson_arr_size(containers);
 	bool has_owner = false;
@@ -64,13 +66,13 @@ static int look(struct check *c, yyjson_val *containers, struct err *err)
 	c->containers = arena_array(c->a, struct audit_container, n);
 	c->snapshots = arena_array(c->a, struct cgroup_snapshot, n);
 	DOC_EACH_ITEM (containers, item) {
-		c->containers[c->n] = container_of_doc(item);
+		c->containers[c->n] = read_container(item);
 		has_owner |= c->containers[c->n++].is_exclusive;
 	}
 	if (has_owner)
 		r = cgroup_snapshot_read_machine(c->source->proc_fd, c->a, &c->machine, err);
 	for (size_t i = 0; r >= 0 && i < n; i++) {
-		const struct str path = field(yyjson_arr_get(containers, i), "cgroup");
+		const struct str path = get_str(yyjson_arr_get(containers, i), "cgroup");
 
 		r = cgroup_snapshot_read_cgroup(c->source->cgroups, c->source->proc_fd,
 						str_cstr(c->a, path), c->a, &c->snapshots[i], err);
@@ -80,30 +82,29 @@ static int look(struct check *c, yyjson_val *containers, struct err *err)
 	return r;
 }
 
-/* --- what only a node has --- */
+/* --- checks of a node --- */
 
-/* CRI-O's own idea of where management containers belong. */
-static void check_workload(struct check *c, yyjson_val *status)
+/* CRI-O's drop-in may pin management containers to other CPUs than the pools say. */
+static void check_workload(struct node_check *c, yyjson_val *status)
 {
 	static const struct audit_subject node = { 0 };
 	yyjson_val *own = doc_find(status, "/runtime/workload");
-	const struct str state = field(own, "state");
+	const struct str state = get_str(own, "state");
 
 	if (!own || str_eq(state, STR("agrees")))
 		return;
 	if (str_eq(state, STR("differs")))
-		audit_add(c->audit, &node, "crio-cpus", c->management, field(own, "cpus"));
+		audit_add(c->audit, &node, "crio-cpus", c->management, get_str(own, "cpus"));
 	else
 		audit_add(c->audit, &node, "crio-cgroup-manager", STR("systemd"), STR("cgroupfs"));
 }
 
-/* What the agent says is isolated, the kernel must say, too. */
-static void check_partition(struct check *c, size_t i, yyjson_val *item)
+static void check_partition(struct node_check *c, size_t i, yyjson_val *item)
 {
 	struct partition_status s;
 
-	if (!flag(item, "isolated") ||
-	    partition_read(c->source->cgroups, str_cstr(c->a, field(item, "cgroup")), &s, NULL) <
+	if (!get_bool(item, "isolated") ||
+	    partition_read(c->source->cgroups, str_cstr(c->a, get_str(item, "cgroup")), &s, NULL) <
 		    0 ||
 	    s.state == PARTITION_ISOLATED)
 		return;
@@ -113,8 +114,8 @@ static void check_partition(struct check *c, size_t i, yyjson_val *item)
 						STR("invalid"));
 }
 
-/* Under CRI-O a container's first process is its monitor's child. */
-static void check_monitor(struct check *c, size_t i, const struct cpuset *management)
+/* Under CRI-O the parent of a container's first process is its monitor, conmon. */
+static void check_monitor(struct node_check *c, size_t i, const struct cpuset *management)
 {
 	const int proc = c->source->proc_fd;
 
@@ -132,10 +133,10 @@ static void check_monitor(struct check *c, size_t i, const struct cpuset *manage
 	}
 }
 
-static void check_pause(struct check *c, yyjson_val *item, const struct cpuset *management)
+static void check_pause(struct node_check *c, yyjson_val *item, const struct cpuset *management)
 {
-	const struct audit_subject name = name_of(item);
-	const char *path = str_cstr(c->a, field(item, "pauseCgroup"));
+	const struct audit_subject name = read_subject(item);
+	const char *path = str_cstr(c->a, get_str(item, "pauseCgroup"));
 	struct cgroup_cpu now;
 
 	if (*path && cgroup_exists(c->source->cgroups, path) &&
@@ -145,14 +146,14 @@ static void check_pause(struct check *c, yyjson_val *item, const struct cpuset *
 			  cpuset_format(&now.effective, c->a));
 }
 
-static int check_pod(struct check *c, yyjson_val *item, struct err *err)
+static int check_pod(struct node_check *c, yyjson_val *item, struct err *err)
 {
 	const struct cgroup_fs *fs = c->source->cgroups;
-	const char *path = str_cstr(c->a, field(item, "cgroup"));
-	const struct audit_subject name = name_of(item);
-	const struct cpu_settings settings = { .shares = (uint64_t)number(item, "shares"),
+	const char *path = str_cstr(c->a, get_str(item, "cgroup"));
+	const struct audit_subject name = read_subject(item);
+	const struct cpu_settings settings = { .shares = (uint64_t)get_int(item, "shares"),
 					       .has_linear_weight = true,
-					       .has_quota = flag(item, "noQuota"),
+					       .has_quota = get_bool(item, "noQuota"),
 					       .quota_us = CGROUP_UNLIMITED };
 	struct cgroup_cpu now;
 	int r;
@@ -166,7 +167,8 @@ static int check_pod(struct check *c, yyjson_val *item, struct err *err)
 	return 1;
 }
 
-static int check_node(struct check *c, yyjson_val *containers, yyjson_val *pods, struct err *err)
+static int check_node(struct node_check *c, yyjson_val *containers, yyjson_val *pods,
+		      struct err *err)
 {
 	struct cpuset management = { 0 };
 	bool has_management;
@@ -198,14 +200,14 @@ int node_audit(const struct node_audit_source *source, yyjson_val *status, struc
 {
 	yyjson_val *containers = doc_get(status, STR("containers"));
 	struct audit audit;
-	struct check c = { .source = source,
-			   .a = a,
-			   .management = doc_str(doc_find(status, "/pools/management/cpus")),
-			   .audit = &audit };
+	struct node_check c = { .source = source,
+				.a = a,
+				.management = doc_str(doc_find(status, "/pools/management/cpus")),
+				.audit = &audit };
 	int r;
 
 	audit_init(&audit, a);
-	r = look(&c, containers, err);
+	r = read_snapshots(&c, containers, err);
 	if (r < 0)
 		return r;
 	check_workload(&c, status);

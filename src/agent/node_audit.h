@@ -1,8 +1,8 @@
 #pragma once
 
-/* Intent against the kernel on a node: the containers of the agent's document are judged by
- * cgroup/truth.h, and to that comes what only a node has: pods' own cgroups, pause containers,
- * monitors, partitions, CRI-O's workload. Reads only. */
+/* Compares the agent's status document with the kernel: the checks of cgroup/audit.h for
+ * containers, and what only a node has: cgroups of pods, pause containers, monitors, partitions and
+ * CRI-O's workload. Writes nothing. */
 
 #include "codec/doc.h"
 
@@ -16,7 +16,7 @@ struct node_audit_source {
 	int proc_fd; /* "/proc" */
 };
 
-/* `status` is the agent's document (report.h). Adds "partition", "monitor", "pause", "crio-cpus"
- * and "crio-cgroup-manager" to what there is to find. */
+/* `status` is the agent's status document (status.h). Adds the checks "partition", "monitor",
+ * "pause", "crio-cpus" and "crio-cgroup-manager". */
 int node_audit(const struct node_audit_source *source, yyjson_val *status, struct arena *a,
 	       struct audit *ret, struct err *err);

@@ -1,7 +1,7 @@
 #pragma once
 
-/* What the agent knows, for others: a document for `status`, `verify` and `map`, and metrics. The
- * document is also what stands in the status file, so that tools work while no agent runs. */
+/* The agent's status document, for `status`, `verify` and `map`, and its metrics. The document is
+ * also written to the status file, so that these commands work while no agent runs. */
 
 #include <yyjson.h>
 
@@ -10,7 +10,7 @@
 struct arena;
 struct manager;
 
-/* {"runtime":{...},"mode":"pools","pools":{"reserved":{"cpus":"0-1",...},...},"containers":[...],
+/* {"runtime":{...},"mode":"pools","pools":{"management":{"cpus":"0-1",...},...},"containers":[...],
  * "pods":[...],"counters":{...}} */
 yyjson_mut_val *status_describe(const struct manager *m, yyjson_mut_doc *doc, struct arena *a);
 

@@ -22,20 +22,20 @@
 struct connection {
 	struct stream stream;
 	struct timer deadline;
-	struct status_server *service;
+	struct status_server *server;
 	struct http1_parser parser;
 	char bytes[MAX_REQUEST];
 	size_t n;
-	bool is_answered;
-	bool is_local;	 /* by the Unix socket, so by root */
-	unsigned n_open; /* handles that are not closed yet */
+	bool has_response;
+	bool is_local;	 /* over the Unix socket, which only root can open */
+	unsigned n_open; /* libuv handles that are not closed yet */
 };
 
 static void on_handle_closed(struct connection *c)
 {
 	if (--c->n_open > 0)
 		return;
-	c->service->n_connections--;
+	c->server->n_connections--;
 	free(c);
 }
 
@@ -49,7 +49,7 @@ static void on_timer_closed(struct timer *t)
 	on_handle_closed(container_of(t, struct connection, deadline));
 }
 
-static void hang_up(struct connection *c)
+static void close_connection(struct connection *c)
 {
 	if (stream_is_closing(&c->stream))
 		return;
@@ -57,7 +57,8 @@ static void hang_up(struct connection *c)
 	timer_close(&c->deadline, on_timer_closed);
 }
 
-static void send_answer(struct connection *c, const char *status, const char *type, struct str body)
+static void send_response(struct connection *c, const char *status, const char *type,
+			  struct str body)
 {
 	char head[256];
 
@@ -65,72 +66,72 @@ static void send_answer(struct connection *c, const char *status, const char *ty
 		       "HTTP/1.1 %s\r\nContent-Type: %s\r\nContent-Length: %zu\r\n"
 		       "Connection: close\r\n\r\n",
 		       status, type, body.n);
-	c->is_answered = true;
+	c->has_response = true;
 	stream_write(&c->stream, str_from(head));
 	stream_write(&c->stream, body);
 	if (stream_queued(&c->stream) == 0)
-		hang_up(c);
+		close_connection(c);
 }
 
-static void answer_status(struct connection *c, struct arena *a)
+static void send_status(struct connection *c, struct arena *a)
 {
 	yyjson_mut_doc *doc = doc_build(a);
 	struct str text;
 
-	if (doc_write(status_describe(c->service->manager, doc, a), true, a, &text, NULL) < 0)
+	if (doc_write(status_describe(c->server->manager, doc, a), true, a, &text, NULL) < 0)
 		text = STR("{}");
-	send_answer(c, "200 OK", "application/json", text);
+	send_response(c, "200 OK", "application/json", text);
 }
 
-/* A hook waits with a container that is about to start. */
-static void answer_hook(struct connection *c, struct str method, struct str id, struct arena *a)
+/* The hook waits for the response before the container starts. */
+static void handle_hook(struct connection *c, struct str method, struct str id, struct arena *a)
 {
-	struct oci_containers *oci = c->service->oci;
+	struct oci_containers *oci = c->server->oci;
 	struct err err = { 0 };
 	struct str text = STR("{}");
 
 	if (!oci || !oci_record_id_is_valid(id)) {
-		send_answer(c, "404 Not Found", "text/plain", STR("no such container\n"));
+		send_response(c, "404 Not Found", "text/plain", STR("no such container\n"));
 	} else if (str_eq(method, STR("DELETE"))) {
 		oci_containers_remove(oci, id);
-		send_answer(c, "200 OK", "application/json", text);
+		send_response(c, "200 OK", "application/json", text);
 	} else if (!str_eq(method, STR("POST"))) {
-		send_answer(c, "405 Method Not Allowed", "text/plain", STR("POST or DELETE\n"));
+		send_response(c, "405 Method Not Allowed", "text/plain", STR("POST or DELETE\n"));
 	} else if (oci_containers_add(oci, id, a, &text, &err) < 0) {
-		send_answer(c, "409 Conflict", "text/plain", str_from(err.msg));
+		send_response(c, "409 Conflict", "text/plain", str_from(err.msg));
 	} else {
-		send_answer(c, "200 OK", "application/json", text);
+		send_response(c, "200 OK", "application/json", text);
 	}
 }
 
-static void response(struct connection *c, const struct http1_request *request)
+static void handle_request(struct connection *c, const struct http1_request *request)
 {
 	CLEANUP(arena_done) struct arena a;
-	const struct manager *m = c->service->manager;
+	const struct manager *m = c->server->manager;
 	struct strbuf b;
 
 	arena_init(&a, 0);
 	strbuf_init(&b, &a);
 	if (c->is_local && str_starts(request->target, STR("/oci/"))) {
-		answer_hook(c, request->method, str_skip(request->target, 5), &a);
+		handle_hook(c, request->method, str_skip(request->target, 5), &a);
 	} else if (!str_eq(request->method, STR("GET"))) {
-		send_answer(c, "405 Method Not Allowed", "text/plain", STR("GET only\n"));
+		send_response(c, "405 Method Not Allowed", "text/plain", STR("GET only\n"));
 	} else if (str_eq(request->target, STR("/status"))) {
-		answer_status(c, &a);
+		send_status(c, &a);
 	} else if (str_eq(request->target, STR("/metrics"))) {
 		status_metrics(m, &b);
-		send_answer(c, "200 OK", PROMETHEUS_CONTENT_TYPE, strbuf_str(&b));
+		send_response(c, "200 OK", PROMETHEUS_CONTENT_TYPE, strbuf_str(&b));
 	} else if (str_eq(request->target, STR("/healthz"))) {
-		send_answer(c, "200 OK", "text/plain", STR("ok\n"));
+		send_response(c, "200 OK", "text/plain", STR("ok\n"));
 	} else if (str_eq(request->target, STR("/readyz"))) {
 		if (m->is_connected)
-			send_answer(c, "200 OK", "text/plain", STR("ok\n"));
+			send_response(c, "200 OK", "text/plain", STR("ok\n"));
 		else
-			send_answer(c, "503 Service Unavailable", "text/plain",
-				    STR("not connected to the container runtime\n"));
+			send_response(c, "503 Service Unavailable", "text/plain",
+				      STR("not connected to the container runtime\n"));
 	} else {
-		send_answer(c, "404 Not Found", "text/plain",
-			    STR("try /status, /metrics, /healthz, /readyz\n"));
+		send_response(c, "404 Not Found", "text/plain",
+			      STR("paths: /status, /metrics, /healthz, /readyz\n"));
 	}
 }
 
@@ -140,38 +141,38 @@ static void on_data(struct stream *s, struct str bytes)
 	struct http1_request request;
 	int64_t r;
 
-	if (c->is_answered)
+	if (c->has_response)
 		return;
 	if (bytes.n > sizeof(c->bytes) - c->n) {
-		hang_up(c);
+		close_connection(c);
 		return;
 	}
 	memcpy(c->bytes + c->n, bytes.p, bytes.n);
 	c->n += bytes.n;
 	r = http1_parse(&c->parser, c->bytes, c->n, &request);
 	if (r < 0)
-		send_answer(c, "400 Bad Request", "text/plain", STR("not HTTP\n"));
+		send_response(c, "400 Bad Request", "text/plain", STR("not HTTP\n"));
 	else if (r > 0)
-		response(c, &request);
+		handle_request(c, &request);
 }
 
 static void on_end(struct stream *s, int error)
 {
 	(void)error;
-	hang_up(container_of(s, struct connection, stream));
+	close_connection(container_of(s, struct connection, stream));
 }
 
 static void on_drained(struct stream *s)
 {
 	struct connection *c = container_of(s, struct connection, stream);
 
-	if (c->is_answered)
-		hang_up(c);
+	if (c->has_response)
+		close_connection(c);
 }
 
 static void on_deadline(struct timer *t)
 {
-	hang_up(container_of(t, struct connection, deadline));
+	close_connection(container_of(t, struct connection, deadline));
 }
 
 static const struct stream_events events = {
@@ -180,7 +181,7 @@ static const struct stream_events events = {
 	.on_drained = on_drained,
 };
 
-static void serve(struct status_server *s, int fd, bool is_local)
+static void accept_connection(struct status_server *s, int fd, bool is_local)
 {
 	struct connection *c;
 	struct err err = { 0 };
@@ -192,30 +193,30 @@ static void serve(struct status_server *s, int fd, bool is_local)
 	c = calloc(1, sizeof(*c));
 	if (!c)
 		abort();
-	c->service = s;
+	c->server = s;
 	c->is_local = is_local;
 	c->n_open = 2;
 	s->n_connections++;
 	timer_init(&c->deadline, s->loop, on_deadline);
 	timer_start(&c->deadline, REQUEST_MS, 0);
 	if (stream_open(&c->stream, s->loop, fd, &events, &err) < 0)
-		hang_up(c);
+		close_connection(c);
 }
 
 static void on_accept_unix(struct listener *l, int fd)
 {
-	serve(container_of(l, struct status_server, listeners[0]), fd, true);
+	accept_connection(container_of(l, struct status_server, listeners[0]), fd, true);
 }
 
 static void on_accept_tcp(struct listener *l, int fd)
 {
-	serve(container_of(l, struct status_server, listeners[1]), fd, false);
+	accept_connection(container_of(l, struct status_server, listeners[1]), fd, false);
 }
 
 static void on_accept_error(struct listener *l, int error)
 {
 	(void)l;
-	(void)error; /* it rests a moment by itself */
+	(void)error; /* the listener pauses and retries */
 }
 
 int status_server_init(struct status_server *s, struct loop *loop, const struct manager *m,
@@ -225,7 +226,7 @@ int status_server_init(struct status_server *s, struct loop *loop, const struct 
 	int fd, r;
 
 	*s = (struct status_server){ .loop = loop, .manager = m };
-	/* ours: the ledger's lock says that nobody else runs */
+	/* A socket at `path` is stale: this agent holds the lock of the run directory. */
 	fd = net_listen_unix(path, STATUS_SERVER_MAX_CONNECTIONS, err);
 	if (fd < 0)
 		return fd;

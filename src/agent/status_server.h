@@ -1,9 +1,8 @@
 #pragma once
 
-/* The agent's answers to people and Prometheus: GET /status, /metrics, /healthz, /readyz over a
- * Unix socket and, when asked for, TCP on a chosen address. Over the Unix socket alone, OCI hooks
- * bring containers (POST /oci/ID) and take them away (DELETE). One request per connection, a
- * handful of connections at once. */
+/* The agent's HTTP server: GET /status, /metrics, /healthz and /readyz on a Unix socket and, if
+ * configured, on a TCP address. OCI hooks add containers (POST /oci/ID) and remove them (DELETE) on
+ * the Unix socket only. One request per connection, few connections at once. */
 
 #include "net/loop.h"
 
@@ -20,10 +19,10 @@ struct status_server {
 	unsigned n_listeners;
 	unsigned n_connections;
 	char *path;
-	struct oci_containers *oci; /* for containers from outside; NULL: none are taken */
+	struct oci_containers *oci; /* for requests of OCI hooks; NULL: refused */
 };
 
-/* `path` is replaced when it is there; `address` may be NULL. */
+/* Replaces a stale socket at `path`; `address` may be NULL. */
 int status_server_init(struct status_server *s, struct loop *loop, const struct manager *m,
 		       const char *path, const char *address, struct err *err);
 void status_server_done(struct status_server *s);

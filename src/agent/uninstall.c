@@ -1,4 +1,4 @@
-/* Away for good. */
+/* pinfold agent --uninstall. */
 
 #include <errno.h>
 #include <fcntl.h>
@@ -20,8 +20,9 @@
 #include "staticpod/static_pods.h"
 #include "status.h"
 
-static size_t widen_all(const struct cgroup_fs *fs, yyjson_val *list, struct str key,
-			struct arena *a)
+/* Gives every cgroup in the list the effective CPUs of its parent. Returns how many failed. */
+static size_t widen_cpusets(const struct cgroup_fs *fs, yyjson_val *list, struct str key,
+			    struct arena *a)
 {
 	yyjson_val *item;
 	size_t failed = 0;
@@ -37,8 +38,8 @@ static size_t widen_all(const struct cgroup_fs *fs, yyjson_val *list, struct str
 		if (cgroup_read(fs, str_cstr(a, (struct str){ path, (size_t)(slash - path) }),
 				CGROUP_CPUS, &parent, &err) < 0 ||
 		    cgroup_set_cpus(fs, path, &parent.effective, &err) < 0) {
-			log_warning("cannot widen a cgroup", LOG_STR("cgroup", str_from(path)),
-				    LOG_ERR(&err));
+			log_warning("cannot widen the cpuset of a cgroup",
+				    LOG_STR("cgroup", str_from(path)), LOG_ERR(&err));
 			failed++;
 		}
 	}
@@ -55,22 +56,23 @@ static int restore_static_pods(const char *path, struct err *err)
 		r = static_pods_restore(&s, err);
 	if (r < 0)
 		return err_wrap(err, "static pods of %s", path);
-	log_info("static pods are as they were", LOG_INT("restored", r));
+	log_info("static pods restored", LOG_INT("count", r));
 	return 0;
 }
 
-/* One that runs would put everything back. */
-static int refuse_running(int dir, struct err *err)
+/* A running agent would restore all settings. */
+static int check_no_agent_runs(int dir, struct err *err)
 {
 	AUTO_CLOSE int fd = openat(dir, AGENT_LOCK_FILE, O_RDONLY | O_CLOEXEC);
 
 	if (fd >= 0 && flock(fd, LOCK_EX | LOCK_NB) < 0 && errno == EWOULDBLOCK)
-		return err_set(err, EBUSY, "an agent runs; stop it first");
+		return err_set(err, EBUSY, "an agent is running, stop it first");
 	return 0;
 }
 
-/* What the status file lists. Without one nothing was pinned, or it was let go before. */
-static int let_go(const struct agent_config *config, int dir, size_t *ret_failed, struct err *err)
+/* Widens everything that the status file lists. Without a status file there is nothing to widen. */
+static int release_containers(const struct agent_config *config, int dir, size_t *ret_failed,
+			      struct err *err)
 {
 	CLEANUP(arena_done) struct arena a;
 	CLEANUP(cgroup_done) struct cgroup_fs fs = { .cpu_fd = -1, .cpuset_fd = -1 };
@@ -90,12 +92,12 @@ static int let_go(const struct agent_config *config, int dir, size_t *ret_failed
 	if (r < 0)
 		return r;
 	*ret_failed = isolate_undo(&fs, doc_get(doc.root, STR("containers")), &a) +
-		      widen_all(&fs, doc_get(doc.root, STR("containers")), STR("cgroup"), &a) +
-		      widen_all(&fs, doc_get(doc.root, STR("pods")), STR("pauseCgroup"), &a);
+		      widen_cpusets(&fs, doc_get(doc.root, STR("containers")), STR("cgroup"), &a) +
+		      widen_cpusets(&fs, doc_get(doc.root, STR("pods")), STR("pauseCgroup"), &a);
 	return 0;
 }
 
-static int forget(int dir, struct err *err)
+static int delete_state(int dir, struct err *err)
 {
 	static const char *const files[] = { AGENT_LEDGER_FILE, AGENT_STATUS_FILE };
 
@@ -114,13 +116,13 @@ int agent_uninstall(const struct agent_config *config, struct err *err)
 	if (dir < 0 && errno != ENOENT)
 		return err_set(err, errno, "open %s: %s", config->run_dir, strerror(errno));
 	if (dir >= 0)
-		r = refuse_running(dir, err);
+		r = check_no_agent_runs(dir, err);
 	if (r == 0 && config->static_pods)
 		r = restore_static_pods(config->static_pods, err);
 	if (r == 0 && dir >= 0)
-		r = let_go(config, dir, &failed, err);
+		r = release_containers(config, dir, &failed, err);
 	if (r == 0 && dir >= 0)
-		r = forget(dir, err);
+		r = delete_state(dir, err);
 	if (r == 0)
 		r = node_sync_uninstall(&config->cluster, err);
 	if (r == 0 && failed > 0)

@@ -14,10 +14,11 @@
 #include "pin/isolate.h"
 #include "pin/manager_private.h"
 
-/* Also what only the ledger knows. */
-static void drop(struct oci_containers *d, const char *pod_id, struct str uid, struct str container)
+/* The registry may lack the container after a restart, so the ledger is released by name, too. */
+static void remove_entry(struct oci_containers *oci, const char *pod_id, struct str uid,
+			 struct str container)
 {
-	struct manager *m = d->manager;
+	struct manager *m = oci->manager;
 	struct pod_entry *pod = registry_find_pod(&m->registry, pod_id);
 	struct err err = { 0 };
 
@@ -29,13 +30,13 @@ static void drop(struct oci_containers *d, const char *pod_id, struct str uid, s
 		(void)manager_repin_shared(m);
 }
 
-static void drop_outside(struct oci_containers *d, const struct oci_record *o)
+static void remove_record_entry(struct oci_containers *oci, const struct oci_record *o)
 {
-	drop(d, o->pod.id, str_from(o->pod.uid), str_from(o->container.name));
+	remove_entry(oci, o->pod.id, str_from(o->pod.uid), str_from(o->container.name));
 }
 
-/* Written, and read again: what the kernel kept is what counts. */
-static int enforce(struct manager *m, struct container_entry *c, struct err *err)
+/* enforce_container() returns 1 after a write; the second call reads the result back. */
+static int enforce_and_verify(struct manager *m, struct container_entry *c, struct err *err)
 {
 	int r;
 
@@ -46,12 +47,13 @@ static int enforce(struct manager *m, struct container_entry *c, struct err *err
 	if (r > 0)
 		r = enforce_settings(m->cgroups, c->cgroup, &c->settings, err);
 	if (r > 0)
-		return err_set(err, EIO, "cgroup %s did not keep its CPUs", c->cgroup);
+		return err_set(err, EIO, "cgroup %s: the kernel did not keep the CPU settings",
+			       c->cgroup);
 	return r;
 }
 
-static int place(struct manager *m, const struct oci_record *o, struct placement *ret,
-		 struct err *err)
+static int place_record(struct manager *m, const struct oci_record *o, struct placement *ret,
+			struct err *err)
 {
 	struct container_class class;
 	int r;
@@ -61,27 +63,28 @@ static int place(struct manager *m, const struct oci_record *o, struct placement
 		return r;
 	manager_note_distrust(m, &o->pod, &o->container, class.distrust);
 	if (o->is_unnamed && !class.is_management && demand_cpus(&class.demand) > 0)
-		return err_set(err, EPERM,
-			       "it wants CPUs of its own, and its id cannot be told from "
-			       "linux.cgroupsPath: name it with --id");
+		return err_set(
+			err, EPERM,
+			"exclusive CPUs need a container id, and linux.cgroupsPath has none: "
+			"pass --id");
 	return manager_give_place(m, &o->pod, &o->container, &class, ret, err);
 }
 
-static int admit(struct manager *m, const struct oci_record *o, struct container_entry **ret,
-		 struct err *err)
+static int add_record(struct manager *m, const struct oci_record *o, struct container_entry **ret,
+		      struct err *err)
 {
 	const bool is_known = registry_find(&m->registry, o->container.id) != NULL;
 	struct container_entry *entry;
 	struct placement p = { 0 };
 	int r;
 
-	r = place(m, o, &p, err);
+	r = place_record(m, o, &p, err);
 	if (r < 0)
 		return r;
 	entry = manager_note(m, &o->pod, &o->container, &p);
-	entry->is_started = !o->is_expected;
+	entry->is_started = !o->is_pending;
 	if (entry->is_started)
-		r = enforce(m, entry, err);
+		r = enforce_and_verify(m, entry, err);
 	if (r < 0)
 		return r;
 	m->counters.placed[p.pool] += !is_known;
@@ -89,85 +92,86 @@ static int admit(struct manager *m, const struct oci_record *o, struct container
 	return 0;
 }
 
-/* Whoever is refused loses what he was promised, too. */
-static int take_in(struct oci_containers *d, const struct oci_record *o,
-		   struct container_entry **ret, struct err *err)
+/* A refused container also loses the CPUs that precreate assigned. */
+static int add_or_release(struct oci_containers *oci, const struct oci_record *o,
+			  struct container_entry **ret, struct err *err)
 {
-	int r = admit(d->manager, o, ret, err);
+	int r = add_record(oci->manager, o, ret, err);
 
 	if (r < 0)
-		drop_outside(d, o);
+		remove_record_entry(oci, o);
 	return r;
 }
 
-void oci_containers_remove(struct oci_containers *d, struct str id)
+void oci_containers_remove(struct oci_containers *oci, struct str id)
 {
 	CLEANUP(arena_done) struct arena a;
 	const struct container_entry *c;
 	struct oci_record o;
 
 	arena_init(&a, 0);
-	c = registry_find(&d->manager->registry, str_cstr(&a, id));
+	c = registry_find(&oci->manager->registry, str_cstr(&a, id));
 	if (c)
-		drop(d, str_cstr(&a, str_from(c->pod->id)), str_dup(&a, str_from(c->pod->uid)),
-		     str_dup(&a, str_from(c->name)));
-	else if (oci_record_load(d->run_fd, id, &a, &o, NULL) == 0)
-		drop_outside(d, &o);
-	oci_record_delete(d->run_fd, id);
-	arena_reset(&d->manager->scratch);
+		remove_entry(oci, str_cstr(&a, str_from(c->pod->id)),
+			     str_dup(&a, str_from(c->pod->uid)), str_dup(&a, str_from(c->name)));
+	else if (oci_record_load(oci->run_fd, id, &a, &o, NULL) == 0)
+		remove_record_entry(oci, &o);
+	oci_record_delete(oci->run_fd, id);
+	arena_reset(&oci->manager->scratch);
 }
 
-static bool is_expected(const struct oci_containers *d, const struct container_entry *c)
+static bool is_pending(const struct oci_containers *oci, const struct container_entry *c)
 {
 	CLEANUP(arena_done) struct arena a;
 	struct oci_record o;
 
 	arena_init(&a, 0);
-	return oci_record_load(d->run_fd, str_from(c->id), &a, &o, NULL) == 0 && o.is_expected;
+	return oci_record_load(oci->run_fd, str_from(c->id), &a, &o, NULL) == 0 && o.is_pending;
 }
 
-/* Whoever comes in the cgroup of a container that was promised is that container, though its
- * configuration told another id. */
-static void drop_alias(struct oci_containers *d, const struct oci_record *o, struct arena *a)
+/* A container in the cgroup of a pending one is that container, even if precreate derived another
+ * id from its configuration. */
+static void remove_pending_alias(struct oci_containers *oci, const struct oci_record *o,
+				 struct arena *a)
 {
 	const char *cgroup = cgroup_path_of(o->on_linux.cgroups_path, a);
-	const struct registry *r = &d->manager->registry;
+	const struct registry *r = &oci->manager->registry;
 
-	for (size_t i = r->n_containers; !o->is_expected && i-- > 0;) {
+	for (size_t i = r->n_containers; !o->is_pending && i-- > 0;) {
 		const struct container_entry *c = r->containers[i];
 
 		if (registry_is_oci_pod(c->pod->id) && strcmp(c->cgroup, cgroup) == 0 &&
-		    strcmp(c->id, o->container.id) != 0 && is_expected(d, c)) {
-			oci_containers_remove(d, str_dup(a, str_from(c->id)));
+		    strcmp(c->id, o->container.id) != 0 && is_pending(oci, c)) {
+			oci_containers_remove(oci, str_dup(a, str_from(c->id)));
 			return;
 		}
 	}
 }
 
-int oci_containers_add(struct oci_containers *d, struct str id, struct arena *a,
+int oci_containers_add(struct oci_containers *oci, struct str id, struct arena *a,
 		       struct str *ret_text, struct err *err)
 {
 	struct container_entry *entry;
 	struct oci_record o;
 	int r;
 
-	r = oci_record_load(d->run_fd, id, a, &o, err);
+	r = oci_record_load(oci->run_fd, id, a, &o, err);
 	if (r < 0)
 		return r;
-	drop_alias(d, &o, a);
-	r = take_in(d, &o, &entry, err);
-	manager_flush(d->manager);
+	remove_pending_alias(oci, &o, a);
+	r = add_or_release(oci, &o, &entry, err);
+	manager_flush(oci->manager);
 	if (r == 0)
 		*ret_text = placement_describe(
 			&(struct placement){ entry->pool, entry->is_exclusive, entry->settings },
 			a);
 	else
-		d->manager->counters.refused++;
-	arena_reset(&d->manager->scratch);
+		oci->manager->counters.refused++;
+	arena_reset(&oci->manager->scratch);
 	return r;
 }
 
-void oci_containers_load(struct oci_containers *d, struct str except)
+void oci_containers_load(struct oci_containers *oci, struct str except)
 {
 	CLEANUP(arena_done) struct arena a;
 	struct oci_record_list list = { 0 };
@@ -175,57 +179,57 @@ void oci_containers_load(struct oci_containers *d, struct str except)
 	struct err err = { 0 };
 
 	arena_init(&a, 0);
-	if (oci_records_load(d->run_fd, d->manager->cgroups, &a, &list, &err) < 0)
-		log_warning("cannot read the records of OCI hooks", LOG_ERR(&err));
+	if (oci_records_load(oci->run_fd, oci->manager->cgroups, &a, &list, &err) < 0)
+		log_warning("cannot read the records of standalone containers", LOG_ERR(&err));
 	for (size_t i = 0; i < list.n_gone; i++)
-		drop_outside(d, list.gone[i]);
+		remove_record_entry(oci, list.gone[i]);
 	for (size_t i = 0; i < list.n; i++)
 		if (!str_eq(str_from(list.items[i]->container.id), except) &&
-		    take_in(d, list.items[i], &entry, &err) < 0)
-			log_error("a running container has no place",
+		    add_or_release(oci, list.items[i], &entry, &err) < 0)
+			log_error("cannot place a running standalone container",
 				  LOG_STR("container", str_from(list.items[i]->container.id)),
 				  LOG_ERR(&err));
-	manager_flush(d->manager);
-	arena_reset(&d->manager->scratch);
+	manager_flush(oci->manager);
+	arena_reset(&oci->manager->scratch);
 }
 
-/* Of one that was promised and has come, without another word, the cgroup is ours to look after. */
-static bool has_vanished(const struct oci_containers *d, struct container_entry *c)
+/* A pending container may start without a create hook: its cgroup then shows that it runs. */
+static bool has_vanished(const struct oci_containers *oci, struct container_entry *c)
 {
 	bool exists;
 
 	if (!registry_is_oci_pod(c->pod->id))
 		return false;
-	exists = cgroup_exists(d->manager->cgroups, c->cgroup);
-	if ((exists && c->is_started) || is_expected(d, c))
+	exists = cgroup_exists(oci->manager->cgroups, c->cgroup);
+	if ((exists && c->is_started) || is_pending(oci, c))
 		return false;
 	c->is_started = exists;
 	return !exists;
 }
 
-void oci_containers_sweep(struct oci_containers *d)
+void oci_containers_sweep(struct oci_containers *oci)
 {
-	const struct registry *r = &d->manager->registry;
+	const struct registry *r = &oci->manager->registry;
 
 	for (size_t i = r->n_containers; i-- > 0;)
-		if (i < r->n_containers && has_vanished(d, r->containers[i])) {
+		if (i < r->n_containers && has_vanished(oci, r->containers[i])) {
 			CLEANUP(arena_done) struct arena a;
 
 			arena_init(&a, 0);
-			oci_containers_remove(d, str_dup(&a, str_from(r->containers[i]->id)));
+			oci_containers_remove(oci, str_dup(&a, str_from(r->containers[i]->id)));
 		}
 }
 
 struct nri_inventory oci_containers_merge(const void *oci_containers,
 					  const struct nri_inventory *all, struct arena *a)
 {
-	const struct oci_containers *d = oci_containers;
+	const struct oci_containers *oci = oci_containers;
 	struct nri_inventory both = *all;
 	struct oci_record_list list = { 0 };
 	struct nri_pod *pods;
 	struct nri_container *containers;
 
-	if (oci_records_load(d->run_fd, d->manager->cgroups, a, &list, NULL) < 0 || list.n == 0)
+	if (oci_records_load(oci->run_fd, oci->manager->cgroups, a, &list, NULL) < 0 || list.n == 0)
 		return both;
 	pods = arena_array(a, struct nri_pod, all->n_pods + list.n);
 	containers = arena_array(a, struct nri_container, all->n_containers + list.n);

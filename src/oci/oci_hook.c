@@ -23,23 +23,22 @@
 
 #define MAX_CONFIG ((size_t)4 << 20)
 #define MAX_PROC 65536
-#define PATIENCE_MS                                                                                \
-	5000 /* while the agent starts or stops, and so has the ledger but no socket               \
-	      */
-#define STEP_MS 50
+/* While the agent starts or stops it holds the ledger's lock and has no socket yet. */
+#define AGENT_WAIT_MS 5000
+#define AGENT_RETRY_MS 50
 
 struct hook {
 	const struct oci_hook_config *config;
 	enum oci_stage stage;
 	struct arena *a;
-	struct doc input; /* its state, or of precreate its configuration */
+	struct doc input; /* the container's state, or its configuration at precreate */
 	struct str id;
 	bool is_unnamed; /* the id is made up */
 	int run_fd;
 };
 
-/* Without an agent: the ledger and everything around it, for the time of one container. */
-struct own {
+/* Ledger and manager of a hook that decides itself. */
+struct standalone_manager {
 	struct cgroup_fs cgroups;
 	struct topology topology;
 	struct ledger ledger;
@@ -47,7 +46,7 @@ struct own {
 	struct manager manager;
 };
 
-static enum permission permitted(const void *data, struct str namespace)
+static enum permission namespace_permission(const void *data, struct str namespace)
 {
 	const struct oci_hook_config *c = data;
 
@@ -59,7 +58,7 @@ static enum permission permitted(const void *data, struct str namespace)
 	return PERMISSION_DENIED;
 }
 
-static int open_own(const struct hook *h, struct own *own, struct err *err)
+static int open_manager(const struct hook *h, struct standalone_manager *own, struct err *err)
 {
 	AUTO_CLOSE int root = open("/", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	struct store_settings settings = { .dir_fd = h->run_fd, .path = AGENT_LEDGER_FILE };
@@ -87,19 +86,20 @@ static int open_own(const struct hook *h, struct own *own, struct err *err)
 	return r;
 }
 
-static int do_it_ourselves(const struct hook *h, struct str *ret, struct err *err)
+static int decide_without_agent(const struct hook *h, struct str *ret, struct err *err)
 {
-	struct own own = { .cgroups = { .cpu_fd = -1, .cpuset_fd = -1 } };
+	struct standalone_manager own = { .cgroups = { .cpu_fd = -1, .cpuset_fd = -1 } };
 	struct oci_containers oci = { &own.manager, h->run_fd };
 	int r;
 
-	r = open_own(h, &own, err);
+	r = open_manager(h, &own, err);
 	if (r < 0)
 		return r;
 	manager_init(&own.manager, &own.ledger, &own.cgroups);
-	own.manager.rules.permission = permitted;
+	own.manager.rules.permission = namespace_permission;
 	own.manager.rules.permission_data = h->config;
-	oci_containers_load(&oci, h->id); /* the others share with us, and must make room */
+	oci_containers_load(
+		&oci, h->id); /* shared containers may have to leave CPUs that become exclusive */
 	if (h->stage == OCI_REMOVE)
 		oci_containers_remove(&oci, h->id);
 	else
@@ -111,24 +111,25 @@ static int do_it_ourselves(const struct hook *h, struct str *ret, struct err *er
 	return r;
 }
 
-static int ask_the_agent(const struct hook *h, struct str *ret, struct err *err)
+static int request_agent(const struct hook *h, struct str *ret, struct err *err)
 {
 	return status_client_request(h->config->run_dir, h->stage == OCI_REMOVE ? "DELETE" : "POST",
 				     str_printf(h->a, "/oci/" PRI_STR, FMT_STR(h->id)), h->a, ret,
 				     err);
 }
 
-/* Whoever has the ledger decides: never two at once. */
-static int settle(const struct hook *h, struct str *ret, struct err *err)
+/* Agent and hook never decide at the same time: the ledger has a lock, and -EBUSY means that the
+ * other one holds it. */
+static int decide(const struct hook *h, struct str *ret, struct err *err)
 {
-	const struct timespec step = { .tv_nsec = STEP_MS * 1000000L };
+	const struct timespec step = { .tv_nsec = AGENT_RETRY_MS * 1000000L };
 	int r = 0;
 
-	for (unsigned waited_ms = 0; waited_ms <= PATIENCE_MS; waited_ms += STEP_MS) {
-		r = ask_the_agent(h, ret, err);
+	for (unsigned waited_ms = 0; waited_ms <= AGENT_WAIT_MS; waited_ms += AGENT_RETRY_MS) {
+		r = request_agent(h, ret, err);
 		if (r != -ENOENT && r != -ECONNREFUSED)
 			return r;
-		r = do_it_ourselves(h, ret, err);
+		r = decide_without_agent(h, ret, err);
 		if (r != -EBUSY)
 			return r;
 		(void)nanosleep(&step, NULL);
@@ -136,17 +137,18 @@ static int settle(const struct hook *h, struct str *ret, struct err *err)
 	return r;
 }
 
-/* What was handed out is not used. If this fails, the promise lapses. */
-static void give_back(const struct hook *h)
+/* Releases the CPUs of a failed precreate. If this fails, they are released after
+ * OCI_RECORD_PENDING_S. */
+static void release(const struct hook *h)
 {
 	struct hook other = *h;
 	struct str text;
 
 	other.stage = OCI_REMOVE;
-	(void)settle(&other, &text, NULL);
+	(void)decide(&other, &text, NULL);
 }
 
-/* Records. */
+/* --- records --- */
 
 static int read_json(const char *path, size_t max, struct arena *a, struct doc *ret,
 		     struct err *err)
@@ -175,14 +177,13 @@ static int find_cgroup(const struct hook *h, const char **ret, struct err *err)
 		return r;
 	path = oci_record_cgroup(text);
 	if (path.n <= 1)
-		return err_set(err, ENOENT, "process %lld is in no cgroup of its own",
-			       (long long)pid);
+		return err_set(err, ENOENT, "process %lld is in the root cgroup", (long long)pid);
 	*ret = str_cstr(h->a, path);
 	return 0;
 }
 
-static int describe(const struct hook *h, struct doc *config, struct oci_record_source *given,
-		    struct err *err)
+static int read_source(const struct hook *h, struct doc *config, struct oci_record_source *given,
+		       struct err *err)
 {
 	const struct str bundle = doc_str(doc_get(h->input.root, STR("bundle")));
 	int r;
@@ -191,8 +192,8 @@ static int describe(const struct hook *h, struct doc *config, struct oci_record_
 		*config = h->input;
 		given->cgroup = precreate_cgroup(config, h->a);
 		given->is_unnamed = h->is_unnamed;
-		given->is_promised = true;
-		given->promised_at_s = oci_record_now_s();
+		given->is_precreated = true;
+		given->precreated_at_s = oci_record_now_s();
 		return 0;
 	}
 	if (bundle.n == 0)
@@ -202,7 +203,7 @@ static int describe(const struct hook *h, struct doc *config, struct oci_record_
 	return r < 0 ? r : find_cgroup(h, &given->cgroup, err);
 }
 
-/* Returns 1 for a container that is not ours to place. */
+/* Returns 1 for a pause container, which is not placed. */
 static int write_record(const struct hook *h, struct err *err)
 {
 	struct oci_record_source given = { .id = h->id, .cgroup = "" };
@@ -210,7 +211,7 @@ static int write_record(const struct hook *h, struct err *err)
 	struct str record = { 0 };
 	int r;
 
-	r = describe(h, &config, &given, err);
+	r = read_source(h, &config, &given, err);
 	if (r == 0)
 		r = oci_record_build(&config, &given, h->a, &record, err);
 	if (r == -EUCLEAN)
@@ -218,7 +219,8 @@ static int write_record(const struct hook *h, struct err *err)
 	return r < 0 ? r : oci_record_save(h->run_fd, h->id, record, err);
 }
 
-/* A rootless container's hook is root only in a user namespace: no cgroup here is its own. */
+/* In a user namespace that does not map all uids, cgroups are delegated and the ledger is another
+ * user's. */
 static bool is_rootless(const struct hook *h)
 {
 	const char *path = str_cstr(h->a, str_printf(h->a, "%s/self/uid_map", h->config->proc));
@@ -229,7 +231,7 @@ static bool is_rootless(const struct hook *h)
 	return !str_ends(str_trim(text), STR("4294967295"));
 }
 
-/* Neither an agent nor pools: the hook is installed on a machine that is not partitioned. */
+/* Neither an agent nor pools: the machine is not partitioned, so containers pass unchanged. */
 static bool is_unconfigured(const struct hook *h)
 {
 	struct pool_config pools;
@@ -242,7 +244,7 @@ static bool is_unconfigured(const struct hook *h)
 						     h->a, &response, NULL) < 0;
 }
 
-static int ignore(struct oci_hook_result *ret, const struct hook *h, struct str why)
+static int ignore_container(struct oci_hook_result *ret, const struct hook *h, struct str why)
 {
 	*ret = (struct oci_hook_result){ .is_ignored = true,
 					 .text = why,
@@ -250,8 +252,8 @@ static int ignore(struct oci_hook_result *ret, const struct hook *h, struct str 
 	return 0;
 }
 
-/* Whoever cannot be named gets a name for the time of the question. */
-static void name_it(struct hook *h)
+/* A configuration without an id gets a temporary one, for the duration of this call. */
+static void choose_id(struct hook *h)
 {
 	struct timespec now;
 
@@ -275,11 +277,11 @@ static int read_input(struct hook *h, struct str input, struct err *err)
 	if (r < 0)
 		return r;
 	if (is_config)
-		name_it(h);
+		choose_id(h);
 	else
 		h->id = doc_str(doc_get(h->input.root, STR("id")));
 	if (!oci_record_id_is_valid(h->id))
-		return doc_err(err, &h->input, h->input.root, "no container has the id %s",
+		return doc_err(err, &h->input, h->input.root, "invalid container id %s",
 			       quote(h->id).text);
 	return 0;
 }
@@ -296,22 +298,22 @@ static int open_run_dir(struct hook *h, struct err *err)
 	return 0;
 }
 
-static int have_it_placed(const struct hook *h, struct oci_hook_result *ret, struct err *err)
+static int handle_stage(const struct hook *h, struct oci_hook_result *ret, struct err *err)
 {
 	int r;
 
 	r = h->stage == OCI_REMOVE ? 0 : write_record(h, err);
 	if (r == 1)
-		return ignore(ret, h, STR("pause containers are left alone"));
+		return ignore_container(ret, h, STR("pause container, not placed"));
 	if (r == 0)
-		r = settle(h, &ret->text, err);
+		r = decide(h, &ret->text, err);
 	if (r < 0 && h->stage != OCI_REMOVE)
 		oci_record_delete(h->run_fd, h->id);
 	if (r < 0 || h->stage != OCI_PRECREATE)
 		return r;
 	r = precreate_adjust(&h->input, ret->text, h->a, &ret->adjusted, err);
 	if (r < 0 || h->is_unnamed)
-		give_back(h);
+		release(h);
 	return r;
 }
 
@@ -325,13 +327,15 @@ int oci_hook_run(const struct oci_hook_config *config, enum oci_stage stage, str
 	if (r < 0)
 		return r;
 	if (is_rootless(&h))
-		return ignore(ret, &h, STR("rootless containers are left alone"));
+		return ignore_container(ret, &h, STR("rootless container, not placed"));
 	if (is_unconfigured(&h))
-		return ignore(ret, &h, STR("no agent runs here, and no pools are configured"));
+		return ignore_container(ret, &h,
+					STR("no agent is running and no pools are configured, "
+					    "container not placed"));
 	r = open_run_dir(&h, err);
 	if (r < 0)
 		return r;
-	r = have_it_placed(&h, ret, err);
+	r = handle_stage(&h, ret, err);
 	(void)close(h.run_fd);
 	return r;
 }

@@ -1,7 +1,7 @@
 #pragma once
 
-/* An OCI hook's work: reads what the runtime says on standard input, keeps the container's record,
- * and has it placed: by the agent that runs, or while none does by the very code it would use. */
+/* One call of the OCI hook: reads the runtime's input, writes the container's record and has it
+ * placed by the agent, or while none runs by the same code in this process. */
 
 #include <stdbool.h>
 
@@ -11,8 +11,8 @@ struct arena;
 struct err;
 
 enum oci_stage {
-	OCI_PRECREATE, /* podman's own: the runtime's configuration goes through us */
-	OCI_CREATE,    /* createRuntime, or prestart of older runtimes: the cgroup is there */
+	OCI_PRECREATE, /* podman only: the hook returns an adjusted configuration */
+	OCI_CREATE,    /* createRuntime, or prestart of older runtimes: the cgroup exists */
 	OCI_REMOVE,    /* poststop */
 };
 
@@ -20,18 +20,18 @@ struct oci_hook_config {
 	struct pools_source pools;
 	const char *run_dir, *cgroup_root, *topology, *kubelet_state;
 	const char *proc; /* "/proc" */
-	const char *id;	  /* of precreate; NULL: as the configuration tells */
+	const char *id;	  /* precreate only; NULL: from the configuration */
 	const char *const *namespaces;
 	size_t n_namespaces;
 };
 
 struct oci_hook_result {
-	bool is_ignored;     /* nothing to do here, and why */
-	struct str text;     /* that, or what it got as JSON */
-	struct str adjusted; /* of precreate: the configuration to go on with */
+	bool is_ignored;     /* the container is not placed; `text` says why */
+	struct str text;     /* that, or its placement as JSON */
+	struct str adjusted; /* precreate only: the configuration to continue with */
 };
 
 /* `input` is the container's state document, or its configuration for precreate. A refusal (-ENOSPC
- * and others) leaves nothing behind. */
+ * and others) leaves no record and no assignment. */
 int oci_hook_run(const struct oci_hook_config *config, enum oci_stage stage, struct str input,
 		 struct arena *a, struct oci_hook_result *ret, struct err *err);

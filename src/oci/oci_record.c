@@ -16,11 +16,11 @@
 #include "kube/shares.h"
 #include "pin/registry.h"
 
-#define NAMESPACE "oci" /* of containers that are in no pod */
-#define SHORT_ID 12	/* as people know containers */
+#define NAMESPACE "oci" /* of containers without a pod */
+#define SHORT_ID 12	/* as docker and podman print it */
 
-/* A pod's parent that says "Guaranteed" and is no cgroup: podman's containers lie beside things
- * that are not ours to touch. */
+/* Stands for the cgroup parent of a Guaranteed pod, from which classify derives the QoS class. It
+ * is not a real cgroup: the parents of podman's containers belong to the host. */
 #define GUARANTEED_PARENT "pinfold-oci-guaranteed"
 
 bool oci_record_id_is_valid(struct str id)
@@ -40,7 +40,7 @@ bool oci_record_id_is_valid(struct str id)
 	return true;
 }
 
-/* The first of several annotations that say the same, by runtime. */
+/* Runtimes use different keys for the same fact; the first that is set. */
 static struct str annotation(yyjson_val *annotations, const char *const keys[2])
 {
 	struct str s = doc_str(doc_get(annotations, str_from(keys[0])));
@@ -63,9 +63,9 @@ static bool is_pause(yyjson_val *annotations)
 	return str_eq(annotation(annotations, type_keys), STR("sandbox"));
 }
 
-/* podman tells no hook what a container is called; its own settings, if just one container has
- * some, do. */
-static struct str name_by_settings(yyjson_val *annotations)
+/* podman does not pass the container's name to hooks; if the annotations have resources for exactly
+ * one container, that is its name. */
+static struct str name_from_resources(yyjson_val *annotations)
 {
 	const struct str prefix = STR(NAME_RESOURCES_PREFIX);
 	yyjson_obj_iter each = yyjson_obj_iter_with(annotations);
@@ -82,9 +82,9 @@ static struct str name_by_settings(yyjson_val *annotations)
 	return name;
 }
 
-static const char *text_or(struct arena *a, struct str s, struct str otherwise)
+static const char *text_or(struct arena *a, struct str s, struct str fallback)
 {
-	return str_cstr(a, s.n ? s : otherwise);
+	return str_cstr(a, s.n ? s : fallback);
 }
 
 static void read_names(yyjson_val *annotations, struct str id, struct arena *a,
@@ -94,7 +94,7 @@ static void read_names(yyjson_val *annotations, struct str id, struct arena *a,
 	struct str name = annotation(annotations, container_keys);
 
 	if (!name.n)
-		name = name_by_settings(annotations);
+		name = name_from_resources(annotations);
 	o->container.id = str_cstr(a, id);
 	o->container.name = text_or(a, name, brief);
 	o->pod.id = o->container.pod_id =
@@ -141,7 +141,7 @@ bool oci_record_is_adjusted(const struct nri_cpu *cpu)
 	       cpu->shares == cpu_shares_from_milli((int64_t)cpuset_count(&cpus) * 1000);
 }
 
-/* The limit that precreate took away: as many CPUs as it has. */
+/* The quota before precreate removed it: as many CPUs as the container has. */
 static void restore_quota(struct nri_cpu *cpu)
 {
 	struct cpuset cpus;
@@ -152,8 +152,8 @@ static void restore_quota(struct nri_cpu *cpu)
 	cpu->quota_us = (int64_t)(cpuset_count(&cpus) * cpu->period_us);
 }
 
-/* A limit without a request is the request, too; with one of memory that is class Guaranteed, as
- * Kubernetes sees it. */
+/* As in Kubernetes: a limit without a request also sets the request, and with a memory limit the
+ * class is Guaranteed. */
 static bool is_guaranteed(struct nri_cpu *cpu, int64_t memory)
 {
 	int64_t milli;
@@ -197,7 +197,7 @@ static int read_resources(const struct doc *doc, struct arena *a, struct oci_rec
 	if (memory > 0 && oci_record_is_adjusted(&o->cpu))
 		restore_quota(&o->cpu);
 	o->on_linux.cgroups_path = cgroup;
-	if (strstr(cgroup, "kubepods")) { /* its place says which class it is of */
+	if (strstr(cgroup, "kubepods")) { /* the parent's name contains the QoS class */
 		const char *slash = strrchr(cgroup, '/');
 
 		o->pod_linux.cgroup_parent =
@@ -209,11 +209,11 @@ static int read_resources(const struct doc *doc, struct arena *a, struct oci_rec
 	return 0;
 }
 
-static int read_promise(const struct doc *doc, struct oci_record *o, struct err *err)
+static int read_precreate(const struct doc *doc, struct oci_record *o, struct err *err)
 {
 	o->is_unnamed = doc_bool(doc_get(doc->root, STR("unnamed")), false);
-	o->is_promised = doc_get(doc->root, STR("promisedAtS")) != NULL;
-	return read_number(doc, "promisedAtS", &o->promised_at_s, err);
+	o->is_precreated = doc_get(doc->root, STR("precreatedAtS")) != NULL;
+	return read_number(doc, "precreatedAtS", &o->precreated_at_s, err);
 }
 
 int oci_record_parse(const struct doc *record, struct arena *a, struct oci_record *ret,
@@ -225,7 +225,7 @@ int oci_record_parse(const struct doc *record, struct arena *a, struct oci_recor
 
 	*ret = (struct oci_record){ 0 };
 	if (!oci_record_id_is_valid(id))
-		return doc_err(err, record, record->root, "no container has the id %s",
+		return doc_err(err, record, record->root, "invalid container id %s",
 			       quote(id).text);
 	ret->pod.on_linux = &ret->pod_linux;
 	ret->pod_linux.cgroups_path = "";
@@ -236,12 +236,12 @@ int oci_record_parse(const struct doc *record, struct arena *a, struct oci_recor
 	read_names(annotations, id, a, ret);
 	r = read_annotations(record, annotations, a, ret, err);
 	if (r == 0)
-		r = read_promise(record, ret, err);
+		r = read_precreate(record, ret, err);
 	return r < 0 ? r : read_resources(record, a, ret, err);
 }
 
-/* Annotations that mean something to us; a runtime may have put a whole manifest beside them. */
-static bool matters(struct str key)
+/* Other annotations are not kept: some contain whole manifests. */
+static bool is_relevant(struct str key)
 {
 	static const struct str prefixes[] = { STR_INIT(NAME_RESOURCES_PREFIX),
 					       STR_INIT(NAME_TARGET_PREFIX),
@@ -279,7 +279,7 @@ int oci_record_build(const struct doc *config, const struct oci_record_source *g
 	doc_put_str(m, root, STR("cgroup"), str_from(given->cgroup));
 	kept = doc_put_obj(m, root, STR("annotations"));
 	DOC_EACH_PAIR (annotations, key, value) {
-		if (matters(doc_str(key)))
+		if (is_relevant(doc_str(key)))
 			doc_put(m, kept, doc_str(key), yyjson_val_mut_copy(m, value));
 	}
 	if (cpus.n)
@@ -288,16 +288,16 @@ int oci_record_build(const struct doc *config, const struct oci_record_source *g
 	put_number(m, root, "quotaUs", doc_find(resources, "/cpu/quota"));
 	put_number(m, root, "periodUs", doc_find(resources, "/cpu/period"));
 	put_number(m, root, "memoryBytes", doc_find(resources, "/memory/limit"));
-	if (given->is_promised)
-		doc_put_int(m, root, STR("promisedAtS"), given->promised_at_s);
+	if (given->is_precreated)
+		doc_put_int(m, root, STR("precreatedAtS"), given->precreated_at_s);
 	if (given->is_unnamed)
 		doc_put_bool(m, root, STR("unnamed"), true);
 	return doc_write(root, true, a, ret, err);
 }
 
-bool oci_record_is_pending(int64_t promised_at_s, int64_t now_s)
+bool oci_record_is_pending(int64_t precreated_at_s, int64_t now_s)
 {
-	return promised_at_s <= now_s && promised_at_s > now_s - OCI_RECORD_PENDING_S;
+	return precreated_at_s <= now_s && precreated_at_s > now_s - OCI_RECORD_PENDING_S;
 }
 
 int64_t oci_record_now_s(void)
@@ -321,7 +321,7 @@ struct str oci_record_cgroup(struct str text)
 		    fields.ended)
 			continue;
 		if (controllers.n == 0) {
-			unified = fields.rest; /* a path may hold colons */
+			unified = fields.rest; /* a path may contain colons */
 			continue;
 		}
 		for (struct str_split names = str_split(controllers); str_next(&names, ',', &each);)
@@ -331,7 +331,7 @@ struct str oci_record_cgroup(struct str text)
 	return unified;
 }
 
-static const char *file_of(struct str id, struct arena *a)
+static const char *record_path(struct str id, struct arena *a)
 {
 	return str_cstr(a, str_printf(a, OCI_RECORD_DIR "/" PRI_STR ".json", FMT_STR(id)));
 }
@@ -343,7 +343,7 @@ int oci_record_save(int run_fd, struct str id, struct str record, struct err *er
 
 	arena_init(&a, 0);
 	r = file_mkdirs_at(run_fd, OCI_RECORD_DIR, 0700, err);
-	return r < 0 ? r : file_replace_at(run_fd, file_of(id, &a), record, 0600, err);
+	return r < 0 ? r : file_replace_at(run_fd, record_path(id, &a), record, 0600, err);
 }
 
 void oci_record_delete(int run_fd, struct str id)
@@ -351,13 +351,13 @@ void oci_record_delete(int run_fd, struct str id)
 	CLEANUP(arena_done) struct arena a;
 
 	arena_init(&a, 0);
-	(void)unlinkat(run_fd, file_of(id, &a), 0);
+	(void)unlinkat(run_fd, record_path(id, &a), 0);
 }
 
 int oci_record_load(int run_fd, struct str id, struct arena *a, struct oci_record *ret,
 		    struct err *err)
 {
-	const char *path = file_of(id, a);
+	const char *path = record_path(id, a);
 	struct doc doc = { 0 };
 	struct str text;
 	int r;
@@ -368,8 +368,8 @@ int oci_record_load(int run_fd, struct str id, struct arena *a, struct oci_recor
 	if (r == 0)
 		r = oci_record_parse(&doc, a, ret, err);
 	if (r == 0)
-		ret->is_expected = ret->is_promised &&
-				   oci_record_is_pending(ret->promised_at_s, oci_record_now_s());
+		ret->is_pending = ret->is_precreated &&
+				  oci_record_is_pending(ret->precreated_at_s, oci_record_now_s());
 	return r;
 }
 
@@ -395,12 +395,12 @@ int oci_records_load(int run_fd, const struct cgroup_fs *cgroups, struct arena *
 
 		if (names[i].n <= suffix.n || !str_ends(names[i], suffix) ||
 		    !oci_record_id_is_valid(id))
-			continue; /* a temporary file, or somebody else's */
+			continue; /* a temporary or foreign file */
 		r = oci_record_load(run_fd, id, a, o, NULL);
-		if (r == 0 && o->is_expected && o->is_unnamed)
-			continue; /* its hook is about to remove it */
+		if (r == 0 && o->is_pending && o->is_unnamed)
+			continue; /* its hook removes it before it ends */
 		if (r == 0 &&
-		    (o->is_expected ||
+		    (o->is_pending ||
 		     cgroup_exists(cgroups, cgroup_path_of(o->on_linux.cgroups_path, a)))) {
 			list.items[list.n++] = o;
 			continue;

@@ -17,8 +17,8 @@ static struct str cgroups_path(const struct doc *config)
 	return doc_str(doc_find(config->root, "/linux/cgroupsPath"));
 }
 
-/* What runtimes put before the id where cgroups are plain directories; podman's --cgroups=split has
- * the longer one. */
+/* Prefixes that runtimes add to the id with the cgroupfs driver; the longer one is of podman's
+ * --cgroups=split. */
 static struct str without_prefix(struct str step)
 {
 	static const struct str prefixes[] = { STR_INIT("libpod-payload-"), STR_INIT("libpod-"),
@@ -58,7 +58,7 @@ const char *precreate_cgroup(const struct doc *config, struct arena *a)
 	return *path ? str_cstr(a, str_printf(a, "/%s", path)) : "";
 }
 
-/* What may be missing must still be an object when it is there. */
+/* These may be missing, but must be objects if present. */
 static int check_objects(const struct doc *config, struct err *err)
 {
 	static const char *const pointers[] = { "", "/annotations", "/linux", "/linux/resources",
@@ -150,33 +150,34 @@ static void read_cpu(const struct doc *config, struct arena *a, struct nri_cpu *
 	};
 }
 
-struct response {
+struct adjustment {
 	struct cpu_settings settings;
 	bool is_exclusive;
 };
 
-static int read_answer(struct str text, struct arena *a, struct response *ret, struct err *err)
+static int read_placement(struct str text, struct arena *a, struct adjustment *ret, struct err *err)
 {
 	struct doc doc;
 	int r;
 
-	r = doc_parse(text, STR("answer"), NULL, a, &doc, err);
+	r = doc_parse(text, STR("placement"), NULL, a, &doc, err);
 	if (r < 0)
 		return r;
 	r = cpu_settings_get(doc.root, &ret->settings, err);
 	if (r < 0)
-		return err_wrap(err, "answer");
+		return err_wrap(err, "placement");
 	ret->is_exclusive = doc_bool(doc_get(doc.root, STR("exclusive")), false);
-	/* Its quota goes; its weight still says how many CPUs it asked for. */
+	/* The quota is removed; the shares still express how many CPUs were requested. */
 	if (ret->is_exclusive)
 		ret->settings.shares =
 			cpu_shares_from_milli((int64_t)cpuset_count(&ret->settings.cpus) * 1000);
 	return 0;
 }
 
-/* One that shares, and has no quota and just the weight of its CPUs, is not to be taken for one
- * that owns them. No quota at all says the same. */
-static bool tell_apart(const struct doc *config, const struct nri_cpu *now, struct nri_cpu *d)
+/* A shared container without a quota, whose shares happen to match the number of its CPUs, would
+ * look adjusted for exclusive CPUs. Quota 0 means "no quota", too, and avoids that. */
+static bool clear_ambiguous_quota(const struct doc *config, const struct nri_cpu *now,
+				  struct nri_cpu *d)
 {
 	const struct nri_cpu then = {
 		.has_quota = true,
@@ -194,19 +195,19 @@ static bool tell_apart(const struct doc *config, const struct nri_cpu *now, stru
 	return true;
 }
 
-/* False when nothing is to be changed. */
-static bool decide(const struct doc *config, const struct response *response, struct arena *a,
-		   struct nri_cpu *ret)
+/* False when nothing changes. */
+static bool compute_change(const struct doc *config, const struct adjustment *adjustment,
+			   struct arena *a, struct nri_cpu *ret)
 {
 	bool differs;
 	struct nri_cpu now;
 
 	read_cpu(config, a, &now);
-	differs = settings_difference(&response->settings, &now, RUNTIME_CURRENT, a, ret);
-	return (!response->is_exclusive && tell_apart(config, &now, ret)) || differs;
+	differs = settings_difference(&adjustment->settings, &now, RUNTIME_CURRENT, a, ret);
+	return (!adjustment->is_exclusive && clear_ambiguous_quota(config, &now, ret)) || differs;
 }
 
-static yyjson_mut_val *enter(yyjson_mut_doc *m, yyjson_mut_val *object, struct str key)
+static yyjson_mut_val *get_or_add_object(yyjson_mut_doc *m, yyjson_mut_val *object, struct str key)
 {
 	yyjson_mut_val *v = yyjson_mut_obj_getn(object, key.p, key.n);
 
@@ -215,8 +216,9 @@ static yyjson_mut_val *enter(yyjson_mut_doc *m, yyjson_mut_val *object, struct s
 
 static void put_cpu(yyjson_mut_doc *m, yyjson_mut_val *root, const struct nri_cpu *d)
 {
-	yyjson_mut_val *cpu =
-		enter(m, enter(m, enter(m, root, STR("linux")), STR("resources")), STR("cpu"));
+	yyjson_mut_val *cpu = get_or_add_object(
+		m, get_or_add_object(m, get_or_add_object(m, root, STR("linux")), STR("resources")),
+		STR("cpu"));
 
 	if (d->has_shares)
 		doc_put_int(m, cpu, STR("shares"), (int64_t)d->shares);
@@ -228,19 +230,19 @@ static void put_cpu(yyjson_mut_doc *m, yyjson_mut_val *root, const struct nri_cp
 		doc_put_str(m, cpu, STR("cpus"), str_from(d->cpus));
 }
 
-int precreate_adjust(const struct doc *config, struct str response, struct arena *a,
+int precreate_adjust(const struct doc *config, struct str placement, struct arena *a,
 		     struct str *ret, struct err *err)
 {
 	yyjson_mut_doc *m = doc_build(a);
 	struct nri_cpu difference;
 	yyjson_mut_val *root;
-	struct response what;
+	struct adjustment adjustment;
 	int r;
 
-	r = read_answer(response, a, &what, err);
+	r = read_placement(placement, a, &adjustment, err);
 	if (r < 0)
 		return r;
-	if (!decide(config, &what, a, &difference)) {
+	if (!compute_change(config, &adjustment, a, &difference)) {
 		*ret = config->text;
 		return 0;
 	}

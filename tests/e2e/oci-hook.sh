@@ -159,8 +159,8 @@ test_crash() {
 	bundles
 	adjust own || die "own: $(cat "$dir/own.out")"
 	if adjust second; then die "the hook assigns promised CPUs"; fi
-	at=$(jq .promisedAtS "$dir/run/oci/own.json")
-	jq ".promisedAtS = $((at - 60))" "$dir/run/oci/own.json" >"$dir/older" && mv "$dir/older" "$dir/run/oci/own.json"
+	at=$(jq .precreatedAtS "$dir/run/oci/own.json")
+	jq ".precreatedAtS = $((at - 60))" "$dir/run/oci/own.json" >"$dir/older" && mv "$dir/older" "$dir/run/oci/own.json"
 	adjust second || die "the promise does not expire: $(cat "$dir/second.out")"
 	is "assignments and records after the promise expired" "$(owned) $(records)" "1 1"
 	hook remove <<<'{"id":"second"}'
@@ -248,7 +248,7 @@ test_not_configured() {
 	bundles
 	state="{\"ociVersion\":\"1.0.2\",\"id\":\"x\",\"status\":\"creating\",\"pid\":$$,\"bundle\":\"$dir/plain\"}"
 	is "create without pools and agent" "$("$pinfold" oci-hook create --run-dir "$dir/nowhere" --pools-file "$dir/none" --marker-file "$dir/none" <<<"$state" 2>&1)" \
-		"no agent runs here, and no pools are configured"
+		"no agent is running and no pools are configured, container not placed"
 	is "precreate without pools and agent" "$("$pinfold" oci-hook --run-dir "$dir/nowhere" --pools-file "$dir/none" --marker-file "$dir/none" \
 		<"$dir/plain/config.json" 2>/dev/null)" "$(cat "$dir/plain/config.json")"
 	[ ! -e "$dir/nowhere" ] || die "the run directory was created"
@@ -304,7 +304,7 @@ podman_lifecycle() { # MANAGER OPTION...
 	pod_man hooks "$m" rm -f -t 0 second >/dev/null 2>&1 || :
 	is "podman: assignments and records left" "$(owned) $(records)" "0 0"
 	if pod_man crash "$m" run --rm "${common[@]}" "${own[@]}" --rootfs "$dir/rootfs" "${cpus_seen[@]}" >/dev/null 2>&1; then die "podman: a failing hook is ignored"; fi
-	is "podman: CPUs are promised when it fails after precreate" "$(owned) $(jq '.promisedAtS > 0' "$dir/run/oci/"*.json)" "1 true"
+	is "podman: CPUs are promised when it fails after precreate" "$(owned) $(jq '.precreatedAtS > 0' "$dir/run/oci/"*.json)" "1 true"
 	hook remove <"$(echo "$dir/run/oci/"*.json)"
 }
 

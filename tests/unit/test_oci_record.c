@@ -6,7 +6,7 @@
 #include "oci/oci_record.h"
 #include "pin/classify.h"
 
-TEST(a_process_names_its_cgroup)
+TEST(the_cgroup_of_a_process_is_read_from_proc)
 {
 	static const struct {
 		const char *text, *want;
@@ -58,7 +58,7 @@ static struct doc parse(const char *text, struct arena *a)
 	"\"io.kubernetes.cri.container-name\":\"c\",\"io.kubernetes.cri.sandbox-name\":\"p\","     \
 	"\"io.kubernetes.cri.sandbox-namespace\":\"n\",\"io.kubernetes.cri.sandbox-uid\":\"u\""
 
-TEST(a_record_says_what_nri_would)
+TEST(a_record_parses_to_the_structs_of_nri)
 {
 	static const struct {
 		const char *record, *names;
@@ -124,7 +124,7 @@ TEST(a_record_says_what_nri_would)
 	}
 }
 
-TEST(a_bad_record_is_refused)
+TEST(an_invalid_record_is_refused)
 {
 	static const struct {
 		const char *record, *sentence;
@@ -151,7 +151,7 @@ TEST(a_bad_record_is_refused)
 	}
 }
 
-TEST(a_record_keeps_what_matters_of_a_runtimes_words)
+TEST(a_record_keeps_only_relevant_annotations)
 {
 	const struct oci_record_source given = { .id = STR("web"), .cgroup = "/x/web" };
 	CLEANUP(arena_done) struct arena a;
@@ -175,7 +175,7 @@ TEST(a_record_keeps_what_matters_of_a_runtimes_words)
 	CHECK_ERR(oci_record_build(&config, &given, &a, &text, &err), EUCLEAN, "a pause container");
 }
 
-TEST(a_promise_is_kept_in_the_record)
+TEST(a_record_of_precreate_has_its_time)
 {
 	const struct oci_record_source given = { STR("web"), "", true, true, 7 };
 	CLEANUP(arena_done) struct arena a;
@@ -189,17 +189,17 @@ TEST(a_promise_is_kept_in_the_record)
 	CHECK_OK(oci_record_build(&doc, &given, &a, &text, &err));
 	doc = parse(str_cstr(&a, text), &a);
 	CHECK_OK(oci_record_parse(&doc, &a, &o, &err));
-	CHECK(o.is_unnamed && o.is_promised);
-	CHECK_INT(o.promised_at_s, 7);
-	doc = parse("{\"id\":\"a\",\"promisedAtS\":\"soon\"}", &a);
+	CHECK(o.is_unnamed && o.is_precreated);
+	CHECK_INT(o.precreated_at_s, 7);
+	doc = parse("{\"id\":\"a\",\"precreatedAtS\":\"soon\"}", &a);
 	CHECK_ERR(oci_record_parse(&doc, &a, &o, &err), EINVAL,
-		  "in:1:25: promisedAtS: want a whole number, not a string");
+		  "in:1:25: precreatedAtS: want a whole number, not a string");
 }
 
-TEST(a_promise_holds_for_a_minute)
+TEST(a_precreated_container_is_pending_for_a_minute)
 {
 	static const struct {
-		int64_t promised_at_s, now_s;
+		int64_t precreated_at_s, now_s;
 		bool holds;
 	} rows[] = {
 		{ 100, 100, true },
@@ -212,8 +212,8 @@ TEST(a_promise_holds_for_a_minute)
 	};
 
 	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
-		TEST_ROW("%" PRId64 " at %" PRId64, rows[i].promised_at_s, rows[i].now_s);
-		CHECK_INT(oci_record_is_pending(rows[i].promised_at_s, rows[i].now_s),
+		TEST_ROW("%" PRId64 " at %" PRId64, rows[i].precreated_at_s, rows[i].now_s);
+		CHECK_INT(oci_record_is_pending(rows[i].precreated_at_s, rows[i].now_s),
 			  rows[i].holds);
 	}
 	CHECK(oci_record_now_s() > 0);
@@ -268,7 +268,7 @@ static void record(struct node *n, const struct oci_containers *d, const char *i
 	",\"annotations\":{\"target.workload.openshift.io/management\":\"{}\","                    \
 	"\"resources.workload.openshift.io/x\":\"{\\\"cpushares\\\":200}\"}"
 
-TEST(a_container_from_outside_has_its_place_until_it_leaves)
+TEST(a_standalone_container_keeps_its_cpus_until_it_is_removed)
 {
 	struct err err = { 0 };
 	struct cpuset free_cpus;
@@ -309,7 +309,7 @@ TEST(a_container_from_outside_has_its_place_until_it_leaves)
 	desk_end(&n, &d);
 }
 
-TEST(the_runtime_listing_its_own_does_not_forget_those_from_outside)
+TEST(synchronizing_with_the_runtime_keeps_standalone_containers)
 {
 	const struct nri_inventory nothing = { 0 };
 	struct oci_containers d;
@@ -348,7 +348,7 @@ TEST(the_runtime_listing_its_own_does_not_forget_those_from_outside)
 	desk_end(&n, &d);
 }
 
-TEST(a_cluster_counts_its_own_pods_alone)
+TEST(standalone_containers_are_not_counted_as_pods_of_the_cluster)
 {
 	struct podres_snapshot s;
 	struct oci_containers d;
@@ -372,7 +372,7 @@ TEST(a_cluster_counts_its_own_pods_alone)
 	desk_end(&n, &d);
 }
 
-TEST(those_who_share_make_room_in_classic_mode)
+TEST(shared_containers_leave_cpus_that_become_exclusive_in_classic_mode)
 {
 	struct oci_containers d;
 	struct node n;
@@ -392,11 +392,11 @@ TEST(those_who_share_make_room_in_classic_mode)
 static void promise(struct node *n, const struct oci_containers *d, const char *id, int64_t age_s)
 {
 	record(n, d, id, NULL,
-	       str_cstr(&n->a, str_printf(&n->a, TWO ",\"promisedAtS\":%" PRId64,
+	       str_cstr(&n->a, str_printf(&n->a, TWO ",\"precreatedAtS\":%" PRId64,
 					  oci_record_now_s() - age_s)));
 }
 
-TEST(a_container_that_is_being_made_keeps_its_cpus)
+TEST(a_pending_container_keeps_its_cpus)
 {
 	const struct nri_inventory nothing = { 0 };
 	struct oci_containers d;
@@ -432,7 +432,7 @@ TEST(a_container_that_is_being_made_keeps_its_cpus)
 	desk_end(&n, &d);
 }
 
-TEST(a_container_that_never_came_is_not_waited_for)
+TEST(cpus_of_a_container_that_is_never_created_are_released)
 {
 	struct oci_record o;
 	struct oci_containers d;
@@ -463,7 +463,7 @@ TEST(a_container_that_never_came_is_not_waited_for)
 	desk_end(&n, &d);
 }
 
-TEST(a_container_without_a_create_hook_is_looked_after_when_it_is_there)
+TEST(a_container_without_a_create_hook_is_adopted_when_its_cgroup_exists)
 {
 	struct oci_containers d;
 	struct node n;
@@ -483,7 +483,7 @@ TEST(a_container_without_a_create_hook_is_looked_after_when_it_is_there)
 	desk_end(&n, &d);
 }
 
-TEST(a_container_that_comes_under_another_id_is_the_same)
+TEST(a_container_in_the_cgroup_of_a_pending_one_replaces_it)
 {
 	struct err err = { 0 };
 	struct oci_containers d;
@@ -503,7 +503,7 @@ TEST(a_container_that_comes_under_another_id_is_the_same)
 	desk_end(&n, &d);
 }
 
-TEST(a_refused_container_loses_what_it_was_promised)
+TEST(a_refused_container_loses_the_cpus_of_precreate)
 {
 	struct err err = { 0 };
 	struct oci_containers d;
@@ -521,7 +521,7 @@ TEST(a_refused_container_loses_what_it_was_promised)
 	desk_end(&n, &d);
 }
 
-TEST(nobody_owns_cpus_without_a_name)
+TEST(exclusive_cpus_without_a_container_id_are_refused)
 {
 	static const struct {
 		const char *more, *cpus; /* NULL: refused */
@@ -541,7 +541,7 @@ TEST(nobody_owns_cpus_without_a_name)
 		TEST_ROW("%s", rows[i].more);
 		record(&n, &d, "x", NULL,
 		       str_cstr(&n.a,
-				str_printf(&n.a, "%s,\"unnamed\":true,\"promisedAtS\":%" PRId64,
+				str_printf(&n.a, "%s,\"unnamed\":true,\"precreatedAtS\":%" PRId64,
 					   rows[i].more, oci_record_now_s())));
 		if (rows[i].cpus)
 			text = arrive(&n, &d, "x");
