@@ -22,7 +22,7 @@ const char *precreate_cgroup(const struct doc *config, struct arena *a);
 /* Refuses invalid configurations, including duplicate keys, which parsers resolve differently. */
 int precreate_check(const struct doc *config, struct arena *a, struct err *err);
 
-/* `placement` is the JSON of placement_describe(). When nothing changes, *ret is the unchanged text of
- * `config`, which precreate_check() has accepted. */
+/* `placement` is the JSON of placement_describe(). When nothing changes, *ret is the unchanged text
+ * of `config`, which precreate_check() has accepted. */
 int precreate_adjust(const struct doc *config, struct str placement, struct arena *a,
 		     struct str *ret, struct err *err);

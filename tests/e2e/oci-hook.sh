@@ -138,7 +138,7 @@ test_precreate() {
 	jq 'del(.linux.cgroupsPath)' "$dir/own/config.json" >"$dir/nameless.json"
 	if hook <"$dir/nameless.json" >"$dir/nameless.out" 2>&1; then die "CPUs are assigned without an id"; fi
 	is "error without an id" "$(cat "$dir/nameless.out")" \
-		"container refused: it wants CPUs of its own, and its id cannot be told from linux.cgroupsPath: name it with --id"
+		"container refused: exclusive CPUs need a container id, and linux.cgroupsPath has none: pass --id"
 	is "CPU settings of a shared container without an id" "$(jq 'del(.linux.cgroupsPath, .linux.resources)' "$dir/plain/config.json" | hook | jq -c .linux.resources)" \
 		"{\"cpu\":{\"cpus\":\"$rest\"}}"
 	is "assignments and records without an id" "$(owned) $(find "$dir/run/oci" -name 'unnamed*')" "0 "

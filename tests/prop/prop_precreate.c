@@ -77,7 +77,7 @@ static struct container_class claim_of(const struct doc *config, struct arena *a
 }
 
 /* As the ledger would grant it, with any CPUs. */
-static struct str answer_to(struct prop *r, const struct container_class *class, struct arena *a)
+static struct str make_placement(struct prop *r, const struct container_class *class, struct arena *a)
 {
 	const unsigned n = demand_cpus(&class->demand);
 	struct ledger_grant grant = { .pool = n ? POOL_GUARANTEED : POOL_SHARED };
@@ -129,7 +129,7 @@ TEST(an_adjusted_configuration_asks_for_the_same_and_stays)
 		arena_init(&a, 0);
 		config = parse(random_config(&r, &a), &a);
 		before = claim_of(&config, &a);
-		response = answer_to(&r, &before, &a);
+		response = make_placement(&r, &before, &a);
 		CHECK_OK(precreate_adjust(&config, response, &a, &text, &err));
 		adjusted = parse(text, &a);
 		after = claim_of(&adjusted, &a);

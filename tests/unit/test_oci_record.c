@@ -129,9 +129,9 @@ TEST(an_invalid_record_is_refused)
 	static const struct {
 		const char *record, *sentence;
 	} rows[] = {
-		{ "{}", "in:1:1: no container has the id \"\"" },
-		{ "[]", "in:1:1: no container has the id \"\"" },
-		{ "{\"id\":\"a/b\"}", "in:1:1: no container has the id \"a/b\"" },
+		{ "{}", "in:1:1: invalid container id \"\"" },
+		{ "[]", "in:1:1: invalid container id \"\"" },
+		{ "{\"id\":\"a/b\"}", "in:1:1: invalid container id \"a/b\"" },
 		{ "{\"id\":\"a\",\"shares\":\"2\"}",
 		  "in:1:20: shares: want a whole number, not a string" },
 		{ "{\"id\":\"a\",\"periodUs\":-1}", "in:1:1: shares and periodUs are not below 0" },
@@ -193,7 +193,7 @@ TEST(a_record_of_precreate_has_its_time)
 	CHECK_INT(o.precreated_at_s, 7);
 	doc = parse("{\"id\":\"a\",\"precreatedAtS\":\"soon\"}", &a);
 	CHECK_ERR(oci_record_parse(&doc, &a, &o, &err), EINVAL,
-		  "in:1:25: precreatedAtS: want a whole number, not a string");
+		  "in:1:27: precreatedAtS: want a whole number, not a string");
 }
 
 TEST(a_precreated_container_is_pending_for_a_minute)
@@ -547,8 +547,9 @@ TEST(exclusive_cpus_without_a_container_id_are_refused)
 			text = arrive(&n, &d, "x");
 		else
 			CHECK_ERR(oci_containers_add(&d, STR("x"), &n.a, &text, &err), EPERM,
-				  "it wants CPUs of its own, and its id cannot be told from "
-				  "linux.cgroupsPath: name it with --id");
+				  "exclusive CPUs need a container id, and linux.cgroupsPath has "
+				  "none: "
+				  "pass --id");
 		CHECK(!rows[i].cpus || str_has(text, str_from(rows[i].cpus)));
 		CHECK_UINT(n.ledger.n, 0);
 		oci_containers_remove(&d, STR("x"));

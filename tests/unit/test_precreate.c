@@ -38,7 +38,7 @@ TEST(a_cgroups_path_tells_the_id_and_the_cgroup)
 		{ "/kubepods/podu/0a", "0a", "/kubepods/podu/0a" },
 		{ "/web/", "web", "/web/" },
 		{ "web", "web", "/web" },
-		/* nobody's */
+		/* no id */
 		{ "", "", "" },
 		{ "/", "", "" },
 		{ "/a/libpod-", "", "/a/libpod-" },
@@ -169,7 +169,7 @@ TEST(an_adjusted_configuration_differs_in_nothing_else)
 	}
 }
 
-TEST(an_answer_that_makes_no_sense_is_an_error)
+TEST(an_invalid_placement_is_an_error)
 {
 	CLEANUP(arena_done) struct arena a;
 	struct err err = { 0 };
@@ -179,6 +179,6 @@ TEST(an_answer_that_makes_no_sense_is_an_error)
 	arena_init(&a, 0);
 	config = parse("{}", &a);
 	CHECK_ERR(precreate_adjust(&config, STR("{\"cpus\":\"3-1\"}"), &a, &text, &err), EINVAL,
-		  "answer: cpus: bad range \"3-1\": 3 is above 1");
+		  "placement: cpus: bad range \"3-1\": 3 is above 1");
 	CHECK(precreate_adjust(&config, STR("ok"), &a, &text, &err) < 0);
 }
