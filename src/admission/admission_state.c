@@ -82,13 +82,6 @@ void state_manifests_init(struct state_manifests *m, struct arena *a)
 	*m = (struct state_manifests){ .arena = a };
 }
 
-static void add_node(struct state_manifests *m, yyjson_val *object)
-{
-	m->nodes =
-		arena_reserve(m->arena, m->nodes, m->n_nodes, &m->cap_nodes, sizeof(yyjson_val *));
-	m->nodes[m->n_nodes++] = object;
-}
-
 static void add_profile(struct state_manifests *m, yyjson_val *object)
 {
 	yyjson_val *cpu = doc_find(object, "/spec/cpu");
@@ -118,7 +111,9 @@ int state_manifests_add(struct state_manifests *m, yyjson_val *object, struct er
 	if (str_eq(kind, STR("Namespace"))) {
 		namespace_table_add(&m->namespaces, object, m->arena);
 	} else if (str_eq(kind, STR("Node"))) {
-		add_node(m, object);
+		m->nodes = arena_reserve(m->arena, m->nodes, m->n_nodes, &m->cap_nodes,
+					 sizeof(yyjson_val *));
+		m->nodes[m->n_nodes++] = object;
 	} else if (str_eq(kind, STR(NAME_INFRASTRUCTURE_KIND))) {
 		if (str_eq(name, STR(NAME_INFRASTRUCTURE)))
 			m->state.infrastructure = infrastructure_status_of(object);

@@ -132,6 +132,7 @@ static bool check_namespace(struct pod_context *ctx)
 
 	if (!pod_context_find_namespace(ctx, &ns))
 		return false;
+	/* The annotation wins over the label of 2021. */
 	if (!ns.has_allowed && ctx->state->settings.legacy && ns.has_legacy_allowed) {
 		ns.allowed = ns.legacy_allowed;
 		ns.has_allowed = true;
@@ -321,6 +322,8 @@ static void check_qos_and_convert(struct pod_context *ctx)
 
 	if (!plans)
 		return;
+	/* CPU that an earlier call converted counts in neither class, so that calling admission
+	 * again gives the same result (D4). */
 	before = class_of(ctx, plans, false);
 	if (before == QOS_GUARANTEED) {
 		skip(ctx, RULE_GUARANTEED, str_from(qos_name(before)),

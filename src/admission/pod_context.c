@@ -293,6 +293,7 @@ void cpu_conversion_apply(const struct cpu_conversion *conversion, const struct 
 
 	annotations_set(ann, resources_key(c->name, p->arena),
 			container_cpu_format(&conversion->cpu, p->arena));
+	/* Extended resources must have equal requests and limits. */
 	for (int of_limit = 0; of_limit <= 1; of_limit++) {
 		resource_drop(&e, of_limit, STR(NAME_CPU));
 		resource_set(&e, of_limit, resource, &conversion->cores);

@@ -101,6 +101,8 @@ static void count_container(struct pod_context *ctx, const struct container_reso
 	struct quantity amount = quantity_from_int(stamp->milli, QUANTITY_DECIMAL_SI);
 	struct resource_edit e = resource_edit(&ctx->result->patch, &f->c);
 
+	/* Extended resources must have equal requests and limits. An amount of the other pool, from
+	 * an earlier call or from the user, is removed. */
 	for (int of_limit = 0; of_limit <= 1; of_limit++)
 		for (enum pool pool = POOL_SHARED; pool < POOL__COUNT; pool++) {
 			if (stamp->milli && pool == stamp->pool)

@@ -163,6 +163,7 @@ static int write_response(struct str uid, const struct admission_result *result,
 	return doc_write(e.root, false, a, ret, err);
 }
 
+/* One request that exceeds its arena fails; the process and other requests are not affected. */
 static int exhausted(struct err *err)
 {
 	return err_set(err, ENOMEM, "the review needs more memory than a request may use");

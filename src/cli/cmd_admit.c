@@ -60,12 +60,12 @@ static const struct command_example examples[] = {
 	{ 0 },
 };
 
-static int answer_review(const struct admit_options *o, struct arena *a, struct err *err)
+static int respond_to_review(const struct admit_options *o, struct arena *a, struct err *err)
 {
 	bool validates = o->hook && strcmp(o->hook, "validate") == 0;
 	const char *file = o->files.n ? o->files.items[0] : "-";
 	struct state_manifests m;
-	struct review_outcome facts;
+	struct review_outcome outcome;
 	struct str body, response;
 	int r;
 
@@ -73,7 +73,7 @@ static int answer_review(const struct admit_options *o, struct arena *a, struct 
 	if (r < 0)
 		return r;
 	state_manifests_seal(&m);
-	m.state.is_synced = o->cluster.state.n > 0; /* nobody said anything about the cluster */
+	m.state.is_synced = o->cluster.state.n > 0; /* without --state the cluster is not known */
 	if (strcmp(file, "-") == 0)
 		r = file_read_fd(STDIN_FILENO, "<stdin>", REVIEW_MAX_SIZE, a, &body, err);
 	else
@@ -81,16 +81,16 @@ static int answer_review(const struct admit_options *o, struct arena *a, struct 
 	if (r < 0)
 		return r;
 	r = review_respond(&m.state, validates ? REVIEW_VALIDATE : REVIEW_MUTATE, body, a,
-			   &response, &facts, err);
+			   &response, &outcome, err);
 	if (r < 0)
 		return r;
 	r = output_text(str_printf(a, PRI_STR "\n", FMT_STR(response)), err);
 	if (r < 0)
 		return r;
-	if (facts.is_malformed)
-		return err_set(err, EINVAL, "malformed AdmissionReview, answered with status %u",
-			       facts.code);
-	return facts.allowed ? EXIT_YES : EXIT_FINDING;
+	if (outcome.is_malformed)
+		return err_set(err, EINVAL, "malformed AdmissionReview, the response has status %u",
+			       outcome.code);
+	return outcome.allowed ? EXIT_YES : EXIT_FINDING;
 }
 
 struct admitting {
@@ -247,7 +247,7 @@ static int run(struct invocation *inv, struct err *err)
 		return err_set(err, EINVAL, "unexpected operand \"%s\" (files are given with -f)",
 			       inv->args.items[0]);
 	if (o->review)
-		return answer_review(o, inv->arena, err);
+		return respond_to_review(o, inv->arena, err);
 	r = cluster_and_manifests(o->is_static ? NULL : &o->cluster, &o->files, inv->arena, &m,
 				  &list, err);
 	if (r < 0)

@@ -55,7 +55,7 @@ int conn_open(struct worker *w, int fd)
 	if (!c)
 		abort();
 	c->worker = w;
-	c->state = CONN_CLOSING;
+	c->state = CONN_CLOSING; /* in no list, so that a failure below can abort it */
 	w->n_conns++;
 	stat_add(&w->stats.open, 1);
 	r = stream_open(&c->stream, &w->loop, fd, &events, &err);
@@ -96,6 +96,8 @@ static void on_closed(struct stream *s)
 	free(c);
 	w->n_conns--;
 	stat_add(&w->stats.open, UINT64_MAX); /* one less */
+	/* The last connection of a worker that shuts down ends its loop; a paused listener can
+	 * accept again now that a descriptor is free. */
 	if (w->phase == WORKER_CLOSING && !w->n_conns)
 		loop_stop(&w->loop);
 	else if (w->phase < WORKER_CLOSING && w->listener.paused)
@@ -152,6 +154,7 @@ void conn_flush(struct conn *c)
 	}
 	if (c->state == CONN_IDLE)
 		conn_move(c, CONN_ACTIVE);
+	/* Backpressure: a client that does not read its responses cannot send more requests. */
 	if (stream_queued(&c->stream) > LIMIT_UNREAD_BYTES)
 		stream_pause(&c->stream);
 }
@@ -195,13 +198,6 @@ void conn_handle(struct conn *c, struct http_request *request, struct http_respo
 	*ret = (struct http_response){ .status = 500 };
 	w->config->handler(request, ret, w->config->context);
 	stat_add(&w->stats.requests, 1);
-}
-
-static enum server_close_reason reason_of(unsigned status)
-{
-	return status == 413 || status == 431 ? SERVER_CLOSE_TOO_LARGE :
-	       status == 503		      ? SERVER_CLOSE_OVERLOAD :
-						SERVER_CLOSE_BAD_REQUEST;
 }
 
 /* Begins with the end of the previous line: a field without a value leaves no empty line. */
@@ -253,7 +249,10 @@ static void refuse_request(struct conn *c, unsigned status)
 
 	arena_reset(&c->worker->arena);
 	http_response_status(&response, status, &c->worker->arena);
-	put_last_response(c, &response, false, reason_of(status));
+	put_last_response(c, &response, false,
+			  status == 413 || status == 431 ? SERVER_CLOSE_TOO_LARGE :
+			  status == 503			 ? SERVER_CLOSE_OVERLOAD :
+							   SERVER_CLOSE_BAD_REQUEST);
 }
 
 static void serve_request(struct conn *c, const struct http1_request *got)

@@ -228,6 +228,7 @@ static int head_step(struct http1_parser *p, const char *bytes, size_t n)
 	return r < 0 ? r : 1;
 }
 
+/* The body is used where it was received, without a copy. */
 static int body_step(struct http1_parser *p, const char *bytes, size_t n)
 {
 	(void)bytes;

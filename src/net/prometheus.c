@@ -62,6 +62,13 @@ void prometheus_double(struct strbuf *b, const char *name, const struct promethe
 	strbuf_printf(b, "%.9g\n", value);
 }
 
+void prometheus_one(struct strbuf *b, const char *name, const char *type, const char *help,
+		    uint64_t value)
+{
+	prometheus_family(b, name, type, help);
+	prometheus_uint(b, name, NULL, value);
+}
+
 void prometheus_histogram(struct strbuf *b, const char *name, const struct prometheus_label *labels,
 			  const struct prometheus_histogram *h)
 {
@@ -138,11 +145,9 @@ void prometheus_process(struct strbuf *b)
 	prometheus_double(b, "process_cpu_seconds_total", NULL,
 			  (double)(usage.ru_utime.tv_sec + usage.ru_stime.tv_sec) +
 				  (double)(usage.ru_utime.tv_usec + usage.ru_stime.tv_usec) / 1e6);
-	prometheus_family(b, "process_resident_memory_bytes", "gauge", "Memory in use");
-	prometheus_uint(b, "process_resident_memory_bytes", NULL,
-			stat_field(24) * (uint64_t)sysconf(_SC_PAGESIZE));
-	prometheus_family(b, "process_open_fds", "gauge", "Open file descriptors");
-	prometheus_uint(b, "process_open_fds", NULL, open_descriptors());
+	prometheus_one(b, "process_resident_memory_bytes", "gauge", "Resident memory",
+		       stat_field(24) * (uint64_t)sysconf(_SC_PAGESIZE));
+	prometheus_one(b, "process_open_fds", "gauge", "Open file descriptors", open_descriptors());
 	prometheus_family(b, "process_start_time_seconds", "gauge", "When the process started");
 	prometheus_double(b, "process_start_time_seconds", NULL, start_time());
 }

@@ -24,6 +24,10 @@ void prometheus_uint(struct strbuf *b, const char *name, const struct prometheus
 void prometheus_double(struct strbuf *b, const char *name, const struct prometheus_label *labels,
 		       double value);
 
+/* A family with one sample and no labels. */
+void prometheus_one(struct strbuf *b, const char *name, const char *type, const char *help,
+		    uint64_t value);
+
 /* A histogram of durations. `counts` has one entry per bound and one for larger values, not
  * cumulative. Bounds and sum are in nanoseconds, and printed in seconds. */
 struct prometheus_histogram {

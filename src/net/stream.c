@@ -128,6 +128,8 @@ static void on_written(uv_write_t *request, int status)
 		s->events->on_drained(s);
 }
 
+/* One write at a time. The two buffers swap, so that bytes can be queued while libuv holds on to
+ * the others. */
 static void send_queued(struct stream *s)
 {
 	struct buffer empty = s->sending;

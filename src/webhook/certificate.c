@@ -14,6 +14,7 @@
 #define DEBOUNCE_MS 200 /* both files change, one after the other */
 #define POLL_MS 60000	/* not every file system reports changes */
 
+/* Detects changes only, so a fast hash is enough. */
 static uint64_t fnv1a(uint64_t hash, struct str s)
 {
 	for (size_t i = 0; i < s.n; i++)

@@ -22,14 +22,6 @@ static uint64_t now_ns(void)
 	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
 }
 
-static enum review_result result_of(const struct review_outcome *outcome)
-{
-	return outcome->is_malformed ? RESULT_MALFORMED :
-	       !outcome->allowed     ? RESULT_REFUSED :
-	       outcome->is_changed   ? RESULT_CHANGED :
-				       RESULT_ALLOWED;
-}
-
 static void handle_review(struct webhook *w, enum hook_kind hook, const struct http_request *rq,
 			  struct http_response *ret)
 {
@@ -44,14 +36,16 @@ static void handle_review(struct webhook *w, enum hook_kind hook, const struct h
 			   rq->arena, &ret->body, &outcome, &err);
 	w->source->release(w->source, rq->thread); /* the response does not point into the state */
 	if (r >= 0) {
-		result = result_of(&outcome);
+		result = outcome.is_malformed ? RESULT_MALFORMED :
+			 !outcome.allowed     ? RESULT_REFUSED :
+			 outcome.is_changed   ? RESULT_CHANGED :
+						RESULT_ALLOWED;
 		ret->status = 200;
 		ret->content_type = JSON;
 	} else {
 		ret->status = r == -ENOMEM ? 413 : 400;
 		ret->content_type = TEXT;
-		ret->body = str_from(err.msg);
-		ret->body = str_dup(rq->arena, ret->body);
+		ret->body = str_dup(rq->arena, str_from(err.msg));
 	}
 	metrics_count(&w->counters[rq->thread], hook, result, outcome.rule, now_ns() - start);
 }
@@ -109,23 +103,18 @@ static void add_connections(struct strbuf *b, const struct webhook *w)
 	struct server_stats s;
 
 	server_stats(w->server, &s);
-	prometheus_family(b, "pinfold_http_connections", "gauge", "Open connections");
-	prometheus_uint(b, "pinfold_http_connections", NULL, s.open);
-	prometheus_family(b, "pinfold_http_requests_in_flight", "gauge",
-			  "Connections with a request that is received or a response that is sent");
-	prometheus_uint(b, "pinfold_http_requests_in_flight", NULL, s.active);
-	prometheus_family(b, "pinfold_http_in_flight_bytes", "gauge",
-			  "Bytes of requests that are being received");
-	prometheus_uint(b, "pinfold_http_in_flight_bytes", NULL, s.in_flight_bytes);
-	prometheus_family(b, "pinfold_http_requests_total", "counter", "Requests served");
-	prometheus_uint(b, "pinfold_http_requests_total", NULL, s.requests);
-	prometheus_family(b, "pinfold_http_connections_accepted_total", "counter",
-			  "Connections accepted");
-	prometheus_uint(b, "pinfold_http_connections_accepted_total", NULL, s.accepted);
-	prometheus_family(
-		b, "pinfold_http_accept_errors_total", "counter",
-		"Connections that could not be accepted for lack of descriptors or memory");
-	prometheus_uint(b, "pinfold_http_accept_errors_total", NULL, s.accept_errors);
+	prometheus_one(b, "pinfold_http_connections", "gauge", "Open connections", s.open);
+	prometheus_one(b, "pinfold_http_requests_in_flight", "gauge",
+		       "Connections with a request that is received or a response that is sent",
+		       s.active);
+	prometheus_one(b, "pinfold_http_in_flight_bytes", "gauge",
+		       "Bytes of requests that are being received", s.in_flight_bytes);
+	prometheus_one(b, "pinfold_http_requests_total", "counter", "Requests served", s.requests);
+	prometheus_one(b, "pinfold_http_connections_accepted_total", "counter",
+		       "Connections accepted", s.accepted);
+	prometheus_one(b, "pinfold_http_accept_errors_total", "counter",
+		       "Connections that could not be accepted for lack of descriptors or memory",
+		       s.accept_errors);
 	prometheus_family(b, "pinfold_http_connections_closed_total", "counter",
 			  "Connections closed, by reason");
 	for (enum server_close_reason reason = 0; reason < SERVER_CLOSE__COUNT; reason++) {
@@ -143,10 +132,9 @@ static void add_certificate(struct strbuf *b, struct certificate *c)
 	const struct prometheus_label ok[] = { { "result", "ok" }, { 0 } };
 	const struct prometheus_label failed[] = { { "result", "failed" }, { 0 } };
 
-	prometheus_family(b, "pinfold_certificate_expiry_timestamp_seconds", "gauge",
-			  "When the serving certificate expires, in seconds since 1970");
-	prometheus_uint(b, "pinfold_certificate_expiry_timestamp_seconds", NULL,
-			(uint64_t)atomic_load(&c->expiry_unix_s));
+	prometheus_one(b, "pinfold_certificate_expiry_timestamp_seconds", "gauge",
+		       "When the serving certificate expires, in seconds since 1970",
+		       (uint64_t)atomic_load(&c->expiry_unix_s));
 	prometheus_family(b, "pinfold_certificate_reloads_total", "counter",
 			  "Reloads of the serving certificate, by result");
 	prometheus_uint(b, "pinfold_certificate_reloads_total", ok, atomic_load(&c->reloads));

@@ -126,6 +126,7 @@ static int start(struct webhook *w, struct err *err)
 	r = listen_and_serve(w, err);
 	if (r < 0)
 		return r;
+	/* Last: threads exist and files are open, so the filter can be strict. */
 	if (!w->config->no_sandbox)
 		r = sandbox_enter(err);
 	if (r < 0)

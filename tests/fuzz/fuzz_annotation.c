@@ -1,5 +1,5 @@
-/* The JSON inside annotations: never a crash, a sentence for everything refused, and what is
- * accepted survives being written and read again. */
+/* The JSON in annotations: no crash, a message for everything that is refused, and what is
+ * accepted is the same after writing and parsing it again. */
 
 #include <stdlib.h>
 #include <string.h>

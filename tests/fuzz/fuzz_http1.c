@@ -1,5 +1,4 @@
-/* HTTP/1.1 requests: never a crash, and whatever the pieces in which the bytes come, the same
- * requests are read from them. */
+/* HTTP/1.1 requests: no crash, and the same requests however the bytes are split. */
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,5 +1,5 @@
-/* The HTTP/2 server session: frames from anybody, never a crash, and no memory is counted once the
- * session is gone. The connection around it is played here, so that no TLS is in the way. */
+/* The HTTP/2 server session: no crash with any frames, and no bytes counted after the session is
+ * freed. The connection is replaced by a stub, so that no TLS is needed. */
 
 #include <stdlib.h>
 #include <string.h>
@@ -45,7 +45,7 @@ void conn_handle(struct conn *c, struct http_request *request, struct http_respo
 	n_requests++;
 }
 
-/* Every input is behind a good preface and SETTINGS: the fuzzer need not find them. */
+/* A valid preface and SETTINGS precede every input, so the fuzzer need not find them. */
 static const struct str hello = STR_INIT("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
 					 "\0\0\0\x04\0\0\0\0\0");
 

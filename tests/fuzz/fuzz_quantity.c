@@ -1,4 +1,4 @@
-/* Quantities: never a crash, and what is accepted prints as text of the same value. */
+/* Quantities: no crash, and what is accepted is printed as text of the same value. */
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,5 +1,5 @@
-/* Reviews: never a crash; the answer is a review with our uid; a patch fits the object it was made
- * for; and mutating the result changes nothing more. The first byte picks settings and hook. */
+/* Reviews: no crash; the response is a review with the same uid; a patch applies to its object;
+ * mutating the result changes nothing more. The first byte selects settings and hook. */
 
 #include <stdlib.h>
 #include <string.h>
@@ -62,7 +62,7 @@ static struct admission_state state_of(uint8_t choice)
 	};
 }
 
-/* Readers disagree on objects with repeated keys, and so may patches; the API server sends none. */
+/* Parsers disagree about repeated keys, so patches may as well; the API server sends none. */
 static bool is_plain(struct str body, struct arena *a, yyjson_val **ret)
 {
 	struct doc doc;
@@ -89,7 +89,7 @@ static bool names_are_unique(yyjson_val *object)
 	return true;
 }
 
-/* The object after the answer's patch; NULL when there was none. */
+/* The object with the response's patch applied; NULL when there is no patch. */
 static yyjson_val *patched(struct str response, yyjson_val *object, struct arena *a)
 {
 	struct doc doc, ops;
@@ -109,7 +109,7 @@ static yyjson_val *patched(struct str response, yyjson_val *object, struct arena
 	return after;
 }
 
-/* The same review about another object. */
+/* The same review with another object. */
 static struct str review_of(yyjson_val *review, yyjson_val *object, struct arena *a)
 {
 	yyjson_mut_doc *m = doc_build(a);

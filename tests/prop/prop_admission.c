@@ -1,6 +1,6 @@
-/* Admission over random pods and clusters: it settles after one pass, keeps the QoS class, moves
- * every millicore and loses none, touches only what is ours, and its own validation accepts what it
- * made. */
+/* Admission of random pods and clusters: a second pass changes nothing, the QoS class stays,
+ * every millicore is moved, only workload annotations and resources change, and the validating
+ * hook accepts the result. */
 
 #include <string.h>
 
@@ -98,7 +98,7 @@ static void draw_annotations(struct prop *r, struct strbuf *b)
 	strbuf_addc(b, '}');
 }
 
-/* A pod as the API server hands it to a webhook: resources defaulted. */
+/* A pod as the API server sends it to a webhook, with default resources. */
 static yyjson_val *draw_pod(struct prop *r, struct arena *a)
 {
 	struct err err = { 0 };
@@ -215,7 +215,7 @@ static bool is_our_path(struct str path)
 	return false;
 }
 
-/* A whole map or list may only be added where there was none. */
+/* A map or list may only be added where there is none. */
 static void check_operations(const struct patch *p, yyjson_val *before, struct arena *a)
 {
 	yyjson_mut_val *op;
@@ -249,7 +249,7 @@ static void check_accepted(const struct admission_state *state, yyjson_val *befo
 	struct admission_result result;
 
 	CHECK_INT(admit_validate(state, &rq, a, &result), 0);
-	/* Only cores that the user brought along without opting in are not ours to accept. */
+	/* Validation refuses only cores that the user requested without opting in. */
 	if (!result.allowed)
 		CHECK(sum_of(before, STR(NAME_MANAGEMENT_CORES), true) ||
 		      str_has(row_text(before, a), STR(NAME_CORES)));

@@ -1,4 +1,4 @@
-/* Quantities: printing loses nothing, and all views of a value agree with each other. */
+/* Quantities: printing is exact, and value, millicores and order agree. */
 
 #include <string.h>
 
@@ -33,7 +33,7 @@ static struct str draw_text(struct prop *r, struct arena *a)
 	return strbuf_str(&b);
 }
 
-/* Draws until the text is in range, which about every second one is. */
+/* Repeats until the text is in range; about every second one is. */
 static struct quantity draw(struct prop *r, struct arena *a)
 {
 	struct quantity q;
@@ -132,7 +132,7 @@ TEST(sums_do_not_depend_on_the_order)
 		yx = y = draw(&r, &a);
 		CHECK_INT(quantity_add(&xy, &y, NULL), quantity_add(&yx, &x, NULL));
 		if (xy.nano == x.nano && quantity_sign(&y))
-			continue; /* did not fit, and was left alone */
+			continue; /* out of range, and *sum is unchanged */
 		CHECK_INT(quantity_cmp(&xy, &yx), 0);
 		minus = y;
 		minus.nano = -minus.nano;

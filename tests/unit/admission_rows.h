@@ -1,8 +1,8 @@
 #pragma once
 
-/* Rows about admission: a state and a review made from a row, the answer's patch applied, and pods
- * compared the way the rows want it: quantities by value, "*" for any text, no annotations the same
- * as an empty map of them. */
+/* Helpers for admission vectors: a state and a review made from a row, the response's patch
+ * applied, and pods compared as the rows expect: quantities by value, "*" for any text, no
+ * annotations equal to an empty map. */
 
 #include <string.h>
 
@@ -36,7 +36,7 @@ static inline struct str row_text(yyjson_val *v, struct arena *a)
 	return text;
 }
 
-/* Quantities are spelled in many ways; the rest is compared as it is. */
+/* Quantities are compared by value, everything else literally. */
 static inline bool same_amounts(yyjson_val *want, yyjson_val *got)
 {
 	yyjson_val *key, *value;
@@ -105,7 +105,7 @@ static inline void check_same_pod(yyjson_val *want, yyjson_val *got, struct aren
 			  FMT_STR(row_text(want, a)), FMT_STR(row_text(got, a)));
 }
 
-/* The state a row's "cluster" and "namespace" describe. */
+/* The state that a row's "cluster" and "namespace" describe. */
 static inline void row_state(yyjson_val *row, struct state_manifests *m, struct arena *a)
 {
 	yyjson_val *cluster = doc_get(row, STR("cluster")), *namespace, *node;
@@ -170,7 +170,7 @@ static inline struct str row_review(const struct row_request *rq, struct arena *
 	return strbuf_str(&b);
 }
 
-/* The "response" member of what the hook returns for one review. */
+/* The "response" member of the hook's result for one review. */
 static inline yyjson_val *row_ask(const struct admission_state *state, enum review_hook hook,
 				  const struct row_request *rq, struct arena *a)
 {

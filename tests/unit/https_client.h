@@ -1,7 +1,7 @@
 #pragma once
 
-/* A blocking HTTPS client for tests, on OpenSSL's own socket code: it shares nothing with what it
- * tests. */
+/* A blocking HTTPS client for tests, with OpenSSL's own socket code, so that it shares no code
+ * with the server under test. */
 
 #include <arpa/inet.h>
 #include <netinet/in.h>
@@ -18,7 +18,7 @@ struct https_client {
 	SSL_CTX *ctx;
 	SSL *ssl;
 	int fd;
-	char buf[1 << 16]; /* what was received and not looked at */
+	char buf[1 << 16]; /* received and not parsed yet */
 	size_t n;
 };
 
@@ -39,7 +39,7 @@ static inline int tcp_connect_local(unsigned port)
 	return fd;
 }
 
-/* False when there is no connection or no handshake. `alpn` is in TLS's form, or NULL. */
+/* False when the connection or the handshake fails. `alpn` is in the format of TLS, or NULL. */
 static inline bool https_connect(struct https_client *c, unsigned port, const char *alpn)
 {
 	memset(c, 0, offsetof(struct https_client, buf));
@@ -62,7 +62,7 @@ static inline bool https_send(struct https_client *c, const char *bytes, size_t 
 	return n == 0 || SSL_write(c->ssl, bytes, (int)n) == (int)n;
 }
 
-/* More bytes into the buffer; false at the end of the connection. */
+/* Reads more bytes into the buffer; false at the end of the connection. */
 static inline bool https_more(struct https_client *c)
 {
 	int r = SSL_read(c->ssl, c->buf + c->n, (int)(sizeof(c->buf) - 1 - c->n));
@@ -74,7 +74,8 @@ static inline bool https_more(struct https_client *c)
 	return true;
 }
 
-/* The status of the next answer, its body copied to `body` (cap bytes, with NUL); 0 at the end. */
+/* The status of the next response, its body copied to `body` (cap bytes, with NUL); 0 at the end.
+ * */
 static inline int https_response(struct https_client *c, char *body, size_t cap)
 {
 	const char *length;

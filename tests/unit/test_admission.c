@@ -1,4 +1,4 @@
-/* Decisions that no vector row covers: D3, D4, D7 to D10, D12, the legacy dialect, stamps. */
+/* Decisions that no vector row covers: D3, D4, D7 to D10, D12, the names of 2021, stamps. */
 
 #include <errno.h>
 
@@ -67,7 +67,7 @@ TEST(of_two_objects_with_the_same_name_the_last_one_counts)
 	CHECK_UINT(m.state.nodes.n_reporting, 1);
 	CHECK_UINT(m.state.nodes.n_schedulable, 2);
 	CHECK_UINT(m.state.nodes.n_schedulable_shared, 0);
-	CHECK_STR(m.state.nodes.missing_shared, "b"); /* in the place of the first */
+	CHECK_STR(m.state.nodes.missing_shared, "b"); /* at the position of the first */
 	CHECK(m.state.find_namespace(m.state.owner, STR("m"), &facts) && !facts.has_allowed);
 }
 
@@ -109,7 +109,7 @@ TEST(a_converted_pod_keeps_its_cores_and_limit_when_admitted_again)
 		      CONTAINER("\"memory\":\"1Gi\",\"management.workload.openshift.io/"
 				"cores\":\"1k\"",
 				"\"management.workload.openshift.io/cores\":\"1k\"")) },
-		{ "cores that nobody of us wrote are overwritten",
+		{ "cores without a matching annotation are overwritten",
 		  POD(TARGET ",\"resources.workload.openshift.io/c\":\"{\\\"cpushares\\\":7}\"",
 		      CONTAINER("\"cpu\":\"250m\",\"memory\":\"1Gi\","
 				"\"management.workload.openshift.io/cores\":\"1\"",
@@ -166,8 +166,8 @@ TEST(updates_of_workload_annotations_and_counted_cpu_are_refused)
 		POD("", CONTAINER("\"cpu\":\"1\",\"openshift.io/shared-cpus\":\"1k\"", ""));
 	static const struct change_row rows[] = {
 		{ "nothing", "", plain, plain, NULL },
-		{ "an annotation of somebody else", "", plain,
-		  POD("", CONTAINER("\"cpu\":\"1\"", "")), NULL },
+		{ "an unrelated annotation", "", plain, POD("", CONTAINER("\"cpu\":\"1\"", "")),
+		  NULL },
 		{ "adding an opt-in", "", plain,
 		  POD("\"a\":\"b\",\"target.workload.openshift.io/x\":\"\"", ""),
 		  "Pod \"p\" is invalid: metadata.annotations[target.workload.openshift.io/x]: "
@@ -184,9 +184,9 @@ TEST(updates_of_workload_annotations_and_counted_cpu_are_refused)
 		  "Pod \"p\" is invalid: metadata.annotations[pinfold.io/cpus]: Forbidden: may not "
 		  "be "
 		  "removed after the pod was created: delete the pod and create it again" },
-		{ "resizing what nobody counts", "resize", plain,
+		{ "resizing a container that is not counted", "resize", plain,
 		  POD("\"a\":\"b\"", CONTAINER("\"cpu\":\"2\"", "")), NULL },
-		{ "spelling the same CPU otherwise", "resize", counted,
+		{ "the same CPU in other units", "resize", counted,
 		  POD("", CONTAINER("\"cpu\":\"1000m\",\"openshift.io/shared-cpus\":\"1k\"", "")),
 		  NULL },
 		{ "resizing what is counted", "resize", counted,
@@ -318,7 +318,7 @@ TEST(each_container_is_counted_in_the_pool_it_will_run_in)
 			      "}}}],\"containers\":[" CONTAINER(WHOLE, WHOLE) "]}}",
 		  "{\"s\":{\"kind\":\"sidecar\",\"milli\":2000,\"pool\":\"guaranteed\"},"
 		  "\"c\":{\"kind\":\"app\",\"milli\":2000,\"pool\":\"guaranteed\"}}" },
-		{ "CPU of the whole pod",
+		{ "pod-level CPU",
 		  "{\"kind\":\"Pod\"," META(
 			  "") ",\"spec\":{\"resources\":{\"requests\":{" WHOLE "},"
 			      "\"limits\":{" WHOLE "}},\"containers\":[{\"name\":\"c\"}]}}",
@@ -356,7 +356,7 @@ TEST(partitioned_pods_require_the_agent_when_the_setting_is_on)
 		const char *want;
 		size_t warnings;
 	} rows[] = {
-		{ "not asked for", POD(TARGET, BURST), false, false, "", 0 },
+		{ "the setting is off", POD(TARGET, BURST), false, false, "", 0 },
 		{ "converted", POD(TARGET, BURST), true, false, "[\"pinfold\"]", 0 },
 		{ "left alone", POD("", BURST), true, false, "", 0 },
 		{ "counted in a pool", POD("", BURST), true, true, "[\"pinfold\"]", 0 },
@@ -371,7 +371,7 @@ TEST(partitioned_pods_require_the_agent_when_the_setting_is_on)
 		{ "who does not tolerate",
 		  POD(TARGET ",\"tolerate-missing-nri-plugins.noderesource.dev\":\"false\"", BURST),
 		  true, false, "[\"pinfold\"]", 0 },
-		{ "for the whole pod already",
+		{ "already required for the pod",
 		  POD(TARGET ",\"required-plugins.noderesource.dev/pod\":\"[pinfold]\"", BURST),
 		  true, false, "", 0 },
 	};
@@ -394,8 +394,8 @@ TEST(partitioned_pods_require_the_agent_when_the_setting_is_on)
 	}
 }
 
-/* The validator asks the most specific annotation alone: one for a container must not go past us.
- */
+/* The validator uses only the most specific annotation, so one for a container must name the
+ * agent. */
 TEST(a_required_plugins_annotation_for_one_container_also_names_the_agent)
 {
 	static const char pod[] =

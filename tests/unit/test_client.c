@@ -9,7 +9,7 @@
 #include "test.h"
 #include "test_certs.h"
 
-/* Our own server on loopback, and the client's loop in the test's thread. */
+/* The server of net/server.h on loopback, and the client's loop in the test's thread. */
 struct fixture {
 	struct test_cert cert;
 	struct tls_context server_tls, client_tls;
@@ -26,7 +26,7 @@ struct call {
 	struct buffer got;
 	struct err err;
 	unsigned ends, heads;
-	bool again; /* start once more from on_end */
+	bool again; /* start again from on_end */
 };
 
 static void response(const struct http_request *rq, struct http_response *ret, void *context)

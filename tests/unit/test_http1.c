@@ -15,7 +15,7 @@ struct parsed {
 	struct http1_request request;
 };
 
-/* Shows the bytes in pieces of `step`, as a connection would. */
+/* Gives the bytes in pieces of `step`, as a connection would. */
 static struct parsed parse(char *bytes, size_t n, size_t step)
 {
 	struct http1_parser parser = { 0 };

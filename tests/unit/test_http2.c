@@ -14,14 +14,14 @@
 #include "test.h"
 #include "test_certs.h"
 
-/* What a client of one connection has seen. Streams are numbered 1, 3, 5... */
+/* What a client received on one connection. Streams are numbered 1, 3, 5... */
 struct client {
 	struct https_client https;
 	nghttp2_session *session;
-	size_t body_n; /* what the next request sends; SIZE_MAX: never comes */
+	size_t body_n; /* length of the next request's body; SIZE_MAX: it never ends */
 	int status[16];
 	char response[16][64];
-	size_t answer_n[16];
+	size_t response_n[16];
 	unsigned closed, goaways;
 	int32_t last_goaway;
 };
@@ -48,7 +48,7 @@ static int on_data(nghttp2_session *session, uint8_t flags, int32_t id, const ui
 		   size_t n, void *user)
 {
 	struct client *c = user;
-	size_t *have = &c->answer_n[slot(id)];
+	size_t *have = &c->response_n[slot(id)];
 
 	(void)session;
 	(void)flags;
@@ -78,7 +78,7 @@ static ssize_t read_body(nghttp2_session *session, int32_t id, uint8_t *buf, siz
 	(void)id;
 	(void)source;
 	if (c->body_n == SIZE_MAX)
-		return NGHTTP2_ERR_DEFERRED; /* for ever */
+		return NGHTTP2_ERR_DEFERRED; /* never ends */
 	memset(buf, 'x', n);
 	c->body_n -= n;
 	if (!c->body_n)
@@ -124,7 +124,7 @@ static int32_t ask(struct client *c, const char *method, const char *path, size_
 				      body_n ? &provider : NULL, NULL);
 }
 
-/* Sends what is due; false when the connection is gone. */
+/* Sends pending frames; false when the connection is closed. */
 static bool push(struct client *c)
 {
 	const uint8_t *bytes;
@@ -141,8 +141,8 @@ static bool pull(struct client *c)
 	uint8_t buf[16384];
 	int n = SSL_read(c->https.ssl, buf, sizeof(buf));
 
-	/* A client that has nothing left to do looks at no second GOAWAY, so we look. The server
-	 * puts every frame into a record of its own. */
+	/* nghttp2 ignores a second GOAWAY when the client has no streams, so the test reads it
+	 * from the bytes. The server sends every frame in a record of its own. */
 	if (n >= 17 && buf[3] == NGHTTP2_GOAWAY) {
 		c->goaways++;
 		c->last_goaway = buf[9] << 24 | buf[10] << 16 | buf[11] << 8 | buf[12];
@@ -283,7 +283,7 @@ TEST(a_client_that_only_resets_streams_is_disconnected)
 	while (pull(&c))
 		;
 	client_close(&c);
-	for (int i = 0; i < 1000; i++) { /* the server counts in its own time */
+	for (int i = 0; i < 1000; i++) { /* the server counts asynchronously */
 		server_stats(f.server, &stats);
 		if (stats.closed[SERVER_CLOSE_BAD_REQUEST])
 			break;

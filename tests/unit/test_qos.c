@@ -38,7 +38,7 @@ TEST(the_classes_of_kubernetes_and_of_the_plugin_differ_as_documented)
 		  QOS_GUARANTEED, QOS_GUARANTEED },
 		/* limits only: Kubernetes relies on defaulting */
 		{ "{\"containers\":[" CONTAINER("", WHOLE) "]}", QOS_BURSTABLE, QOS_GUARANTEED },
-		/* an empty pod-level object hides the containers */
+		/* an empty pod-level object replaces the containers' resources */
 		{ "{\"resources\":{},\"containers\":[" CONTAINER(WHOLE, WHOLE) "]}",
 		  QOS_BEST_EFFORT, QOS_GUARANTEED },
 		{ "{\"resources\":null,\"containers\":[" CONTAINER(WHOLE, WHOLE) "]}",
@@ -53,7 +53,7 @@ TEST(the_classes_of_kubernetes_and_of_the_plugin_differ_as_documented)
 			  WHOLE, WHOLE) "],"
 					"\"ephemeralContainers\":[{\"name\":\"e\"}]}",
 		  QOS_GUARANTEED, QOS_GUARANTEED },
-		/* numbers may be bare */
+		/* JSON numbers are accepted */
 		{ "{\"containers\":[" CONTAINER("\"cpu\":1,\"memory\":1e3",
 						"\"cpu\":1.0,\"memory\":\" 1k \"") "]}",
 		  QOS_GUARANTEED, QOS_GUARANTEED },

@@ -44,7 +44,7 @@ TEST(quantities_print_as_the_api_server_prints_them)
 {
 	static const struct {
 		const char *text, *want;
-		int64_t value, milli; /* INT64_MAX: does not fit, see below */
+		int64_t value, milli; /* out of range, see below */
 	} cases[] = {
 		{ "0", "0", 0, 0 },
 		{ "-0", "0", 0, 0 },
@@ -164,7 +164,7 @@ TEST(any_number_of_digits_below_nano_rounds_up)
 	CHECK_OK(quantity_parse((struct str){ text, sizeof(text) }, &q, &err));
 	CHECK_TEXT(q, "2000000001n");
 	text[sizeof(text) - 3] = '1';
-	memcpy(text + sizeof(text) - 2, "Gi", 2); /* 2^30 x 10^-395 is still something */
+	memcpy(text + sizeof(text) - 2, "Gi", 2); /* 2^30 x 10^-395 is not zero */
 	CHECK_OK(quantity_parse((struct str){ text, sizeof(text) }, &q, &err));
 	CHECK_TEXT(q, "2147483648000000001n");
 }

@@ -24,7 +24,7 @@ struct fixture {
 	unsigned port;
 };
 
-/* Says what it was asked: method, path, query and how long the body was. */
+/* Responds with method, path, query and length of the body. */
 static void echo(const struct http_request *request, struct http_response *ret, void *context)
 {
 	(void)context;
@@ -90,7 +90,7 @@ static uint64_t closed_for(const struct fixture *f, enum server_close_reason rea
 	return stats.closed[reason];
 }
 
-/* The server counts in its own time. */
+/* The server counts asynchronously. */
 static void wait_closed(const struct fixture *f, enum server_close_reason reason, uint64_t n)
 {
 	for (int i = 0; i < 2000 && closed_for(f, reason) < n; i++)
@@ -115,7 +115,7 @@ TEST(responses_come_in_the_order_of_the_requests)
 	CHECK_INT(https_response(&c, body, sizeof(body)), 200);
 	CHECK_STR(body, "GET /c  0");
 	send_text(&c, "GET /last HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n");
-	while (https_more(&c)) /* the answer to HEAD has a length and no body */
+	while (https_more(&c)) /* the response to HEAD has a length and no body */
 		;
 	CHECK(strstr(c.buf, "Content-Length: 9\r\n") && !strstr(c.buf, "HEAD"));
 	CHECK(strstr(c.buf, "GET /last  0") && strstr(c.buf, "Connection: close\r\n"));
@@ -144,7 +144,7 @@ TEST(a_body_up_to_the_limit_is_accepted_and_a_larger_one_refused)
 		       "POST / HTTP/1.1\r\nHost: x\r\nContent-Length: %zu\r\n\r\n",
 		       LIMIT_BODY_BYTES + 1);
 	send_text(&c, text);
-	(void)https_send(&c, big, 1 << 20); /* as a client does that is not told yet */
+	(void)https_send(&c, big, 1 << 20); /* as a client that has not read the refusal yet */
 	CHECK_INT(https_response(&c, text, sizeof(text)), 413);
 	CHECK_INT(https_response(&c, text, sizeof(text)), 0);
 	https_close(&c);
@@ -233,7 +233,7 @@ TEST(a_client_without_tls_gets_a_plain_http_response)
 	stop(&f);
 }
 
-/* Bytes from a fixed generator: a crash is repeatable. */
+/* Bytes from a fixed generator, so that a crash can be reproduced. */
 TEST(garbage_on_one_connection_does_not_affect_others)
 {
 	uint32_t x = 12345;
@@ -247,7 +247,7 @@ TEST(garbage_on_one_connection_does_not_affect_others)
 
 		for (size_t k = 0; k < sizeof(bytes); k++)
 			bytes[k] = (unsigned char)((x = x * 1664525 + 1013904223) >> 24);
-		if (i % 2) /* looks like TLS for a while */
+		if (i % 2) /* begins like TLS */
 			memcpy(bytes, "\x16\x03\x01\x01\x00\x01\x00\x00\xfc\x03\x03", 11);
 		(void)!write(fd, bytes, sizeof(bytes));
 		(void)close(fd);
@@ -326,7 +326,7 @@ TEST(a_client_that_never_reads_is_disconnected)
 		(void)poll(NULL, 0, 20);
 		server_stats(f.server, &after);
 		if (rounds > 10 && after.requests == before.requests)
-			break; /* it no longer reads us */
+			break; /* the server has stopped reading */
 		before = after;
 	}
 	CHECK(rounds < 200);
@@ -340,10 +340,10 @@ TEST(a_client_that_never_reads_is_disconnected)
 struct load {
 	struct fixture *f;
 	atomic_bool stop;
-	atomic_uint answered, failed, reconnected;
+	atomic_uint served, failed, reconnected;
 };
 
-/* A client as the API server is one: keeps its connection until told otherwise. */
+/* A client like the API server: it keeps its connection until the server closes it. */
 static void *load_client(void *arg)
 {
 	static _Thread_local struct https_client client;
@@ -359,7 +359,7 @@ static void *load_client(void *arg)
 		connected = true;
 		if (!https_send(c, GET("/"), sizeof(GET("/")) - 1) ||
 		    https_response(c, NULL, 0) != 200) {
-			/* between requests a connection may be gone; in the middle never */
+			/* a connection may close between requests, not during one */
 			if (c->n)
 				atomic_fetch_add(&load->failed, 1);
 			https_close(c);
@@ -367,7 +367,7 @@ static void *load_client(void *arg)
 			atomic_fetch_add(&load->reconnected, 1);
 			continue;
 		}
-		atomic_fetch_add(&load->answered, 1);
+		atomic_fetch_add(&load->served, 1);
 	}
 	if (connected)
 		https_close(c);
@@ -394,14 +394,16 @@ TEST(no_request_fails_when_certificates_change_under_load)
 		CHECK_INT(pthread_join(threads[i], NULL), 0);
 	CHECK_UINT(atomic_load(&load.failed), 0);
 	CHECK_UINT(atomic_load(&load.reconnected), 0);
-	CHECK(atomic_load(&load.answered) > 0);
-	TEST_NOTE("%u requests, 20 certificates", atomic_load(&load.answered));
+	CHECK(atomic_load(&load.served) > 0);
+	TEST_NOTE("%u requests, 20 certificates", atomic_load(&load.served));
 	stop(&f);
 }
 
-#define PATIENCE 3000 /* of 10 ms: a word has to reach the threads first, and machines are busy */
+#define PATIENCE                                                                                   \
+	3000 /* of 10 ms: the phase must reach the threads first, and machines are busy            \
+	      */
 
-/* Asks until an answer ends the connection. */
+/* Sends requests until a response ends the connection. */
 static bool is_told_to_go(struct https_client *c)
 {
 	bool is_told = false;
@@ -443,13 +445,13 @@ TEST(a_request_in_progress_is_served_during_shutdown)
 	connect_to(&busy, &f);
 	send_text(&busy, "POST /b HTTP/1.1\r\nHost: x\r\nContent-Length: 4\r\n"
 			 "Expect: 100-continue\r\n\r\n");
-	CHECK_INT(https_response(&busy, NULL, 0), 100); /* so it is under way */
+	CHECK_INT(https_response(&busy, NULL, 0), 100); /* so the request is in progress */
 	send_text(&busy, "ab");
 	server_announce_end(f.server);
 	CHECK(is_told_to_go(&idle));
 	CHECK_INT(https_response(&idle, NULL, 0), 0);
 	server_close(f.server);
-	CHECK(is_shut(f.port)); /* nobody new */
+	CHECK(is_shut(f.port)); /* no new connection */
 	send_text(&busy, "cd");
 	CHECK_INT(https_response(&busy, body, sizeof(body)), 200);
 	CHECK_STR(body, "POST /b  4");
@@ -476,6 +478,6 @@ TEST(no_response_is_lost_when_the_server_drains_under_load)
 	for (size_t i = 0; i < ARRAY_LEN(threads); i++)
 		CHECK_INT(pthread_join(threads[i], NULL), 0);
 	CHECK_UINT(atomic_load(&load.failed), 0);
-	CHECK(atomic_load(&load.answered) > 0);
+	CHECK(atomic_load(&load.served) > 0);
 	stop(&f);
 }

@@ -7,7 +7,7 @@
 #include "test.h"
 #include "test_certs.h"
 
-/* Two ends joined by hand, without a socket: what one puts out the other is fed. */
+/* Two connections without a socket: the output of one is the input of the other. */
 struct pair {
 	struct tls_context server_context, client_context;
 	struct tls_conn server, client;
@@ -44,7 +44,7 @@ static void pair_done(struct pair *p)
 	test_cert_done(&p->cert);
 }
 
-/* Carries at most `step` bytes at a time. Returns what the receiver's last read returned. */
+/* Transfers at most `step` bytes at a time. Returns the result of the receiver's last read. */
 static ssize_t carry(struct tls_conn *from, struct tls_conn *to, size_t step, struct buffer *plain,
 		     struct err *err)
 {

@@ -1,5 +1,5 @@
-/* tests/vectors/admission.json and node-admission.json: every row as an AdmissionReview, the way
- * the webhook and `pinfold admit --review` see it. */
+/* tests/vectors/admission.json and node-admission.json: every row as an AdmissionReview, as the
+ * webhook and `pinfold admit --review` get it. */
 
 #include "admission/defaults.h"
 #include "admission_rows.h"
@@ -39,7 +39,7 @@ static struct row_request request_of(yyjson_val *row, struct arena *a)
 	};
 }
 
-/* Returns false once the request was refused, which has then been checked. */
+/* Returns false when the request was refused; the refusal has been checked. */
 static bool ask(yyjson_val *row, const struct admission_state *state, enum review_hook hook,
 		struct row_request *rq, struct arena *a)
 {
@@ -69,7 +69,8 @@ static void check_pod_row(yyjson_val *row, struct arena *a)
 	(void)doc_int(doc_get(row, STR("passes")), &passes);
 	rq.object = doc_get(row, STR("pod"));
 	rq.old_object = rq.operation[0] == 'U' ? rq.object : NULL;
-	/* D9: only a node may create static pods, so the rows about them come from one. */
+	/* A pod is static only when a node creates it (D9), so a node sends the rows about static
+	 * pods. */
 	rq.by_node = doc_get(object_annotations(rq.object), STR(NAME_CONFIG_SOURCE)) != NULL;
 	if (str_eq(doc_str(doc_get(row, STR("pipeline"))), STR("defaults+hook")))
 		CHECK_OK(pod_default_resources(rq.object, a, &rq.object, &err));

@@ -1,4 +1,4 @@
-/* tests/vectors/qos.json: the class of each pod, to Kubernetes and to the hook. */
+/* tests/vectors/qos.json: the class of each pod for Kubernetes and for the admission plugin. */
 
 #include "base/macro.h"
 #include "kube/pod.h"

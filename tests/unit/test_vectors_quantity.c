@@ -1,5 +1,5 @@
-/* tests/vectors/quantity.json: what the API server makes of each text, and what follows for a
- * container that requests that much CPU. */
+/* tests/vectors/quantity.json: how the API server parses and prints each text, and the conversion
+ * of a container that requests that amount of CPU. */
 
 #include <errno.h>
 #include <stdlib.h>
@@ -48,7 +48,7 @@ static void check_value(yyjson_val *row, struct arena *a)
 	CHECK_INT((int64_t)cpu_shares_from_milli(milli), number(row, STR("cpushares")));
 }
 
-/* D6: refused either as a quantity or at the latest as an amount of CPU. */
+/* Refused as a quantity or as an amount of CPU (D6). */
 static void check_out_of_range(yyjson_val *row)
 {
 	struct quantity q;

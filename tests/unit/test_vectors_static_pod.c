@@ -1,4 +1,4 @@
-/* tests/vectors/static-pod.json: manifests as the node converts them, through the function behind
+/* tests/vectors/static-pod.json: manifests as the node converts them, with the function of
  * `pinfold admit --static`. */
 
 #include "admission/decision.h"

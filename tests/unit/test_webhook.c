@@ -1,4 +1,4 @@
-/* The daemon as a process: started, asked over TLS, signalled, and ended. */
+/* The daemon as a process: it is started, gets requests over TLS and signals, and exits. */
 
 #include <errno.h>
 #include <fcntl.h>
@@ -38,7 +38,7 @@ struct daemon {
 	int fd; /* of the directory */
 	pid_t pid;
 	unsigned port;
-	bool is_ending; /* was told already: a second signal would be harsher */
+	bool is_ending; /* SIGTERM was sent already; a second one exits without draining */
 	struct test_cert cert;
 };
 
@@ -66,7 +66,7 @@ static void put_cert(struct daemon *d)
 	put(d, "tls.key", d->cert.key_pem);
 }
 
-/* True once the log says so. */
+/* Waits until the log has the text. */
 static bool logged(struct daemon *d, const char *text)
 {
 	for (int i = 0; i < 3000; i++) {
@@ -97,7 +97,7 @@ static unsigned logged_port(struct daemon *d)
 	return port ? (unsigned)atoi(port + 6) : 0;
 }
 
-/* Sanitizers look for leaks with system calls that the sandbox rightly forbids. */
+/* Sanitizers search for leaks with system calls that the seccomp filter refuses. */
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 #define SANDBOX_FLAG "--no-seccomp"
 #else
@@ -145,7 +145,7 @@ static void stop(struct daemon *d)
 	test_cert_done(&d->cert);
 }
 
-/* One request on a connection of its own. Returns the status. */
+/* One request on a new connection. Returns the status. */
 static int ask(struct daemon *d, const char *method, const char *path, const char *body,
 	       char *response, size_t cap)
 {
@@ -226,7 +226,7 @@ TEST(metrics_count_what_happened)
 	for (int i = 0; i < 2; i++)
 		CHECK_INT(ask(&d, "POST", "/mutate/pods", REVIEW, response, sizeof(response)), 200);
 	CHECK_INT(ask(&d, "POST", "/mutate/pods", "[]", response, sizeof(response)), 400);
-	(void)poll(NULL, 0, 100); /* for the connections to be seen closed */
+	(void)poll(NULL, 0, 100); /* until the server has closed the connections */
 	CHECK_INT(get(&d, "/metrics", response, sizeof(response)), 200);
 	for (size_t i = 0; i < ARRAY_LEN(want); i++) {
 		TEST_ROW("%s", want[i]);
@@ -245,7 +245,7 @@ TEST(sighup_reloads_the_state)
 	(void)kill(d.pid, SIGHUP);
 	CHECK(logged(&d, "read the state again"));
 	CHECK_INT(ask(&d, "POST", "/mutate/pods", REVIEW, response, sizeof(response)), 200);
-	CHECK(strstr(response, "\"code\":404") != NULL); /* nobody knows the namespace now */
+	CHECK(strstr(response, "\"code\":404") != NULL); /* the namespace no longer exists */
 	put(&d, "state.yaml", STR("kind: [oh no\n"));
 	(void)kill(d.pid, SIGHUP);
 	CHECK(logged(&d, "keeping the old one"));
@@ -289,7 +289,7 @@ TEST(new_certificate_files_are_used_without_closing_connections)
 	https_close(&old);
 
 	test_cert_make(&other, "localhost");
-	put(&d, "tls.key", other.key_pem); /* not the key of the certificate */
+	put(&d, "tls.key", other.key_pem); /* does not match the certificate */
 	CHECK(logged(&d, "cannot load the new certificate, keeping the old one"));
 	CHECK_INT(shown_serial(&d), after);
 	test_cert_done(&other);
@@ -325,7 +325,7 @@ TEST(the_webhook_serves_under_a_seccomp_filter)
 	start(&d);
 	arena_init(&a, 0);
 	(void)snprintf(path, sizeof(path), "/proc/%d/status", (int)d.pid);
-	for (int i = 0; i < 100; i++) { /* it is entered right after the port opens */
+	for (int i = 0; i < 100; i++) { /* the filter is loaded right after the port opens */
 		CHECK_OK(file_read_at(AT_FDCWD, path, 1 << 16, &a, &status, &err));
 		if (str_has(status, STR("Seccomp:\t2")))
 			break;
