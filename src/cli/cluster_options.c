@@ -97,8 +97,8 @@ static void add_type(struct strbuf *b, struct str type)
 	strbuf_add(b, type);
 }
 
-/* Types that pods of one namespace ask for, joined by commas. */
-static struct str types_asked_for(const struct manifest_list *given, struct str namespace,
+/* Workload types that pods of one namespace opt in to, joined by commas. */
+static struct str requested_types(const struct manifest_list *given, struct str namespace,
 				  struct arena *a)
 {
 	struct strbuf b;
@@ -133,12 +133,12 @@ static void assume_namespaces(struct state_manifests *m, const struct manifest_l
 		annotations = doc_put_obj(doc, yyjson_mut_obj_get(object, "metadata"),
 					  STR("annotations"));
 		doc_put_str(doc, annotations, STR(NAME_ALLOWED),
-			    types_asked_for(given, pod_namespace(&pod), m->arena));
+			    requested_types(given, pod_namespace(&pod), m->arena));
 		(void)state_manifests_add(m, doc_freeze(object, m->arena), NULL);
 	}
 }
 
-static void complete(struct state_manifests *m, const struct manifest_list *given)
+static void assume_missing(struct state_manifests *m, const struct manifest_list *given)
 {
 	if (!m->state.infrastructure.is_present) {
 		(void)fputs("note: no Infrastructure given, assuming " NAME_PARTITIONING_KEY
@@ -147,12 +147,14 @@ static void complete(struct state_manifests *m, const struct manifest_list *give
 		assume_infrastructure(m);
 	}
 	if (!m->namespaces.n) {
-		(void)fputs("note: no Namespace given, assuming they allow what the pods ask for\n",
+		(void)fputs("note: no Namespace given, assuming that all allow the requested "
+			    "workload types\n",
 			    stderr);
 		assume_namespaces(m, given);
 	}
 	if (m->state.settings.pools && !m->n_nodes) {
-		(void)fputs("note: no Node given, assuming they advertise " NAME_SHARED_CPUS "\n",
+		(void)fputs("note: no Node given, assuming that all advertise " NAME_SHARED_CPUS
+			    "\n",
 			    stderr);
 		assume_node(m);
 	}
@@ -179,7 +181,7 @@ int cluster_and_manifests(const struct cluster_options *o, const struct option_l
 		r = add_objects(ret_state, ret_list, err);
 	if (r < 0)
 		return r;
-	complete(ret_state, ret_list);
+	assume_missing(ret_state, ret_list);
 	state_manifests_seal(ret_state);
 	return 0;
 }

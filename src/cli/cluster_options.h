@@ -68,10 +68,10 @@ int cluster_settings(const struct cluster_options *o, struct admission_settings 
 int cluster_load(const struct cluster_options *o, struct arena *a, struct state_manifests *ret,
 		 struct err *err);
 
-/* The manifests of `files`, and the cluster they are to be judged in: the state files, cluster
- * objects among the manifests, and, for kinds that are missing altogether, objects made up so that
- * partitioning is on and everything asked for is allowed. Says on stderr what it assumed. Without
- * options no cluster is needed, and the state stays empty. */
+/* The manifests of `files`, and the cluster that admits them: the state files, cluster objects
+ * among the manifests, and, where a kind is missing, assumed objects that turn partitioning on and
+ * allow every requested workload type. A note on stderr names each assumption. Without options the
+ * state stays empty. */
 int cluster_and_manifests(const struct cluster_options *o, const struct option_list *files,
 			  struct arena *a, struct state_manifests *ret_state,
 			  struct manifest_list *ret_list, struct err *err);

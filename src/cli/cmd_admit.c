@@ -102,8 +102,8 @@ struct admitting {
 	struct strbuf diff;
 };
 
-static void tell(struct admitting *ad, const struct manifest *m,
-		 const struct admission_result *result)
+static void print_result(struct admitting *ad, const struct manifest *m,
+			 const struct admission_result *result)
 {
 	struct str place = manifest_position(m, ad->a);
 
@@ -162,7 +162,7 @@ static int admit_one(struct admitting *ad, const struct manifest *m, struct err 
 	r = decide(ad, pod, &result, &after, err);
 	if (r < 0)
 		return r;
-	tell(ad, m, &result);
+	print_result(ad, m, &result);
 	if (!result.allowed && !result.is_static)
 		return 0;
 	if (ad->options->output && strcmp(ad->options->output, "diff") == 0)

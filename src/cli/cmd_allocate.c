@@ -52,8 +52,8 @@ static const struct command_example examples[] = {
 	{ 0 },
 };
 
-/* The topology, what is free of it, and what is wanted. */
-struct question {
+/* What the allocator is called with. */
+struct pick_input {
 	struct topology t;
 	struct cpuset available;
 	struct pick_options options;
@@ -93,64 +93,65 @@ static int parse_count(const char *text, unsigned *ret, struct err *err)
 	return 0;
 }
 
-static int ask(const struct allocate_options *o, struct arena *a, struct question *q,
-	       struct err *err)
+static int parse_request(const struct allocate_options *o, struct arena *a, struct pick_input *in,
+			 struct err *err)
 {
 	unsigned n_cpus = 0;
 	int r = parse_count(o->cpus, &n_cpus, err);
 
 	if (r == 0)
-		r = parse_policy(o, &q->options, err);
+		r = parse_policy(o, &in->options, err);
 	if (r == 0)
-		r = topology_read(o->topology, a, &q->t, err);
+		r = topology_read(o->topology, a, &in->t, err);
 	if (r == 0)
-		r = pick_options_check(&q->options, &q->t, err);
+		r = pick_options_check(&in->options, &in->t, err);
 	if (r < 0)
 		return r;
-	q->available = q->t.online;
-	if (o->available && cpuset_parse(str_from(o->available), &q->available, err) < 0)
+	in->available = in->t.online;
+	if (o->available && cpuset_parse(str_from(o->available), &in->available, err) < 0)
 		return err_wrap(err, "--available");
-	q->request = pick_request_for(&q->options, &q->t, n_cpus);
+	in->request = pick_request_for(&in->options, &in->t, n_cpus);
 	if (o->group)
-		q->request.group = o->group;
+		in->request.group = o->group;
 	return 0;
 }
 
-/* With full-pcpus-only a core that is not wholly free is no use (spec/cpumanager.md 3.9, Q6). */
-static int response(struct question *q, struct cpuset *ret, struct err *err)
+/* With full-pcpus-only, CPUs of a core that is not entirely free are not available
+ * (docs/reference/cpu-manager.md#full-pcpus-only). */
+static int pick_requested(struct pick_input *in, struct cpuset *ret, struct err *err)
 {
-	if (q->options.full_pcpus_only) {
+	if (in->options.full_pcpus_only) {
 		struct cpuset split;
 		int r;
 
-		topology_split(&q->t, TOPOLOGY_CORE, &q->available, &split);
-		cpuset_minus(&q->available, &split);
-		r = pick_check_full_pcpus(&q->t, q->request.n_cpus, cpuset_count(&q->available),
+		topology_split(&in->t, TOPOLOGY_CORE, &in->available, &split);
+		cpuset_minus(&in->available, &split);
+		r = pick_check_full_pcpus(&in->t, in->request.n_cpus, cpuset_count(&in->available),
 					  err);
 		if (r < 0)
 			return r;
 	}
-	return pick_cpus(&q->t, &q->available, &q->request, ret, err);
+	return pick_cpus(&in->t, &in->available, &in->request, ret, err);
 }
 
-static int print_doc(const struct question *q, const struct cpuset *picked,
+static int print_doc(const struct pick_input *in, const struct cpuset *picked,
 		     enum output_format format, struct arena *a, struct err *err)
 {
-	const struct topology_elements *numa = &q->t.level[TOPOLOGY_NUMA];
+	const struct topology_elements *numa = &in->t.level[TOPOLOGY_NUMA];
 	yyjson_mut_doc *m = doc_build(a);
 	yyjson_mut_val *root = yyjson_mut_obj(m), *nodes;
 
 	doc_put_str(m, root, STR("cpus"), cpuset_format(picked, a));
 	doc_put_int(m, root, STR("count"), cpuset_count(picked));
-	doc_put_int(m, root, STR("sockets"), topology_span(&q->t, TOPOLOGY_SOCKET, picked));
-	doc_put_int(m, root, STR("uncores"), topology_span(&q->t, TOPOLOGY_UNCORE, picked));
-	doc_put_int(m, root, STR("cores"), topology_span(&q->t, TOPOLOGY_CORE, picked));
+	doc_put_int(m, root, STR("sockets"), topology_span(&in->t, TOPOLOGY_SOCKET, picked));
+	doc_put_int(m, root, STR("uncores"), topology_span(&in->t, TOPOLOGY_UNCORE, picked));
+	doc_put_int(m, root, STR("cores"), topology_span(&in->t, TOPOLOGY_CORE, picked));
 	nodes = doc_put_arr(m, root, STR("numa"));
 	for (unsigned i = 0; i < numa->n; i++) {
 		struct cpuset part = { 0 };
 		yyjson_mut_val *node;
 
-		topology_add_element(&q->t, TOPOLOGY_NUMA, i, &part);
+		topology_add_element(&in->t, TOPOLOGY_NUMA, i, &part);
 		cpuset_intersect(&part, picked);
 		if (cpuset_is_empty(&part))
 			continue;
@@ -166,7 +167,7 @@ static int run(struct invocation *inv, struct err *err)
 {
 	const struct allocate_options *o = inv->options;
 	enum output_format format = output_format_of(o->output);
-	struct question *q = arena_new(inv->arena, struct question);
+	struct pick_input *in = arena_new(inv->arena, struct pick_input);
 	struct cpuset picked;
 	struct str text;
 	int r;
@@ -174,16 +175,16 @@ static int run(struct invocation *inv, struct err *err)
 	if (inv->args.n)
 		return err_set(err, EINVAL, "unexpected operand %s (see pinfold allocate --help)",
 			       inv->args.items[0]);
-	r = ask(o, inv->arena, q, err);
+	r = parse_request(o, inv->arena, in, err);
 	if (r < 0)
 		return r;
-	r = response(q, &picked, err);
-	if (r < 0) { /* the question was good, the answer is no */
+	r = pick_requested(in, &picked, err);
+	if (r < 0) { /* a valid request that does not fit: a finding, not an error */
 		(void)fprintf(stderr, "%s\n", err->msg);
 		return EXIT_FINDING;
 	}
 	if (format != OUTPUT_TABLE)
-		return print_doc(q, &picked, format, inv->arena, err);
+		return print_doc(in, &picked, format, inv->arena, err);
 	text = cpuset_format(&picked, inv->arena);
 	return output_text(str_printf(inv->arena, PRI_STR "\n", FMT_STR(text)), err);
 }

@@ -181,7 +181,7 @@ static struct str type_of(const struct linting *l, const struct pod *pod)
 	return l->type;
 }
 
-/* Was this namespace already judged for an earlier workload of the same type? */
+/* True unless an earlier workload of the same type was in this namespace, which is checked once. */
 static bool is_first_of_namespace(const struct linting *l, size_t index, struct str name,
 				  struct str type)
 {

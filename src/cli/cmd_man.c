@@ -118,7 +118,7 @@ static void add_options(struct strbuf *b, const struct command *c)
 static void add_exit_status(struct strbuf *b)
 {
 	strbuf_add(b, STR(".Sh EXIT STATUS\n.Bl -tag -width Ds\n"
-			  ".It 0\ndone, or the answer is yes\n"
+			  ".It 0\nsuccess, or yes\n"
 			  ".It 1\na negative finding: drift, violations, a rejected pod\n"
 			  ".It 2\nbad usage or bad input; nothing was written\n.El\n"));
 }

@@ -190,7 +190,7 @@ static struct str format_sets(const struct plan_pool *pool, struct arena *a)
 	for (int id = 0; id < PROFILE_SET__COUNT; id++)
 		if (plan_moves(pool, (enum profile_set_id)id))
 			strbuf_printf(&b, "  %s " PRI_STR " -> " PRI_STR "\n",
-				      profile_set_name((enum profile_set_id)id),
+				      profile_set_pool((enum profile_set_id)id),
 				      FMT_STR(cpuset_format(&pool->sets.before[id], a)),
 				      FMT_STR(cpuset_format(&pool->part->cpus[id], a)));
 	return strbuf_str(&b);
@@ -272,7 +272,7 @@ static void put_pool(struct planning *p, const struct plan_pool *pool, yyjson_mu
 	for (int id = 0; id < PROFILE_SET__COUNT; id++) {
 		if (!plan_moves(pool, (enum profile_set_id)id))
 			continue;
-		set = doc_put_obj(m, sets, str_from(profile_set_name((enum profile_set_id)id)));
+		set = doc_put_obj(m, sets, str_from(profile_set_pool((enum profile_set_id)id)));
 		doc_put_str(m, set, STR("from"), cpuset_format(&pool->sets.before[id], p->a));
 		doc_put_str(m, set, STR("to"), cpuset_format(&pool->part->cpus[id], p->a));
 	}

@@ -51,8 +51,8 @@ static const enum profile_set_id columns[] = { PROFILE_RESERVED, PROFILE_SHARED,
 
 static struct str format_partitions(const struct layout *layout, struct arena *a)
 {
-	const struct str heading[] = { STR("PROFILE"), STR("POOL"),	STR("RESERVED"),
-				       STR("SHARED"),  STR("ISOLATED"), STR("OFFLINED") };
+	const struct str heading[] = { STR("PROFILE"), STR("POOL"),	  STR("MANAGEMENT"),
+				       STR("SHARED"),  STR("GUARANTEED"), STR("OFFLINED") };
 	struct table t;
 
 	table_init(&t, 6, a);
@@ -83,7 +83,7 @@ static yyjson_mut_val *partitions_to_doc(const struct layout *layout, yyjson_mut
 		doc_put_str(m, v, STR("profile"), part->profile->name);
 		doc_put_str(m, v, STR("pool"), part->pool->name);
 		for (size_t j = 0; j < 4; j++)
-			doc_put_str(m, v, str_from(profile_set_name(columns[j])),
+			doc_put_str(m, v, str_from(profile_set_pool(columns[j])),
 				    cpuset_format(&part->cpus[columns[j]], a));
 	}
 	return list;

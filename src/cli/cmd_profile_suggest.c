@@ -94,7 +94,7 @@ static int print_yaml(const struct suggestion *s, yyjson_mut_val *root, struct a
 static int run(struct invocation *inv, struct err *err)
 {
 	const struct profile_suggest_options *o = inv->options;
-	const struct suggest_options wish = {
+	const struct suggest_options options_of_sets = {
 		.reserved = o->management,
 		.shared = o->shared,
 		.packed = strcmp(o->numa, "packed") == 0,
@@ -111,7 +111,7 @@ static int run(struct invocation *inv, struct err *err)
 	r = topology_read(o->topology, inv->arena, &t, err);
 	if (r < 0)
 		return r;
-	r = suggest(&t, &wish, inv->arena, &s, err);
+	r = suggest(&t, &options_of_sets, inv->arena, &s, err);
 	if (r < 0)
 		return r;
 	if (o->output && strcmp(o->output, "json") == 0)

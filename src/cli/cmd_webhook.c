@@ -86,7 +86,7 @@ static const struct command_example examples[] = {
 	{ "pinfold webhook --tls-cert tls.crt --tls-key tls.key --state cluster.yaml",
 	  "serve from manifests, without a cluster" },
 	{ "pinfold webhook --tls-cert tls.crt --tls-key tls.key --kubeconfig admin.kubeconfig",
-	  "serve a cluster from outside of it" },
+	  "serve a cluster without running in it" },
 	{ "pinfold webhook --print-config --url https://127.0.0.1:8443 --ca ca.crt",
 	  "what to apply to an API server on this machine" },
 	{ 0 },

@@ -12,9 +12,9 @@
 struct arena;
 struct err;
 
-/* Exit status (DESIGN section 7). */
+/* Exit status (D20). */
 enum {
-	EXIT_YES = 0,	  /* done, or the answer is yes */
+	EXIT_YES = 0,	  /* success, or yes */
 	EXIT_FINDING = 1, /* a negative finding: drift, violations, a rejected pod */
 	EXIT_BAD = 2,	  /* bad usage or bad input */
 };
@@ -55,7 +55,7 @@ extern const struct command *const commands[]; /* ends with NULL */
 /* The command argv[1] (and, for a family, argv[2]) names; NULL when there is none. */
 const struct command *command_find(int argc, char **argv, int *ret_words);
 
-/* True when `word` begins a family: "profile". */
+/* True when commands of two words begin with this one: "profile". */
 bool command_is_family(const char *word);
 
 /* Parses the options, runs the command, prints the error if any. Returns the exit status. */

@@ -1,7 +1,7 @@
 #pragma once
 
-/* What render, profile check and plan begin with: manifests and hardware read, a layout resolved,
- * and every problem of theirs collected. */
+/* The first steps of render, profile check and plan: manifests and topologies are read, a layout is
+ * resolved, and all problems are collected. */
 
 #include <stdbool.h>
 
@@ -43,7 +43,7 @@ int layout_input_topologies(struct layout_input *in, const struct option_list *l
 /* Resolves what was read. Problems are in in->problems. */
 void layout_input_resolve(struct layout_input *in);
 
-/* Puts the problems on standard error, in the order of files and lines. */
+/* Prints the problems to standard error, in the order of files and lines. */
 void layout_input_print_problems(struct layout_input *in);
 
 /* -EINVAL with "N problems; WHAT" when there was an error. */

@@ -65,7 +65,7 @@ size_t text_width(struct str s)
 				i++;
 			continue;
 		}
-		width += (c & 0xc0) != 0x80; /* continuation bytes of UTF-8 take no room */
+		width += (c & 0xc0) != 0x80; /* continuation bytes of UTF-8 have no width */
 	}
 	return width;
 }

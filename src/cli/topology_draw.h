@@ -1,7 +1,7 @@
 #pragma once
 
 /* A machine as a picture for a terminal of 80 columns: one box per NUMA node, in it the cores by L3
- * cache, in those the threads. Text only; whoever calls prints it. */
+ * cache, in those the threads. Text only; the caller prints it. */
 
 #include <stdbool.h>
 #include <stddef.h>

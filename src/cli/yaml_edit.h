@@ -1,9 +1,9 @@
 #pragma once
 
-/* Puts patches into YAML text by inserting and deleting whole lines, so that everything else in the
- * file stays as its author wrote it. Knows members added to a block mapping and members removed
- * that take one line; anything else it leaves to somebody who writes the file anew. The caller
- * reads the result back: this looks at positions, not at YAML's grammar. */
+/* Applies patches to YAML text by inserting and deleting whole lines, so that the rest of the file,
+ * comments included, does not change. It can add members to a block mapping and remove members of
+ * one line; for all other changes the caller rewrites the file. It works on positions and not on
+ * YAML's grammar, so the caller must parse the result and compare. */
 
 #include <stdbool.h>
 
@@ -12,6 +12,6 @@
 
 struct arena;
 
-/* One patch per document. False when a patch cannot be done this way. */
+/* One patch per document. False when a patch needs more than that. */
 bool yaml_edit_text(struct str text, const struct doc_list *docs, const struct patch *patches,
 		    struct arena *a, struct str *ret);

@@ -119,8 +119,8 @@ static void check_unusable(const struct partition *part, enum problem_level leve
 	cpuset_intersect(&split, &part->cpus[PROFILE_ISOLATED]);
 	if (!cpuset_is_empty(&split))
 		problem_add(p, level, at_set(part, PROFILE_ISOLATED),
-			    "nobody can ever be given CPUs " PRI_STR
-			    ": full-pcpus-only hands out whole cores",
+			    "CPUs " PRI_STR
+			    " can never be assigned: full-pcpus-only assigns whole cores",
 			    FMT_STR(cpuset_format(&split, p->a)));
 }
 
@@ -128,15 +128,15 @@ static void check_unusable(const struct partition *part, enum problem_level leve
 static void check_housekeeping(const struct partition *part, struct problem_list *p)
 {
 	const struct topology_elements *nodes = &part->topology->level[TOPOLOGY_NUMA];
-	struct cpuset keepers = part->cpus[PROFILE_RESERVED];
+	struct cpuset housekeeping = part->cpus[PROFILE_RESERVED];
 
-	cpuset_union(&keepers, &part->cpus[PROFILE_SHARED]);
+	cpuset_union(&housekeeping, &part->cpus[PROFILE_SHARED]);
 	for (unsigned i = 0; i < nodes->n; i++) {
 		struct cpuset node = { 0 };
 
 		topology_add_element(part->topology, TOPOLOGY_NUMA, i, &node);
 		cpuset_minus(&node, &part->cpus[PROFILE_OFFLINED]);
-		if (!cpuset_is_empty(&node) && !cpuset_intersects(&node, &keepers))
+		if (!cpuset_is_empty(&node) && !cpuset_intersects(&node, &housekeeping))
 			problem_warn(p, at_set(part, PROFILE_RESERVED),
 				     "NUMA node %u has no reserved or shared CPU", nodes->ids[i]);
 	}
@@ -154,8 +154,8 @@ static void check_uncovered(const struct partition *part, struct problem_list *p
 			PROBLEM_AT(part->profile->at.doc,
 				   doc_find(part->profile->at.object, "/spec/cpu"), "spec.cpu"),
 			"CPUs " PRI_STR " are in no set: %s", FMT_STR(cpuset_format(&rest, p->a)),
-			profile_has_pools(part->profile) ? "nobody will run there" :
-							   "they stay with ordinary pods");
+			profile_has_pools(part->profile) ? "no container runs there" :
+							   "they belong to the shared pool");
 }
 
 void check_hardware(const struct partition *part, bool allow_split_cores, struct problem_list *p)

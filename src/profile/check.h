@@ -1,6 +1,6 @@
 #pragma once
 
-/* Whether the CPU sets of a partition make sense: against each other, and against the machine when
+/* Whether the CPU sets of a partition are valid: against each other, and against the machine when
  * its topology is known. It never changes a set. */
 
 #include <stdbool.h>
@@ -12,5 +12,6 @@ struct problem_list;
 void check_sets(const struct partition *part, struct problem_list *p);
 
 /* Sets against part->topology, which must be there: CPUs it lacks, SMT siblings in different sets,
- * guaranteed CPUs nobody could use, NUMA nodes without housekeeping, CPUs in no set. */
+ * guaranteed CPUs that can never be assigned, NUMA nodes without housekeeping CPUs, CPUs in no
+ * set. */
 void check_hardware(const struct partition *part, bool allow_split_cores, struct problem_list *p);

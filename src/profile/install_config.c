@@ -57,7 +57,7 @@ static void read_topologies(struct install_config *c, struct problem_list *p)
 	c->infrastructure_topology = infrastructure_topology(workers, c->control_plane_topology);
 }
 
-/* The installer takes any unknown text for None without a word; we do not. */
+/* The installer silently takes an unknown value as None; here it is an error. */
 static void read_mode(struct install_config *c, struct problem_list *p)
 {
 	const char *field = NAME_INSTALL_PARTITIONING_KEY;
@@ -204,7 +204,7 @@ static void read_settings(struct install_config *c, struct str key, struct arena
 	}
 	if (c->n_settings && c->mode == PARTITIONING_NONE)
 		problem_error(p, PROBLEM_AT(c->at.doc, list, field),
-			      "asks for partitioning, but " NAME_INSTALL_PARTITIONING_KEY
+			      "turns partitioning on, but " NAME_INSTALL_PARTITIONING_KEY
 			      " is " NAME_PARTITIONING_NONE);
 	else if (c->n_settings)
 		problem_note(p, PROBLEM_AT(c->at.doc, list, field),

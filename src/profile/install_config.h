@@ -1,8 +1,8 @@
 #pragma once
 
 /* The installer's install-config, as far as CPU partitioning goes: the mode, the replicas that
- * give the topologies, and workloadSettings of the first document with its per-node variants.
- * Everything else in the file is the installer's business and is not looked at. */
+ * give the topologies, and workloadSettings of the 2021 design with its per-node variants. All
+ * other fields are the installer's and are ignored. */
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -35,13 +35,14 @@ struct install_config {
 	size_t n_settings;
 };
 
-/* Adds what is wrong to `p` and goes on; *ret is complete either way. */
+/* Faults are added to `p`; *ret is complete in any case. */
 void install_config_read(struct manifest m, struct arena *a, struct install_config *ret,
 			 struct problem_list *p);
 
-/* The mode in effect: workloadSettings switches partitioning on by itself (document 001). */
+/* The effective mode: an entry of workloadSettings also turns partitioning on
+ * (docs/reference/openshift-render.md#workload-settings). */
 bool install_config_wants_partitioning(const struct install_config *c);
 
-/* Topologies from replica counts (spec/render.md section 2.2). */
+/* Topologies from replica counts (docs/reference/openshift-render.md#topologies). */
 const char *control_plane_topology(int64_t replicas, int64_t arbiters);
 const char *infrastructure_topology(int64_t workers, const char *control_plane);

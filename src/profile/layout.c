@@ -23,7 +23,8 @@ struct resolving {
 	struct problem_list *p;
 };
 
-/* Unknown values silently mean None upstream; a typing error would switch the feature off. */
+/* OpenShift silently takes an unknown value as None, so a typing error would turn partitioning
+ * off; here it is an error. */
 static bool infrastructure_mode(struct resolving *r, struct manifest infra)
 {
 	yyjson_val *v = doc_find(infra.object, "/status/" NAME_PARTITIONING_KEY);
@@ -49,7 +50,8 @@ static bool has_marker_file(yyjson_val *machine_config)
 	return false;
 }
 
-/* A hand-made MachineConfig of 4.8 to 4.12 partitions a single node (spec/render.md 4.3). */
+/* Users of OpenShift 4.8 to 4.12 partitioned a single node with a MachineConfig written by hand
+ * (docs/reference/openshift-render.md#effective-mode). */
 static bool has_legacy_signal(struct resolving *r)
 {
 	const struct manifest_list *list = &r->ms->machine_configs;
@@ -157,7 +159,8 @@ static void add_bootstrap(struct layout *out, struct str name)
 	out->bootstrap[out->n_bootstrap++] = name;
 }
 
-/* Every pool that will exist, not only those given: a machine without the marker is no member. */
+/* Every pool that will exist, not only those given: the kubelet advertises the workload
+ * resource only where it finds the marker, and a node without it cannot join (D7). */
 static void resolve_bootstrap(struct resolving *r)
 {
 	struct layout *out = r->out;
@@ -173,7 +176,8 @@ static void resolve_bootstrap(struct resolving *r)
 		add_bootstrap(out, object_name(r->ms->pools.items[i].object));
 }
 
-/* The pool's selector is evaluated against the profile's labels, not the reverse (section 4.5). */
+/* The pool's selector is evaluated against the profile's labels, not the reverse
+ * (docs/reference/openshift-render.md#pools-and-profiles). */
 static const struct machine_pool *pool_of_profile(struct resolving *r,
 						  const struct profile *profile)
 {
@@ -255,7 +259,7 @@ static void check_intent(struct resolving *r, const struct partition *part)
 	if (profile->pins_infrastructure && !r->out->pinned)
 		problem_warn(r->p,
 			     PROBLEM_AT(profile->at.doc, profile->workloads, "spec.cpu.workloads"),
-			     "asks to pin Infrastructure, but the cluster is not partitioned "
+			     "pins Infrastructure, but the cluster is not partitioned "
 			     "(Infrastructure status.cpuPartitioning)");
 	if (profile_has_pools(profile) && !r->out->pinned)
 		problem_warn(r->p,
@@ -264,7 +268,8 @@ static void check_intent(struct resolving *r, const struct partition *part)
 			     "the cluster is not partitioned, so platform pods share these CPUs");
 }
 
-/* Nodes of one pool have to be alike, or no one set of CPUs fits them (section 6.2). */
+/* Nodes of one pool must be alike, because they get the same CPU sets
+ * (docs/reference/openshift-render.md#profile-validation). */
 static void check_nodes(struct resolving *r, const struct partition *part)
 {
 	unsigned needs = 0;
@@ -302,7 +307,7 @@ static void resolve_profile(struct resolving *r, struct manifest m, struct profi
 	part->topology = topology_of_pool(r->options, part->pool ? part->pool->name : STR(""));
 	if (part->pool)
 		check_same(r, part);
-	/* Whatever else is wrong, the sets are looked at: a person wants to hear it all. */
+	/* Checked in any case, so that one run reports all problems. */
 	if (!profile->has_sound_sets || !partition_resolve(part, r->a, r->p))
 		return;
 	check_sets(part, r->p);

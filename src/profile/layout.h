@@ -1,8 +1,8 @@
 #pragma once
 
-/* What the user asked for, resolved: whether the cluster is partitioned, which pools of machines
- * there are, and for every profile the CPU sets its pool's machines get. Renderers, the operator
- * and `plan` start here. Pure: manifests in, a layout and a list of problems out. */
+/* Manifests resolved to CPU sets: whether the cluster is partitioned, which machine config pools
+ * there are, and for every profile the CPU sets of its pool's machines. Renderers and `plan` start
+ * here. Pure: manifests in, a layout and a list of problems out. */
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -30,13 +30,13 @@ struct partition {
 	const struct machine_pool *pool;
 	struct cpuset cpus[PROFILE_SET__COUNT];
 	struct str text[PROFILE_SET__COUNT]; /* a list as it was written; else the canonical form */
-	const struct topology *topology;     /* NULL when nobody gave one */
+	const struct topology *topology;     /* NULL when none was given */
 };
 
 struct layout {
 	struct install_config install;
 	bool pinned;	/* the cluster is partitioned: AllNodes, or an older single node */
-	bool is_legacy; /* ...and it is the latter that says so (spec/render.md section 4.3) */
+	bool is_legacy; /* ...and only a MachineConfig of a single node says so (D3) */
 	bool makes_infrastructure; /* the Infrastructure object is ours to write */
 	struct str control_plane_topology, infrastructure_topology;
 	struct machine_pool *pools; /* implied ones first, then as given */
@@ -57,7 +57,7 @@ struct pool_topology {
 struct layout_options {
 	const struct pool_topology *topologies;
 	size_t n_topologies;
-	bool plain_hosts; /* outside OpenShift: a profile's role is its pool, and a profile alone
+	bool plain_hosts; /* without OpenShift: a profile's role is its pool, and a profile alone
 			   * is enough to partition its machines */
 	bool allow_split_cores; /* SMT siblings in different sets are then only a warning */
 };
@@ -69,5 +69,5 @@ void layout_resolve(const struct manifests *ms, const struct layout_options *opt
 /* The partition of a pool; NULL when no profile is for it. */
 const struct partition *layout_find(const struct layout *layout, struct str pool);
 
-/* The pool a node belongs to (spec/render.md section 9.1); NULL when none selects it. */
+/* The pool of a node (docs/reference/openshift-render.md#node-pools); NULL when none selects it. */
 const struct machine_pool *layout_pool_of_node(const struct layout *layout, yyjson_val *labels);

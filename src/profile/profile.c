@@ -19,6 +19,13 @@ static const struct {
 	[PROFILE_OVS_DPDK] = { NAME_PROFILE_OVS_DPDK, "spec.cpu." NAME_PROFILE_OVS_DPDK },
 };
 
+const char *profile_set_pool(enum profile_set_id id)
+{
+	return id == PROFILE_RESERVED ? "management" :
+	       id == PROFILE_ISOLATED ? "guaranteed" :
+					profile_set_name(id);
+}
+
 const char *profile_set_name(enum profile_set_id id)
 {
 	return sets[id].name;
@@ -57,7 +64,7 @@ static void read_set(const struct field_reader *r, yyjson_val *cpu, enum profile
 		problem_error(r->p, at, "%s", err.msg);
 }
 
-/* Document 002's list of workloads to pin; only one is known. */
+/* The 2022 design's list of workloads to pin; it defines only Infrastructure. */
 static void read_workloads(const struct field_reader *r, yyjson_val *cpu, struct profile *ret)
 {
 	yyjson_val *item;

@@ -1,9 +1,9 @@
 #pragma once
 
 /* A PerformanceProfile (performance.openshift.io/v2) as a struct: the CPU sets with the text they
- * were written as, and every other field that ends up in a file. Reading checks types and values
- * that stand alone; sets against each other and against hardware are check.h's business. Fields
- * nobody acts on stay in the object and are named in a note. */
+ * were written as, and every other field that has an effect on a file. Reading checks types and
+ * values of single fields; check.h compares the sets with each other and with the hardware. Fields
+ * without effect stay in the object and are reported in a note. */
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -16,7 +16,8 @@
 struct arena;
 struct problem_list;
 
-/* In the order in which overlaps are reported (spec/render.md section 12, item 3). */
+/* In the order in which overlaps are reported (docs/reference/openshift-render.md#overlap-order).
+ */
 enum profile_set_id {
 	PROFILE_RESERVED,
 	PROFILE_ISOLATED,
@@ -26,7 +27,9 @@ enum profile_set_id {
 	PROFILE_SET__COUNT
 };
 
-const char *profile_set_name(enum profile_set_id id);  /* "reserved" */
+const char *profile_set_name(enum profile_set_id id); /* "reserved" */
+/* The pool that a set becomes on a node: "management"; for sets that become none, the set. */
+const char *profile_set_pool(enum profile_set_id id);
 const char *profile_set_field(enum profile_set_id id); /* "spec.cpu.reserved" */
 
 struct profile_set {
@@ -46,13 +49,13 @@ struct profile {
 	struct manifest at;
 	struct str name, uid;
 	struct profile_set sets[PROFILE_SET__COUNT];
-	bool has_sound_sets;	   /* each that is there could be read, and the required ones are */
-	bool balance_isolated;	   /* false: isolcpus=domain, too */
-	bool pins_infrastructure;  /* workloads: [Infrastructure], document 002 */
-	yyjson_val *workloads;	   /* NULL when the field is absent */
-	yyjson_val *node_selector; /* the three are objects of labels, or NULL */
-	yyjson_val *machine_label; /* machineConfigLabel */
-	yyjson_val *pool_selector; /* machineConfigPoolSelector */
+	bool has_sound_sets;	    /* the required ones are there, and all are valid */
+	bool balance_isolated;	    /* false: isolcpus=domain, too */
+	bool pins_infrastructure;   /* workloads: [Infrastructure], the 2022 design */
+	yyjson_val *workloads;	    /* NULL when the field is absent */
+	yyjson_val *node_selector;  /* the three are objects of labels, or NULL */
+	yyjson_val *machine_label;  /* machineConfigLabel */
+	yyjson_val *pool_selector;  /* machineConfigPoolSelector */
 	struct str topology_policy; /* "" when absent */
 	bool realtime_kernel, large_kernel_pages;
 	bool hint_realtime, hint_high_power, hint_per_pod_power, hint_mixed_cpus;
@@ -70,7 +73,7 @@ struct profile {
 	yyjson_val *kubelet_base; /* of the annotation kubeletconfig.experimental; NULL: none */
 };
 
-/* Adds what is wrong to `p` and goes on. Returns false when anything was. */
+/* Faults are added to `p`. Returns false when there was one. */
 bool profile_read(struct manifest m, struct arena *a, struct profile *ret, struct problem_list *p);
 
 /* A name as Kubernetes allows it: it ends up in file and object names, so it is never a path. */
@@ -85,8 +88,8 @@ static inline bool profile_has(const struct profile *profile, enum profile_set_i
 	return profile->sets[id].value != NULL;
 }
 
-/* Document 004's pools: a shared set, unless it is meant the other way (workloadHints.mixedCpus).
- */
+/* Pools mode: a shared set, unless workloadHints.mixedCpus gives it OpenShift's meaning: CPUs that
+ * containers with exclusive CPUs may use in addition. */
 static inline bool profile_has_pools(const struct profile *profile)
 {
 	return profile->sets[PROFILE_SHARED].text.n && !profile->hint_mixed_cpus;

@@ -1,7 +1,7 @@
 #pragma once
 
-/* Label selectors: matchLabels and matchExpressions against a set of labels, the way Kubernetes
- * evaluates them (spec/render.md section 4.5.1). */
+/* Label selectors: matchLabels and matchExpressions against a set of labels, as Kubernetes
+ * evaluates them (docs/reference/openshift-render.md#label-selectors). */
 
 #include <stdbool.h>
 
@@ -12,7 +12,7 @@ struct arena;
 struct err;
 
 /* 1 when `labels` (an object, or NULL for none) satisfies the selector, 0 when not; an empty
- * selector matches everything, a missing one nothing. -EINVAL for an operator nobody knows. */
+ * selector matches everything, a missing one nothing. -EINVAL for an unknown operator. */
 int selector_matches(yyjson_val *selector, yyjson_val *labels, struct err *err);
 
 /* "key=value,key=value", sorted: how messages show a set of labels. */

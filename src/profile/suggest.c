@@ -43,7 +43,7 @@ static bool take_threads(const struct topology *t, const struct suggest_options 
 	return cpuset_count(to) >= n;
 }
 
-static void because(struct suggestion *s, struct str reason)
+static void add_reason(struct suggestion *s, struct str reason)
 {
 	s->reasons[s->n_reasons++] = reason;
 }
@@ -53,18 +53,19 @@ static void explain_size(struct suggestion *s, const struct topology *t,
 {
 	unsigned got = cpuset_count(&s->reserved), threads = t->level[TOPOLOGY_CORE].max_size;
 
-	because(s, str_printf(a,
-			      "%u threads for the platform, the core of CPU %u among them: some "
-			      "of the kernel's work cannot leave it",
-			      got, cpuset_first(&t->online)));
+	add_reason(s, str_printf(a,
+				 "%u CPUs for the platform, with the core of CPU %u, because some "
+				 "kernel work cannot be moved off it",
+				 got, cpuset_first(&t->online)));
 	if (threads > 1)
-		because(s, str_printf(a,
-				      "whole cores of %u threads: siblings share one core's "
-				      "units, so no core serves two sets",
+		add_reason(s,
+			   str_printf(a,
+				      "whole cores of %u CPUs each, because the threads of a core "
+				      "slow each other down",
 				      threads));
 	if (got > o->reserved)
-		because(s, str_printf(a, "%u more than asked for, because cores are not split",
-				      got - o->reserved));
+		add_reason(s, str_printf(a, "%u more than requested, because cores are not split",
+					 got - o->reserved));
 }
 
 static void explain_nodes(struct suggestion *s, const struct topology *t,
@@ -78,14 +79,16 @@ static void explain_nodes(struct suggestion *s, const struct topology *t,
 	covered = topology_span(t, TOPOLOGY_NUMA, &keepers);
 	if (n_nodes < 2)
 		return;
-	because(s, o->packed ? STR("packed into as few NUMA nodes as possible: the others are the "
-				   "workload's alone") :
-			       STR("spread over the NUMA nodes: each keeps its own interrupts and "
-				   "kernel threads"));
+	add_reason(s, o->packed ?
+			      STR("packed into as few NUMA nodes as possible, so that the others "
+				  "belong to workloads alone") :
+			      STR("spread over the NUMA nodes, so that each serves its own "
+				  "interrupts and kernel threads"));
 	if (covered < n_nodes)
-		because(s, str_printf(a,
-				      "%u of %u NUMA nodes have no CPU for housekeeping: their "
-				      "interrupts are served from another node",
+		add_reason(s,
+			   str_printf(a,
+				      "%u of %u NUMA nodes have no housekeeping CPU: another node "
+				      "serves their interrupts",
 				      n_nodes - covered, n_nodes));
 }
 
@@ -96,20 +99,19 @@ int suggest(const struct topology *t, const struct suggest_options *o, struct ar
 	struct cpuset left = t->online;
 
 	if (!o->reserved)
-		return err_set(err, EINVAL, "the platform needs at least one thread");
+		return err_set(err, EINVAL, "the platform needs at least one CPU");
 	if (!take_threads(t, o, o->reserved, &left, &s.reserved) ||
 	    !take_threads(t, o, o->shared, &left, &s.shared) || cpuset_is_empty(&left))
-		return err_set(err, ERANGE,
-			       "%u + %u threads leave nothing of the machine's %u CPUs",
+		return err_set(err, ERANGE, "%u + %u CPUs leave none of the machine's %u",
 			       o->reserved, o->shared, t->n_cpus);
 	s.isolated = left;
 	explain_size(&s, t, o, a);
 	explain_nodes(&s, t, o, a);
 	if (o->shared)
-		because(&s, str_printf(a,
-				       "%u threads for pods without CPUs of their own; the "
-				       "kernel is tuned on the isolated ones only",
-				       cpuset_count(&s.shared)));
+		add_reason(&s, str_printf(a,
+					  "%u CPUs for pods without exclusive CPUs; the kernel is "
+					  "tuned on the isolated CPUs only",
+					  cpuset_count(&s.shared)));
 	*ret = s;
 	return 0;
 }

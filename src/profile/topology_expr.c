@@ -52,7 +52,7 @@ static void next_word(struct words *w)
 	w->rest = str_skip(w->rest, n);
 }
 
-static bool take(struct words *w, struct str word)
+static bool accept(struct words *w, struct str word)
 {
 	if (!str_eq(w->word, word))
 		return false;
@@ -75,7 +75,7 @@ static int parse_number(struct words *w, const char *what, unsigned *ret, struct
 static int parse_level(struct words *w, enum topology_level *ret, struct err *err)
 {
 	for (size_t i = 0; i < ARRAY_LEN(levels); i++) {
-		if (take(w, levels[i].word)) {
+		if (accept(w, levels[i].word)) {
 			*ret = levels[i].level;
 			return 0;
 		}
@@ -88,9 +88,9 @@ static int parse_scope(struct words *w, struct expr_term *term, struct err *err)
 {
 	int r;
 
-	if (!take(w, STR("of")))
+	if (!accept(w, STR("of")))
 		return 0;
-	term->scope = take(w, STR("each")) ? EXPR_EACH : EXPR_ONE;
+	term->scope = accept(w, STR("each")) ? EXPR_EACH : EXPR_ONE;
 	r = parse_level(w, &term->level, err);
 	if (r < 0 || term->scope == EXPR_EACH)
 		return r;
@@ -100,7 +100,7 @@ static int parse_scope(struct words *w, struct expr_term *term, struct err *err)
 static int parse_unit(struct words *w, struct expr_term *term, struct err *err)
 {
 	for (size_t i = 0; i < ARRAY_LEN(units); i++) {
-		if (take(w, units[i].word)) {
+		if (accept(w, units[i].word)) {
 			term->unit = units[i].unit;
 			return 0;
 		}
@@ -144,7 +144,7 @@ static bool is_unit(struct str word)
 
 static int parse_part(struct words *w, struct expr_term *term, struct err *err)
 {
-	if (take(w, STR("all"))) {
+	if (accept(w, STR("all"))) {
 		term->unit = EXPR_ALL;
 		return 0;
 	}
@@ -170,7 +170,7 @@ static int parse_term(struct words *w, struct expr_term *term, struct err *err)
 {
 	int r;
 
-	if (take(w, STR("rest"))) {
+	if (accept(w, STR("rest"))) {
 		term->unit = EXPR_REST;
 		return 0;
 	}
@@ -208,9 +208,9 @@ int topology_expr_parse(struct str text, struct arena *a, struct topology_expr *
 		e.terms[e.n].text = str_trim((struct str){
 			start, (size_t)((w.word.n ? w.word.p : text.p + text.n) - start) });
 		e.n++;
-	} while (take(&w, STR("and")));
+	} while (accept(&w, STR("and")));
 	if (w.word.n)
-		return err_set(err, EINVAL, "%s is not understood here", quote(w.word).text);
+		return err_set(err, EINVAL, "%s is not expected here", quote(w.word).text);
 	*ret = e;
 	return 0;
 }
@@ -240,7 +240,7 @@ static unsigned lowest_or_highest(const struct cpuset *s, bool highest)
 	return highest ? cpuset_last(s) : cpuset_first(s);
 }
 
-/* The next whole core of `within` that nobody has; false when there is none. */
+/* The next whole core of `within` that is in no set yet; false when there is none. */
 static bool take_core(struct picking *pick, struct cpuset *within, bool from_end)
 {
 	for (;;) {

@@ -12,7 +12,7 @@
  *
  * in lower case, with blanks between words. "first 2 cores of each numa"; "10%", which is rounded
  * up to whole cores and taken evenly from the NUMA nodes; "rest", which is what no other set took.
- * Only CPUs nobody has are ever taken, and a text that is a plain CPU list is that list. */
+ * Only CPUs that are in no other set are taken. A text that is a plain CPU list means that list. */
 
 #include <stdbool.h>
 #include <stddef.h>

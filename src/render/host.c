@@ -67,7 +67,8 @@ static void add_runtimes(struct node_config *c, struct str infra_cpus, struct ar
 	add(c, NAME_CRIO_DIR "50-pinfold.conf", MODE_PLAIN, crio_nri(infra_cpus, a));
 }
 
-/* Services stay on the reserved CPUs: by affinity from the first moment, by cgroup for good. */
+/* Services stay on the reserved CPUs: by affinity from the start, by cgroup because a
+ * service can change its affinity. */
 static void add_systemd(struct node_config *c, const struct partition *part, struct arena *a)
 {
 	static const struct {
@@ -137,7 +138,7 @@ static struct kubelet_options kubelet_options_of(const struct partition *part,
 {
 	struct kubelet_options k = o->kubelet;
 
-	/* The kubelet's static policy would hand out shared CPUs as well: pools are the agent's. */
+	/* The kubelet's static policy would assign shared CPUs as well, so the agent assigns. */
 	if (profile_has_pools(part->profile))
 		k.cpu_manager = CPU_MANAGER_NONE;
 	return k;

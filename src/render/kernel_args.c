@@ -14,7 +14,8 @@ static bool has_size(const struct profile *profile, struct str size, bool per_no
 	return false;
 }
 
-/* With a default of 1G, 2M pages of single nodes need their size to be announced (section 5.7). */
+/* With a default of 1G, 2M pages of single nodes need their size to be announced
+ * (docs/reference/openshift-render.md#kernel-arguments). */
 struct str kernel_args_hugepages(const struct partition *part, struct arena *a)
 {
 	const struct profile *profile = part->profile;

@@ -1,8 +1,8 @@
 #pragma once
 
-/* Kernel arguments of a partition: `isolated` alone is taken from the kernel's own work, systemd
- * stays on `reserved` (document 004). OpenShift's TuneD computes its line on the node; this is what
- * hosts without TuneD are given, and how long either becomes. */
+/* Kernel arguments of a partition: only `isolated` is kept free of the kernel's own work, systemd
+ * stays on `reserved` (docs/reference/pools.md#kernel-arguments). OpenShift's TuneD computes its
+ * line on the node; these are for hosts without TuneD, with a check of the length of both. */
 
 #include <stdbool.h>
 #include <stddef.h>

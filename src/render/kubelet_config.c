@@ -14,7 +14,7 @@
 	"\"nodefs.available\":\"10%\",\"nodefs.inodesFree\":\"5%\"},"                              \
 	"\"kubeReserved\":{\"memory\":\"500Mi\"},\"systemReserved\":{\"memory\":\"500Mi\"}}"
 
-#define NOISE                                                                                      \
+#define ZERO_VALUES                                                                                \
 	"{\"authentication\":{\"anonymous\":{},\"webhook\":{\"cacheTTL\":\"0s\"},\"x509\":{}},"    \
 	"\"authorization\":{\"webhook\":{\"cacheAuthorizedTTL\":\"0s\","                           \
 	"\"cacheUnauthorizedTTL\":\"0s\"}},"                                                       \
@@ -29,7 +29,7 @@
 	"\"streamingConnectionIdleTimeout\":\"0s\",\"syncFrequency\":\"0s\","                      \
 	"\"volumeStatsAggPeriod\":\"0s\"}"
 
-/* Our own constant texts; they parse. */
+/* Constants of this file, which always parse. */
 static yyjson_val *constant(struct str json, struct arena *a)
 {
 	struct doc doc = { 0 };
@@ -38,9 +38,9 @@ static yyjson_val *constant(struct str json, struct arena *a)
 	return doc.root;
 }
 
-void kubelet_add_noise(yyjson_mut_doc *m, yyjson_mut_val *configuration, struct arena *a)
+void kubelet_add_zero_values(yyjson_mut_doc *m, yyjson_mut_val *configuration, struct arena *a)
 {
-	object_fill(m, configuration, constant(STR(NOISE), a));
+	object_fill(m, configuration, constant(STR(ZERO_VALUES), a));
 }
 
 static void set_str(yyjson_mut_doc *m, yyjson_mut_val *object, struct str key, struct str value)
@@ -63,7 +63,7 @@ static void fill_option(yyjson_mut_doc *m, yyjson_mut_val *object, struct str na
 		doc_put_str(m, options, name, STR("true"));
 }
 
-/* OVS's CPUs, and shared ones under mixedCpus, are kept from the kubelet as well (5.5). */
+/* The kubelet must not assign the CPUs of OVS either, nor, under mixedCpus, the shared ones. */
 static struct str reserved_cpus(const struct partition *part, struct arena *a)
 {
 	struct cpuset set = part->cpus[PROFILE_RESERVED];
@@ -85,7 +85,8 @@ static int add_memory(struct quantity *sum, yyjson_mut_val *object, const char *
 	return 0;
 }
 
-/* The memory manager wants all reserved memory attributed to NUMA nodes; upstream says node 0. */
+/* The kubelet's memory manager requires that all reserved memory is attributed to NUMA nodes;
+ * OpenShift uses node 0. */
 static int reserve_memory(yyjson_mut_doc *m, yyjson_mut_val *c, struct arena *a, struct err *err)
 {
 	struct quantity sum = quantity_from_int(0, QUANTITY_BINARY_SI);

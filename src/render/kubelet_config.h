@@ -1,7 +1,7 @@
 #pragma once
 
-/* KubeletConfiguration from a partition: for OpenShift's KubeletConfig objects (spec/render.md
- * section 5.5), and as a file for any kubelet. */
+/* KubeletConfiguration from a partition: for OpenShift's KubeletConfig objects
+ * (docs/reference/openshift-render.md#kubeletconfig), and as a file for any kubelet. */
 
 #include <stdbool.h>
 
@@ -12,15 +12,14 @@ struct partition;
 struct problem_list;
 
 enum cpu_manager {
-	CPU_MANAGER_STATIC, /* the kubelet hands out guaranteed CPUs */
-	CPU_MANAGER_NONE,   /* Pinfold's agent does; the kubelet leaves cpusets alone */
+	CPU_MANAGER_STATIC, /* the kubelet assigns exclusive CPUs */
+	CPU_MANAGER_NONE,   /* Pinfold's agent does; the kubelet sets no cpusets */
 };
 
 struct kubelet_options {
 	enum cpu_manager cpu_manager;
 	bool fill_reservations;	 /* memory for the system and eviction, as OpenShift sets it */
-	bool strict_reservation; /* nobody but the platform on reserved CPUs (kubelet 1.32 and up)
-				  */
+	bool strict_reservation; /* strict-cpu-reservation, kubelet 1.32 and later */
 };
 
 /* The KubeletConfiguration, with what the annotation kubeletconfig.experimental gave as its base.
@@ -29,5 +28,5 @@ yyjson_mut_val *kubelet_configuration(yyjson_mut_doc *m, const struct partition 
 				      const struct kubelet_options *options, struct arena *a,
 				      struct problem_list *p);
 
-/* Adds the zero values OpenShift's typed writer leaves in; they change nothing on a node. */
-void kubelet_add_noise(yyjson_mut_doc *m, yyjson_mut_val *configuration, struct arena *a);
+/* Adds the zero values that OpenShift's own writer leaves in; they have no effect on a node. */
+void kubelet_add_zero_values(yyjson_mut_doc *m, yyjson_mut_val *configuration, struct arena *a);

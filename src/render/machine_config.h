@@ -1,7 +1,8 @@
 #pragma once
 
 /* MachineConfig objects: an Ignition 3.2 configuration with files as data URLs and systemd units,
- * with the empty members OpenShift's own tools write (spec/render.md section 4.7). */
+ * with the empty members that OpenShift's own tools write
+ * (docs/reference/openshift-render.md#empty-members). */
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -23,7 +24,7 @@ struct node_config {
 	struct file_set files; /* absolute paths, in the order they are written */
 	struct systemd_unit *units;
 	size_t n_units, cap_units;
-	const char *kernel_type; /* "default", "realtime", "64k-pages"; "" when not our business */
+	const char *kernel_type; /* "default", "realtime", "64k-pages"; "" when not set */
 };
 
 void node_config_init(struct node_config *c, struct arena *a);

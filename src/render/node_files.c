@@ -35,7 +35,8 @@ static void add_pinning(struct node_config *c, const struct partition *part,
 		add(c, NAME_POOLS_FILE, MODE_PLAIN, pinning_pools(part, a));
 }
 
-/* Packets of virtual devices are steered to reserved CPUs by default (spec section 5.2). */
+/* Packets of virtual devices are steered to reserved CPUs by default
+ * (docs/reference/openshift-render.md#profile-annotations). */
 static void add_rps(struct node_config *c, const struct partition *part, struct arena *a)
 {
 	if (!part->profile->rps)
@@ -101,7 +102,7 @@ static void add_offline(struct node_config *c, const struct partition *part, str
 			     str_printf(a, UNIT_OFFLINE, FMT_STR(cpus), FMT_STR(cpus)));
 }
 
-/* What CRI-O banned from interrupts for pods of the last boot is stale on this one. */
+/* CRI-O bans CPUs of pods from interrupts; after a reboot the ban is stale. */
 static void add_irqbalance(struct node_config *c, const struct partition *part, struct arena *a)
 {
 	const struct cpuset *ovs = &part->cpus[PROFILE_OVS_DPDK];

@@ -1,6 +1,6 @@
 #pragma once
 
-/* What a machine gets from a partition apart from the kubelet's and the kernel's configuration:
+/* The files of a partition for one machine, without the kubelet's and the kernel's configuration:
  * runtime drop-ins, pinning files, scripts and units. OpenShift wraps them into a MachineConfig. */
 
 #include <stdbool.h>
@@ -13,7 +13,8 @@ struct partition;
 
 struct node_files_options {
 	bool pinned;	 /* the cluster is partitioned */
-	bool quota_keys; /* cpuquota and cpuperiod in CRI-O's drop-in (document 003) */
+	bool quota_keys; /* cpuquota and cpuperiod in CRI-O's drop-in
+			    (docs/reference/crio-workloads.md#quota-keys) */
 	bool plain_host; /* leave out what only OpenShift's machines have */
 };
 

@@ -9,7 +9,7 @@ struct arena;
 struct err;
 struct profile;
 
-/* How an object made from a profile says so (spec/render.md section 4.6). */
+/* How an object refers to its profile (docs/reference/openshift-render.md#owner-reference). */
 enum owner_mode { OWNER_LABEL_NAME, OWNER_K8S, OWNER_NONE };
 
 /* apiVersion, kind and an empty metadata with a name. */
@@ -25,7 +25,7 @@ yyjson_mut_val *object_labels(yyjson_mut_doc *m, yyjson_mut_val *object);
 /* Copies the pairs of a read object into a built one. */
 void object_copy_pairs(yyjson_mut_doc *m, yyjson_mut_val *to, yyjson_val *from);
 
-/* Sets a key, whatever was there. */
+/* Sets a key and replaces an old value. */
 void object_set(yyjson_mut_doc *m, yyjson_mut_val *object, struct str key, yyjson_mut_val *value);
 
 /* Adds to `object` what `defaults` has and it lacks, level by level. */

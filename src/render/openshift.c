@@ -33,7 +33,7 @@ static int add_object(struct rendering *r, struct str file, yyjson_mut_val *obje
 	return 0;
 }
 
-/* The installer's own file name. Only what an install-config tells; the installer adds the rest. */
+/* The installer's own file name. Only what an install-config says; the installer adds the rest. */
 static int render_infrastructure(struct rendering *r, struct err *err)
 {
 	const struct install_config *install = &r->layout->install;
@@ -64,37 +64,37 @@ static int render_infrastructure(struct rendering *r, struct err *err)
 	return add_object(r, STR("cluster-infrastructure-02-config.yml"), object, err);
 }
 
-static int render_bootstrap(struct rendering *r, struct str pool, struct err *err)
+/* Adds a MachineConfig for all nodes of a pool. Its number orders it among the pool's
+ * MachineConfigs: of two with the same file the later one wins. */
+static int add_pool_config(struct rendering *r, struct str pool, const char *number,
+			   const char *what, const struct node_config *config, struct err *err)
 {
-	struct str name = str_printf(r->a, "01-" PRI_STR "-cpu-partitioning", FMT_STR(pool));
-	struct node_config config;
-	yyjson_mut_val *object;
+	struct str name = str_printf(r->a, "%s-" PRI_STR "-%s", number, FMT_STR(pool), what);
+	struct str file = str_printf(r->a, "%s_" PRI_STR "_workload_pinning_machineconfig.yaml",
+				     number, FMT_STR(name));
+	yyjson_mut_val *object = machine_config_build(r->m, name, config, r->a);
 
-	node_files_bootstrap(r->options->quota_keys, r->a, &config);
-	object = machine_config_build(r->m, name, &config, r->a);
 	doc_put_str(r->m, object_labels(r->m, object), STR(NAME_MACHINE_ROLE), pool);
-	return add_object(r,
-			  str_printf(r->a, "01_" PRI_STR "_workload_pinning_machineconfig.yaml",
-				     FMT_STR(name)),
-			  object, err);
+	return add_object(r, file, object, err);
 }
 
-/* workloadSettings of document 001, between the bootstrap and the profiles in MCO's order. */
+static int render_bootstrap(struct rendering *r, struct str pool, struct err *err)
+{
+	struct node_config config;
+
+	node_files_bootstrap(r->options->quota_keys, r->a, &config);
+	return add_pool_config(r, pool, "01", "cpu-partitioning", &config, err);
+}
+
+/* workloadSettings of the 2021 design: after the bootstrap files, before the profiles. */
 static int render_settings(struct rendering *r, struct str pool, struct err *err)
 {
-	struct str name = str_printf(r->a, "02-" PRI_STR "-workload-partitioning", FMT_STR(pool));
 	struct node_config config;
-	yyjson_mut_val *object;
 
 	if (!r->layout->install.n_settings)
 		return 0;
 	workload_settings_build(&r->layout->install, r->options->quota_keys, r->a, &config);
-	object = machine_config_build(r->m, name, &config, r->a);
-	doc_put_str(r->m, object_labels(r->m, object), STR(NAME_MACHINE_ROLE), pool);
-	return add_object(r,
-			  str_printf(r->a, "02_" PRI_STR "_workload_pinning_machineconfig.yaml",
-				     FMT_STR(name)),
-			  object, err);
+	return add_pool_config(r, pool, "02", "workload-partitioning", &config, err);
 }
 
 static int render_machine_config(struct rendering *r, const struct partition *part, struct str file,
@@ -123,7 +123,7 @@ static int render_kubelet_config(struct rendering *r, const struct partition *pa
 	object_set_owner(r->m, object, r->options->owner, part->profile);
 	spec = doc_put_obj(r->m, object, STR("spec"));
 	config = kubelet_configuration(r->m, part, &r->options->kubelet, r->a, r->p);
-	kubelet_add_noise(r->m, config, r->a);
+	kubelet_add_zero_values(r->m, config, r->a);
 	doc_put(r->m, spec, STR("kubeletConfig"), config);
 	labels = doc_put_obj(r->m, doc_put_obj(r->m, spec, STR("machineConfigPoolSelector")),
 			     STR("matchLabels"));

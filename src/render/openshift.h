@@ -1,8 +1,8 @@
 #pragma once
 
-/* Everything OpenShift needs for a layout: the Infrastructure object when an install-config asked
- * for one, MachineConfigs, KubeletConfigs, Tuneds and RuntimeClasses, under the file names its Node
- * Tuning Operator uses (spec/render.md sections 4 and 5). */
+/* The OpenShift objects of a layout: the Infrastructure object when an install-config was given,
+ * MachineConfigs, KubeletConfigs, Tuneds and RuntimeClasses, with the file names of OpenShift's
+ * Node Tuning Operator (docs/reference/openshift-render.md#render). */
 
 #include <stdbool.h>
 

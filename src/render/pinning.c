@@ -65,7 +65,7 @@ struct str pinning_runtimes(const struct partition *part, struct arena *a)
 	return strbuf_str(&b);
 }
 
-/* What the agent does when somebody runs on CPUs that are about to leave. */
+/* What the agent does when a container owns CPUs that leave its pool. */
 static const char *resize_member(const struct profile *profile)
 {
 	yyjson_val *annotations = doc_find(profile->at.object, "/metadata/annotations");

@@ -2,7 +2,7 @@
 
 /* The small files that pin: the kubelet's marker, CRI-O's workload and runtime drop-ins, the pools
  * file, the mixed-CPUs file. Byte for byte what OpenShift writes where it writes one, the leading
- * newline included (spec/render.md sections 4.4 and 5.4). */
+ * newline included (docs/reference/openshift-render.md#pinning-files). */
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -22,15 +22,16 @@ struct workload_cpus {
 /* {"management":{"cpuset":"0-1"}}, indented. */
 struct str pinning_marker(const struct workload_cpus *workloads, size_t n, struct arena *a);
 
-/* One [crio.runtime.workloads.<type>] each. `quota_keys` adds document 003's cpuquota and
- * cpuperiod, at 0: CRI-O then takes the quota from the pod's cpulimit annotation. */
+/* One [crio.runtime.workloads.<type>] each. `quota_keys` adds cpuquota and cpuperiod at 0:
+ * CRI-O then takes the quota from the pod's cpulimit annotation
+ * (docs/reference/crio-workloads.md#quota-keys). */
 struct str pinning_crio(const struct workload_cpus *workloads, size_t n, bool quota_keys,
 			struct arena *a);
 
 /* infra_ctr_cpuset and the high-performance runtime handler. */
 struct str pinning_runtimes(const struct partition *part, struct arena *a);
 
-/* {"reserved":"0-1","shared":"2-5","guaranteed":"6-15"} (document 004). */
+/* {"reserved":"0-1","shared":"2-5","guaranteed":"6-15"} (docs/reference/pools.md#pools-file). */
 struct str pinning_pools(const struct partition *part, struct arena *a);
 
 struct str pinning_mixed_cpus(void);

@@ -25,22 +25,21 @@ const char *plan_effect_name(enum plan_effect effect)
 }
 
 /* The first rule whose text is in the path decides. OpenShift's operator drains and reboots for
- * every file of ours (spec/render.md section 9.4). */
+ * every rendered file (docs/reference/openshift-render.md#reboots). */
 static const struct {
 	struct str part;
 	enum plan_effect effect;
 	const char *why;
 } rules[] = {
-	{ STR_INIT("_machineconfig.yaml"), PLAN_REBOOT,
-	  "files of a MachineConfig: drain and reboot" },
-	{ STR_INIT("_kubeletconfig.yaml"), PLAN_REBOOT, "the kubelet's file: drain and reboot" },
-	{ STR_INIT("_tuned.yaml"), PLAN_REBOOT, "the kernel's arguments come from it" },
-	{ STR_INIT("_runtimeclass.yaml"), PLAN_NOTHING, "counts for new pods" },
-	{ STR_INIT("cluster-infrastructure"), PLAN_NOTHING, "the cluster's flag" },
+	{ STR_INIT("_machineconfig.yaml"), PLAN_REBOOT, "MachineConfig: drain and reboot" },
+	{ STR_INIT("_kubeletconfig.yaml"), PLAN_REBOOT, "kubelet configuration: drain and reboot" },
+	{ STR_INIT("_tuned.yaml"), PLAN_REBOOT, "kernel arguments" },
+	{ STR_INIT("_runtimeclass.yaml"), PLAN_NOTHING, "applies to new pods" },
+	{ STR_INIT("cluster-infrastructure"), PLAN_NOTHING, "cluster flag" },
 	{ STR_INIT("/etc/pinfold/kernel-args"), PLAN_REBOOT, "kernel arguments" },
-	{ STR_INIT("/etc/systemd/system.conf.d/"), PLAN_REBOOT, "affinity of every service" },
+	{ STR_INIT("/etc/systemd/system.conf.d/"), PLAN_REBOOT, "CPU affinity of all services" },
 	{ STR_INIT("/etc/systemd/system/kubelet"), PLAN_RESTART, "kubelet" },
-	{ STR_INIT("/etc/systemd/system/"), PLAN_REBOOT, "slices and units that act at boot" },
+	{ STR_INIT("/etc/systemd/system/"), PLAN_REBOOT, "slices, and units that run at boot" },
 	{ STR_INIT("/etc/kubernetes/kubelet.conf.d/"), PLAN_RESTART, "kubelet" },
 	{ STR_INIT(NAME_KUBELET_MARKER), PLAN_RESTART, "agent and kubelet" },
 	{ STR_INIT(NAME_POOLS_FILE), PLAN_RESTART, "agent" },
@@ -48,9 +47,9 @@ static const struct {
 	{ STR_INIT("/etc/containerd/"), PLAN_RESTART, "containerd" },
 	{ STR_INIT("/etc/tuned/"), PLAN_RESTART, "tuned" },
 	{ STR_INIT("/etc/tmpfiles.d/"), PLAN_RESTART, "systemd-tmpfiles --create" },
-	{ STR_INIT("/rootfs/"), PLAN_REBOOT, "acts at boot" },
+	{ STR_INIT("/rootfs/"), PLAN_REBOOT, "read at boot" },
 	{ STR_INIT("/boot/"), PLAN_REBOOT, "kernel arguments" },
-	{ STR_INIT(""), PLAN_NOTHING, "packing of the same files" },
+	{ STR_INIT(""), PLAN_NOTHING, "the same files in another format" },
 };
 
 static struct str pool_of_file(struct str path, const struct layout *layout)
@@ -119,7 +118,7 @@ struct reading {
 	struct arena *a;
 };
 
-static void know(struct reading *r, enum profile_set_id id, struct str list)
+static void old_set_parse(struct reading *r, enum profile_set_id id, struct str list)
 {
 	r->sets->is_known[id] = cpuset_parse(list, &r->sets->before[id], NULL) == 0;
 }
@@ -134,15 +133,17 @@ static yyjson_val *read_old(struct reading *r, struct str path)
 	return docs.items[0].root;
 }
 
-static void know_pools(struct reading *r, struct str text)
+static void old_pools_parse(struct reading *r, struct str text)
 {
 	struct doc doc;
 
 	if (!text.n || doc_parse(text, STR(""), NULL, r->a, &doc, NULL) < 0)
 		return;
-	know(r, PROFILE_SHARED, doc_str(doc_get(doc.root, STR(NAME_POOLS_SHARED_KEY))));
-	know(r, PROFILE_ISOLATED, doc_str(doc_get(doc.root, STR(NAME_POOLS_GUARANTEED_KEY))));
-	know(r, PROFILE_RESERVED, doc_str(doc_get(doc.root, STR(NAME_POOLS_RESERVED_KEY))));
+	old_set_parse(r, PROFILE_SHARED, doc_str(doc_get(doc.root, STR(NAME_POOLS_SHARED_KEY))));
+	old_set_parse(r, PROFILE_ISOLATED,
+		      doc_str(doc_get(doc.root, STR(NAME_POOLS_GUARANTEED_KEY))));
+	old_set_parse(r, PROFILE_RESERVED,
+		      doc_str(doc_get(doc.root, STR(NAME_POOLS_RESERVED_KEY))));
 }
 
 /* The text between `key` and the end of its line or word; "" when it is not there. */
@@ -169,19 +170,19 @@ static void read_openshift(struct reading *r)
 	tuned = read_old(r, str_printf(r->a, PRI_STR "_tuned.yaml", FMT_STR(name)));
 	machine = read_old(r, str_printf(r->a, PRI_STR "_machineconfig.yaml", FMT_STR(name)));
 	if (config)
-		know(r, PROFILE_RESERVED,
-		     doc_str(doc_find(config, "/spec/kubeletConfig/reservedSystemCPUs")));
+		old_set_parse(r, PROFILE_RESERVED,
+			      doc_str(doc_find(config, "/spec/kubeletConfig/reservedSystemCPUs")));
 	if (tuned)
-		know(r, PROFILE_ISOLATED,
-		     value_after(doc_str(doc_find(tuned, "/spec/profile/0/data")),
-				 "\nisolated_cores="));
+		old_set_parse(r, PROFILE_ISOLATED,
+			      value_after(doc_str(doc_find(tuned, "/spec/profile/0/data")),
+					  "\nisolated_cores="));
 	DOC_EACH_ITEM (doc_find(machine, "/spec/config/storage/files"), file) {
 		struct str source = doc_str(doc_find(file, "/contents/source"));
 		struct str text;
 
 		if (str_eq(doc_str(doc_get(file, STR("path"))), STR(NAME_POOLS_FILE)) &&
 		    base64_decode(str_skip(source, prefix.n), r->a, &text, NULL) == 0)
-			know_pools(r, text);
+			old_pools_parse(r, text);
 	}
 }
 
@@ -202,10 +203,11 @@ static void read_host(struct reading *r)
 	struct str args = host_file(r, "/etc/pinfold/kernel-args");
 
 	if (kubelet)
-		know(r, PROFILE_RESERVED, doc_str(doc_get(kubelet, STR("reservedSystemCPUs"))));
+		old_set_parse(r, PROFILE_RESERVED,
+			      doc_str(doc_get(kubelet, STR("reservedSystemCPUs"))));
 	if (args.n)
-		know(r, PROFILE_ISOLATED, value_after(args, "nohz_full="));
-	know_pools(r, host_file(r, NAME_POOLS_FILE));
+		old_set_parse(r, PROFILE_ISOLATED, value_after(args, "nohz_full="));
+	old_pools_parse(r, host_file(r, NAME_POOLS_FILE));
 }
 
 bool plan_moves(const struct plan_pool *pool, enum profile_set_id id)

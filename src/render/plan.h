@@ -38,7 +38,7 @@ struct plan_file {
 /* A set that a pool's machines have now and will have. */
 struct plan_sets {
 	struct cpuset before[PROFILE_SET__COUNT];
-	bool is_known[PROFILE_SET__COUNT]; /* before: the old files told it */
+	bool is_known[PROFILE_SET__COUNT]; /* the old files contain the set */
 };
 
 struct plan_pod {
@@ -52,7 +52,7 @@ struct plan_pool {
 	const struct partition *part; /* of the new layout */
 	struct plan_sets sets;
 	enum plan_effect effect; /* the costliest of its files */
-	struct plan_pod *pods;	 /* those that move or do not fit any more */
+	struct plan_pod *pods;	 /* only pods that move or no longer fit */
 	size_t n_pods;
 };
 

@@ -12,7 +12,7 @@
 
 #define DEMAND_MAX 256
 
-/* What the pods seen so far ask of one node. */
+/* The requests of one node's pods so far. */
 struct node_use {
 	struct str name;
 	unsigned guaranteed; /* whole CPUs */
@@ -25,7 +25,7 @@ struct pod_facts {
 	int64_t shared_milli; /* requests of containers without CPUs of their own */
 };
 
-/* The request of a container; its limit stands in, as the API server would have it. */
+/* The request of a container; without one its limit, as the API server defaults it. */
 static int64_t cpu_milli(const struct container *c)
 {
 	struct quantity q;
@@ -60,50 +60,50 @@ static struct pod_facts facts_of(const struct pod *pod)
 }
 
 /* CPUs that containers may own: the isolated ones; without pools all that are not reserved. */
-static unsigned guaranteed_room(const struct partition *part)
+static unsigned guaranteed_size(const struct partition *part)
 {
-	struct cpuset room = part->cpus[PROFILE_ISOLATED];
+	struct cpuset cpus = part->cpus[PROFILE_ISOLATED];
 
 	if (part->topology && !profile_has_pools(part->profile)) {
-		room = part->topology->online;
-		cpuset_minus(&room, &part->cpus[PROFILE_RESERVED]);
-		cpuset_minus(&room, &part->cpus[PROFILE_OFFLINED]);
+		cpus = part->topology->online;
+		cpuset_minus(&cpus, &part->cpus[PROFILE_RESERVED]);
+		cpuset_minus(&cpus, &part->cpus[PROFILE_OFFLINED]);
 	}
-	return cpuset_count(&room);
+	return cpuset_count(&cpus);
 }
 
-static void judge(const struct plan_pool *pool, const struct pod_facts *f, struct node_use *use,
-		  struct plan_pod *pod, struct arena *a)
+static void check_pod(const struct plan_pool *pool, const struct pod_facts *f, struct node_use *use,
+		      struct plan_pod *pod, struct arena *a)
 {
 	const struct partition *part = pool->part;
-	unsigned room = guaranteed_room(part);
+	unsigned size = guaranteed_size(part);
 	int64_t shared_room = (int64_t)cpuset_count(&part->cpus[PROFILE_SHARED]) * 1000;
 
 	pod->fits = true;
 	pod->class = f->is_management ? "management" : f->whole_cpus ? "guaranteed" : "shared";
 	if (f->is_management) {
 		if (plan_moves(pool, PROFILE_RESERVED))
-			pod->why = STR("moves to the new reserved CPUs");
+			pod->why = STR("moves to the new management CPUs");
 		return;
 	}
-	if (use->guaranteed + f->whole_cpus > room) {
+	if (use->guaranteed + f->whole_cpus > size) {
 		pod->fits = false;
-		pod->why = str_printf(a, "asks for %u whole CPUs; %u of %u are taken",
-				      f->whole_cpus, use->guaranteed, room);
+		pod->why = str_printf(a, "requests %u exclusive CPUs; %u of %u are assigned",
+				      f->whole_cpus, use->guaranteed, size);
 		return;
 	}
 	if (profile_has_pools(part->profile) && use->shared_milli + f->shared_milli > shared_room) {
 		pod->fits = false;
 		pod->why = str_printf(a,
-				      "asks for %" PRId64 "m of the shared CPUs; %" PRId64
-				      "m of %" PRId64 "m are taken",
+				      "requests %" PRId64 "m of the shared pool; %" PRId64
+				      "m of %" PRId64 "m are requested already",
 				      f->shared_milli, use->shared_milli, shared_room);
 		return;
 	}
 	use->guaranteed += f->whole_cpus;
 	use->shared_milli += f->shared_milli;
 	if (f->whole_cpus && plan_moves(pool, PROFILE_ISOLATED))
-		pod->why = STR("is given CPUs of the new isolated set");
+		pod->why = STR("gets other CPUs of the guaranteed pool");
 	else if (!f->whole_cpus &&
 		 (plan_moves(pool, PROFILE_SHARED) || plan_moves(pool, PROFILE_RESERVED)))
 		pod->why = STR("moves to the new shared CPUs");
@@ -158,7 +158,7 @@ void plan_pods(const struct layout *layout, const struct manifests *ms, struct a
 		if (!pool || !found.node.n)
 			continue;
 		facts = facts_of(&pod);
-		judge(pool, &facts, use_of(uses, &n_uses, found.node), &found, a);
+		check_pod(pool, &facts, use_of(uses, &n_uses, found.node), &found, a);
 		if (!found.why.n)
 			continue;
 		if (!pool->pods)

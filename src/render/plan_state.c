@@ -28,7 +28,8 @@ static struct str differs(struct str have, struct str want, struct arena *a)
 {
 	if (str_eq(have, want))
 		return STR("");
-	return str_printf(a, "written under policy \"" PRI_STR "\", the new one is \"" PRI_STR "\"",
+	return str_printf(a,
+			  "written with policy \"" PRI_STR "\", the new policy is \"" PRI_STR "\"",
 			  FMT_STR(have), FMT_STR(want));
 }
 

@@ -132,7 +132,7 @@ static void add_net(struct strbuf *b, const struct partition *part)
 	}
 }
 
-/* Document 004 keeps systemd on the reserved set; without a shared set "not isolated" is it. */
+/* systemd stays on the reserved set; without a shared set that is everything not isolated. */
 static struct str systemd_affinity(const struct partition *part, struct arena *a)
 {
 	if (!profile_has_pools(part->profile))

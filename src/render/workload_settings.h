@@ -1,8 +1,8 @@
 #pragma once
 
-/* Files for workloadSettings, the install-config of the first document, under today's names. Where
- * nodes of one pool have different CPUs (its open question 3), the pool's files hold every node's
- * and a unit picks the node's own at boot, because a MachineConfig is the same for a whole pool. */
+/* Files for workloadSettings of the 2021 design's install-config, under the current names (D2).
+ * Where nodes of one pool have different CPUs, the pool's files hold those of every node and a unit
+ * selects the node's own at boot, because a MachineConfig is the same for a whole pool. */
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -31,7 +31,7 @@ static void render_all(struct layout *layout, struct problem_list *p, struct are
 	file_set_init(&files, a);
 	require(openshift_render(layout, &openshift, &files, p, &err) == 0);
 	require(host_render(layout, &host, &files, p, &err) == 0);
-	for (size_t i = 0; i < files.n; i++) /* nobody writes outside the output directory */
+	for (size_t i = 0; i < files.n; i++) /* no path leaves the output directory */
 		require(files.items[i].path.n && files.items[i].path.p[0] != '/' &&
 			!str_has(files.items[i].path, STR("..")));
 }

@@ -3,7 +3,7 @@
 directory that stands for a machine: install, install again, uninstall. Prints TAP.
 
 Inputs are those of the golden cases tests/golden/render-*. The real kubelet, runtimes and Ignition
-are asked by tests/e2e/render-validate."""
+are run by tests/e2e/render-validate."""
 
 import base64
 import configparser

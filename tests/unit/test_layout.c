@@ -11,7 +11,7 @@
 
 TEST(replicas_give_the_topologies)
 {
-	/* spec/render.md section 2.2: masters, arbiters, workers. */
+	/* docs/reference/openshift-render.md#topologies */
 	static const struct {
 		int64_t masters, arbiters, workers;
 		const char *control_plane, *infrastructure;
@@ -112,8 +112,8 @@ TEST(the_cluster_is_partitioned_only_when_somebody_says_so)
 		bool plain_hosts, pinned;
 		size_t n_bootstrap;
 	} rows[] = {
-		{ "nobody", PROFILE, false, false, 0 },
-		{ "nobody, plain hosts", PROFILE, true, true, 0 },
+		{ "no source", PROFILE, false, false, 0 },
+		{ "no source, plain hosts", PROFILE, true, true, 0 },
 		{ "None", INFRASTRUCTURE "cpuPartitioning: None}\n", false, false, 0 },
 		{ "None, plain hosts", INFRASTRUCTURE "cpuPartitioning: None}\n", true, false, 0 },
 		{ "AllNodes", INFRASTRUCTURE "cpuPartitioning: AllNodes}\n", false, true, 2 },

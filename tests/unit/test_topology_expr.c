@@ -78,7 +78,7 @@ TEST(what_is_no_expression_is_refused_with_a_reason)
 		  "stand" },
 		{ "0%", "\"0%\" is no percentage from 1% to 100%" },
 		{ "101%", "\"101%\" is no percentage from 1% to 100%" },
-		{ "rest of numa 0", "\"of\" is not understood here" },
+		{ "rest of numa 0", "\"of\" is not expected here" },
 		{ "first 1 core,", "\"core,\" where cores or cpus should stand" },
 		{ "1-0 and rest", "bad range \"1-0\": 1 is above 0" },
 		{ "rest and",
