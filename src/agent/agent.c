@@ -316,7 +316,7 @@ static size_t checks_per_tick(const struct agent *agent)
 	unsigned seconds =
 		agent->config->reconcile_interval_s ? agent->config->reconcile_interval_s : 1;
 
-	if (agent->manager.cgroup_watch.why_short && seconds > UNWATCHED_INTERVAL_S)
+	if (agent->manager.cgroup_watch.unwatched_errno && seconds > UNWATCHED_INTERVAL_S)
 		seconds = UNWATCHED_INTERVAL_S;
 	return (n + seconds - 1) / seconds;
 }

@@ -20,13 +20,13 @@ static const struct {
 	{ "resizes_refused", "In-place resizes refused because they would change exclusive CPUs.",
 	  offsetof(struct manager_counters, resizes_refused) },
 	{ "updates_overridden", "Updates by the kubelet whose CPU settings were replaced.",
-	  offsetof(struct manager_counters, reasserted) },
+	  offsetof(struct manager_counters, updates_overridden) },
 	{ "containers_adopted_late", "Containers found running without their CPU settings.",
-	  offsetof(struct manager_counters, missed) },
+	  offsetof(struct manager_counters, adopted_late) },
 	{ "drift_corrected", "Cgroups whose CPU settings were changed externally and restored.",
-	  offsetof(struct manager_counters, repaired) },
+	  offsetof(struct manager_counters, drift_corrected) },
 	{ "annotations_rejected", "Annotations that were not accepted.",
-	  offsetof(struct manager_counters, doubted) },
+	  offsetof(struct manager_counters, annotations_rejected) },
 	{ "cgroup_write_failures", "Cgroups that could not be written.",
 	  offsetof(struct manager_counters, write_failures) },
 	{ "synchronizations", "Synchronizations with the runtime.",
@@ -91,11 +91,11 @@ static void describe_container(const struct container_entry *c, yyjson_mut_doc *
 	cpu_settings_put(&c->settings, doc, v, a);
 	if (c->is_isolated)
 		doc_put_bool(doc, v, STR("isolated"), true);
-	if (c->isolation_fails)
-		doc_put_str(doc, v, STR("isolationError"), str_from(c->isolation_fails));
+	if (c->isolation_error)
+		doc_put_str(doc, v, STR("isolationError"), str_from(c->isolation_error));
 	doc_put_str(doc, v, STR("cgroup"), str_from(c->cgroup));
-	if (c->n_repairs)
-		doc_put_int(doc, v, STR("repairs"), c->n_repairs);
+	if (c->n_drift_corrected)
+		doc_put_int(doc, v, STR("repairs"), c->n_drift_corrected);
 	yyjson_mut_arr_append(list, v);
 }
 
@@ -131,7 +131,7 @@ yyjson_mut_val *status_describe(const struct manager *m, yyjson_mut_doc *doc, st
 	if (m->crio != CRIO_NO_WORKLOAD) {
 		yyjson_mut_val *own = doc_put_obj(doc, runtime, STR("workload"));
 
-		doc_put_str(doc, own, STR("cpus"), str_from(m->crio_cpus));
+		doc_put_str(doc, own, STR("cpus"), str_from(m->crio_cpus ? m->crio_cpus : ""));
 		doc_put_str(doc, own, STR("state"), str_from(crio_state_name(m->crio)));
 	}
 	doc_put_str(doc, root, STR("mode"),

@@ -11,7 +11,7 @@
 
 static void be_short(struct cgroup_watch *l, int why)
 {
-	l->why_short = l->why_now = why;
+	l->unwatched_errno = l->round_errno = why;
 }
 
 static void get_inotify(struct cgroup_watch *l)
@@ -36,8 +36,8 @@ void cgroup_watch_done(struct cgroup_watch *l)
 
 void cgroup_watch_end_round(struct cgroup_watch *l)
 {
-	l->why_short = l->why_now;
-	l->why_now = 0;
+	l->unwatched_errno = l->round_errno;
+	l->round_errno = 0;
 	if (l->fd < 0)
 		get_inotify(l);
 }

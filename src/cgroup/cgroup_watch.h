@@ -10,9 +10,9 @@
 struct cgroup_fs;
 
 struct cgroup_watch {
-	int fd;	       /* -1: none, nothing is told */
-	int why_short; /* errno, when some cgroup could not be watched */
-	int why_now;   /* the same of the round that goes on; cgroup_watch_end_round() */
+	int fd;		     /* -1: none, nothing is told */
+	int unwatched_errno; /* errno, when some cgroup could not be watched */
+	int round_errno;     /* the same of the round that goes on; cgroup_watch_end_round() */
 };
 
 /* The watches of one cgroup; zero: none. On v1 it has two directories. */

@@ -12,7 +12,8 @@
 #include "pin/change_watch.h"
 #include "pin/enforce.h"
 #include "pin/isolate.h"
-#include "pin/manager_private.h"
+#include "pin/manager_place.h"
+#include "pin/manager_state.h"
 
 /* The registry may lack the container after a restart, so the ledger is released by name, too. */
 static void remove_entry(struct oci_containers *oci, const char *pod_id, struct str uid,
@@ -23,7 +24,7 @@ static void remove_entry(struct oci_containers *oci, const char *pod_id, struct 
 	struct err err = { 0 };
 
 	if (pod)
-		manager_drop_pod(m, pod);
+		manager_remove_pod(m, pod);
 	if (ledger_release_container(m->ledger, uid, container, &err) < 0)
 		log_error("cannot release CPUs", LOG_STR("container", container), LOG_ERR(&err));
 	else if (m->ledger->now.config.is_classic)
@@ -52,24 +53,6 @@ static int enforce_and_verify(struct manager *m, struct container_entry *c, stru
 	return r;
 }
 
-static int place_record(struct manager *m, const struct oci_record *o, struct placement *ret,
-			struct err *err)
-{
-	struct container_class class;
-	int r;
-
-	r = classify_container(&m->rules, &o->pod, &o->container, &m->scratch, &class, err);
-	if (r < 0)
-		return r;
-	manager_note_distrust(m, &o->pod, &o->container, class.distrust);
-	if (o->is_unnamed && !class.is_management && demand_cpus(&class.demand) > 0)
-		return err_set(
-			err, EPERM,
-			"exclusive CPUs need a container id, and linux.cgroupsPath has none: "
-			"pass --id");
-	return manager_give_place(m, &o->pod, &o->container, &class, ret, err);
-}
-
 static int add_record(struct manager *m, const struct oci_record *o, struct container_entry **ret,
 		      struct err *err)
 {
@@ -78,10 +61,11 @@ static int add_record(struct manager *m, const struct oci_record *o, struct cont
 	struct placement p = { 0 };
 	int r;
 
-	r = place_record(m, o, &p, err);
+	r = place_container(m, &o->pod, &o->container, o->is_unnamed ? PLACE_UNNAMED : PLACE_NEW,
+			    &p, err);
 	if (r < 0)
 		return r;
-	entry = manager_note(m, &o->pod, &o->container, &p);
+	entry = manager_record_container(m, &o->pod, &o->container, &p);
 	entry->is_started = !o->is_pending;
 	if (entry->is_started)
 		r = enforce_and_verify(m, entry, err);

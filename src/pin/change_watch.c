@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "cgroup/cgroup.h"
-#include "manager_private.h"
+#include "manager_state.h"
 
 void change_watch_add(struct manager *m, struct container_entry *c)
 {
@@ -28,7 +28,7 @@ void change_watch_remove(struct manager *m, struct container_entry *c)
 	cgroup_watch_remove(&m->cgroup_watch, &c->watch);
 }
 
-static void forget_pod(struct manager *m, struct pod_entry *pod)
+static void remove_pod_watches(struct manager *m, struct pod_entry *pod)
 {
 	cgroup_watch_remove(&m->cgroup_watch, &pod->watch);
 	cgroup_watch_remove(&m->cgroup_watch, &pod->pause_watch);
@@ -39,7 +39,7 @@ void change_watch_remove_pod(struct manager *m, struct pod_entry *pod)
 	for (size_t i = 0; i < m->registry.n_containers; i++)
 		if (m->registry.containers[i]->pod == pod)
 			change_watch_remove(m, m->registry.containers[i]);
-	forget_pod(m, pod);
+	remove_pod_watches(m, pod);
 }
 
 void change_watch_clear(struct manager *m)
@@ -47,7 +47,7 @@ void change_watch_clear(struct manager *m)
 	for (size_t i = 0; i < m->registry.n_containers; i++)
 		change_watch_remove(m, m->registry.containers[i]);
 	for (size_t i = 0; i < m->registry.n_pods; i++)
-		forget_pod(m, m->registry.pods[i]);
+		remove_pod_watches(m, m->registry.pods[i]);
 }
 
 static void on_write(void *data, int id)
@@ -57,19 +57,19 @@ static void on_write(void *data, int id)
 	for (size_t i = 0; i < m->registry.n_containers; i++) {
 		struct container_entry *c = m->registry.containers[i];
 
-		c->needs_check = c->needs_check || id < 0 || cgroup_watch_is(&c->watch, id);
+		c->was_written = c->was_written || id < 0 || cgroup_watch_is(&c->watch, id);
 	}
 	for (size_t i = 0; i < m->registry.n_pods; i++) {
 		struct pod_entry *p = m->registry.pods[i];
 
-		p->needs_check = p->needs_check || id < 0 || cgroup_watch_is(&p->watch, id) ||
+		p->was_written = p->was_written || id < 0 || cgroup_watch_is(&p->watch, id) ||
 				 cgroup_watch_is(&p->pause_watch, id);
 	}
 }
 
-static const char *limit_of(int why)
+static const char *limit_name(int error)
 {
-	switch (why) {
+	switch (error) {
 	case EMFILE:
 		return "fs.inotify.max_user_instances";
 	case ENOSPC:
@@ -81,17 +81,16 @@ static const char *limit_of(int why)
 
 void change_watch_collect(struct manager *m)
 {
-	const int why = m->cgroup_watch.why_short;
+	const int error = m->cgroup_watch.unwatched_errno;
 
 	cgroup_watch_read(&m->cgroup_watch, on_write, m);
-	if (!why == !m->said_short)
+	if (!error == !m->reported_unwatched)
 		return;
-	m->said_short = why != 0;
-	if (why)
-		log_warning("not every cgroup can be watched; what others write there is found "
-			    "only when its turn comes",
-			    LOG_STR("reason", str_from(strerror(why))),
-			    LOG_STR("limit", str_from(limit_of(why))));
+	m->reported_unwatched = error != 0;
+	if (error)
+		log_warning("cannot watch every cgroup, external changes are found by polling",
+			    LOG_STR("reason", str_from(strerror(error))),
+			    LOG_STR("limit", str_from(limit_name(error))));
 	else
-		log_info("every cgroup is watched again");
+		log_info("watching every cgroup again");
 }

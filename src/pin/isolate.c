@@ -9,9 +9,9 @@
 #include "cgroup/cgroup.h"
 #include "cgroup/partition.h"
 #include "cpu/topology.h"
-#include "manager_private.h"
+#include "manager_state.h"
 
-/* All CPUs that are isolated for somebody, but one. */
+/* The CPUs of all isolated partitions, except those of `but`. */
 static void isolated_cpus(const struct manager *m, const struct container_entry *but,
 			  struct cpuset *ret)
 {
@@ -24,24 +24,24 @@ static void isolated_cpus(const struct manager *m, const struct container_entry 
 	}
 }
 
-static void forget_failure(struct container_entry *c)
+static void clear_error(struct container_entry *c)
 {
-	free(c->isolation_fails);
-	c->isolation_fails = NULL;
+	free(c->isolation_error);
+	c->isolation_error = NULL;
 }
 
-/* Said once for each reason, not each time somebody looks. */
-static void note_failure(struct manager *m, struct container_entry *c, const struct err *err)
+/* Logged once per reason, not at every reconciliation. */
+static void set_error(struct manager *m, struct container_entry *c, const struct err *err)
 {
 	c->is_isolated = false;
-	if (c->isolation_fails && strcmp(c->isolation_fails, err->msg) == 0)
+	if (c->isolation_error && strcmp(c->isolation_error, err->msg) == 0)
 		return;
-	forget_failure(c);
-	c->isolation_fails = strdup(err->msg);
-	if (!c->isolation_fails)
+	clear_error(c);
+	c->isolation_error = strdup(err->msg);
+	if (!c->isolation_error)
 		abort();
 	m->is_changed = true;
-	log_warning("CPUs cannot be isolated; a plain cpuset stays", LOG_ENTRY(c),
+	log_warning("cannot isolate CPUs, the container keeps its cpuset", LOG_ENTRY(c),
 		    LOG_STR("cpus", cpuset_format(&c->settings.cpus, &m->scratch)), LOG_ERR(err));
 }
 
@@ -54,21 +54,21 @@ void isolate_container(struct manager *m, struct container_entry *c)
 		return;
 	r = partition_enter(m->cgroups, c->cgroup, &c->settings.cpus, &err);
 	if (r == -ENOENT && !cgroup_exists(m->cgroups, c->cgroup))
-		return; /* it has ended */
+		return; /* finished */
 	if (r < 0) {
-		note_failure(m, c, &err);
+		set_error(m, c, &err);
 		return;
 	}
-	forget_failure(c);
+	clear_error(c);
 	if (r == 0 && c->is_isolated)
 		return;
-	if (c->is_isolated) { /* it had been one before */
-		m->counters.repaired++;
-		c->n_repairs++;
+	if (c->is_isolated) { /* it was one, and the kernel or another process ended it */
+		m->counters.drift_corrected++;
+		c->n_drift_corrected++;
 	}
 	c->is_isolated = true;
 	m->is_changed = true;
-	log_info("CPUs are isolated", LOG_ENTRY(c),
+	log_info("isolated the CPUs of a container", LOG_ENTRY(c),
 		 LOG_STR("cpus", cpuset_format(&c->settings.cpus, &m->scratch)));
 }
 
@@ -82,9 +82,10 @@ void isolate_release(struct manager *m, struct container_entry *c)
 	c->is_isolated = false;
 	cpus = c->settings.cpus;
 	isolated_cpus(m, c, &others);
-	cpuset_minus(&cpus, &others); /* an init container's, which others of its pod have now */
+	/* The CPUs of a finished init container may belong to another container of its pod. */
+	cpuset_minus(&cpus, &others);
 	if (partition_leave(m->cgroups, c->cgroup, &cpus, &err) < 0)
-		log_warning("cannot give isolated CPUs back", LOG_ENTRY(c), LOG_ERR(&err));
+		log_warning("cannot remove an isolated partition", LOG_ENTRY(c), LOG_ERR(&err));
 }
 
 void isolate_release_pod(struct manager *m, const struct pod_entry *pod)
@@ -94,7 +95,7 @@ void isolate_release_pod(struct manager *m, const struct pod_entry *pod)
 			isolate_release(m, m->registry.containers[i]);
 }
 
-void isolate_sweep(struct manager *m)
+void isolate_remove_stale(struct manager *m)
 {
 	struct cpuset taken, stale;
 
@@ -107,7 +108,7 @@ void isolate_sweep(struct manager *m)
 		const char *path = str_cstr(&m->scratch, str_printf(&m->scratch, "%s/-",
 								    m->registry.pods[i]->cgroup));
 
-		/* No cgroup has this name: only those above it are looked at. */
+		/* No cgroup has this name, so only its ancestors change. */
 		if (*m->registry.pods[i]->cgroup)
 			(void)partition_leave(m->cgroups, path, &stale, NULL);
 	}
@@ -127,8 +128,8 @@ void isolate_describe(const struct manager *m, yyjson_mut_doc *doc, yyjson_mut_v
 		const struct container_entry *c = m->registry.containers[i];
 
 		n_isolated += c->is_isolated;
-		n_refused += c->isolation_fails != NULL;
-		why = why ? why : c->isolation_fails;
+		n_refused += c->isolation_error != NULL;
+		why = why ? why : c->isolation_error;
 	}
 	isolated_cpus(m, NULL, &cpus);
 	v = doc_put_obj(doc, root, STR("isolation"));
@@ -153,7 +154,7 @@ size_t isolate_undo(const struct cgroup_fs *fs, yyjson_val *containers, struct a
 		    cpuset_parse(doc_str(doc_get(item, STR("cpus"))), &cpus, NULL) < 0)
 			continue;
 		if (partition_leave(fs, str_cstr(a, path), &cpus, &err) < 0) {
-			log_warning("cannot give isolated CPUs back", LOG_STR("cgroup", path),
+			log_warning("cannot remove an isolated partition", LOG_STR("cgroup", path),
 				    LOG_ERR(&err));
 			failed++;
 		}

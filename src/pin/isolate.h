@@ -1,8 +1,8 @@
 #pragma once
 
-/* CPUs that a container owns, as an isolated partition of the kernel's (cgroup/partition.h): no
- * foreign task, no load balancing, no reboot. Where the kernel refuses, the container keeps its
- * plain cpuset and its entry says why. */
+/* Isolated partitions (cgroup/partition.h) for exclusive containers: no other task, no load
+ * balancing, no reboot. Where the kernel refuses, the container keeps its cpuset and its entry has
+ * the reason. */
 
 #include "codec/doc.h"
 
@@ -12,21 +12,22 @@ struct manager;
 struct pod_entry;
 struct arena;
 
-/* A running container whose cpuset is set. Nothing for those who own no CPUs, or when nobody asked
- * for it. May be called again: repairs what the kernel has taken away meanwhile. */
+/* For a running container whose cpuset is written; others are left as they are. Called again, it
+ * restores a partition that the kernel has invalidated. */
 void isolate_container(struct manager *m, struct container_entry *c);
 
-/* It is going away, or has gone. */
+/* Before the entry is removed; the cgroup may be gone already. */
 void isolate_release(struct manager *m, struct container_entry *c);
 void isolate_release_pod(struct manager *m, const struct pod_entry *pod);
 
-/* After we were away: CPUs that are announced for containers that are no more. */
-void isolate_sweep(struct manager *m);
+/* After a synchronization: removes exclusive CPUs that ancestors still list for containers that are
+ * gone. */
+void isolate_remove_stale(struct manager *m);
 
-/* The member "isolation" of the status document; nothing when nobody asked for it. */
+/* The member "isolation" of the status document; none when isolation is not configured. */
 void isolate_describe(const struct manager *m, yyjson_mut_doc *doc, yyjson_mut_val *root,
 		      struct arena *a);
 
-/* Gives back what a status document lists: its containers with "isolated". Returns how many could
- * not be. */
+/* Removes the partitions of the containers in a status document that have "isolated". Returns how
+ * many could not be removed. */
 size_t isolate_undo(const struct cgroup_fs *fs, yyjson_val *containers, struct arena *a);

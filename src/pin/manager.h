@@ -1,8 +1,8 @@
 #pragma once
 
-/* The node agent's one owner of state: answers the runtime about containers, keeps the ledger, and
- * sees to it that the kernel agrees. One thread; sockets and timers are agent.c's. Every decision
- * is made by claim.h, place.h and the ledger; this only carries them out and counts. */
+/* The state of the node agent and its handlers of NRI calls: decides through classify.h,
+ * placement.h and the ledger, records in the registry, and enforces in cgroups. One thread. It
+ * knows neither sockets nor timers: agent/agent.c calls it. */
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -26,13 +26,13 @@ struct static_pods;
 
 struct manager_counters {
 	uint64_t placed[POOL__COUNT]; /* containers created */
-	uint64_t refused;	      /* containers that had no place */
-	uint64_t resizes_refused;     /* of running containers */
-	uint64_t reasserted;	      /* updates by others that we answered with our own values */
-	uint64_t missed;	      /* containers that had started without us */
-	uint64_t repaired;	      /* cgroups that somebody else had changed */
-	uint64_t doubted;	      /* annotations that were not believed */
-	uint64_t write_failures;
+	uint64_t refused;	      /* containers not created because no CPUs fit them */
+	uint64_t resizes_refused;     /* in-place resizes of running containers */
+	uint64_t updates_overridden;  /* updates whose CPU settings were replaced */
+	uint64_t adopted_late;	      /* containers found running without their CPU settings */
+	uint64_t drift_corrected;     /* cgroups that were changed externally */
+	uint64_t annotations_rejected;
+	uint64_t write_failures; /* cgroups */
 	uint64_t syncs, disconnects;
 };
 
@@ -45,45 +45,44 @@ struct manager_latency {
 	uint64_t sum_ns;
 };
 
-/* Everything there is: what the runtime lists, and more. Lives in `a`. */
+/* Returns the runtime's list with further containers added. Lives in `a`. */
 typedef struct nri_inventory (*manager_inventory_fn)(const void *data,
 						     const struct nri_inventory *all,
 						     struct arena *a);
 
 struct manager {
 	struct ledger *ledger;
-	const struct cgroup_fs *cgroups;    /* NULL: nothing is read or written there */
+	const struct cgroup_fs *cgroups;    /* NULL: cgroups are neither read nor written */
 	manager_inventory_fn add_inventory; /* containers that NRI does not report; NULL: none */
 	const void *add_inventory_data;
 	struct classify_rules rules;
-	bool kubelet_manages; /* its static policy hands out CPUs; ours are only the reserved ones
-			       */
-
-	bool isolates; /* exclusive CPUs become partitions of the kernel's */
+	bool kubelet_manages; /* kubelet mode */
+	bool isolates;	      /* exclusive CPUs become isolated partitions */
 
 	struct registry registry;
-	struct cgroup_watch cgroup_watch; /* of their cgroups */
-	bool said_short;		  /* that it cannot watch them all */
-	struct manager_counters counters;
-	struct manager_latency latency;
-	const char *crio_dir; /* "/etc/crio"; NULL: not looked at */
-	enum crio_state crio; /* what CRI-O does by itself, as of the last connection */
-	char crio_cpus[256];
+	struct cgroup_watch cgroup_watch; /* on the registry's cgroups */
+	bool reported_unwatched;	  /* that not every cgroup can be watched */
+	size_t next_check;		  /* container and pod to reconcile next */
+	struct arena scratch;		  /* of one call, which resets it */
+	bool is_changed;		  /* the status file is out of date */
+	bool wants_trim;		  /* a synchronization has freed much memory */
+	struct event_queue *events;	  /* NULL: no cluster */
+
 	char runtime_name[64], runtime_version[64], nri_version[32];
 	bool is_connected;
-	char problem[256]; /* why not */
-	bool is_changed;   /* since somebody last wrote the status down */
-	bool wants_trim;   /* a synchronisation has needed much memory */
-	size_t next;	   /* of containers and of pods, to be looked at again */
-	struct arena scratch;
-	struct event_queue *events;   /* for Events; NULL: nobody sends any */
-	const struct node_sync *link; /* for the status; NULL: no cluster */
+	char problem[256];    /* why it is not */
+	const char *crio_dir; /* "/etc/crio"; NULL: not read */
+	enum crio_state crio; /* CRI-O's own pinning, as of the last connection */
+	char *crio_cpus;      /* owned; may be NULL */
 
-	/* For the status only. */
-	struct str node;	     /* our Node; "" without a cluster */
-	struct resize_report resize; /* the last one asked for */
+	/* Read by the status only. */
+	struct manager_counters counters;
+	struct manager_latency latency;
+	struct str node;	     /* name of the Node; "" without a cluster */
+	struct resize_report resize; /* the last one */
 	struct reboot_notes reboot;
-	const struct static_pods *static_pods; /* NULL: not ours to look after */
+	const struct static_pods *static_pods; /* NULL: not managed */
+	const struct node_sync *link;	       /* NULL: no cluster */
 };
 
 /* `ledger` and `cgroups` are the caller's. The rules' workload is filled in from the ledger. */
@@ -97,13 +96,14 @@ extern const struct nri_handlers manager_handlers; /* user: struct manager * */
 	 NRI_MASK(NRI_POST_START_CONTAINER) | NRI_MASK(NRI_UPDATE_CONTAINER) |                     \
 	 NRI_MASK(NRI_REMOVE_CONTAINER))
 
-/* Writes what waits: weights and quotas of pods, CPUs of pause containers. Call after the runtime
- * has its answer. */
+/* Writes pod and pause cgroups that wait for it. Called after the reply was sent: the runtime waits
+ * for replies, and in a create call the pod's cgroup may not exist yet. */
 void manager_flush(struct manager *m);
 
-/* Looks at those that somebody has written to, and at the next n containers and pods, and repairs
- * what somebody else changed. */
+/* Checks the cgroups that were written since the last call, and the next n containers and pods, and
+ * corrects drift. */
 void manager_reconcile(struct manager *m, size_t n);
 
-/* CPUs came or went: every container to where it belongs now. The caller has told the ledger. */
+/* CPUs went online or offline: moves containers to the present CPUs of their pool. The caller has
+ * updated the ledger. */
 void manager_repin(struct manager *m);

@@ -171,10 +171,11 @@ int pools_source_read(const struct pools_source *s, struct arena *a, struct pool
 			r = from_file(s->marker_file, marker_file_parse, a, &c, err);
 		}
 		if (r == 0)
-			return err_set(err, ENOENT,
-				       "no pools: neither --management nor %s nor %s says which CPUs",
-				       s->pools_file ? s->pools_file : "a pools file",
-				       s->marker_file ? s->marker_file : "a marker");
+			return err_set(
+				err, ENOENT,
+				"no pools: neither --management nor %s nor %s says which CPUs",
+				s->pools_file ? s->pools_file : "a pools file",
+				s->marker_file ? s->marker_file : "a marker");
 	}
 	if (r < 0)
 		return r;

@@ -6,22 +6,22 @@
 #include "cgroup/cgroup_path.h"
 #include "nri/nri.h"
 
-static char *copy(const char *text)
+static char *copy_text(const char *text)
 {
 	char *p = strdup(text ? text : "");
 
 	if (!p)
-		abort(); /* process-wide exhaustion; we start again and synchronise */
+		abort(); /* D21 */
 	return p;
 }
 
 /* Replaces an owned string when it differs. */
-static void set(char **at, const char *text)
+static void set_text(char **at, const char *text)
 {
 	if (*at && strcmp(*at, text) == 0)
 		return;
 	free(*at);
-	*at = copy(text);
+	*at = copy_text(text);
 }
 
 static void free_pod(struct pod_entry *p)
@@ -40,7 +40,7 @@ static void free_container(struct container_entry *c)
 	free(c->id);
 	free(c->name);
 	free(c->cgroup);
-	free(c->isolation_fails);
+	free(c->isolation_error);
 	free(c);
 }
 
@@ -65,11 +65,11 @@ void registry_done(struct registry *r)
 	free(r->pods);
 }
 
-/* Entries begin with their id, so one search serves both arrays. */
+/* Both kinds of entry begin with their id, so that one search function serves both lists. */
 _Static_assert(offsetof(struct pod_entry, id) == 0 && offsetof(struct container_entry, id) == 0,
 	       "an entry begins with its id");
 
-static size_t position(void *const *items, size_t n, const char *id, bool *ret_found)
+static size_t find_position(void *const *items, size_t n, const char *id, bool *ret_found)
 {
 	size_t low = 0, high = n;
 
@@ -90,7 +90,7 @@ static size_t position(void *const *items, size_t n, const char *id, bool *ret_f
 	return low;
 }
 
-static void **insert(void **items, size_t *n, size_t *cap, size_t at, void *item)
+static void **insert_at(void **items, size_t *n, size_t *cap, size_t at, void *item)
 {
 	if (*n == *cap) {
 		*cap = *cap ? *cap * 2 : 16;
@@ -107,7 +107,7 @@ static void **insert(void **items, size_t *n, size_t *cap, size_t at, void *item
 struct pod_entry *registry_find_pod(const struct registry *r, const char *id)
 {
 	bool found;
-	const size_t at = position((void *const *)r->pods, r->n_pods, id, &found);
+	const size_t at = find_position((void *const *)r->pods, r->n_pods, id, &found);
 
 	return found ? r->pods[at] : NULL;
 }
@@ -115,7 +115,7 @@ struct pod_entry *registry_find_pod(const struct registry *r, const char *id)
 struct container_entry *registry_find(const struct registry *r, const char *id)
 {
 	bool found;
-	const size_t at = position((void *const *)r->containers, r->n_containers, id, &found);
+	const size_t at = find_position((void *const *)r->containers, r->n_containers, id, &found);
 
 	return found ? r->containers[at] : NULL;
 }
@@ -123,23 +123,23 @@ struct container_entry *registry_find(const struct registry *r, const char *id)
 struct pod_entry *registry_put_pod(struct registry *r, const struct nri_pod *pod, struct arena *a)
 {
 	bool found;
-	const size_t at = position((void *const *)r->pods, r->n_pods, pod->id, &found);
+	const size_t at = find_position((void *const *)r->pods, r->n_pods, pod->id, &found);
 	struct pod_entry *p;
 
 	if (!found) {
 		p = calloc(1, sizeof(*p));
 		if (!p)
 			abort();
-		p->id = copy(pod->id);
-		r->pods = (struct pod_entry **)insert((void **)r->pods, &r->n_pods, &r->cap_pods,
-						      at, p);
+		p->id = copy_text(pod->id);
+		r->pods = (struct pod_entry **)insert_at((void **)r->pods, &r->n_pods, &r->cap_pods,
+							 at, p);
 	}
 	p = r->pods[at];
-	set(&p->uid, pod->uid);
-	set(&p->namespace, pod->pod_namespace);
-	set(&p->name, pod->name);
-	set(&p->cgroup, cgroup_path_of(nri_pod_cgroup_parent(pod), a));
-	set(&p->pause_cgroup, cgroup_path_of(nri_pod_cgroups_path(pod), a));
+	set_text(&p->uid, pod->uid);
+	set_text(&p->namespace, pod->pod_namespace);
+	set_text(&p->name, pod->name);
+	set_text(&p->cgroup, cgroup_path_of(nri_pod_cgroup_parent(pod), a));
+	set_text(&p->pause_cgroup, cgroup_path_of(nri_pod_cgroups_path(pod), a));
 	p->pause_pid = pod->pid;
 	return p;
 }
@@ -148,26 +148,27 @@ struct container_entry *registry_put(struct registry *r, struct pod_entry *pod,
 				     const struct nri_container *c, struct arena *a)
 {
 	bool found;
-	const size_t at = position((void *const *)r->containers, r->n_containers, c->id, &found);
+	const size_t at =
+		find_position((void *const *)r->containers, r->n_containers, c->id, &found);
 	struct container_entry *e;
 
 	if (!found) {
 		e = calloc(1, sizeof(*e));
 		if (!e)
 			abort();
-		e->id = copy(c->id);
+		e->id = copy_text(c->id);
 		e->pod = pod;
 		pod->n_containers++;
-		r->containers = (struct container_entry **)insert(
+		r->containers = (struct container_entry **)insert_at(
 			(void **)r->containers, &r->n_containers, &r->cap_containers, at, e);
 	}
 	e = r->containers[at];
-	set(&e->name, c->name);
-	set(&e->cgroup, cgroup_path_of(nri_container_cgroups_path(c), a));
+	set_text(&e->name, c->name);
+	set_text(&e->cgroup, cgroup_path_of(nri_container_cgroups_path(c), a));
 	return e;
 }
 
-static void remove_at(struct registry *r, size_t at)
+static void remove_container_at(struct registry *r, size_t at)
 {
 	struct container_entry *c = r->containers[at];
 
@@ -181,16 +182,16 @@ static void remove_at(struct registry *r, size_t at)
 void registry_remove(struct registry *r, const char *id)
 {
 	bool found;
-	const size_t at = position((void *const *)r->containers, r->n_containers, id, &found);
+	const size_t at = find_position((void *const *)r->containers, r->n_containers, id, &found);
 
 	if (found)
-		remove_at(r, at);
+		remove_container_at(r, at);
 }
 
 void registry_remove_pod(struct registry *r, const char *id)
 {
 	bool found;
-	const size_t at = position((void *const *)r->pods, r->n_pods, id, &found);
+	const size_t at = find_position((void *const *)r->pods, r->n_pods, id, &found);
 	struct pod_entry *p;
 
 	if (!found)
@@ -198,7 +199,7 @@ void registry_remove_pod(struct registry *r, const char *id)
 	p = r->pods[at];
 	for (size_t i = r->n_containers; i-- > 0;)
 		if (r->containers[i]->pod == p)
-			remove_at(r, i);
+			remove_container_at(r, i);
 	r->n_pods--;
 	for (size_t i = at; i < r->n_pods; i++)
 		r->pods[i] = r->pods[i + 1];

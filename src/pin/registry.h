@@ -1,7 +1,8 @@
 #pragma once
 
-/* The pods and containers of this node and where each belongs: the agent's intent. Owned by the
- * Manager; strings are copies. Kept sorted by runtime id. */
+/* The pods and containers of this node, with the CPU settings of each, as far as the runtime or an
+ * OCI hook has reported them. In memory only, owned by the manager: a synchronization builds it
+ * anew. Strings are copies; both lists are sorted by runtime id. */
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -22,12 +23,12 @@ struct pod_entry {
 	char *pause_cgroup; /* likewise */
 	uint32_t pause_pid;
 	bool is_management;
-	bool is_static;	 /* from the kubelet's manifest directory */
-	uint64_t shares; /* wanted for its cgroup; 0: leave it */
-	bool lift_quota;
-	bool is_dirty;	  /* its cgroup waits to be written */
-	bool had_cgroup;  /* seen; when it vanishes, the pod is over */
-	bool needs_check; /* somebody wrote there (suspects.h) */
+	bool is_static;	  /* from the kubelet's manifest directory */
+	uint64_t shares;  /* of its own cgroup; 0: not set */
+	bool lift_quota;  /* a container has exclusive CPUs: its own cgroup gets no quota */
+	bool needs_write; /* by manager_flush() */
+	bool was_seen;	  /* its cgroup existed; when it is gone, the pod is finished */
+	bool was_written; /* its cgroup, by any process, since the last check */
 	struct cgroup_watch_ids watch, pause_watch;
 	size_t n_containers;
 };
@@ -37,14 +38,14 @@ struct container_entry {
 	struct pod_entry *pod;
 	enum pool pool;
 	bool is_exclusive;
-	bool is_apart;	  /* a resize of its pool leaves it where it is */
-	bool is_started;  /* before that its cgroup is the runtime's to fill */
-	bool needs_check; /* somebody wrote there (suspects.h) */
+	bool keeps_cpus;  /* a resize of its pool does not move it */
+	bool is_started;  /* before that the runtime writes its cgroup */
+	bool was_written; /* its cgroup, by any process, since the last check */
 	struct cgroup_watch_ids watch;
 	struct cpu_settings settings;
-	bool is_isolated;      /* its CPUs are a partition of the kernel's */
-	char *isolation_fails; /* why they are not, though they should be; else NULL */
-	uint32_t n_repairs;
+	bool is_isolated;      /* its cgroup is an isolated partition */
+	char *isolation_error; /* why it is not, although it should be; else NULL */
+	uint32_t n_drift_corrected;
 };
 
 struct registry {
@@ -61,7 +62,7 @@ void registry_clear(struct registry *r);
 struct pod_entry *registry_find_pod(const struct registry *r, const char *id);
 struct container_entry *registry_find(const struct registry *r, const char *id);
 
-/* Add what is new, refresh what is known. */
+/* Add an entry, or update the one with this id. */
 struct pod_entry *registry_put_pod(struct registry *r, const struct nri_pod *pod, struct arena *a);
 struct container_entry *registry_put(struct registry *r, struct pod_entry *pod,
 				     const struct nri_container *c, struct arena *a);
@@ -69,11 +70,13 @@ struct container_entry *registry_put(struct registry *r, struct pod_entry *pod,
 void registry_remove(struct registry *r, const char *id);
 void registry_remove_pod(struct registry *r, const char *id); /* with its containers */
 
-/* Another sandbox of the same pod: pods keep their UID when the kubelet makes a new sandbox. */
+/* Whether there is another sandbox of the same pod: a pod keeps its UID when the kubelet creates a
+ * new sandbox for it. */
 bool registry_has_sibling(const struct registry *r, const struct pod_entry *pod);
 
-/* Pods and UIDs that an OCI hook made up, because no NRI runtime reports the container: runtimes'
- * own ids are hexadecimal. A UID of this form belongs to a container in no pod at all. */
+/* The prefix of pod ids and UIDs that an OCI hook assigns to containers which no NRI runtime
+ * reports; runtimes' own ids are hexadecimal. A UID of this form belongs to a standalone container.
+ */
 #define REGISTRY_OCI_PREFIX "oci-"
 bool registry_is_oci_pod(const char *pod_id);
 bool registry_is_standalone(struct str pod_uid);

@@ -9,7 +9,7 @@
 #include "cgroup/cgroup.h"
 #include "crio.h"
 #include "enforce.h"
-#include "manager_private.h"
+#include "manager_state.h"
 
 const char *resize_state_name(enum resize_state state)
 {
@@ -178,7 +178,7 @@ static int move_containers(struct work *w, enum pool pool)
 		struct container_entry *c = all->containers[i];
 		int r;
 
-		if (c->pool != pool || cpuset_is_empty(&c->settings.cpus) || c->is_apart)
+		if (c->pool != pool || cpuset_is_empty(&c->settings.cpus) || c->keeps_cpus)
 			continue;
 		c->settings.cpus = *w->cpus;
 		r = write_cpus(w, c->cgroup);
@@ -259,8 +259,8 @@ static void mark_narrow(struct manager *m, const struct cpuset *management)
 		struct container_entry *c = m->registry.containers[i];
 
 		/* Beside a kubelet that pins, whoever is not on reserved CPUs is the kubelet's. */
-		c->is_apart = is_narrow(c, management) ||
-			      (m->kubelet_manages && c->pool != POOL_MANAGEMENT);
+		c->keeps_cpus = is_narrow(c, management) ||
+				(m->kubelet_manages && c->pool != POOL_MANAGEMENT);
 	}
 }
 

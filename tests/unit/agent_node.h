@@ -71,8 +71,8 @@ static inline void make_cgroup(struct node *n, const char *path, const char *cpu
 	write_at(n, path, "cgroup.procs", "");
 }
 
-static inline void node_init(struct node *n, const char *reserved, const char *shared,
-			     const char *guaranteed)
+static inline void node_init_on(struct node *n, const char *topology, const char *reserved,
+				const char *shared, const char *guaranteed)
 {
 	struct pool_config pools;
 	struct err err = { 0 };
@@ -85,7 +85,7 @@ static inline void node_init(struct node *n, const char *reserved, const char *s
 	write_at(n, ".", "cgroup.controllers", "cpuset cpu\n");
 	make_cgroup(n, ".", "0-7");
 	CHECK_OK(cgroup_open(&n->cgroups, n->dir, &err));
-	CHECK_OK(topology_parse_synthetic(STR("pack:1 core:4 pu:2"), &n->a, &n->topology, &err));
+	CHECK_OK(topology_parse_synthetic(str_from(topology), &n->a, &n->topology, &err));
 	pool_config_init(&pools);
 	pools.is_classic = !shared;
 	CHECK_OK(cpuset_parse(str_from(reserved), &pools.reserved, &err));
@@ -98,6 +98,12 @@ static inline void node_init(struct node *n, const char *reserved, const char *s
 	n->session.index = "90";
 	session_start(&n->session);
 	(void)runtime_take(&n->session, MUX_CONN_RUNTIME, &n->a);
+}
+
+static inline void node_init(struct node *n, const char *reserved, const char *shared,
+			     const char *guaranteed)
+{
+	node_init_on(n, "pack:1 core:4 pu:2", reserved, shared, guaranteed);
 }
 
 static inline void node_done(struct node *n)

@@ -133,7 +133,7 @@ TEST(a_cgroup_that_is_not_there_is_no_failure_and_may_come)
 	place_init(&p, CGROUP_V2);
 	cgroup_watch_add(&p.cgroup_watch, &p.fs, "later", CGROUP_ALL, &ids);
 	CHECK_INT(ids.cpuset, 0);
-	CHECK_INT(p.cgroup_watch.why_short, 0);
+	CHECK_INT(p.cgroup_watch.unwatched_errno, 0);
 	CHECK_INT(mkdirat(p.fs.cpuset_fd, "later", 0755), 0);
 	cgroup_watch_add(&p.cgroup_watch, &p.fs, "later", CGROUP_ALL, &ids);
 	CHECK(ids.cpuset > 0);
@@ -200,7 +200,7 @@ TEST(without_inotify_it_is_short_and_says_why)
 	cgroup_watch_add(&p.cgroup_watch, &p.fs, "c", CGROUP_ALL, &ids);
 	p.cgroup_watch.fd = real;
 	CHECK_INT(ids.cpuset, 0);
-	CHECK_INT(p.cgroup_watch.why_short, EINVAL);
+	CHECK_INT(p.cgroup_watch.unwatched_errno, EINVAL);
 }
 
 /* No more descriptors: the kernel says the same when root has no more instances of inotify. */
@@ -218,16 +218,16 @@ TEST(what_was_short_is_tried_again_in_the_next_round)
 	cgroup_watch_init(&p.cgroup_watch);
 	for (int round = 0; round < 2; round++) {
 		CHECK_INT(p.cgroup_watch.fd, -1);
-		CHECK_INT(p.cgroup_watch.why_short, EMFILE);
+		CHECK_INT(p.cgroup_watch.unwatched_errno, EMFILE);
 		cgroup_watch_add(&p.cgroup_watch, &p.fs, "c", CGROUP_ALL, &ids);
 		cgroup_watch_end_round(&p.cgroup_watch);
 	}
 	CHECK_INT(setrlimit(RLIMIT_NOFILE, &all), 0);
 	cgroup_watch_end_round(&p.cgroup_watch);
 	CHECK(p.cgroup_watch.fd >= 0);
-	CHECK_INT(p.cgroup_watch.why_short, EMFILE); /* not everybody has been added yet */
+	CHECK_INT(p.cgroup_watch.unwatched_errno, EMFILE); /* not everybody has been added yet */
 	cgroup_watch_add(&p.cgroup_watch, &p.fs, "c", CGROUP_ALL, &ids);
 	CHECK(ids.cpuset > 0);
 	cgroup_watch_end_round(&p.cgroup_watch);
-	CHECK_INT(p.cgroup_watch.why_short, 0);
+	CHECK_INT(p.cgroup_watch.unwatched_errno, 0);
 }

@@ -38,7 +38,7 @@ TEST(each_container_goes_to_its_pool)
 	CHECK_UINT(n.manager.registry.n_containers, 3);
 }
 
-TEST(what_has_no_place_is_refused_and_says_so)
+TEST(container_without_cpus_is_refused_with_a_reason)
 {
 	CLEANUP(node_done) struct node n;
 	struct box a, b, bad;
@@ -61,27 +61,26 @@ TEST(what_has_no_place_is_refused_and_says_so)
 	CHECK_UINT(n.manager.counters.refused, 2);
 	CHECK_UINT(n.manager.registry.n_containers, 1);
 
-	/* The pod goes, its CPUs come back. */
+	/* The CPUs of a removed pod are available again. */
 	CHECK(!ask(&n, "RemovePodSandbox", &a, NULL).status);
 	CHECK_STR(create(&n, &b).cpus, "4-5");
 }
 
-/* What people hear of: each kind once, about whom it concerns, and nothing else. */
-TEST(whom_it_concerns_is_told_what_happened)
+TEST(each_kind_of_event_is_queued_once_for_its_object)
 {
 	static const struct {
 		enum event_kind kind;
 		const char *pod, *text;
 	} rows[] = {
 		{ EVENT_ANNOTATION_REJECTED, "liar",
-		  "container c: its annotations are not believed: it still requests CPU, so "
-		  "admission has not converted it" },
+		  "container c: annotations rejected: it still requests CPU, so admission has not "
+		  "converted it" },
 		{ EVENT_CONTAINER_REFUSED, "big",
 		  "container c: not enough cpus available to satisfy request: requested=8, "
 		  "available=4" },
 		{ EVENT_DRIFT_CORRECTED, "plain",
 		  "container c: restored CPU settings changed externally, CPUs 2-3" },
-		{ EVENT_RUNTIME_LOST, "", "lost the container runtime: gone" },
+		{ EVENT_RUNTIME_LOST, "", "lost the connection to the container runtime: gone" },
 	};
 	CLEANUP(node_done) struct node n;
 	struct box plain, liar, big;
@@ -116,7 +115,7 @@ TEST(whom_it_concerns_is_told_what_happened)
 	event_queue_done(&events);
 }
 
-TEST(a_kubelet_cannot_undo_a_pin)
+TEST(update_by_the_kubelet_does_not_change_cpu_settings)
 {
 	CLEANUP(node_done) struct node n;
 	struct nri_cpu reconcile = {
@@ -140,10 +139,10 @@ TEST(a_kubelet_cannot_undo_a_pin)
 	r = ask(&n, "UpdateContainer", &b, &memory_only);
 	cpu = answer_cpu(&n, &r, &nri_updated_message);
 	CHECK_UINT(cpu.shares, 400);
-	CHECK_UINT(n.manager.counters.reasserted, 2);
+	CHECK_UINT(n.manager.counters.updates_overridden, 2);
 }
 
-TEST(a_resize_that_would_change_whose_cpus_are_whose_is_refused)
+TEST(resize_that_would_change_exclusive_cpus_is_refused)
 {
 	CLEANUP(node_done) struct node n;
 	struct nri_cpu more = { .has_shares = true,
@@ -171,7 +170,7 @@ TEST(a_resize_that_would_change_whose_cpus_are_whose_is_refused)
 	CHECK_INT(answer_cpu(&n, &r, &nri_updated_message).quota_us, -1);
 }
 
-TEST(what_started_without_us_is_repaired_at_synchronisation)
+TEST(synchronization_corrects_containers_started_without_the_agent)
 {
 	CLEANUP(node_done) struct node n;
 	struct box boxes[3];
@@ -211,7 +210,7 @@ TEST(what_started_without_us_is_repaired_at_synchronisation)
 	CHECK_STR(read_at(&n, "kubepods/burstable/pod-share/share", "cpuset.cpus"), "2-3");
 	CHECK_STR(read_at(&n, "kubepods/pod-alone/alone", "cpuset.cpus"), "4-5");
 	CHECK_STR(read_at(&n, "kubepods/pod-alone/alone", "cpu.max"), "max 100000");
-	CHECK_UINT(n.manager.counters.missed, 3);
+	CHECK_UINT(n.manager.counters.adopted_late, 3);
 	/* The runtime's own record follows. */
 	CHECK_OK(pb_decode(&nri_updated_message, r.payload, &n.a, &response, &err));
 	CHECK_UINT(response.n_updates, 3);
@@ -229,7 +228,7 @@ TEST(what_started_without_us_is_repaired_at_synchronisation)
 			      &err));
 	n.stream = 5;
 	CHECK(!runtime_response(&n.session, 5, &n.a).status);
-	CHECK_UINT(n.manager.counters.missed, 3);
+	CHECK_UINT(n.manager.counters.adopted_late, 3);
 	CHECK_UINT(n.ledger.n, 0);
 	CHECK(n.manager.registry.containers[0]->watch.cpuset > heard);
 	write_at(&n, boxes[1].cgroup + 1, "cpuset.cpus", "0-7");
@@ -237,7 +236,7 @@ TEST(what_started_without_us_is_repaired_at_synchronisation)
 	CHECK_STR(read_at(&n, boxes[1].cgroup + 1, "cpuset.cpus"), "2-3");
 }
 
-TEST(a_cgroup_that_somebody_changes_is_put_right)
+TEST(reconcile_restores_a_cgroup_changed_externally)
 {
 	CLEANUP(node_done) struct node n;
 	struct box b;
@@ -246,21 +245,92 @@ TEST(a_cgroup_that_somebody_changes_is_put_right)
 	box_init(&b, "b", "burstable/", 512, 0);
 	(void)create(&n, &b);
 	make_cgroup(&n, b.cgroup + 1, "0-7");
-	manager_reconcile(&n.manager, 1); /* not started: the runtime is still at it */
-	CHECK_UINT(n.manager.counters.repaired, 0);
+	manager_reconcile(&n.manager, 1); /* not started: the runtime still writes it */
+	CHECK_UINT(n.manager.counters.drift_corrected, 0);
 	write_at(&n, b.cgroup + 1, "cpuset.cpus", "2-3");
 	write_at(&n, b.cgroup + 1, "cpuset.cpus.effective", "2-3");
 	CHECK(!ask(&n, "PostStartContainer", &b, NULL).status);
 	manager_reconcile(&n.manager, 1);
-	CHECK_UINT(n.manager.counters.repaired, 0);
+	CHECK_UINT(n.manager.counters.drift_corrected, 0);
 	write_at(&n, b.cgroup + 1, "cpuset.cpus", "0-7");
 	manager_reconcile(&n.manager, 1);
 	CHECK_STR(read_at(&n, b.cgroup + 1, "cpuset.cpus"), "2-3");
-	CHECK_UINT(n.manager.counters.repaired, 1);
+	CHECK_UINT(n.manager.counters.drift_corrected, 1);
 }
 
-/* It is not their turn: a look at nobody is a look at those who were written to. */
-TEST(who_is_written_to_is_looked_at_out_of_turn)
+/* No NRI call comes in between, so only the reconciliation itself can reset the arena. */
+TEST(reconcile_uses_bounded_memory_while_drift_persists)
+{
+	CLEANUP(node_done) struct node n;
+	struct event_queue events;
+	struct box b;
+	size_t used = 0;
+
+	node_init(&n, "0-1", "2-3", "4-7");
+	event_queue_init(&events);
+	n.manager.events = &events;
+	box_init(&b, "b", "burstable/", 512, 0);
+	(void)create(&n, &b);
+	make_cgroup(&n, b.cgroup + 1, "2-3");
+	CHECK(!ask(&n, "PostStartContainer", &b, NULL).status);
+	for (unsigned i = 0; i < 200; i++) {
+		write_at(&n, b.cgroup + 1, "cpuset.cpus", "0-7");
+		manager_reconcile(&n.manager, 1);
+		if (i == 0)
+			used = n.manager.scratch.used;
+	}
+	CHECK_UINT(n.manager.counters.drift_corrected, 200);
+	CHECK_UINT(n.manager.scratch.used, used);
+	event_queue_done(&events);
+}
+
+/* Every fourth of 512 CPUs: a list of about 500 characters. */
+TEST(long_cpu_lists_are_not_cut)
+{
+	CLEANUP(node_done) struct node n;
+	struct cpuset management = { 0 }, shared = { 0 };
+	CLEANUP(arena_done) struct arena a;
+	const char *list;
+	char dir[256];
+	uint32_t mask = 0;
+	struct err err = { 0 };
+	struct box b;
+
+	arena_init(&a, 0);
+	for (unsigned cpu = 0; cpu < 512; cpu++)
+		cpuset_add(cpu % 4 == 0 ? &management : &shared, cpu);
+	list = str_cstr(&a, cpuset_format(&management, &a));
+	CHECK(strlen(list) > 256);
+	node_init_on(&n, "pack:1 core:256 pu:2", list, str_cstr(&a, cpuset_format(&shared, &a)),
+		     "");
+	box_init(&b, "b", "burstable/", 2, 0);
+	box_manage(&b, "{\"cpushares\":20}");
+	CHECK_STR(create(&n, &b).cpus, list);
+
+	(void)snprintf(dir, sizeof(dir), "%s/crio/crio.conf.d", n.dir);
+	CHECK_OK(file_mkdirs_at(AT_FDCWD, dir, 0755, &err));
+	write_at(&n, "crio/crio.conf.d", "01",
+		 str_cstr(&a, str_printf(&a,
+					 "[crio.runtime.workloads.management]\n"
+					 "activation_annotation = "
+					 "\"target.workload.openshift.io/management\"\n"
+					 "annotation_prefix = \"resources.workload.openshift.io\"\n"
+					 "resources = { \"cpuset\" = \"%s\" }\n",
+					 list)));
+	(void)snprintf(dir, sizeof(dir), "%s/crio", n.dir);
+	n.manager.crio_dir = dir;
+	CHECK_INT(manager_handlers.configure(&n.manager,
+					     &(struct nri_runtime){ .name = "cri-o",
+								    .version = "",
+								    .nri_version = "" },
+					     &mask, NULL),
+		  0);
+	CHECK_INT(n.manager.crio, CRIO_AGREES);
+	CHECK_STR(n.manager.crio_cpus, list);
+}
+
+/* A reconciliation of 0 containers checks only the written ones. */
+TEST(written_cgroups_are_checked_out_of_turn)
 {
 	CLEANUP(node_done) struct node n;
 	struct box b, other;
@@ -268,7 +338,7 @@ TEST(who_is_written_to_is_looked_at_out_of_turn)
 	node_init(&n, "0-1", "2-3", "4-7");
 	box_init(&b, "b", "burstable/", 512, 0);
 	box_init(&other, "other", "", 2048, 200000);
-	make_cgroup(&n, other.pod_cgroup, "0-7"); /* the kubelet makes it first */
+	make_cgroup(&n, other.pod_cgroup, "0-7"); /* the kubelet creates it first */
 	(void)create(&n, &b);
 	(void)create(&n, &other);
 	make_cgroup(&n, b.cgroup + 1, "2-3");
@@ -277,34 +347,34 @@ TEST(who_is_written_to_is_looked_at_out_of_turn)
 	CHECK(!ask(&n, "PostStartContainer", &other, NULL).status);
 	manager_flush(&n.manager);
 	manager_reconcile(&n.manager, 0);
-	CHECK_UINT(n.manager.counters.repaired, 0);
+	CHECK_UINT(n.manager.counters.drift_corrected, 0);
 
 	write_at(&n, b.cgroup + 1, "cpuset.cpus", "0-7");
 	write_at(&n, other.pod_cgroup, "cpu.max", "1000 100000");
 	manager_reconcile(&n.manager, 0);
 	CHECK_STR(read_at(&n, b.cgroup + 1, "cpuset.cpus"), "2-3");
 	CHECK_STR(read_at(&n, other.pod_cgroup, "cpu.max"), "max 100000");
-	CHECK_UINT(n.manager.counters.repaired, 2);
+	CHECK_UINT(n.manager.counters.drift_corrected, 2);
 
-	/* Nothing is written to, nothing is read. */
+	/* Without a write, nothing is read. */
 	for (size_t i = 0; i < n.manager.registry.n_containers; i++)
-		CHECK(!n.manager.registry.containers[i]->needs_check);
+		CHECK(!n.manager.registry.containers[i]->was_written);
 	CHECK(!ask(&n, "RemovePodSandbox", &b, NULL).status);
 	write_at(&n, b.cgroup + 1, "cpuset.cpus", "0-7");
 	manager_reconcile(&n.manager, 0);
 	CHECK_STR(read_at(&n, b.cgroup + 1, "cpuset.cpus"), "0-7");
-	CHECK_UINT(n.manager.counters.repaired, 2);
+	CHECK_UINT(n.manager.counters.drift_corrected, 2);
 }
 
-/* Started when there was no inotify to be had, as on a node with many containers. */
-TEST(who_could_not_be_watched_is_watched_when_that_is_possible)
+/* The agent started while no inotify instance was available. */
+TEST(unwatched_cgroups_are_watched_when_inotify_is_available)
 {
 	CLEANUP(node_done) struct node n;
 	struct box b;
 
 	node_init(&n, "0-1", "2-3", "4-7");
 	cgroup_watch_done(&n.manager.cgroup_watch);
-	n.manager.cgroup_watch.why_short = n.manager.cgroup_watch.why_now = EMFILE;
+	n.manager.cgroup_watch.unwatched_errno = n.manager.cgroup_watch.round_errno = EMFILE;
 	box_init(&b, "b", "burstable/", 512, 0);
 	(void)create(&n, &b);
 	make_cgroup(&n, b.cgroup + 1, "2-3");
@@ -312,20 +382,20 @@ TEST(who_could_not_be_watched_is_watched_when_that_is_possible)
 	write_at(&n, b.cgroup + 1, "cpuset.cpus", "0-7");
 	manager_reconcile(&n.manager, 0);
 	CHECK_STR(read_at(&n, b.cgroup + 1, "cpuset.cpus"), "0-7");
-	CHECK(n.manager.said_short);
+	CHECK(n.manager.reported_unwatched);
 
-	manager_reconcile(&n.manager, 1); /* its turn */
+	manager_reconcile(&n.manager, 1); /* polling */
 	CHECK_STR(read_at(&n, b.cgroup + 1, "cpuset.cpus"), "2-3");
-	manager_reconcile(&n.manager, 2); /* round after round */
+	manager_reconcile(&n.manager, 2); /* ends the round */
 	manager_reconcile(&n.manager, 0);
-	CHECK(!n.manager.said_short);
+	CHECK(!n.manager.reported_unwatched);
 	write_at(&n, b.cgroup + 1, "cpuset.cpus", "0-7");
 	manager_reconcile(&n.manager, 0);
 	CHECK_STR(read_at(&n, b.cgroup + 1, "cpuset.cpus"), "2-3");
 }
 
-/* Being created when we came: in no list, and nobody asked about it. */
-TEST(who_was_being_created_is_caught_before_it_begins)
+/* It is in no list, and its creation was not reported. */
+TEST(container_being_created_at_connection_is_pinned_before_it_starts)
 {
 	static const char *const events[] = { "PostCreateContainer", "StartContainer" };
 
@@ -340,12 +410,12 @@ TEST(who_was_being_created_is_caught_before_it_begins)
 		make_cgroup(&n, b.cgroup + 1, "0-7");
 		CHECK(!ask(&n, events[i], &b, NULL).status);
 		CHECK_STR(read_at(&n, b.cgroup + 1, "cpuset.cpus"), "2-3");
-		CHECK_UINT(n.manager.counters.missed, 1);
+		CHECK_UINT(n.manager.counters.adopted_late, 1);
 
 		/* Known by now: its own start is not our business. */
 		write_at(&n, b.cgroup + 1, "cpuset.cpus", "0-7");
 		CHECK(!ask(&n, "StartContainer", &b, NULL).status);
-		CHECK_UINT(n.manager.counters.missed, 1);
+		CHECK_UINT(n.manager.counters.adopted_late, 1);
 
 		/* Without a place it does not begin. */
 		box_init(&large, "large", "", 8192, 800000);
@@ -361,7 +431,7 @@ TEST(who_was_being_created_is_caught_before_it_begins)
 	}
 }
 
-TEST(a_container_that_slipped_through_is_caught_when_it_has_started)
+TEST(container_that_was_missed_is_adopted_after_its_start)
 {
 	CLEANUP(node_done) struct node n;
 	struct box b;
@@ -371,10 +441,10 @@ TEST(a_container_that_slipped_through_is_caught_when_it_has_started)
 	make_cgroup(&n, b.cgroup + 1, "0-7");
 	CHECK(!ask(&n, "PostStartContainer", &b, NULL).status);
 	CHECK_STR(read_at(&n, b.cgroup + 1, "cpuset.cpus"), "2-3");
-	CHECK_UINT(n.manager.counters.missed, 1);
+	CHECK_UINT(n.manager.counters.adopted_late, 1);
 }
 
-TEST(in_classic_mode_those_who_share_make_room_first)
+TEST(classic_mode_moves_shared_containers_before_assigning_cpus)
 {
 	CLEANUP(node_done) struct node n;
 	struct box share, alone, greedy;
@@ -394,7 +464,7 @@ TEST(in_classic_mode_those_who_share_make_room_first)
 	CHECK_STR(read_at(&n, share.cgroup + 1, "cpuset.cpus"), "2-7");
 }
 
-TEST(a_new_sandbox_of_the_same_pod_keeps_its_cpus)
+TEST(new_sandbox_of_the_same_pod_keeps_its_cpus)
 {
 	CLEANUP(node_done) struct node n;
 	struct box first, second;
@@ -420,7 +490,7 @@ static void remove_cgroup(const struct node *n, const char *path)
 }
 
 /* A containerd that was restarted has forgotten that it must tell. */
-TEST(a_pod_that_ends_without_a_word_gives_its_cpus_back)
+TEST(cpus_of_a_vanished_pod_are_released)
 {
 	CLEANUP(node_done) struct node n;
 	struct box first, second, third;
@@ -451,7 +521,7 @@ TEST(a_pod_that_ends_without_a_word_gives_its_cpus_back)
 }
 
 /* However it came to us: nobody keeps it company, and who is over makes way. */
-TEST(one_that_slipped_through_gets_cpus_that_are_clear)
+TEST(missed_container_gets_cpus_without_shared_containers)
 {
 	static const char *const events[] = { "PostCreateContainer", "StartContainer",
 					      "PostStartContainer", "UpdateContainer" };
@@ -480,7 +550,7 @@ TEST(one_that_slipped_through_gets_cpus_that_are_clear)
 	}
 }
 
-TEST(the_status_tells_what_everybody_shall_have)
+TEST(status_lists_the_cpu_settings_of_every_container)
 {
 	CLEANUP(node_done) struct node n;
 	struct err err = { 0 };

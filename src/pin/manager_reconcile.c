@@ -1,0 +1,79 @@
+/* The manager's periodic work: cgroups that wait to be written, drift, and CPUs that came or went.
+ */
+
+#include <malloc.h>
+
+#include "change_watch.h"
+#include "isolate.h"
+#include "manager_state.h"
+
+void manager_flush(struct manager *m)
+{
+	if (m->wants_trim) {
+		m->wants_trim = false;
+		(void)malloc_trim(0); /* by now the NRI session has freed its list, too */
+	}
+	for (size_t i = 0; i < m->registry.n_pods; i++) {
+		struct pod_entry *pod = m->registry.pods[i];
+
+		if (!pod->needs_write)
+			continue;
+		pod->needs_write = false;
+		if (m->cgroups)
+			manager_enforce_pod(m, pod, false);
+	}
+}
+
+static void check_container(struct manager *m, struct container_entry *c)
+{
+	if (!c->is_started)
+		return;
+	(void)manager_enforce(m, c, true);
+	isolate_container(m, c);
+}
+
+void manager_reconcile(struct manager *m, size_t n)
+{
+	const struct registry *r = &m->registry;
+
+	if (!m->cgroups)
+		return;
+	change_watch_collect(m);
+	for (size_t i = 0; i < r->n_containers; i++)
+		if (r->containers[i]->was_written)
+			check_container(m, r->containers[i]);
+	for (size_t i = 0; i < r->n_pods; i++)
+		if (r->pods[i]->was_written)
+			manager_enforce_pod(m, r->pods[i], true);
+	for (size_t i = 0; i < n; i++, m->next_check++) {
+		if (m->next_check >= r->n_containers && m->next_check >= r->n_pods) {
+			m->next_check = 0;
+			cgroup_watch_end_round(&m->cgroup_watch);
+			(void)manager_release_vanished_pods(m);
+		}
+		if (m->next_check < r->n_containers)
+			check_container(m, r->containers[m->next_check]);
+		if (m->next_check < r->n_pods)
+			manager_enforce_pod(m, r->pods[m->next_check], true);
+	}
+	arena_reset(&m->scratch); /* texts of what was corrected */
+}
+
+void manager_repin(struct manager *m)
+{
+	struct cpuset management;
+
+	manager_management_cpus(m, &management);
+	for (size_t i = 0; i < m->registry.n_containers; i++) {
+		struct container_entry *c = m->registry.containers[i];
+
+		if (c->pool != POOL_MANAGEMENT || cpuset_is_empty(&management))
+			continue;
+		c->settings.cpus = management;
+		(void)manager_enforce(m, c, false);
+	}
+	for (size_t i = 0; i < m->registry.n_pods; i++)
+		m->registry.pods[i]->needs_write = true;
+	(void)manager_repin_shared(m);
+	arena_reset(&m->scratch);
+}

@@ -1,0 +1,200 @@
+#include "manager_state.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "base/err.h"
+#include "cgroup/cgroup.h"
+#include "change_watch.h"
+#include "enforce.h"
+#include "isolate.h"
+
+void manager_management_cpus(const struct manager *m, struct cpuset *ret)
+{
+	(void)ledger_cpus(m->ledger, POOL_MANAGEMENT, ret);
+}
+
+struct pod_entry *manager_record_pod(struct manager *m, const struct nri_pod *pod)
+{
+	struct pod_entry *entry = registry_put_pod(&m->registry, pod, &m->scratch);
+	enum distrust_reason distrust;
+
+	entry->is_management = classify_is_management(&m->rules, pod, &distrust);
+	entry->is_static = classify_is_static(pod);
+	entry->needs_write = true;
+	if (entry->is_management) /* D13 */
+		entry->shares = workload_pod_shares(&m->rules.management, pod->annotations,
+						    pod->n_annotations, &m->scratch);
+	return entry;
+}
+
+struct container_entry *manager_record_container(struct manager *m, const struct nri_pod *pod,
+						 const struct nri_container *c,
+						 const struct placement *p)
+{
+	const bool is_known = registry_find_pod(&m->registry, pod->id) != NULL;
+	struct pod_entry *owner = is_known ? registry_put_pod(&m->registry, pod, &m->scratch) :
+					     manager_record_pod(m, pod);
+	struct container_entry *entry = registry_put(&m->registry, owner, c, &m->scratch);
+
+	entry->pool = p->pool;
+	entry->is_exclusive = p->is_exclusive;
+	entry->settings = p->settings;
+	if (p->is_exclusive && !owner->lift_quota)
+		owner->lift_quota = owner->needs_write = true;
+	m->is_changed = true;
+	return entry;
+}
+
+void manager_remove_pod(struct manager *m, struct pod_entry *entry)
+{
+	isolate_release_pod(m, entry);
+	change_watch_remove_pod(m, entry);
+	registry_remove_pod(&m->registry, entry->id);
+	m->is_changed = true;
+}
+
+void manager_release_pod(struct manager *m, struct pod_entry *entry)
+{
+	const bool has_sibling = registry_has_sibling(&m->registry, entry);
+	const struct str uid = str_dup(&m->scratch, str_from(entry->uid));
+	struct err err = { 0 };
+
+	manager_remove_pod(m, entry);
+	if (has_sibling) /* the kubelet has created another sandbox for the same pod */
+		return;
+	if (ledger_release_pod(m->ledger, uid, &err) < 0)
+		log_error("cannot release the CPUs of a pod", LOG_STR("uid", uid), LOG_ERR(&err));
+	else if (m->ledger->now.config.is_classic)
+		(void)manager_repin_shared(m);
+}
+
+/* The kubelet creates a pod's cgroup before the sandbox and removes it after the last container. */
+static bool has_vanished(const struct manager *m, const struct pod_entry *pod)
+{
+	if (!pod->was_seen || cgroup_exists(m->cgroups, pod->cgroup))
+		return false;
+	for (size_t i = 0; i < m->registry.n_containers; i++)
+		if (m->registry.containers[i]->pod == pod && !m->registry.containers[i]->is_started)
+			return false;
+	return true;
+}
+
+size_t manager_release_vanished_pods(struct manager *m)
+{
+	size_t n = 0;
+
+	if (!m->cgroups)
+		return 0;
+	for (size_t i = m->registry.n_pods; i-- > 0;) {
+		struct pod_entry *pod = m->registry.pods[i];
+
+		if (!has_vanished(m, pod))
+			continue;
+		log_info("pod vanished without a removal event", LOG_POD_ENTRY(pod));
+		manager_release_pod(m, pod);
+		n++;
+	}
+	return n;
+}
+
+int manager_enforce(struct manager *m, struct container_entry *c, bool is_drift)
+{
+	struct err err = { 0 };
+	int r;
+
+	if (!m->cgroups)
+		return 0;
+	/* Before that the runtime writes to the cgroup, and each write would be an event. */
+	if (c->is_started)
+		change_watch_add(m, c);
+	c->was_written = false;
+	r = enforce_settings(m->cgroups, c->cgroup, &c->settings, &err);
+	if (r == -ENOENT)
+		return 0;
+	if (r < 0) {
+		m->counters.write_failures++;
+		log_warning("cannot write the cgroup of a container", LOG_ENTRY(c), LOG_ERR(&err));
+		return r;
+	}
+	if (r > 0 && is_drift) {
+		const struct str cpus = cpuset_format(&c->settings.cpus, &m->scratch);
+
+		m->counters.drift_corrected++;
+		c->n_drift_corrected++;
+		m->is_changed = true;
+		log_warning("restored CPU settings changed externally", LOG_ENTRY(c),
+			    LOG_STR("cpus", cpus), LOG_INT("drift", r));
+		event_queue_add(m->events, EVENT_DRIFT_CORRECTED,
+				&(struct event_subject){ c->pod->namespace, c->pod->name,
+							 c->pod->uid, c->name },
+				str_printf(&m->scratch,
+					   "container %s: restored CPU settings changed "
+					   "externally, CPUs " PRI_STR,
+					   c->name, FMT_STR(cpus)));
+	}
+	return r;
+}
+
+void manager_enforce_pod(struct manager *m, struct pod_entry *pod, bool is_drift)
+{
+	struct cpuset management;
+	struct err err = { 0 };
+	int r;
+
+	pod->was_written = false;
+	pod->was_seen = pod->was_seen || cgroup_exists(m->cgroups, pod->cgroup);
+	change_watch_add_pod(m, pod);
+	r = enforce_pod(m->cgroups, pod, &err);
+	manager_management_cpus(m, &management);
+	if (r >= 0 && !cpuset_is_empty(&management)) {
+		const int pause = enforce_pause(m->cgroups, pod, &management, &err);
+
+		r = pause < 0 ? pause : r | pause;
+	}
+	if (r == -ENOENT || r == -ESRCH)
+		return;
+	if (r < 0) {
+		m->counters.write_failures++;
+		log_warning("cannot write the cgroup of a pod", LOG_POD_ENTRY(pod), LOG_ERR(&err));
+	} else if (r > 0 && is_drift) {
+		m->counters.drift_corrected++;
+		log_warning("restored pod CPU settings changed externally", LOG_POD_ENTRY(pod),
+			    LOG_INT("drift", r));
+	}
+}
+
+void manager_pin_monitor(struct manager *m, uint32_t pid)
+{
+	struct err err = { 0 };
+	struct cpuset management;
+
+	if (!m->cgroups || strcmp(m->runtime_name, CRIO_RUNTIME_NAME) != 0)
+		return;
+	manager_management_cpus(m, &management);
+	if (!cpuset_is_empty(&management) && enforce_monitor(pid, &management, &err) < 0)
+		log_debug("cannot pin a container monitor, ignoring", LOG_ERR(&err));
+}
+
+int manager_repin_shared(struct manager *m)
+{
+	struct cpuset shared;
+	int worst = 0;
+
+	(void)ledger_cpus(m->ledger, POOL_SHARED, &shared);
+	if (cpuset_is_empty(&shared))
+		return -ENOSPC;
+	for (size_t i = 0; i < m->registry.n_containers; i++) {
+		struct container_entry *c = m->registry.containers[i];
+		int r;
+
+		if (c->pool != POOL_SHARED || cpuset_eq(&c->settings.cpus, &shared))
+			continue;
+		c->settings.cpus = shared;
+		r = manager_enforce(m, c, false);
+		if (r < 0)
+			worst = r;
+	}
+	m->is_changed = true;
+	return worst;
+}
