@@ -30,7 +30,7 @@ struct str object_time(int64_t s, struct arena *a);
 
 struct object_event {
 	struct str api, kind, namespace, name, uid; /* the object it is about */
-	struct str reason;			    /* one word: "PodSkipped" */
+	struct str reason;			    /* CamelCase: "PodSkipped" */
 	struct str message;			    /* at most 1024 bytes; longer is cut */
 	struct str component;			    /* the reporter: "pinfold-operator" */
 	struct str host;			    /* the node it comes from; mostly "" */

@@ -46,13 +46,13 @@ static int parse_total(struct str text, uint64_t *ret_kib, struct err *err)
 
 	while (str_next(&lines, '\n', &line)) {
 		struct str_split words = str_split(line);
-		struct str word;
-		bool is_it = false;
+		struct str field;
+		bool is_total = false;
 
-		while (str_next(&words, ' ', &word)) {
-			if (is_it && str_to_u64(word, MAX_KIB, ret_kib))
+		while (str_next(&words, ' ', &field)) {
+			if (is_total && str_to_u64(field, MAX_KIB, ret_kib))
 				return 0;
-			is_it |= str_eq(word, STR("MemTotal:"));
+			is_total |= str_eq(field, STR("MemTotal:"));
 		}
 	}
 	return err_set(err, EINVAL, "no MemTotal");

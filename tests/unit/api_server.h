@@ -1,6 +1,6 @@
 #pragma once
 
-/* An API server on loopback for tests of API clients: it answers by rules that the test sets, and
+/* An API server on loopback for tests of API clients: it responds by rules that the test sets, and
  * records what was requested. The server has a thread of its own; the client's loop runs in the
  * test's thread, inside API_SERVER_WAIT(). */
 
@@ -123,8 +123,8 @@ static inline void api_server_done(struct api_server *s)
 	(void)pthread_mutex_destroy(&s->lock);
 }
 
-/* Answers these requests so from now on; earlier rules for the same requests are replaced. The
- * texts must stay. */
+/* Sets the response to these requests; an earlier rule for the same requests is replaced. The texts
+ * must stay. */
 static inline void api_server_set(struct api_server *s, const struct api_server_rule *rule)
 {
 	size_t i = 0;

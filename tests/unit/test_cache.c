@@ -82,7 +82,7 @@ TEST(namespaces_are_added_changed_and_removed)
 	      !f.has_legacy_allowed);
 	CHECK(s->find_namespace(s->owner, STR("old"), &f) && f.has_allowed && !f.allowed.n);
 	CHECK_STR(f.legacy_allowed, "management");
-	CHECK(!s->find_namespace(s->owner, STR("nobody"), &f));
+	CHECK(!s->find_namespace(s->owner, STR("absent"), &f));
 	cache_release(&c, 0);
 	cache_done(&c);
 }

@@ -35,7 +35,7 @@ TEST(a_lease_is_acquired_when_it_is_free_or_was_seen_unchanged_too_long)
 		  { .exists = true, .holder = STR_INIT("you"), .duration_s = 15 },
 		  15001,
 		  LEASE_TAKE },
-		{ "another's, longer by its own word",
+		{ "held by another, with a longer duration",
 		  { .exists = true, .holder = STR_INIT("you"), .duration_s = 60 },
 		  15001,
 		  LEASE_WAIT },

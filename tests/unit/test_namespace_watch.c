@@ -108,7 +108,7 @@ static void on_known(struct namespace_watch *w)
 	f->bad = namespace_allowlist_check(&w->allowlist, STR("bad"));
 }
 
-static void answer_list(struct fixture *f, unsigned status, const char *body)
+static void respond_to_list(struct fixture *f, unsigned status, const char *body)
 {
 	api_server_set(&f->server, &(struct api_server_rule){ "GET", "/api/v1/namespaces",
 							      "limit=50", status, body });
@@ -139,7 +139,7 @@ TEST(the_allowlist_is_known_after_the_first_list_and_follows_the_watch)
 	CLEANUP(fixture_done) struct fixture f;
 
 	fixture_init(&f);
-	answer_list(&f, 503, "{}");
+	respond_to_list(&f, 503, "{}");
 	namespace_watch_start(&f.watch, &f.server.api, &f.failures);
 	API_SERVER_WAIT(&f.server, f.failures.n == 1);
 	CHECK_INT(namespace_allowlist_check(&f.watch.allowlist, STR("good")), PERMISSION_UNKNOWN);
@@ -150,7 +150,11 @@ TEST(the_allowlist_is_known_after_the_first_list_and_follows_the_watch)
 				       "good", "") "}\n"
 						   "{\"type\":\"ADDED\",\"object\":" NAMESPACE(
 							   "new", "management") "}\n" });
-	answer_list(&f, 200, LIST(NAMESPACE("good", "management") "," NAMESPACE("bad", "other")));
+	api_server_set(&f.server, /* so that the list is not read again */
+		       &(struct api_server_rule){ "GET", "/api/v1/namespaces", "resourceVersion=8",
+						  500, "{}" });
+	respond_to_list(&f, 200,
+			LIST(NAMESPACE("good", "management") "," NAMESPACE("bad", "other")));
 	API_SERVER_WAIT(&f.server, f.n_known == 1);
 	CHECK_INT(f.good, PERMISSION_GRANTED);
 	CHECK_INT(f.bad, PERMISSION_DENIED);
@@ -182,7 +186,7 @@ TEST(a_forbidden_list_is_logged_once_and_denies_nothing)
 	const int stderr_fd = dup(STDERR_FILENO);
 
 	fixture_init(&f);
-	answer_list(&f, 403, "{\"message\":\"namespaces is forbidden\"}");
+	respond_to_list(&f, 403, "{\"message\":\"namespaces is forbidden\"}");
 	namespace_watch_start(&f.watch, &f.server.api, &f.failures);
 	f.watch.watch.backoff.n = BACKOFF_SURE_FAILURES;
 	log_setup(LOG_LEVEL_WARNING, LOG_FORMAT_TEXT);

@@ -69,7 +69,7 @@ static void observe(struct fixture *f, const char *json)
 	node_writer_observe(&f->writer, doc.root);
 }
 
-static void answer_status(struct fixture *f, unsigned status, const char *node)
+static void respond_to_status(struct fixture *f, unsigned status, const char *node)
 {
 	api_server_set(&f->server, &(struct api_server_rule){ "PATCH", "/api/v1/nodes/n1/status",
 							      "", status, node });
@@ -147,7 +147,7 @@ TEST(a_node_without_the_resources_gets_them_once)
 	struct api_server_request request;
 
 	fixture_init(&f, false);
-	answer_status(&f, 200, NODE_WRITTEN);
+	respond_to_status(&f, 200, NODE_WRITTEN);
 	observe(&f, NODE "}");
 	node_writer_update(&f.writer);
 	node_writer_update(&f.writer); /* one request at a time */
@@ -170,14 +170,14 @@ TEST(a_failed_write_is_retried_after_a_growing_delay)
 	uint64_t start_ms;
 
 	fixture_init(&f, false);
-	answer_status(&f, 500, "{\"message\":\"etcd is down\"}");
+	respond_to_status(&f, 500, "{\"message\":\"etcd is down\"}");
 	observe(&f, NODE "}");
 	start_ms = loop_now_ms(&f.server.loop);
 	node_writer_update(&f.writer);
 	API_SERVER_WAIT(&f.server, f.failures.n == 3);
 	/* Half of 100 ms and half of 200 ms are the least. */
 	CHECK(loop_now_ms(&f.server.loop) - start_ms >= 150);
-	answer_status(&f, 200, NODE_WRITTEN);
+	respond_to_status(&f, 200, NODE_WRITTEN);
 	API_SERVER_WAIT(&f.server, f.writer.n_written[NODE_WRITE_STATUS] == 1);
 	CHECK_UINT(api_server_count(&f.server), 4);
 }
@@ -188,7 +188,7 @@ TEST(a_controller_that_reverts_every_write_is_not_fought_at_full_speed)
 	uint64_t start_ms;
 
 	fixture_init(&f, false);
-	answer_status(&f, 200, NODE ",\"status\":{\"capacity\":{\"" CORES "\":\"0\"}}}");
+	respond_to_status(&f, 200, NODE ",\"status\":{\"capacity\":{\"" CORES "\":\"0\"}}}");
 	observe(&f, NODE "}");
 	start_ms = loop_now_ms(&f.server.loop);
 	node_writer_update(&f.writer);
@@ -212,7 +212,7 @@ TEST(a_quiet_time_resets_the_delay_between_writes)
 
 		TEST_ROW("row %zu", i);
 		fixture_init(&f, false);
-		answer_status(&f, 200, NODE_WRITTEN);
+		respond_to_status(&f, 200, NODE_WRITTEN);
 		observe(&f, NODE "}");
 		f.writer.backoff.n = 5;
 		f.writer.written_ms = loop_now_ms(&f.server.loop) - rows[i].since_last_write_ms;
@@ -231,7 +231,7 @@ TEST(a_conflict_is_not_a_failure)
 
 		TEST_ROW("%u", statuses[i]);
 		fixture_init(&f, false);
-		answer_status(&f, statuses[i], "{}");
+		respond_to_status(&f, statuses[i], "{}");
 		observe(&f, NODE "}");
 		node_writer_update(&f.writer);
 		API_SERVER_WAIT(&f.server, f.writer.writing == NODE_WRITE_NONE);
@@ -289,7 +289,7 @@ TEST(leaving_writes_the_condition_and_nothing_else)
 	struct api_server_request request;
 
 	fixture_init(&f, true);
-	answer_status(&f, 200, NODE_TAINTED);
+	respond_to_status(&f, 200, NODE_TAINTED);
 	node_writer_leave(&f.writer); /* there is no Node: returns at once */
 	CHECK_UINT(api_server_count(&f.server), 0);
 	observe(&f, NODE_TAINTED);

@@ -94,9 +94,8 @@ TEST(other_manifests_are_kept_refused_or_reported)
 		enum static_original keep;
 		const char *why;
 	} rows[] = {
-		{ "not asked for", plain, NULL, STATIC_UNMANAGED, STATIC_ORIGINAL_STAYS, "" },
-		{ "no longer asked for", plain, managed, STATIC_UNMANAGED, STATIC_ORIGINAL_DROP,
-		  "" },
+		{ "does not opt in", plain, NULL, STATIC_UNMANAGED, STATIC_ORIGINAL_STAYS, "" },
+		{ "no longer opts in", plain, managed, STATIC_UNMANAGED, STATIC_ORIGINAL_DROP, "" },
 		{ "guaranteed, as JSON", guaranteed, NULL, STATIC_CONVERT, STATIC_ORIGINAL_WRITE,
 		  "" },
 		{ "half of it", "apiVersion: v1\nkind: Po", NULL, STATIC_BROKEN,
