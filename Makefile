@@ -1,4 +1,4 @@
-# Names the tasks; meson and ninja do the work. Every flavour has a directory of its own.
+# Task names for meson and ninja. Every build flavour has its own directory.
 PREFIX ?= /usr/local
 WERROR ?= false
 FUZZ_SECONDS ?= 60
@@ -12,40 +12,40 @@ options_build-fuzz  := -Dfuzzers=true -Doptimization=1 -Db_sanitize=address,unde
 all: build/build.ninja ## release build: build/pinfold
 	@ninja -C build --quiet product
 
-debug asan tsan: %: build-%/build.ninja ## the same, in build-debug, build-asan, build-tsan
+debug asan tsan: %: build-%/build.ninja ## the same in build-debug, build-asan, build-tsan
 	@ninja -C build-$@ --quiet pinfold
 
-demo: all ## see it work
+demo: all ## show what Pinfold does on this machine
 	@scripts/demo.sh
 
-test: deps-build deps-test build/build.ninja build-asan/build.ninja ## every test, plain and under the sanitizers
+test: deps-build deps-test build/build.ninja build-asan/build.ninja ## every test, in the release build and with sanitizers
 	@scripts/test.sh
 
-lint: deps-lint build/build.ninja ## formatting, static analysis, order of the rooms
+lint: deps-lint build/build.ninja ## formatting, static analysis, includes, citations, words, names
 	@scripts/lint.sh
 
-format: deps-lint ## rewrite the C files in the one style
+format: deps-lint ## format the C files
 	@find src tests -name '*.[ch]' -exec clang-format-14 -i {} +
 
-bench: deps-bench all ## measure
+bench: deps-bench all ## run the benchmarks
 	@tests/bench/run
 
 fuzz: deps-lint ## each fuzz target for FUZZ_SECONDS
 	@CC=clang-14 $(MAKE) --no-print-directory build-fuzz/build.ninja
 	@FUZZ_SECONDS=$(FUZZ_SECONDS) scripts/fuzz.sh
 
-e2e: all ## against real components; SMOKE=1 for the short round
+e2e: all ## test against real components; SMOKE=1 for a short round
 	@SMOKE=$(SMOKE) bash tests/e2e/run
 
-install: all ## to PREFIX, below DESTDIR
+install: all ## install to PREFIX, below DESTDIR
 	@meson configure build -Dprefix=$(PREFIX)
 	meson install -C build --no-rebuild --quiet
 
-deps: deps-build ## what the build needs, installed when missing
+deps: deps-build ## install missing build dependencies
 deps-%:
 	@scripts/deps.sh $*
 
-clean: ## keeps what `make deps` fetched
+clean: ## remove build results, except for fetched dependencies
 	@rm -rf build-debug build-asan build-tsan build-fuzz
 	@[ ! -d build ] || find build -mindepth 1 -maxdepth 1 ! -name deps -exec rm -rf {} +
 

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# What Pinfold does, on this machine and on a simulated one; exits 0 only if every check held.
-# SERVE=1 keeps the pods running, with the map redrawn while the pools change, until interrupted.
+# Shows what Pinfold does, on this machine and on a simulated one; exits 0 only if every check passes.
+# SERVE=1 keeps the pods running and shows the map while the pools change, until interrupted.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -45,11 +45,11 @@ check() {
 
 # --- this machine ---
 
-# The CPUs we may use, which in a container are not all there are.
+# The CPUs that this process may use; in a container not all CPUs of the machine.
 mapfile -t cpus < <("$pinfold" cpuset --format list "$(sed -n 's/^Cpus_allowed_list:\t//p' /proc/self/status)" |
     tr , '\n')
 
-# profile DIR RESERVED SHARED ISOLATED; no SHARED: the classic two pools.
+# profile DIR RESERVED SHARED ISOLATED; with an empty SHARED for classic mode.
 profile() {
     cat >"$1/profile.yaml" <<END
 apiVersion: performance.openshift.io/v2
@@ -66,14 +66,14 @@ END
 
 list() { local IFS=,; "$pinfold" cpuset "$*"; }
 
-# core_of CPU: it and its hyperthreads, as far as we may use them.
+# core_of CPU: the CPU and its hyperthreads that this process may use.
 core_of() {
     local threads
     threads=$(cat "/sys/devices/system/cpu/cpu$1/topology/thread_siblings_list" 2>/dev/null) || threads=$1
     "$pinfold" cpuset "$threads & $(list "${cpus[@]}")"
 }
 
-# Three pools of whole cores, and the last core to give away; fails when there are too few cores.
+# Three pools of whole cores; the resize moves the last core. Fails when there are too few cores.
 whole_cores() {
     local all rest last
     all=$(list "${cpus[@]}")
@@ -89,7 +89,7 @@ whole_cores() {
     [ -n "$isolated_after" ] && [ "$isolated" != "$isolated_after" ]
 }
 
-# Profiles before and after the resize: what this many CPUs allow.
+# Profiles before and after the resize, depending on the number of CPUs.
 prepare() {
     local n=${#cpus[@]} reserved shared isolated shared_after isolated_after
     mkdir "$work/before" "$work/after"
@@ -111,10 +111,10 @@ prepare() {
     fi
 }
 
-# "PID CONTAINER" of every process: each carries its container's name.
+# "PID CONTAINER" of every process: the environment has the container's name.
 processes() {
     grep -aozHs "^PINFOLD_CONTAINER=$work/run:.*" /proc/[0-9]*/environ | tr '\0' '\n' |
-        sed 's|^/proc/\([0-9]*\)/environ:PINFOLD_CONTAINER=[^:]*:|\1 |' | sort -k2 || true # others' are not readable
+        sed 's|^/proc/\([0-9]*\)/environ:PINFOLD_CONTAINER=[^:]*:|\1 |' | sort -k2 || true # environments of other users are not readable
 }
 
 allowed() { sed -n 's/^Cpus_allowed_list:\t//p' "/proc/$1/status"; }
@@ -131,7 +131,7 @@ show_processes() {
     done < <(processes)
 }
 
-# What `status` says against what the kernel says, first without our own eyes.
+# Compares `status` with the kernel, first in this script, then with `verify`.
 kernel_agrees() {
     local pid id
     [ "$(processes | wc -l)" = "$1" ] || return 1
@@ -142,7 +142,7 @@ kernel_agrees() {
     machine verify
 }
 
-is_separate() { # nobody of the platform shares a CPU with anybody else
+is_separate() { # no process of the platform shares a CPU with another process
     local platform others
     platform=$(processes | awk '$2 ~ /^platform\// { print $1 }')
     others=$(processes | awk '$2 !~ /^platform\// { print $1 }')
@@ -153,7 +153,7 @@ is_separate() { # nobody of the platform shares a CPU with anybody else
     done
 }
 
-stayed() { [ "$(processes)" = "$1" ]; }
+is_unchanged() { [ "$(processes)" = "$1" ]; }
 
 is_gone_after_down() {
     machine down && [ -z "$(processes)" ] && [ ! -e "$work/run" ] && ! compgen -G "/sys/fs/cgroup/*/pinfold-$name" >/dev/null &&
@@ -161,17 +161,17 @@ is_gone_after_down() {
 }
 
 show_admission() {
-    step "Admission: a pod of the platform opts in to the reserved CPUs"
+    step "Admission: a pod of the platform opts in to the management CPUs"
     "$pinfold" admit --state "$work/before/cluster.yaml" --state "$work/before/namespaces.yaml" -f examples/local/pods.yaml -o diff 2>/dev/null >"$work/diff" || true
     # The limits change like the requests.
     awk '/^(---|[+][+][+])/ { next } /^ +limits:$/ { exit } /^[-+]/ || /^ +requests:$/ { print "  " substr($0, 1, 1) " " substr($0, 6) }' \
         "$work/diff" | head -12 | sed -E 's/[\]"/"/g; s/^(.{77}).{4,}/\1.../'
-    check "its CPU request became management cores and a weight" \
+    check "its CPU request is converted to management cores and shares" \
         grep -q '^+.*management.workload.openshift.io/cores' "$work/diff"
 }
 
-# "CONTAINER CPUS" of every process, as the kernel has it.
-places() {
+# "CONTAINER CPUS" of every process, from the kernel.
+allowed_cpus() {
     local pid id
     while read -r pid id; do
         echo "$id $(allowed "$pid")"
@@ -187,14 +187,14 @@ show_resize() {
     local before count
     before=$(processes)
     count=$(echo "$before" | wc -l)
-    places >"$work/places"
+    allowed_cpus >"$work/allowed"
     step "Live resize: other CPUs, the same processes"
     changed_lines '<' -
     changed_lines '>' +
-    check "the new profile was applied" machine apply "$work/after"
-    join "$work/places" <(places) | awk '$2 != $3 { sub("^[^/]*/", ""); printf "  %-12s Cpus_allowed_list: %s, was %s\n", $1, $3, $2 }'
-    check "every process is the one it was" stayed "$before"
-    check "the kernel has each on its new CPUs, and pinfold local verify agrees" kernel_agrees "$count"
+    check "the new profile is applied" machine apply "$work/after"
+    join "$work/allowed" <(allowed_cpus) | awk '$2 != $3 { sub("^[^/]*/", ""); printf "  %-12s Cpus_allowed_list: %s, was %s\n", $1, $3, $2 }'
+    check "no process was restarted" is_unchanged "$before"
+    check "all processes run on their new CPUs, and pinfold local verify agrees" kernel_agrees "$count"
 }
 
 this_machine() {
@@ -214,15 +214,15 @@ this_machine() {
     count=$(processes | wc -l)
     step "Proof from the kernel"
     show_processes
-    check "the kernel has all $count on their CPUs, and pinfold local verify agrees" kernel_agrees "$count"
-    check "the platform's CPUs and everybody else's are apart" is_separate
+    check "all $count processes run on their CPUs, and pinfold local verify agrees" kernel_agrees "$count"
+    check "platform and other pods share no CPU" is_separate
     show_resize
     [ -z "${SERVE-}" ] || serve
     step "Down"
     check "no process, no cgroup and no file is left" is_gone_after_down
 }
 
-# Between the two profiles every few seconds, under a map that follows.
+# Changes between the two profiles every few seconds and shows the map.
 serve() {
     (while sleep 4; do
         machine apply "$work/before" >/dev/null 2>&1 || true
@@ -230,7 +230,7 @@ serve() {
         machine apply "$work/after" >/dev/null 2>&1 || true
     done) &
     local changing=$!
-    trap : INT # for the map alone: we go on to take everything down
+    trap : INT # ends only the map; the script continues with "down"
     machine map --watch || true
     trap 'exit 130' INT
     kill "$changing" 2>/dev/null || true
@@ -240,12 +240,12 @@ serve() {
 
 ran_node() {
     local topology='numa:2 pack:1 l3:1 core:16 pu:2'
-    part "A RAN node: the same and 75 pods more, on 64 simulated CPUs"
+    part "A RAN node: these and 75 more pods on 64 simulated CPUs"
     mkdir "$work/ran"
     cp examples/ran/*.yaml examples/local/{namespaces,pods}.yaml examples/du.yaml "$work/ran"
     "$pinfold" local plan --topology "$topology" "$work/ran" 2>/dev/null || failed=$((failed + 1))
     "$pinfold" local plan --topology "$topology" -o json "$work/ran" >"$work/plan.json" 2>/dev/null || true
-    check "all 78 pods, 304 containers, have their place; no owned CPU is given twice" python3 - "$work/plan.json" <<'END'
+    check "all 78 pods (304 containers) are placed, and no exclusive CPU is assigned twice" python3 - "$work/plan.json" <<'END'
 import json, sys
 
 def cpus(text):
@@ -263,7 +263,7 @@ this_machine
 ran_node
 echo
 if [ "$failed" = 0 ]; then
-    echo "${good}All $checks checks held.${plain}"
+    echo "${good}All $checks checks passed.${plain}"
 else
     echo "${bad}$failed of $checks checks failed.${plain}"
     exit 1

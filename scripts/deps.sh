@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
-# Makes sure the packages of the given groups are there: deps.sh [build] [test] [lint] [bench].
-# Cheap when nothing is missing. As root it installs what is; otherwise it names it and exits 2.
+# Installs the missing packages of the given groups: deps.sh [build] [test] [lint] [bench]. Fast when nothing is
+# missing. Without root it prints the missing packages and exits 2.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
-# Group, package, and how to see that it is there: a command, a pkg-config module or a file.
+# Group, package, and how to find out whether it is installed: a command, a pkg-config module or a file.
 packages="
 build gcc                 cmd  gcc
 build libc6-dev           file /usr/include/stdlib.h
@@ -40,7 +40,7 @@ yyjson_dir=build/deps
 yyjson_suite=trixie
 cache=${XDG_CACHE_HOME:-$HOME/.cache}/pinfold/yyjson-$yyjson_suite
 
-is_here() {
+is_installed() {
     case $1 in
     cmd) command -v "$2" >/dev/null ;;
     pc) pkg-config --exists "$2" 2>/dev/null ;;
@@ -51,15 +51,15 @@ is_here() {
 missing_in() {
     local group package how what
     while read -r group package how what; do
-        [[ " $* " != *" $group "* ]] || is_here "$how" "$what" || echo "$package"
+        [[ " $* " != *" $group "* ]] || is_installed "$how" "$what" || echo "$package"
     done <<<"$packages"
 }
 
 has_yyjson() {
-    is_here pc yyjson || is_here file $yyjson_dir/lib/libyyjson.so
+    is_installed pc yyjson || is_installed file $yyjson_dir/lib/libyyjson.so
 }
 
-refuse() {
+fail_missing() {
     echo "deps: missing: $*" >&2
     echo "deps: install them, or run 'make deps' as root on Debian" >&2
     exit 2
@@ -67,7 +67,7 @@ refuse() {
 
 install_packages() {
     if [ "$(id -u)" != 0 ] || ! command -v apt-get >/dev/null; then
-        refuse "$@"
+        fail_missing "$@"
     fi
     export DEBIAN_FRONTEND=noninteractive
     local install=(apt-get install -qq -y --no-install-recommends)
@@ -88,7 +88,7 @@ fetch_yyjson() {
     mirror=$(apt-get indextargets --no-release-info --format '$(RELEASE) $(COMPONENT) $(REPO_URI)' |
         awk -v suite="$(sed -n 's/^VERSION_CODENAME=//p' /etc/os-release)" \
             '$1 == suite && $2 == "main" { print $3; exit }')
-    [ -n "$mirror" ] || refuse libyyjson-dev
+    [ -n "$mirror" ] || fail_missing libyyjson-dev
     mkdir -p "$here"/{state/lists/partial,cache/archives/partial} "$cache"
     echo "deb [signed-by=$keyring target=Packages] $mirror $yyjson_suite main" >"$here/sources.list"
     local apt=(apt-get -qq -o Dir::State="$here/state" -o Dir::State::status=/dev/null
@@ -117,7 +117,7 @@ mapfile -t missing < <(missing_in "${@:-build}")
 [ ${#missing[@]} = 0 ] || install_packages "${missing[@]}"
 
 if [[ " ${*:-build} " == *" build "* ]] && ! has_yyjson; then
-    command -v apt-get >/dev/null || refuse yyjson
+    command -v apt-get >/dev/null || fail_missing yyjson
     if [ "$(id -u)" = 0 ] && apt-cache show libyyjson-dev >/dev/null 2>&1; then
         install_packages libyyjson-dev
     else

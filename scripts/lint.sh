@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Every static check. Runs them all, then fails when one did.
+# Runs every static check; fails when one of them failed.
 set -uo pipefail
 cd "$(dirname "$0")/.." || exit 1
 
@@ -13,23 +13,23 @@ step() {
 }
 
 check_format() {
-    local said
-    said=$(find src tests -name '*.[ch]' -print0 |
+    local out
+    out=$(find src tests -name '*.[ch]' -print0 |
         xargs -0 clang-format-14 --dry-run -Werror 2>&1) || {
-        grep error: <<<"$said"
+        grep error: <<<"$out"
         echo "run 'make format'"
         return 1
     }
 }
 
 check_cppcheck() {
-    local said
+    local out
     mkdir -p "$cache/cppcheck"
-    said=$(cppcheck --quiet --std=c11 --enable=warning,performance,portability --inline-suppr \
+    out=$(cppcheck --quiet --std=c11 --enable=warning,performance,portability --inline-suppr \
         --suppress=missingIncludeSystem \
         --error-exitcode=1 --cppcheck-build-dir="$cache/cppcheck" -j "$(nproc)" \
-        -D_GNU_SOURCE -I src -I tests/unit src tests 2>&1) && [ -z "$said" ] && return
-    echo "$said" # findings across files do not set the exit status
+        -D_GNU_SOURCE -I src -I tests/unit src tests 2>&1) && [ -z "$out" ] && return
+    echo "$out" # findings across files do not set the exit status
     return 1
 }
 
@@ -38,10 +38,12 @@ check_shell() {
         sort -u | xargs shellcheck
 }
 
-ninja -C build --quiet # generated sources have to be there
+ninja -C build --quiet # clang-tidy needs the generated sources
 step clang-format check_format
 step include-order scripts/check-includes
 step citations scripts/check-citations
+step words scripts/check-words
+step names scripts/check-names
 step shellcheck check_shell
 step cppcheck check_cppcheck
 step clang-tidy scripts/tidy.py build

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 """Counts single tests over the logs of `meson test` in the given build directories.
 
-A TAP program counts each of its lines, anything else counts as one. A program that failed without
-saying which of its tests did (a crash, a timeout) counts as one more failure, and a directory
-without a log as another. The last line is the sum; exit status 1 when anything failed."""
+Each result line of a TAP program counts, any other program counts as one test. A program that failed without a
+failed test (a crash, a timeout) counts as one failure, and so does a directory without a log. The last line is the
+sum; exit status 1 when anything failed."""
 
 import json
 import pathlib

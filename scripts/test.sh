@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Every test in the release build and under address and undefined-behaviour sanitizers; those that
-# start threads also under the thread sanitizer. Ends with a line that counts them.
+# Runs every test in the release build and with the address and undefined-behaviour sanitizers, and those that start
+# threads also with the thread sanitizer. The last line has the numbers.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -13,7 +13,7 @@ test_flavour() {
     flavours+=("$dir")
     rm -f "$dir/meson-logs/testlog.json"
     echo "== $dir"
-    # Not all: that has the benchmarks, which need more packages.
+    # Not the default target: it has the benchmarks, which need more packages.
     ninja -C "$dir" --quiet product meson-test-prereq && meson test -C "$dir" --no-rebuild --print-errorlogs "$@" || failed=1
 }
 

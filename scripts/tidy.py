@@ -33,7 +33,7 @@ def preprocess(entry):
 
 
 def key(entry):
-    """What the verdict depends on; system headers are taken to stay."""
+    """A hash of everything that the result depends on, except for system headers."""
     listed = run(preprocess(entry), entry["directory"]).stdout.replace("\\\n", " ")
     files = [pathlib.Path(entry["directory"], f) for f in listed.partition(":")[2].split()]
     h = hashlib.sha256((entry["command"].replace(str(ROOT), "") + TIDY).encode())
@@ -43,7 +43,7 @@ def key(entry):
 
 
 def check(entry, database):
-    """What clang-tidy has to say about one file; empty when it is clean."""
+    """The findings of clang-tidy for one file."""
     stamp = CACHE / key(entry)
     if stamp.exists():
         return ""
@@ -51,8 +51,8 @@ def check(entry, database):
     if done.returncode == 0 and not done.stdout.strip():
         stamp.touch()
         return ""
-    noise = re.compile(r"^\d+ (warnings?|errors?)\b.*(generated|treated)|^Error while processing|^Suppressed|^Use -header-filter")
-    return done.stdout + "".join(l + "\n" for l in done.stderr.splitlines() if not noise.match(l))
+    summary = re.compile(r"^\d+ (warnings?|errors?)\b.*(generated|treated)|^Error while processing|^Suppressed|^Use -header-filter")
+    return done.stdout + "".join(l + "\n" for l in done.stderr.splitlines() if not summary.match(l))
 
 
 def main(build):
@@ -62,15 +62,15 @@ def main(build):
         path = pathlib.Path(entry["directory"], entry["file"]).resolve()
         if any(path.is_relative_to(ROOT / d) for d in ("src", "tests")):
             entries.setdefault(path, entry)
-    # clang-tidy checks a file once for each of its entries, and the second time within one process
-    # its analyzer takes every va_list for uninitialised: it gets a database with one entry a file.
+    # clang-tidy checks a file once per entry, and the second time in one process its analyzer reports
+    # every va_list as uninitialised. So its database has one entry per file.
     database = pathlib.Path(build, "tidy").resolve()
     database.mkdir(exist_ok=True)
     (database / "compile_commands.json").write_text(json.dumps([*entries.values()]))
-    forgotten = sorted({*ROOT.glob("src/**/*.c")} - {*entries})
+    unlisted = sorted({*ROOT.glob("src/**/*.c")} - {*entries})
     with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
         findings = [f for f in pool.map(lambda e: check(e, database), entries.values()) if f]
-    findings += [f"{path}: in no meson.build\n" for path in forgotten]
+    findings += [f"{path}: in no meson.build\n" for path in unlisted]
     print("".join(findings) + f"clang-tidy: {len(entries)} files, {len(findings)} with findings")
     return 1 if findings else 0
 

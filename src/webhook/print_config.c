@@ -8,9 +8,7 @@
 #include "codec/base64.h"
 #include "codec/yaml.h"
 #include "kube/pod.h"
-
-extern const char deploy_webhooks_yaml[];
-extern const size_t deploy_webhooks_yaml_size;
+#include "webhook/deploy_webhooks.h" /* generated from deploy/base/webhooks.yaml */
 
 /* The match condition with which the API server sends only pods that opted in. */
 #define RELEVANT_PODS "concerns-pinfold"
@@ -140,7 +138,7 @@ int print_config_make(const struct print_config *c, struct arena *a, yyjson_mut_
 		      struct err *err)
 {
 	struct builder b = { .config = c, .m = doc_build(a), .a = a };
-	struct str text = { deploy_webhooks_yaml, deploy_webhooks_yaml_size };
+	struct str text = STR(WEBHOOKS_YAML);
 	yyjson_mut_val *list = yyjson_mut_arr(b.m);
 	struct doc_list docs;
 	int r = 0;

@@ -1,6 +1,6 @@
-/* What hostile files cost. Each kind is written to a file of 1 MB, which a process of its own then
- * reads; its processor time and its largest resident set are printed with what the reader said.
- * The promise is 100 ms and 32 MB; the exit status says whether it held. */
+/* The cost of hostile files. Each kind is written to a file of 1 MB, which another process reads;
+ * its CPU time and its largest resident set are printed with the result. The limits are 100 ms and
+ * 32 MB; the exit status is 1 when one is exceeded. */
 
 #include <errno.h>
 #include <fcntl.h>
@@ -22,7 +22,7 @@
 #define MAX_MS 100.0
 #define MAX_MB 32.0
 
-/* Writes "%u" patterns until the file is as long as a bomb. */
+/* Writes the pattern, with a number for "%u", until the file has BOMB_BYTES. */
 static void fill(FILE *f, const char *pattern)
 {
 	const char *number = strstr(pattern, "%u");
@@ -75,7 +75,7 @@ static void write_literal_merges(FILE *f)
 	write_merges(f, "{c%u: 1}, ");
 }
 
-/* What must be accepted: the shape of a bundle of custom resource definitions. */
+/* Must be accepted: a bundle of custom resource definitions. */
 static void write_crds(FILE *f)
 {
 	for (unsigned i = 0; ftell(f) < BOMB_BYTES; i++) {
@@ -210,7 +210,7 @@ static double ms(struct timeval t)
 	return (double)t.tv_sec * 1e3 + (double)t.tv_usec / 1e3;
 }
 
-/* True when the promise held. */
+/* True when the limits are met. */
 static bool measure(const char *path, const struct kind *k)
 {
 	double took_ms, took_mb;
@@ -232,22 +232,22 @@ static bool measure(const char *path, const struct kind *k)
 	took_mb = (double)usage.ru_maxrss / 1024;
 	ok = took_ms <= MAX_MS && took_mb <= MAX_MB && refused != k->accepted;
 	printf("%-26s%8.1f ms%7.1f MB  %s%s\n", k->name, took_ms, took_mb, response->msg,
-	       ok ? "" : "  BROKEN PROMISE");
+	       ok ? "" : "  LIMIT EXCEEDED");
 	return ok;
 }
 
 int main(void)
 {
 	char path[] = "/tmp/pinfold-bomb-XXXXXX";
-	unsigned n_broken = 0;
+	unsigned n_exceeded = 0;
 
 	response = mmap(NULL, sizeof(*response), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS,
 			-1, 0);
 	if (response == MAP_FAILED || close(mkstemp(path)) < 0)
 		return EXIT_FAILURE;
 	for (size_t i = 0; i < ARRAY_LEN(kinds); i++)
-		n_broken += !measure(path, &kinds[i]);
+		n_exceeded += !measure(path, &kinds[i]);
 	(void)unlink(path);
-	printf("%zu kinds, %u broken promises\n", ARRAY_LEN(kinds), n_broken);
-	return n_broken ? EXIT_FAILURE : EXIT_SUCCESS;
+	printf("%zu kinds, %u above the limits\n", ARRAY_LEN(kinds), n_exceeded);
+	return n_exceeded ? EXIT_FAILURE : EXIT_SUCCESS;
 }

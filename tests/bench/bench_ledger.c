@@ -1,6 +1,6 @@
-/* What a container's creation costs in the ledger: deciding, checking the invariants, and writing
- * the state to a tmpfs, with few and with many containers there already. The budget for the whole
- * answer to NRI CreateContainer is 200 us (DESIGN 10). */
+/* The cost of an allocation in the ledger: picking CPUs, checking the invariants, and writing the
+ * state to a tmpfs, with few and with many assignments. The budget for the whole response to NRI
+ * CreateContainer is 200 us. */
 
 #include <fcntl.h>
 #include <stdio.h>

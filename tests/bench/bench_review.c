@@ -1,5 +1,5 @@
-/* One review of about 10 KB, answered over and over: CPU time each, and whether anything goes back
- * to the heap. PINFOLD_BENCH_RUNS sets how often, for review.sh, which counts instructions. */
+/* One review of about 10 KB, processed many times: CPU time per review, and whether the heap is
+ * used. PINFOLD_BENCH_RUNS sets the number for review.sh, which counts instructions. */
 
 #include <malloc.h>
 #include <stdio.h>

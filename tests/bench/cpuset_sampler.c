@@ -1,4 +1,4 @@
-/* Watches, from outside, that no CPU is in the cpusets of two pools at any moment.
+/* Checks from another process that no CPU is in the cpusets of two pools at any time.
  *
  *	cpuset_sampler GROUP:FILE...     until SIGTERM; then prints what it saw
  *
@@ -44,8 +44,8 @@ static void look(struct sample *s, size_t n, int which)
 	}
 }
 
-/* The number of CPUs that stood in two groups between the looks; names them. */
-static unsigned judge(const struct sample *s, size_t n)
+/* The number of CPUs in two groups at once; prints them. */
+static unsigned count_overlaps(const struct sample *s, size_t n)
 {
 	static struct cpuset of[GROUPS_MAX];
 	unsigned bad = 0;
@@ -93,7 +93,7 @@ int main(int argc, char **argv)
 	(void)fflush(stdout);
 	while (!is_over) {
 		look(s, n, 1);
-		n_bad += judge(s, n);
+		n_bad += count_overlaps(s, n);
 		for (size_t i = 0; i < n; i++)
 			n_changes += strcmp(s[i].text[0], s[i].text[1]) != 0;
 		for (size_t i = 0; i < n; i++)

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# NRI calls answered by the agent and by a Go plugin that does the same, in one run: latency as the
-# runtime sees it (socket included), memory, and CPU time while nothing happens.
+# NRI calls to the agent and to a Go plugin that does the same, in one run: latency in the runtime (socket included),
+# memory, and CPU time when idle.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 

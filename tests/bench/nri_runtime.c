@@ -1,6 +1,6 @@
-/* A runtime for plugins under test: registers one plugin over a Unix socket, tells it of N
- *containers, then creates containers one after the other and measures each answer. Not a benchmark
- *by itself: nri.sh runs it against our agent and a Go plugin in turn.
+/* A runtime for plugins under test: registers one plugin over a Unix socket, reports N containers
+ *to it, then creates containers one after the other and measures each response. nri.sh runs it with
+ * the agent and with a Go plugin.
  *
  *	nri_runtime SOCKET CONTAINERS CALLS [ALONE]
  *
@@ -109,7 +109,7 @@ static struct str encode(const struct pb_message *m, const void *value, struct a
 	return strbuf_str(&b);
 }
 
-/* Fields that nobody reads, as large as a real container's mounts and environment. */
+/* Unknown fields of the size of a real container's mounts and environment. */
 static struct str with_ballast(struct str message, struct arena *a)
 {
 	struct strbuf b;
@@ -220,7 +220,7 @@ static void measure(struct peer *p, unsigned first, unsigned n)
 				with_ballast(encode(&nri_call_message, &create, &p->a), &p->a),
 				&response);
 		answered += response.n > 10;
-		/* Gone again, so that the number stays what it is. */
+		/* Removed again, so that the number of containers is constant. */
 		create.event = NRI_REMOVE_POD;
 		(void)call(p, "StateChange", encode(&nri_state_change_message, &create, &p->a),
 			   NULL);
@@ -267,6 +267,6 @@ int main(int argc, char **argv)
 		measure(&p, (unsigned)strtoul(argv[2], NULL, 10),
 			(unsigned)strtoul(argv[3], NULL, 10));
 	(void)fflush(stdout);
-	(void)pause(); /* the script looks at the plugin, then ends us */
+	(void)pause(); /* the script measures the plugin, then kills this process */
 	return 0;
 }

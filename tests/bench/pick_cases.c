@@ -1,9 +1,9 @@
-/* Picks to compare with the kubelet's own code, and to measure against it.
+/* Compares picked CPUs and their cost with the kubelet's code.
  *
  *	pick_cases emit SEED N			cases for the peer program, on standard output
- *	pick_cases compare SEED N ANSWERS	the same cases here, against the peer's answers
+ *	pick_cases compare SEED N RESULTS	the same cases here, against the peer's results
  *	pick_cases emit-bench			the measured cases for the peer
- *	pick_cases bench ANSWERS		measures ours and prints both
+ *	pick_cases bench RESULTS		measures ours and prints both
  *
  * peers/cpumanager/main.go describes the lines. */
 
@@ -23,7 +23,7 @@ struct pick_case {
 	struct pick_request request;
 };
 
-/* Every machine serves this many picks. */
+/* Picks per machine. */
 #define PICKS_PER_MACHINE 8
 
 struct cases {
@@ -87,7 +87,7 @@ static int emit(uint64_t seed, unsigned n)
 	return 0;
 }
 
-/* Our answer in the peer's words; the memory lives in `a`. */
+/* Our result in the peer's format, allocated from `a`. */
 static struct str response(const struct pick_case *c, struct arena *a)
 {
 	struct err err = { 0 };
@@ -152,7 +152,7 @@ static int compare(uint64_t seed, unsigned n, FILE *responses)
 	return t.wrong ? 1 : 0;
 }
 
-/* What is measured: the machine grows, its shape stays. */
+/* The measured cases: larger machines of the same shape. */
 static const struct bench_case {
 	const char *name;
 	unsigned cpus, sockets, nodes_per_socket;

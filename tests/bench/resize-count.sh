@@ -1,9 +1,8 @@
 #!/usr/bin/env bash
-# Pools resized under CONTAINERS (400) containers on cgroup v2, from 2 to 4 reserved CPUs and back, in a
-# machine whose clock counts instructions, one a nanosecond: the microseconds inside the agent, from the
-# request to the last write that was read back, do not depend on what else this machine does. Nor does the
-# CPU time of doing nothing, which is counted after that. Debian 12's kernel does not start with such a
-# clock; 13's does.
+# Resizes the pools of CONTAINERS (400) containers on cgroup v2, from 2 to 4 management CPUs and back, in a machine
+# whose clock counts instructions, one per nanosecond: the times in the agent, from the request to the last write that
+# was read back, do not depend on the load of the host. Then counts the CPU time of an idle agent. Debian 13's kernel
+# boots with such a clock, Debian 12's does not.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 # shellcheck source=tests/e2e/lib/kernel.sh

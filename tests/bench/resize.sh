@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
-# Pools resized under 400 containers with real cgroups of this machine: microseconds inside the agent,
-# from the request to the last write that was read back. Needs root and two CPUs. The two pools change
-# places, so every container is written, twice a round. Then the CPU time of doing nothing.
-# RESIZE_UNDER="chrt -f 20" keeps other work of the machine out of the figures.
+# Resizes the pools of 400 containers with cgroups of this machine: microseconds in the agent, from the request to the
+# last write that was read back. Needs root and two CPUs. The two pools swap their CPUs, so that every container is
+# written, twice per round. Then the CPU time of an idle agent. RESIZE_UNDER="chrt -f 20" reduces the effect of other
+# load.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 
@@ -25,7 +25,7 @@ clean_up() {
 }
 trap clean_up EXIT
 
-# The agent is handed a directory as its cgroup mount: below it only ours.
+# The agent's cgroup mount is a directory with only the containers of this test.
 mkdir -p "$dir/mount"
 for tree in "${trees[@]}"; do
     mkdir "$tree/$name"
@@ -57,7 +57,7 @@ done
 echo "load average $(cut -d' ' -f1 /proc/loadavg); CPU time of the agent in all: $(awk '{ print $14 * 10 " ms, and in the kernel " $15 * 10 }' "/proc/$agent/stat") ms"
 sed -n 's/.*msg="pools resized".* us=\([0-9]*\) cgroups=\([0-9]*\).*/\1 us for \2 cgroups/p' "$dir/agent.log" | sort -n
 
-# Every container is looked at once in --reconcile-interval seconds, whether anything happens or not.
+# The agent checks every container once per --reconcile-interval.
 cpu_us() { awk '{ print int($1 / 1000) }' "/proc/$agent/schedstat"; }
 before=$(cpu_us)
 sleep 20

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Counts the instructions of one 10 KB review with callgrind: two runs, their difference divided.
+# Counts the instructions of one 10 KB review with callgrind: the difference of two runs, per review.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 

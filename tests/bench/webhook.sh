@@ -1,8 +1,7 @@
 #!/usr/bin/env bash
-# `pinfold webhook` against a Go webhook made with controller-runtime: the same reviews of 9 KB over
-# TLS with the same P-256 key, each server alone on one core, the client (wrk) on another, turn by
-# turn in one run. Prints requests a second, latency, CPU a request and memory of both, and ratios.
-# ROUNDS and SECONDS_EACH make it longer or shorter.
+# Compares `pinfold webhook` with a Go webhook that uses controller-runtime: the same reviews of 9 KB over TLS with the
+# same P-256 key, each server on one core, the client (wrk) on another, alternating in one run. Prints requests per
+# second, latency, CPU time per request and memory of both, and ratios. ROUNDS and SECONDS_EACH set the length.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 rounds=${ROUNDS:-3}
@@ -39,7 +38,7 @@ mapfile -t cpus < <(python3 -c 'import os; print(*sorted(os.sched_getaffinity(0)
 server_cpu=${cpus[0]}
 client_cpu=${cpus[-1]}
 
-start() { # who state
+start() { # SERVER STATE
     case $1 in
     pinfold)
         taskset -c "$server_cpu" "$pinfold" webhook --listen 127.0.0.1:$port --threads 1 \
@@ -52,14 +51,14 @@ start() { # who state
     esac
     pid=$!
     for _ in $(seq 300); do
-        ask >/dev/null 2>&1 && return
+        send_review >/dev/null 2>&1 && return
         sleep 0.1
     done
     cat "$dir/log" >&2
     exit 1
 }
 
-ask() {
+send_review() {
     curl -sf --http1.1 --cacert "$dir/tls.crt" -H 'Content-Type: application/json' \
         --data-binary "@$dir/review.json" https://127.0.0.1:$port/mutate/pods
 }
@@ -67,7 +66,7 @@ ask() {
 cpu_ticks() { awk '{ sub(/.*\) /, ""); print $12 + $13 }' "/proc/$pid/stat"; }
 rss_kib() { awk '/^VmRSS/ { print $2 }' "/proc/$pid/status"; }
 
-measure() { # who: one line "requests/s p50_us p99_us cpu_us"
+measure() { # SERVER: one line "requests/s p50_us p99_us cpu_us"
     local before after
     start "$1" state-small.json
     taskset -c "$client_cpu" wrk -t1 -c$connections -d1s -s "$dir/review.lua" https://127.0.0.1:$port/mutate/pods >/dev/null
@@ -86,7 +85,7 @@ measure() { # who: one line "requests/s p50_us p99_us cpu_us"
     stop
 }
 
-memory() { # who: "start_kib large_kib large_after_load_kib"
+memory() { # SERVER: "start_kib large_kib large_after_load_kib"
     start "$1" state-small.json
     printf '%s ' "$(rss_kib)"
     stop
@@ -97,21 +96,21 @@ memory() { # who: "start_kib large_kib large_after_load_kib"
     stop
 }
 
-# Both make the same of the pod: compare the patched objects, not the patches.
-for who in pinfold go; do
-    start $who state-small.json
-    ask >"$dir/answer-$who"
+# Both webhooks must produce the same pod: compare the patched objects, not the patches.
+for server in pinfold go; do
+    start $server state-small.json
+    send_review >"$dir/response-$server"
     stop
 done
-python3 tests/bench/webhook/same.py "$dir/review.json" "$dir/answer-pinfold" "$dir/answer-go"
+python3 tests/bench/webhook/same.py "$dir/review.json" "$dir/response-pinfold" "$dir/response-go"
 
 for _ in $(seq "$rounds"); do
-    for who in pinfold go; do
-        measure $who >>"$dir/result-$who"
+    for server in pinfold go; do
+        measure $server >>"$dir/result-$server"
     done
 done
-for who in pinfold go; do
-    memory $who >"$dir/memory-$who"
+for server in pinfold go; do
+    memory $server >"$dir/memory-$server"
 done
 
 python3 - "$dir" "$(stat -c %s "$dir/review.json")" <<'END'

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What both webhooks of the benchmark are given: generate.py DIR writes
+"""Inputs for both webhooks of the benchmark: generate.py DIR writes
 state-small.json and state-large.json (Infrastructure; 1 namespace, 1 node / 10,000 and 5,000),
 review.json (a pod creation of 9 KB, as an API server sends it) and review.lua for wrk."""
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""same.py REVIEW ANSWER ANSWER: both answers must turn the review's object into the same one."""
+"""same.py REVIEW RESPONSE RESPONSE: both patches must turn the review's object into the same one."""
 
 import base64
 import copy
@@ -38,4 +38,4 @@ for pod in (a, b):  # what Go adds when it writes any pod
 if a != b or a == original:
     for path in ("metadata", "spec"):
         print(json.dumps(a[path], sort_keys=True), json.dumps(b[path], sort_keys=True), sep="\n")
-    sys.exit("the two webhooks do not make the same of the pod")
+    sys.exit("the two webhooks produce different pods")

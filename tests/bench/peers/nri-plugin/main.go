@@ -1,5 +1,5 @@
-// The same pinning as the agent's, written with the Go library the way its sample plugins are: management
-// pods to the reserved CPUs with shares and quota from their annotation, all others to the shared ones.
+// The agent's pinning written with the Go library, in the style of its sample plugins: management pods on the
+// management CPUs with shares and quota from their annotation, all others on the shared CPUs.
 package main
 
 import (
