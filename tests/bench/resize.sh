@@ -49,7 +49,7 @@ until [ -S "$dir/nri.sock" ]; do sleep 0.05; done
 ${RESIZE_UNDER:-} build/pinfold agent --nri-socket "$dir/nri.sock" --run-dir "$dir/run" --cgroup-root "$mount" --pools-file "$dir/pools" \
     --no-cluster --marker-file /nonexistent --kubelet-state /nonexistent 2>"$dir/agent.log" &
 agent=$!
-until grep -q 'msg="synchronised' "$dir/agent.log"; do kill -0 "$agent" || { cat "$dir/agent.log"; exit 1; }; sleep 0.1; done
+until grep -q 'msg="synchronized' "$dir/agent.log"; do kill -0 "$agent" || { cat "$dir/agent.log"; exit 1; }; sleep 0.1; done
 for ((i = 1; i <= 2 * rounds; i++)); do
     pools "$((i % 2))" "$((1 - i % 2))"
     until [ "$(resizes)" -ge "$i" ]; do sleep 0.05; done

@@ -132,7 +132,7 @@ token() {
     kubectl apply -f deploy/base/rbac.yaml >/dev/null
     process_stop "$dir" proxy # forces a new connection, with the token that is no longer valid
     start_proxy
-    is_refused() { grep -q 'answered 401' "$wh/logs/webhook.log"; }
+    is_refused() { grep -q 'responded 401' "$wh/logs/webhook.log"; }
     ok "a token that is no longer valid is rejected by the API server" wait_for 60 is_refused
     new_token
     allow team-1

@@ -54,7 +54,7 @@ test_refused() {
 	alone_path=$(native_cgroup "$dir" "$alone")
 	is "CPUs of a container with an exclusive CPU" "$(cpus_of "$alone_path")" 1
 	pools '{"reserved":"1"}'
-	wait_for 10 status_has 'default/alone/c is on CPUs 1' || die "the owner is not reported: $(status)"
+	wait_for 10 status_has 'default/alone/c owns CPUs 1' || die "the owner is not reported: $(status)"
 	status_has 'new pools are refused' || die "the pools are not refused: $(status)"
 	is "CPUs after refused pools" "$(cpus_of "$mgmt_path")" 0
 	checks=$((checks + 2))

@@ -117,7 +117,7 @@ wide='{"reserved":"0-3","shared":"4-5","guaranteed":"6-7"}'
 narrow='{"reserved":"0-1","shared":"2-5","guaranteed":"6-7"}'
 is_wide() { [ "$(cpus_of 1)" = 0-3 ] && [ "$(cpus_of 2)" = 4-5 ] && status -o json | grep -A1 '"resize"' | grep -q '"done"'; }
 is_narrow() { [ "$(cpus_of 1)" = 0-1 ] && [ "$(cpus_of 2)" = 2-5 ]; }
-refused() { status | grep -q 'default/pod-0/c is on CPUs 6-7'; }
+refused() { status | grep -q 'default/pod-0/c owns CPUs 6-7'; }
 
 watch_pools() {
 	local file files
