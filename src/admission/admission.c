@@ -111,6 +111,7 @@ int admit_and_validate(const struct admission_state *state, yyjson_val *pod, str
 	struct admission_result validated;
 	int r;
 
+	/* The API server calls validating webhooks with the object that all mutating ones left. */
 	*ret_pod = pod;
 	r = admit_pod(state, pod, a, ret);
 	if (r < 0 || !ret->allowed)

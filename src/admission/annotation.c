@@ -154,7 +154,7 @@ int effect_check(struct str value, struct arena *a, struct str *ret_problem)
 	int r;
 
 	if (str_eq(value, STR(NAME_TARGET_VALUE)))
-		return 0;
+		return 0; /* the spelling that admission writes */
 	if (!str_trim(value).n)
 		return unreadable_effect(value, STR("unexpected end of JSON input"), a,
 					 ret_problem);
@@ -167,6 +167,7 @@ int effect_check(struct str value, struct arena *a, struct str *ret_problem)
 	return effect_check_map(&map, a, ret_problem);
 }
 
+/* Go's decoder matches the names of struct fields without regard to case. */
 static bool key_is(struct str key, const char *name)
 {
 	return key.n == strlen(name) && strncasecmp(key.p, name, key.n) == 0;
@@ -187,6 +188,7 @@ static int wrong_type(struct err *err, yyjson_val *v, const char *field, const c
 		go_type(v), field, type);
 }
 
+/* null leaves a field unchanged, as in Go. */
 static int set_field(struct container_cpu *cpu, struct str key, yyjson_val *v, struct err *err)
 {
 	if (key_is(key, NAME_CPUSHARES_KEY)) {
@@ -403,7 +405,7 @@ void annotations_flush(struct annotations *ann, yyjson_val *meta, struct patch *
 		if (own)
 			own->is_kept = true;
 		if (own && str_eq(own->value, set->value))
-			continue;
+			continue; /* no operation without effect */
 		patch_put(p, patch_path(p->arena, base, set->key),
 			  doc_get(ann->map, set->key) != NULL, doc_new_str(p->doc, set->value));
 	}

@@ -96,6 +96,8 @@ static bool check_single_node(struct pod_context *ctx)
 	return skip_silently(ctx, RULE_SINGLE_NODE, STR("no node reports anything"), text);
 }
 
+/* An unknown cluster refuses pods that opted in instead of letting them run unconverted: they would
+ * stay on the wrong CPUs until they are created again. */
 static bool check_cluster(struct pod_context *ctx)
 {
 	const struct infrastructure_status *i = &ctx->state->infrastructure;
@@ -303,6 +305,8 @@ static void convert_pod(struct pod_context *ctx, const struct container_plan *pl
 	for (size_t i = 0; i < ctx->resources.n; i++) {
 		const struct container_resources *f = &ctx->resources.items[i];
 
+		/* There is no CPU to move; the annotations alone select the CPUs of the workload
+		 * type. */
 		if (is_best_effort)
 			annotations_set(&ctx->annotations, resources_key(f->c.name, ctx->a),
 					STR(CONTAINER_CPU_BEST_EFFORT));

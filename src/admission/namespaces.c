@@ -59,6 +59,7 @@ void namespace_table_seal(struct namespace_table *t)
 
 	if (t->n)
 		qsort(t->items, t->n, sizeof(*t->items), by_name);
+	/* by_name() sorts equal names by order, so the last one added overwrites the others. */
 	for (size_t i = 0; i < t->n; i++) {
 		if (n && str_eq(t->items[n - 1].name, t->items[i].name))
 			n--;

@@ -81,6 +81,8 @@ void node_validate(const struct admission_state *state, const struct admission_r
 		result_decide(r, RULE_NODE, VERDICT_LEAVE, s.name);
 		return;
 	}
+	/* Only joining is refused. An update comes from a kubelet whose Node exists already and
+	 * that would retry forever (D7). */
 	if (joins && !(state->settings.nodes == NODE_MODE_TAINT && has_taint(rq->object))) {
 		result_invalid(r, RULE_NODE, &s, &problems);
 		return;

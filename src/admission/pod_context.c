@@ -259,6 +259,7 @@ void resource_set(struct resource_edit *e, bool of_limit, struct str name,
 	yyjson_mut_val *text;
 	struct quantity q;
 
+	/* "1" and "1000m" are equal: the user's spelling stays. */
 	if (old && resource_get(list, name, &q, NULL) == 1 && quantity_cmp(&q, value) == 0)
 		return;
 	text = doc_new_str(e->p->doc, quantity_format(value, e->p->arena));

@@ -180,6 +180,7 @@ static int review_handle(const struct admission_state *state, enum review_hook h
 	struct admission_result result;
 	int r;
 
+	/* The API server matches the response by uid, so without one there can be no response. */
 	if (!uid.n)
 		return err_set(err, EINVAL, "malformed AdmissionReview: %s",
 			       fault ? fault : "request.uid is missing");

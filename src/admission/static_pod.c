@@ -218,6 +218,7 @@ static void revert_container(const struct container *c, struct annotations *ann,
 
 	if (!find_cores(c, &name, &cores))
 		return; /* best effort: only its annotation is removed */
+	/* An invalid annotation is ignored: the request is restored from the cores alone. */
 	if (own)
 		(void)container_cpu_parse(own->value, p->arena, &cpu, NULL);
 	amount = quantity_from_milli(quantity_value(&cores), cores.format);

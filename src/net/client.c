@@ -205,11 +205,13 @@ static int on_frame(nghttp2_session *session, const nghttp2_frame *frame, void *
 	struct http_client *c = user;
 	struct http_call *call;
 
+	/* Calls on the connection continue; new ones wait until it is closed (RFC 9113, 6.8). */
 	if (frame->hd.type == NGHTTP2_GOAWAY && c->state == HTTP_CLIENT_OPEN)
 		set_state(c, HTTP_CLIENT_LEAVING);
 	if (frame->hd.type != NGHTTP2_HEADERS)
 		return 0;
 	call = nghttp2_session_get_stream_user_data(session, frame->hd.stream_id);
+	/* 1xx responses precede the final one and are ignored. */
 	if (call && call->status >= 200 && call->on_head)
 		call->on_head(call);
 	return 0;
@@ -339,6 +341,7 @@ static void on_connected(struct stream *s, int error)
 	const char *name = c->config.tls_name ? c->config.tls_name : c->config.host;
 	struct err err;
 
+	/* The next attempt uses the next address of the name, so a dead one does not block. */
 	if (error) {
 		(void)err_set(&err, -error, "cannot connect to %s:%u: %s", c->config.host,
 			      c->config.port, uv_strerror(error));

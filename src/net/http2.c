@@ -123,6 +123,8 @@ static void submit_response(struct http2 *h, int32_t id, struct http2_stream *s,
 		fields[n++] = http2_field("content-type", response->content_type);
 	if (response->allow)
 		fields[n++] = http2_field("allow", response->allow);
+	/* Copied: the handler's response is in the worker's arena, which the next request resets,
+	 * and flow control may delay the frames. */
 	if (!without_body)
 		buffer_add(&s->response, response->body);
 	(void)nghttp2_submit_response(h->session, id, fields, n,
@@ -161,7 +163,7 @@ static int on_frame(nghttp2_session *session, const nghttp2_frame *frame, void *
 	if (frame->hd.type != NGHTTP2_HEADERS && frame->hd.type != NGHTTP2_DATA)
 		return 0;
 	if (!(frame->hd.flags & NGHTTP2_FLAG_END_STREAM))
-		return 0;
+		return 0; /* the request is not complete */
 	s = nghttp2_session_get_stream_user_data(session, frame->hd.stream_id);
 	if (s)
 		serve_request(h, frame->hd.stream_id, s);

@@ -71,6 +71,7 @@ int net_listen(const struct sockaddr_storage *addr, bool reuse_port, struct err 
 	if (fd < 0)
 		return err_set(err, errno, "cannot create a socket: %s", strerror(errno));
 	(void)setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));
+	/* One socket for both families, whatever net.ipv6.bindv6only says. */
 	if (addr->ss_family == AF_INET6)
 		(void)setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &off, sizeof(off));
 	if (reuse_port && setsockopt(fd, SOL_SOCKET, SO_REUSEPORT, &on, sizeof(on)) < 0)
@@ -97,7 +98,7 @@ int net_listen_unix(const char *path, int backlog, struct err *err)
 	fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	if (fd < 0)
 		return err_set(err, errno, "socket: %s", strerror(errno));
-	(void)unlink(path);
+	(void)unlink(path); /* a socket file stays after its process; bind() would fail */
 	if (bind(fd, (struct sockaddr *)&address, sizeof(address)) < 0 || chmod(path, 0600) < 0 ||
 	    listen(fd, backlog) < 0) {
 		const int code = errno;

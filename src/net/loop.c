@@ -44,6 +44,7 @@ static void close_handle(uv_handle_t *handle, void *arg)
 
 void loop_done(struct loop *loop)
 {
+	/* libuv frees a loop only when every handle has been closed and its callback has run. */
 	uv_walk(&loop->uv, close_handle, NULL);
 	while (uv_run(&loop->uv, UV_RUN_DEFAULT))
 		;

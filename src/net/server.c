@@ -129,6 +129,7 @@ static void close_idle(struct worker *w)
 			http2_close(c->http2);
 		conn_finish(c, SERVER_CLOSE_DRAIN);
 		conn_flush(c);
+		/* When the flush did not change the state, so that the loop ends. */
 		if (c->state == CONN_IDLE)
 			conn_abort(c, SERVER_CLOSE_DRAIN);
 	}

@@ -37,6 +37,7 @@ void tls_context_done(struct tls_context *c)
 	(void)pthread_mutex_destroy(&c->lock);
 }
 
+/* The lock covers only the pointer; loading and checking happen before. */
 static void replace_ctx(struct tls_context *c, SSL_CTX **ctx)
 {
 	SSL_CTX *old;

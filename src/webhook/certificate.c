@@ -32,7 +32,7 @@ int certificate_use(struct certificate *c, struct str cert_pem, struct str key_p
 	int r;
 
 	if (digest == c->digest)
-		return 0;
+		return 0; /* directory events also come for other files */
 	r = tls_cert_expiry(cert_pem, &expiry, err);
 	if (r >= 0)
 		r = tls_context_load_server(c->tls, &config, err);
@@ -97,6 +97,8 @@ static void on_key_change(struct file_watch *w)
 	schedule_reload(container_of(w, struct certificate, key_watch));
 }
 
+/* Not the file: a Secret mount is updated by replacing the symbolic link ..data in the directory,
+ * which a watch of the file does not report. */
 static int watch_directory(struct file_watch *w, struct loop *loop, const char *path,
 			   file_watch_fn on_change, struct err *err)
 {

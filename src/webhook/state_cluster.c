@@ -178,6 +178,7 @@ static const char *const certificate_states[] = {
 	[CERT_STATE_OK] = NULL,
 };
 
+/* The certificate comes first: without it no request arrives at all. */
 static bool is_ready(struct state_source *source, const char **ret_missing)
 {
 	struct state_cluster *s = cluster_of(source);

@@ -160,7 +160,8 @@ int webhook_run(const struct webhook_config *config, struct state_source *source
 		log_info("serving", LOG_STR("listen", str_from(config->listen)),
 			 LOG_INT("port", server_port(w.server)), LOG_INT("threads", w.n_threads));
 		loop_run(&w.loop);
-		(void)signal(SIGTERM, SIG_DFL); /* while requests in flight finish */
+		/* From here a signal ends the process, in case requests in flight do not finish. */
+		(void)signal(SIGTERM, SIG_DFL);
 		(void)signal(SIGINT, SIG_DFL);
 		server_stop(w.server);
 		log_info("stopped");
