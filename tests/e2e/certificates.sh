@@ -41,7 +41,7 @@ published() { # NUMBER of CAs in every webhook
 served() { openssl s_client -connect "127.0.0.1:$(cat "$root/$1/port")" </dev/null 2>/dev/null | openssl x509 -noout -fingerprint; }
 serves_present() { [ "$(served "$1")" = "$(leaf)" ]; }
 is_ready() { curl -skf "https://127.0.0.1:$(cat "$root/$1/port")/readyz" >/dev/null; }
-did() { cat "$root"/[ab]/logs/webhook.log | grep -c "did=\"$1\""; }
+did() { cat "$root"/[ab]/logs/webhook.log | grep -c "action=\"$1\""; } # ACTION: how often
 did_times() { [ "$(did "$1")" = "$2" ]; }
 
 create() { # BATCH [UNTIL]: COUNT pods, and more until that file exists
