@@ -136,8 +136,8 @@ struct cpuset cpuset_lowest(const struct cpuset *s, unsigned n)
 	return lowest;
 }
 
-/* Saturates far above CPUSET_MAX: such a number is out of range whatever its value. A sign is the
- * reference parser's (Go's Atoi) accident, which state files may rely on. */
+/* Saturates far above CPUSET_MAX: such a number is out of range in any case. Signs are accepted
+ * because Go's Atoi, which the kubelet uses, accepts them. */
 static bool number_parse(struct str s, bool lenient, int64_t *ret)
 {
 	bool negative = lenient && str_starts(s, STR("-"));
@@ -207,7 +207,7 @@ int cpuset_parse_lenient(struct str list, struct cpuset *ret, struct err *err)
 int cpuset_parse_kernel(struct str text, struct cpuset *ret, struct err *err)
 {
 	text = str_trim(text);
-	/* What the kernel prints for a mask it never allocated: nohz_full, when not booted with. */
+	/* The kernel prints this for nohz_full when it was booted without that argument. */
 	if (str_eq(text, STR("(null)")))
 		text = STR("");
 	return list_parse(text, false, ret, err);
@@ -251,7 +251,7 @@ int cpuset_parse_mask(struct str mask, struct cpuset *ret, struct err *err)
 	size_t base = 0;
 	int r;
 
-	/* From the end, where CPU 0 stands. */
+	/* From the end, which has CPU 0. */
 	for (struct str rest = str_trim(mask);; base += 32) {
 		const char *comma = rest.n ? memrchr(rest.p, ',', rest.n) : NULL;
 		struct str word = comma ? str_skip(rest, (size_t)(comma - rest.p) + 1) : rest;

@@ -1,8 +1,8 @@
 #pragma once
 
-/* Sets of logical CPU numbers and every text form they appear in: lists ("0-3,8"), hexadecimal
- * masks, and the kernel's masks of 32-bit words. It knows nothing of a machine's topology: whether
- * a CPU exists, is online, or has a sibling is src/cpu/topology's business. */
+/* Sets of logical CPU numbers and their text forms: lists ("0-3,8"), hexadecimal masks, and the
+ * kernel's masks of 32-bit words. Independent of a machine: whether a CPU exists, is online, or has
+ * siblings is in topology.h. */
 
 #include <assert.h>
 #include <stdbool.h>
@@ -16,9 +16,9 @@ struct err;
 
 #define CPUSET_MAX 8192 /* the largest CONFIG_NR_CPUS a distribution ships; 1 KiB per set */
 #define CPUSET_WORDS (CPUSET_MAX / 64)
-#define CPUSET_NONE CPUSET_MAX /* "no such CPU", as the searches below answer it */
+#define CPUSET_NONE CPUSET_MAX /* "no such CPU", returned by the searches below */
 
-/* A plain value: copy it, compare it, keep it on the stack. { 0 } is the empty set. */
+/* A value type: copy it, keep it on the stack. { 0 } is the empty set. */
 struct cpuset {
 	uint64_t w[CPUSET_WORDS];
 };
@@ -43,7 +43,7 @@ static inline void cpuset_del(struct cpuset *s, unsigned cpu)
 /* Adds first..last, both included. */
 void cpuset_add_range(struct cpuset *s, unsigned first, unsigned last);
 
-/* These change `s`, the way |=, &=, &= ~ and ^= change a number. */
+/* These change `s`, like |=, &=, &= ~ and ^= on numbers. */
 void cpuset_union(struct cpuset *s, const struct cpuset *with);
 void cpuset_intersect(struct cpuset *s, const struct cpuset *with);
 void cpuset_minus(struct cpuset *s, const struct cpuset *without);
@@ -60,29 +60,29 @@ unsigned cpuset_first(const struct cpuset *s);
 unsigned cpuset_last(const struct cpuset *s);
 unsigned cpuset_next(const struct cpuset *s, unsigned from);
 
-/* Every CPU in rising order. The body may remove the CPU it was given. */
+/* Every CPU in ascending order. The body may remove the current CPU. */
 #define CPUSET_FOREACH(cpu, s)                                                                     \
 	for (unsigned cpu = cpuset_first(s); cpu != CPUSET_NONE; cpu = cpuset_next(s, cpu + 1))
 
 /* The n lowest CPUs of `s`; all of them when there are fewer. */
 struct cpuset cpuset_lowest(const struct cpuset *s, unsigned n);
 
-/* Parses a list as a person writes it: "0-3,8,10-11", digits only, no blanks; "" is the empty set.
- * -EINVAL for what is no list, -ERANGE for CPUs from CPUSET_MAX on. All parsers here leave *ret
- * alone on failure. */
+/* Parses a list: "0-3,8,10-11", digits only, no blanks; "" is the empty set. -EINVAL for a
+ * malformed list, -ERANGE for CPUs from CPUSET_MAX on. On failure all parsers here leave *ret
+ * unchanged. */
 int cpuset_parse(struct str list, struct cpuset *ret, struct err *err);
 
-/* The same, but a number may carry a sign, as in state files the kubelet is able to read. */
+/* The same, but a number may have a sign: the kubelet accepts that in its state files. */
 int cpuset_parse_lenient(struct str list, struct cpuset *ret, struct err *err);
 
-/* Parses what sysfs and cgroup files hold: a list that ends in a newline. */
+/* Parses the content of sysfs and cgroup files: a list that ends in a newline. */
 int cpuset_parse_kernel(struct str text, struct cpuset *ret, struct err *err);
 
 /* Parses a hexadecimal mask: one number of any length, or 32-bit words with commas between them,
  * the most significant first ("00000000,0000000f"). White space around it is ignored. */
 int cpuset_parse_mask(struct str mask, struct cpuset *ret, struct err *err);
 
-/* All texts live in `a`. */
+/* The texts are in `a`. */
 struct str cpuset_format(const struct cpuset *s, struct arena *a);	    /* "0-3,8" */
 struct str cpuset_format_expanded(const struct cpuset *s, struct arena *a); /* "0,1,2,3,8" */
 struct str cpuset_format_hex(const struct cpuset *s, struct arena *a);	    /* "10f", empty: "0" */

@@ -4,8 +4,8 @@
  *
  *	EXPR := LIST { OP LIST }	OP := "+" | "-" | "&" | "^"
  *
- * from left to right, without precedence. Operators stand between blanks, which is what tells
- * "2-3" from "2 - 3". There are no parentheses and no names: it is a calculator, not a language. */
+ * from left to right, without precedence. Operators need blanks around them, which distinguishes
+ * "2-3" from "2 - 3". There are no parentheses and no names. */
 
 #include "base/str.h"
 

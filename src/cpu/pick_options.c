@@ -2,27 +2,38 @@
 
 #include <errno.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #include "base/err.h"
 #include "base/macro.h"
 #include "base/quote.h"
 #include "topology.h"
 
-static const struct pick_option {
-	struct str name;
+static const struct {
+	const char *name;
 	size_t offset;
 } table[] = {
-	{ STR_INIT("full-pcpus-only"), offsetof(struct pick_options, full_pcpus_only) },
-	{ STR_INIT("distribute-cpus-across-numa"),
+	{ "full-pcpus-only", offsetof(struct pick_options, full_pcpus_only) },
+	{ "distribute-cpus-across-numa",
 	  offsetof(struct pick_options, distribute_cpus_across_numa) },
-	{ STR_INIT("align-by-socket"), offsetof(struct pick_options, align_by_socket) },
-	{ STR_INIT("distribute-cpus-across-cores"),
+	{ "align-by-socket", offsetof(struct pick_options, align_by_socket) },
+	{ "distribute-cpus-across-cores",
 	  offsetof(struct pick_options, distribute_cpus_across_cores) },
-	{ STR_INIT("strict-cpu-reservation"),
-	  offsetof(struct pick_options, strict_cpu_reservation) },
-	{ STR_INIT("prefer-align-cpus-by-uncorecache"),
+	{ "strict-cpu-reservation", offsetof(struct pick_options, strict_cpu_reservation) },
+	{ "prefer-align-cpus-by-uncorecache",
 	  offsetof(struct pick_options, prefer_align_cpus_by_uncorecache) },
 };
+_Static_assert(ARRAY_LEN(table) == PICK_OPTIONS_COUNT, "every option has a row");
+
+const char *pick_option_name(size_t i)
+{
+	return table[i].name;
+}
+
+bool *pick_option_value(const struct pick_options *o, size_t i)
+{
+	return (bool *)((char *)(uintptr_t)o + table[i].offset);
+}
 
 /* Go's strconv.ParseBool. */
 int policy_bool_parse(struct str name, struct str value, bool *ret, struct err *err)
@@ -47,9 +58,8 @@ int policy_bool_parse(struct str name, struct str value, bool *ret, struct err *
 int pick_options_set(struct pick_options *o, struct str name, struct str value, struct err *err)
 {
 	for (size_t i = 0; i < ARRAY_LEN(table); i++)
-		if (str_eq(name, table[i].name))
-			return policy_bool_parse(name, value, (bool *)((char *)o + table[i].offset),
-						 err);
+		if (str_eq(name, str_from(table[i].name)))
+			return policy_bool_parse(name, value, pick_option_value(o, i), err);
 	return err_set(err, EINVAL, "unknown CPU Manager Policy option: %s", quote(name).text);
 }
 
@@ -58,20 +68,16 @@ static const struct {
 	size_t first, second; /* rows of the table */
 } exclusive[] = { { 0, 3 }, { 1, 3 }, { 5, 3 }, { 5, 1 } };
 
-static bool is_set(const struct pick_options *o, size_t row)
-{
-	return *(const bool *)((const char *)o + table[row].offset);
-}
-
 int pick_options_check(const struct pick_options *o, const struct topology *t, struct err *err)
 {
 	for (size_t i = 0; i < ARRAY_LEN(exclusive); i++)
-		if (is_set(o, exclusive[i].first) && is_set(o, exclusive[i].second))
+		if (*pick_option_value(o, exclusive[i].first) &&
+		    *pick_option_value(o, exclusive[i].second))
 			return err_set(err, EINVAL,
-				       "static policy options " PRI_STR " and " PRI_STR
+				       "static policy options %s and %s"
 				       " can not be used at the same time",
-				       FMT_STR(table[exclusive[i].first].name),
-				       FMT_STR(table[exclusive[i].second].name));
+				       table[exclusive[i].first].name,
+				       table[exclusive[i].second].name);
 	if (t && o->align_by_socket && t->level[TOPOLOGY_SOCKET].n > t->level[TOPOLOGY_NUMA].n)
 		return err_set(err, EINVAL,
 			       "Align by socket is not compatible with hardware where number of "

@@ -5,6 +5,7 @@
  * here; every option may be used. */
 
 #include <stdbool.h>
+#include <stddef.h>
 
 #include "base/str.h"
 
@@ -19,6 +20,11 @@ struct pick_options {
 	bool strict_cpu_reservation;	       /* reserved CPUs are not in the default set */
 	bool prefer_align_cpus_by_uncorecache; /* prefer CPUs of one L3 cache */
 };
+
+/* Names and values by number, for configuration files; below PICK_OPTIONS_COUNT. */
+#define PICK_OPTIONS_COUNT 6
+const char *pick_option_name(size_t i);
+bool *pick_option_value(const struct pick_options *o, size_t i);
 
 /* Sets one option by name. The value is a boolean as in Go: 1 t T TRUE true True 0 f F ... */
 int pick_options_set(struct pick_options *o, struct str name, struct str value, struct err *err);

@@ -1,9 +1,9 @@
 #pragma once
 
 /* The CPUs of a machine and how they are grouped: cores, dies, sockets, NUMA nodes, last-level
- * (L3, "uncore") caches. A plain value whose arrays live in the arena it was built in; built once,
- * then only read, so any number of threads may share it. It does not know who uses a CPU: that is
- * src/pool's business. Where topologies come from is in topology_read.h. */
+ * (L3, "uncore") caches. The arrays are in the arena it was built in. Built once, then read-only,
+ * so threads may share it. Use of CPUs by containers is in src/pool; reading topologies is in
+ * topology_read.h. */
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -14,7 +14,7 @@
 struct arena;
 struct err;
 
-/* Every way in which CPUs are grouped. */
+/* The groupings of CPUs. */
 enum topology_level {
 	TOPOLOGY_CORE,
 	TOPOLOGY_DIE,
@@ -29,7 +29,7 @@ enum topology_core_type { CORE_TYPE_UNKNOWN, CORE_TYPE_PERFORMANCE, CORE_TYPE_EF
 #define TOPOLOGY_NO_ID UINT32_MAX    /* an id that was not given */
 #define TOPOLOGY_NO_INDEX UINT16_MAX /* a CPU that the topology does not have */
 
-/* One online CPU. Ids are the machine's own: they may be sparse, and they decide ties. */
+/* One online CPU. Ids are the kernel's: they may be sparse, and ties are broken by them. */
 struct topology_cpu {
 	uint16_t cpu;
 	uint8_t core_type;	       /* enum topology_core_type */
@@ -52,9 +52,9 @@ struct topology {
 	struct topology_elements level[TOPOLOGY__LEVELS];
 	const uint16_t *index[TOPOLOGY__LEVELS]; /* CPU number, below n_words * 64, to element */
 
-	struct cpuset online;	/* the CPUs above; only these are ever picked */
-	struct cpuset offline;	/* present, but switched off */
-	struct cpuset isolated; /* online and kept from the scheduler (isolcpus=) */
+	struct cpuset online;	/* the CPUs above; only these are picked */
+	struct cpuset offline;	/* present but offline */
+	struct cpuset isolated; /* online, without load balancing by the scheduler (isolcpus=) */
 
 	/* All NUMA nodes, also those that have memory and no CPU; rising. */
 	unsigned n_nodes;
@@ -62,8 +62,8 @@ struct topology {
 	const uint32_t *distances; /* n_nodes x n_nodes, row by row; NULL when unknown */
 };
 
-/* What a reader found. An id may be TOPOLOGY_NO_ID: a core is then the CPU itself, a die and a
- * socket are number 0, a NUMA node is number 0, an uncore cache is the socket. */
+/* The result of a reader. An id may be TOPOLOGY_NO_ID: the core is then the CPU itself, die, socket
+ * and NUMA node are 0, and the uncore cache is the socket. */
 struct topology_input {
 	const struct topology_cpu *cpus; /* in any order */
 	size_t n_cpus;
@@ -74,7 +74,7 @@ struct topology_input {
 	const uint32_t *distances; /* n_nodes x n_nodes in the order of `nodes`, or NULL */
 };
 
-/* Refuses a machine without CPUs, a CPU given twice, a CPU that is online and offline. */
+/* Refuses a machine without CPUs, duplicate CPUs, and CPUs that are both online and offline. */
 int topology_build(const struct topology_input *in, struct arena *a, struct topology *ret,
 		   struct err *err);
 
@@ -86,33 +86,33 @@ static inline unsigned topology_size(const struct topology *t, enum topology_lev
 	return (unsigned)(e->first[element + 1] - e->first[element]);
 }
 
-/* The element of a level that a CPU belongs to; TOPOLOGY_NO_INDEX for a CPU not in here. */
+/* The element of a level that a CPU belongs to; TOPOLOGY_NO_INDEX for an unknown CPU. */
 static inline unsigned topology_index(const struct topology *t, enum topology_level level,
 				      unsigned cpu)
 {
 	return cpu < t->n_words * 64 ? t->index[level][cpu] : TOPOLOGY_NO_INDEX;
 }
 
-/* The row of a CPU; NULL for one not in here. */
+/* The row of a CPU; NULL for an unknown one. */
 const struct topology_cpu *topology_cpu_find(const struct topology *t, unsigned cpu);
 
 /* The element with this id; false when there is none. */
 bool topology_find(const struct topology *t, enum topology_level level, uint32_t id,
 		   unsigned *ret_element);
 
-/* CPUs per element on average, rounded down, as the kubelet divides; 0 never occurs. */
+/* CPUs per element on average, rounded down as in the kubelet; never 0. */
 unsigned topology_average(const struct topology *t, enum topology_level level);
 
 /* Adds the CPUs of one element to *s. */
 void topology_add_element(const struct topology *t, enum topology_level level, unsigned element,
 			  struct cpuset *s);
 
-/* Grows a set to whole elements: with TOPOLOGY_CORE, the set and all its SMT siblings. CPUs that
- * are not in the topology are dropped. `ret` may be `s`. */
+/* Extends a set to whole elements: with TOPOLOGY_CORE, the set and all SMT siblings. CPUs that are
+ * not in the topology are dropped. `ret` may be `s`. */
 void topology_whole(const struct topology *t, enum topology_level level, const struct cpuset *s,
 		    struct cpuset *ret);
 
-/* The part of a set whose element is not wholly in the set: with TOPOLOGY_CORE, "split cores". */
+/* The CPUs of a set whose element is only partly in the set: with TOPOLOGY_CORE, split cores. */
 void topology_split(const struct topology *t, enum topology_level level, const struct cpuset *s,
 		    struct cpuset *ret);
 
@@ -128,7 +128,7 @@ uint64_t topology_numa_mask(const struct topology *t, bool also_without_cpus);
 /* Kernel distance between two node ids; 0 when unknown. */
 uint32_t topology_distance(const struct topology *t, uint32_t from, uint32_t to);
 
-/* FNV-1a over the CPUs and their ids: equal for equal machines, whatever they were read from. */
+/* FNV-1a over the CPUs and their ids: equal for equal machines, independent of the reader. */
 uint64_t topology_hash(const struct topology *t);
 
 const char *topology_core_type_name(enum topology_core_type type); /* "performance", ...; or "" */

@@ -1,5 +1,5 @@
-/* hwloc trusts its XML: a damaged file can crash it, or keep it busy for long. So it reads foreign
- * bytes in a child process, which hands the machine back as our JSON. */
+/* hwloc trusts its XML: a damaged file can crash it or keep it busy. Untrusted bytes are therefore
+ * parsed in a child process, which returns the machine as JSON through a pipe. */
 
 #include <errno.h>
 #include <fcntl.h>
@@ -16,9 +16,9 @@
 #include "topology_read.h"
 
 #define CHILD_MAX_SECONDS 30
-#define ANSWER_MAX ((size_t)16 << 20)
+#define RESULT_MAX ((size_t)16 << 20)
 
-/* Dies without a core file and without anybody's crash handler. */
+/* A crash leaves no core file and calls no handler that the program has installed. */
 static void confine(void)
 {
 	static const int fatal[] = { SIGSEGV, SIGBUS, SIGFPE, SIGABRT, SIGILL };
@@ -28,7 +28,7 @@ static void confine(void)
 		(void)signal(fatal[i], SIG_DFL);
 	(void)setrlimit(RLIMIT_CORE, &(struct rlimit){ 0 });
 	(void)setrlimit(RLIMIT_CPU, &(struct rlimit){ CHILD_MAX_SECONDS, CHILD_MAX_SECONDS });
-	/* What hwloc, or a sanitizer, has to say of a foreign file is not for our user. */
+	/* Messages of hwloc or of a sanitizer about the file are not for the user. */
 	if (null >= 0)
 		(void)dup2(null, STDERR_FILENO);
 }
@@ -47,7 +47,7 @@ static bool write_all(int fd, struct str text)
 	return true;
 }
 
-/* The answer is JSON, or what was wrong. Never returns. */
+/* Writes JSON (exit status 0) or an error message (1). Never returns. */
 static void run_child(int fd, struct str text, struct str file)
 {
 	struct topology t;
@@ -64,19 +64,10 @@ static void run_child(int fd, struct str text, struct str file)
 	_exit(1);
 }
 
-static int wait_for(pid_t child)
-{
-	int status = 0;
-
-	while (waitpid(child, &status, 0) < 0 && errno == EINTR)
-		;
-	return status;
-}
-
 int topology_parse_child(struct str text, struct str file, struct arena *a, struct topology *ret,
 			 struct err *err)
 {
-	int pipes[2], status, r;
+	int pipes[2], status = 0, r;
 	struct str response = { 0 };
 	pid_t child;
 
@@ -87,17 +78,18 @@ int topology_parse_child(struct str text, struct str file, struct arena *a, stru
 		run_child(pipes[1], text, file);
 	(void)close(pipes[1]);
 	r = child < 0 ? err_set(err, errno, "fork: %s", strerror(errno)) :
-			file_read_fd(pipes[0], "hwloc's answer", ANSWER_MAX, a, &response, err);
+			file_read_fd(pipes[0], "hwloc's result", RESULT_MAX, a, &response, err);
 	(void)close(pipes[0]);
 	if (child < 0)
 		return r;
-	status = wait_for(child);
+	while (waitpid(child, &status, 0) < 0 && errno == EINTR)
+		;
 	if (r < 0)
 		return r;
 	if (WIFEXITED(status) && WEXITSTATUS(status) == 1)
 		return err_set(err, EINVAL, PRI_STR, FMT_STR(response));
 	if (!WIFEXITED(status) || WEXITSTATUS(status) != 0)
-		return err_set(err, EINVAL, PRI_STR ": hwloc breaks on this file: it is damaged",
+		return err_set(err, EINVAL, PRI_STR ": hwloc crashed on this file: it is damaged",
 			       FMT_STR(file));
 	return topology_parse_json(response, file, a, ret, err);
 }

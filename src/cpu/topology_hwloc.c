@@ -1,4 +1,4 @@
-/* Machines as hwloc sees them: this one, an XML file, a synthetic string. */
+/* Machines read by hwloc: this one, an XML file, a synthetic string. */
 
 #include <errno.h>
 #include <hwloc.h>
@@ -25,7 +25,7 @@ static int hwloc_begin(hwloc_topology_t *ret, struct err *err)
 {
 	hwloc_topology_t h;
 
-	/* hwloc complains on standard error by itself; our callers get a sentence instead. */
+	/* Keep hwloc from printing to standard error; callers get a struct err. */
 	(void)setenv("HWLOC_HIDE_ERRORS", "2", 0);
 	if (hwloc_topology_init(&h) < 0)
 		return err_set(err, ENOMEM, "hwloc cannot start");
@@ -51,7 +51,7 @@ static int to_cpuset(hwloc_const_bitmap_t from, struct cpuset *ret, struct err *
 	return 0;
 }
 
-/* The lowest CPU of an object names it. */
+/* An object is named after its lowest CPU. */
 static uint32_t leader(const struct hwloc_obj *obj)
 {
 	return obj && obj->cpuset && hwloc_bitmap_first(obj->cpuset) >= 0 ?
@@ -66,8 +66,8 @@ static uint32_t os_id(const struct hwloc_obj *obj)
 	return obj->os_index != HWLOC_UNKNOWN_INDEX ? obj->os_index : obj->logical_index;
 }
 
-/* The kernel puts a CPU into one node. hwloc may see more that are as near, with memory only: the
- * one that has the fewest CPUs around it, then the lowest, is the CPU's own. */
+/* In the kernel a CPU belongs to one node. hwloc may list more at the same distance, with memory
+ * only: the one with the fewest CPUs, then the lowest, is the CPU's node. */
 static uint32_t numa_of(hwloc_topology_t h, const struct hwloc_obj *pu)
 {
 	hwloc_obj_t best = NULL, node = NULL;
@@ -84,7 +84,7 @@ static uint32_t numa_of(hwloc_topology_t h, const struct hwloc_obj *pu)
 	return os_id(best);
 }
 
-/* The kind with the highest efficiency number is the one that performs. */
+/* In hwloc the kind with the highest "efficiency" has the performance cores. */
 static uint8_t type_of(hwloc_topology_t h, const struct hwloc_obj *pu)
 {
 	const int n = hwloc_cpukinds_get_nr(h, 0);
@@ -216,7 +216,7 @@ static int read_nodes(hwloc_topology_t h, struct arena *a, struct topology_input
 	return 0;
 }
 
-/* Loads what was set up, and turns it into ours. */
+/* Loads the configured source and converts it. */
 static int finish(hwloc_topology_t h, const struct topology_extra *extra, struct arena *a,
 		  struct topology *ret, struct err *err)
 {
@@ -256,8 +256,8 @@ int topology_parse_xml(struct str text, struct str file, struct arena *a, struct
 }
 
 /* The most CPUs a synthetic string can describe: the product of all numbers that stand behind a
- * colon or begin a word ("core:8", "8"), attributes in parentheses aside. hwloc would build them
- * all before anybody could count. */
+ * colon or begin a word ("core:8", "8"), without attributes in parentheses. Checked first, because
+ * hwloc would build all of them. */
 static uint64_t synthetic_size(struct str text)
 {
 	uint64_t product = 1;

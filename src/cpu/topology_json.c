@@ -1,4 +1,4 @@
-/* Our JSON form of a machine, both ways. */
+/* Reads and writes Pinfold's JSON form of a machine. */
 
 #include <errno.h>
 
@@ -13,7 +13,7 @@ static const struct str level_keys[TOPOLOGY__LEVELS] = {
 	[TOPOLOGY_UNCORE] = STR_INIT("uncore"),
 };
 
-#define MAX_ID 1000000 /* far above what any kernel numbers; leaves room for sums */
+#define MAX_ID 1000000 /* far above any kernel's ids; sums cannot overflow */
 
 static int read_id(const struct doc *doc, yyjson_val *object, struct str key, uint32_t *ret,
 		   struct err *err)

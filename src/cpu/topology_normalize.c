@@ -2,23 +2,18 @@
 
 #include <string.h>
 
-static bool any_has(const struct topology_cpu *cpus, size_t n, enum topology_level level)
+static size_t count_known(const struct topology_cpu *cpus, size_t n, enum topology_level level)
 {
+	size_t known = 0;
+
 	for (size_t i = 0; i < n; i++)
-		if (cpus[i].id[level] != TOPOLOGY_NO_ID)
-			return true;
-	return false;
+		known += cpus[i].id[level] != TOPOLOGY_NO_ID;
+	return known;
 }
 
-static void forget(struct topology_cpu *cpus, size_t n, enum topology_level level)
-{
-	for (size_t i = 0; i < n; i++)
-		cpus[i].id[level] = TOPOLOGY_NO_ID;
-}
+#define MAX_NAMES ((size_t)2 * CPUSET_MAX) /* CPUs, then sockets in place of an absent L3 */
 
-#define MAX_NAMES ((size_t)2 * CPUSET_MAX) /* CPUs, then sockets that stand for an absent L3 */
-
-/* Turns names into their ranks. */
+/* Replaces names by their ranks. */
 static void rank(struct topology_cpu *cpus, size_t n, enum topology_level level)
 {
 	uint32_t ranks[MAX_NAMES], next = 0;
@@ -40,27 +35,20 @@ static bool dies_divide_sockets(const struct topology_cpu *cpus, size_t n)
 			if (cpus[i].id[TOPOLOGY_SOCKET] == cpus[j].id[TOPOLOGY_SOCKET]) {
 				if (cpus[i].id[TOPOLOGY_DIE] != cpus[j].id[TOPOLOGY_DIE])
 					return true;
-				break; /* j stands for all earlier ones of its socket */
+				break; /* all earlier CPUs of this socket have the die of j */
 			}
 	return false;
 }
 
-static bool all_have(const struct topology_cpu *cpus, size_t n, enum topology_level level)
-{
-	for (size_t i = 0; i < n; i++)
-		if (cpus[i].id[level] == TOPOLOGY_NO_ID)
-			return false;
-	return true;
-}
-
 void topology_normalize(struct topology_cpu *cpus, size_t n)
 {
-	if (!all_have(cpus, n, TOPOLOGY_DIE) || !dies_divide_sockets(cpus, n))
-		forget(cpus, n, TOPOLOGY_DIE);
-	else
+	if (count_known(cpus, n, TOPOLOGY_DIE) == n && dies_divide_sockets(cpus, n))
 		rank(cpus, n, TOPOLOGY_DIE);
+	else
+		for (size_t i = 0; i < n; i++)
+			cpus[i].id[TOPOLOGY_DIE] = TOPOLOGY_NO_ID;
 
-	if (!any_has(cpus, n, TOPOLOGY_UNCORE))
+	if (count_known(cpus, n, TOPOLOGY_UNCORE) == 0)
 		return;
 	for (size_t i = 0; i < n; i++)
 		if (cpus[i].id[TOPOLOGY_UNCORE] == TOPOLOGY_NO_ID)

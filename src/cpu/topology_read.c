@@ -51,7 +51,7 @@ static int read_directory(const char *path, struct arena *a, struct topology *re
 		r = topology_read_sysfs(system, a, ret, err);
 		return r < 0 ? err_wrap(err, "%s", path) : 0;
 	}
-	return err_set(err, ENOENT, "%s: not a captured machine", path);
+	return err_set(err, ENOENT, "%s: no sys/devices/system in this directory", path);
 }
 
 int topology_read(const char *from, struct arena *a, struct topology *ret, struct err *err)
@@ -62,7 +62,7 @@ int topology_read(const char *from, struct arena *a, struct topology *ret, struc
 
 	if (strcmp(from, "host") == 0)
 		return topology_read_host(a, ret, err);
-	if (stat(from, &st) < 0) /* a path that looks like one deserves the plain complaint */
+	if (stat(from, &st) < 0) /* with a '/' it is a path, not a synthetic string */
 		return strchr(from, '/') ? err_set(err, errno, "%s: %s", from, strerror(errno)) :
 					   topology_parse_synthetic(str_from(from), a, ret, err);
 	if (S_ISDIR(st.st_mode))

@@ -1,8 +1,8 @@
 #pragma once
 
-/* Where topologies come from. topology_parse_* take bytes and do no I/O; topology_read_* look at a
- * machine: this one through hwloc, or any captured one through its sysfs tree below a directory
- * handle, which shares no code with hwloc and so checks it. */
+/* Readers of topologies. topology_parse_* take bytes and do no I/O; topology_read_* read a machine:
+ * this one through hwloc, or a copied one through its sysfs tree below a directory descriptor. The
+ * sysfs reader shares no code with hwloc; tests compare the two. */
 
 #include <stdbool.h>
 
@@ -10,25 +10,25 @@
 #include "codec/doc.h"
 #include "topology.h"
 
-/* Our JSON: {"cpus":[{"cpu":0,"core":0,"socket":0,"numa":0,"uncore":0},...]}, with the optional
- * members "die" and "type" ("performance", "efficiency") of a CPU, and beside "cpus" the lists
- * "offline" and "isolated" and "nodes":[{"id":0,"distances":[10,21]},...]. */
+/* Pinfold's JSON form: {"cpus":[{"cpu":0,"core":0,"socket":0,"numa":0,"uncore":0},...]}, with the
+ * optional members "die" and "type" ("performance", "efficiency") of a CPU, and beside "cpus" the
+ * lists "offline" and "isolated" and "nodes":[{"id":0,"distances":[10,21]},...]. */
 int topology_parse_json(struct str text, struct str file, struct arena *a, struct topology *ret,
 			struct err *err);
 int topology_from_doc(const struct doc *doc, struct arena *a, struct topology *ret,
 		      struct err *err);
 
-/* What `lstopo --of xml` writes, and hwloc's synthetic strings ("pack:2 numa:2 core:8 pu:2"). */
+/* The output of `lstopo --of xml`, and hwloc's synthetic strings ("pack:2 numa:2 core:8 pu:2"). */
 int topology_parse_xml(struct str text, struct str file, struct arena *a, struct topology *ret,
 		       struct err *err);
 int topology_parse_synthetic(struct str text, struct arena *a, struct topology *ret,
 			     struct err *err);
 
-/* Whichever of the three the text is: "{" begins JSON, "<" XML. */
+/* Any of the three: "{" begins JSON, "<" XML. */
 int topology_parse(struct str text, struct str file, struct arena *a, struct topology *ret,
 		   struct err *err);
 
-/* The same in a child process: hwloc crashes on some damaged XML. For bytes from elsewhere. */
+/* The same in a child process, for untrusted bytes: hwloc crashes on some damaged XML. */
 int topology_parse_child(struct str text, struct str file, struct arena *a, struct topology *ret,
 			 struct err *err);
 

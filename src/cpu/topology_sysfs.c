@@ -1,4 +1,4 @@
-/* A machine as its kernel describes it below /sys/devices/system (spec/cpumanager.md 2.2, 2.5). */
+/* Reads a machine from /sys/devices/system (docs/reference/cpu-manager.md#sysfs). */
 
 #include <errno.h>
 #include <stdio.h>
@@ -15,7 +15,7 @@
 #include "topology_read.h"
 
 #define VALUE_MAX ((size_t)64 << 10)
-#define UNDEFINED_ID 65535 /* what the kernel says for a die it does not know */
+#define UNDEFINED_ID 65535 /* the kernel's value for an unknown die */
 #define MAX_NODES 1024
 
 struct sysfs {
@@ -50,7 +50,7 @@ static int read_list(struct sysfs *fs, const char *path, struct cpuset *ret, str
 	return r < 0 ? err_wrap(err, "%s", path) : 1;
 }
 
-/* A number that may be absent or -1, which some firmware leaves. */
+/* A number that may be absent, or -1 as with some firmware. */
 static int read_id(struct sysfs *fs, const char *path, uint32_t *ret, struct err *err)
 {
 	struct str text;
@@ -68,7 +68,7 @@ static int read_id(struct sysfs *fs, const char *path, uint32_t *ret, struct err
 	return 1;
 }
 
-/* Every CPU of the list, as far as it is online, belongs to the group of the lowest of them. */
+/* Every online CPU of the list belongs to the group named after the lowest of them. */
 static void assign(struct sysfs *fs, const struct cpuset *list, enum topology_level level)
 {
 	struct cpuset members = *list;
@@ -157,7 +157,7 @@ static int read_uncore(struct sysfs *fs, struct topology_cpu *cpu, struct err *e
 	return 0;
 }
 
-/* What a CPU shares is read once for all that share it. */
+/* A shared cache or die is read once, for all CPUs that share it. */
 static int read_cpu(struct sysfs *fs, struct topology_cpu *cpu, struct err *err)
 {
 	char path[96];
@@ -313,7 +313,7 @@ static int read_nodes(struct sysfs *fs, struct arena *a, struct topology_input *
 
 	if (r < 0)
 		return r;
-	if (!in->n_nodes) { /* a kernel without NUMA: each package is a node (2.2) */
+	if (!in->n_nodes) { /* a kernel without NUMA: each package is a node */
 		for (size_t i = 0; i < fs->n_cpus; i++)
 			fs->cpus[i].id[TOPOLOGY_NUMA] = fs->cpus[i].id[TOPOLOGY_SOCKET];
 		return 0;

@@ -83,7 +83,7 @@ static void send_frames(struct podres_conn *c)
 		return;
 	while (grpc_send(c->grpc, &bytes))
 		stream_write(&c->stream, bytes);
-	if (grpc_is_over(c->grpc))
+	if (grpc_is_finished(c->grpc))
 		close_conn(c);
 }
 

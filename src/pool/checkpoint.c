@@ -24,7 +24,7 @@ static const struct {
 };
 _Static_assert(ARRAY_LEN(forms) == CHECKPOINT_FORM__COUNT, "every form has a spelling");
 
-/* The kubelet's JSON reader takes keys in any case, and of several the last. */
+/* Go's JSON decoder ignores the case of keys and uses the last of duplicates. */
 static yyjson_val *get_folded(yyjson_val *object, const char *key)
 {
 	struct str want = str_from(key);
@@ -39,31 +39,32 @@ static yyjson_val *get_folded(yyjson_val *object, const char *key)
 	return found;
 }
 
-struct pair {
+struct checkpoint_pair {
 	struct str key;
 	yyjson_val *value;
 };
 
 static int by_key(const void *a, const void *b)
 {
-	return str_cmp(((const struct pair *)a)->key, ((const struct pair *)b)->key);
+	return str_cmp(((const struct checkpoint_pair *)a)->key,
+		       ((const struct checkpoint_pair *)b)->key);
 }
 
-/* The pairs of a map sorted bytewise, as the dump and our entries want them. */
-static int sorted_pairs(yyjson_val *map, struct arena *a, struct pair **ret, size_t *ret_n,
-			struct err *err)
+/* The pairs of a map sorted bytewise, as in Go's dump and in our entries. */
+static int sorted_pairs(yyjson_val *map, struct arena *a, struct checkpoint_pair **ret,
+			size_t *ret_n, struct err *err)
 {
 	size_t n = 0, cap = yyjson_obj_size(map);
-	struct pair *pairs;
+	struct checkpoint_pair *pairs;
 	yyjson_val *k, *v;
 
 	if (map && !yyjson_is_obj(map) && !yyjson_is_null(map))
 		return err_set(err, EINVAL, "expected an object, found %s", doc_type(map));
-	pairs = arena_array(a, struct pair, cap + 1);
+	pairs = arena_array(a, struct checkpoint_pair, cap + 1);
 	if (!pairs)
 		return err_set(err, ENOMEM, "not enough memory");
 	DOC_EACH_PAIR (map, k, v)
-		pairs[n++] = (struct pair){ doc_str(k), v };
+		pairs[n++] = (struct checkpoint_pair){ doc_str(k), v };
 	qsort(pairs, n, sizeof(*pairs), by_key);
 	*ret = pairs;
 	*ret_n = n;
@@ -74,11 +75,11 @@ typedef int (*dump_fn)(yyjson_val *v, struct strbuf *b, struct err *err);
 
 static int dump_map(yyjson_val *map, dump_fn dump_value, struct strbuf *b, struct err *err)
 {
-	struct pair *pairs;
+	struct checkpoint_pair *pairs;
 	size_t n;
 	int r;
 
-	if (yyjson_is_null(map)) { /* absent is an empty map, null is none at all */
+	if (yyjson_is_null(map)) { /* Go decodes an absent map as empty and null as nil */
 		strbuf_add(b, STR("<nil>"));
 		return 0;
 	}
@@ -188,8 +189,8 @@ struct entry_list {
 	size_t n, cap;
 };
 
-static int add_entry(struct entry_list *list, struct str pod, struct pair p, struct arena *a,
-		     struct err *err)
+static int add_entry(struct entry_list *list, struct str pod, struct checkpoint_pair p,
+		     struct arena *a, struct err *err)
 {
 	struct checkpoint_entry *e;
 	int r;
@@ -210,7 +211,7 @@ static int add_entry(struct entry_list *list, struct str pod, struct pair p, str
 static int read_entries(struct checkpoint *c, yyjson_val *map, struct arena *a, struct err *err)
 {
 	struct entry_list list = { 0 };
-	struct pair *pods, *containers;
+	struct checkpoint_pair *pods, *containers;
 	size_t n_pods, n;
 	int r;
 
@@ -232,13 +233,13 @@ static int read_entries(struct checkpoint *c, yyjson_val *map, struct arena *a, 
 static int read_pod_entries(struct checkpoint *c, yyjson_val *map, struct arena *a, struct err *err)
 {
 	struct entry_list list = { 0 };
-	struct pair *pods;
+	struct checkpoint_pair *pods;
 	size_t n;
 	int r;
 
 	r = sorted_pairs(map, a, &pods, &n, err);
 	for (size_t i = 0; r >= 0 && i < n; i++) {
-		struct pair p = { STR(""), get_folded(pods[i].value, "cpuSet") };
+		struct checkpoint_pair p = { STR(""), get_folded(pods[i].value, "cpuSet") };
 
 		r = add_entry(&list, pods[i].key, p, a, err);
 	}
@@ -247,7 +248,7 @@ static int read_pod_entries(struct checkpoint *c, yyjson_val *map, struct arena 
 	return r < 0 ? r : 0;
 }
 
-/* What the versions have in common, once it is known which one this is. */
+/* The part that all versions have in common. */
 static int read_body(struct checkpoint *c, yyjson_val *root, struct arena *a, struct err *err)
 {
 	yyjson_val *set = get_folded(root, "defaultCpuSet");
@@ -291,7 +292,7 @@ static int decode_v4(struct checkpoint *c, struct str data, int64_t checksum, st
 	return read_body(c, inner.root, a, err);
 }
 
-/* Version 1 has the sets right below the containers' ids. */
+/* Version 1 maps container ids directly to sets. */
 static bool is_flat(yyjson_val *entries)
 {
 	yyjson_val *k, *v;

@@ -1,9 +1,9 @@
 #pragma once
 
 /* The kubelet's CPU manager checkpoint (/var/lib/kubelet/cpu_manager_state), read and never
- * written: it says whether the kubelet pins CPUs too (policy "static": two managers would fight),
- * and what its containers held when a node moves over to us. Versions 1 to 4
- * (spec/cpumanager.md 3.13). Our own state is state.h. */
+ * written: it shows whether the kubelet assigns CPUs as well (policy "static": two CPU managers
+ * would conflict), and which CPUs containers had when a node is migrated to Pinfold. Versions 1 to
+ * 4 (docs/reference/checkpoint.md). Pinfold's own state is in ledger_state.h. */
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -26,7 +26,7 @@ struct checkpoint_entry {
 
 struct checkpoint {
 	int version;
-	bool verified; /* versions 1 and 2 may come without a checksum */
+	bool verified; /* versions 1 and 2 may have no checksum */
 	struct str policy;
 	struct cpuset default_cpus;
 	const struct checkpoint_entry *entries; /* sorted by pod, then container */
@@ -35,28 +35,29 @@ struct checkpoint {
 	size_t n_pod_entries;
 };
 
-/* Texts of `ret` live in `a`. -EUCLEAN when a checksum does not match. */
+/* Strings of `ret` are in `a`. -EUCLEAN when a checksum does not match. */
 int checkpoint_decode(struct str text, struct str file, struct arena *a, struct checkpoint *ret,
 		      struct err *err);
 
-/* What this container held, or NULL. */
+/* The entry of this container, or NULL. */
 const struct checkpoint_entry *checkpoint_find(const struct checkpoint *c, struct str pod_uid,
 					       struct str container);
 
-/* The machine a checkpoint is held against. */
+/* The machine a checkpoint is checked against. */
 struct checkpoint_machine {
-	struct cpuset cpus; /* all that are online */
+	struct cpuset cpus; /* online */
 	struct cpuset reserved;
 	bool strict; /* strict-cpu-reservation: reserved CPUs are not in the default set */
 };
 
-/* The kubelet's own checks at start, in its order and words (3.3). *ret_default is the set its
- * shared containers run on: the recorded one, or a fresh one when nothing was recorded. */
+/* The kubelet's checks at start, with its order and messages
+ * (docs/reference/cpu-manager.md#start-checks). *ret_default is the set its shared containers run
+ * on: the recorded one, or a new one when nothing was recorded. */
 int checkpoint_check(const struct checkpoint *c, const struct checkpoint_machine *m,
 		     struct cpuset *ret_default, struct err *err);
 
-/* How the structure is spelled in the text that the checksum covers. The name of the Go type is
- * part of that text, and changed over time. */
+/* The checksum covers a Go dump of the structure, which includes the name of the Go type; that name
+ * changed between kubelet versions (docs/reference/checkpoint.md#checksum). */
 enum checkpoint_form {
 	CHECKPOINT_V1,
 	CHECKPOINT_V2,

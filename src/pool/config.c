@@ -13,7 +13,7 @@
 #include "cpu/pick.h"
 #include "cpu/topology.h"
 
-/* Keys of the pools file, which are OpenShift's words. */
+/* Keys of the pools file; "reserved" is OpenShift's name of the management pool. */
 static const char *const pool_keys[] = {
 	[POOL_MANAGEMENT] = "reserved",
 	[POOL_SHARED] = "shared",
@@ -23,27 +23,7 @@ _Static_assert(ARRAY_LEN(pool_keys) == POOL__COUNT, "every pool has a key");
 
 #define MODE_CLASSIC "classic"
 #define MODE_POOLS "pools"
-#define FOLD_KEY "fold-rest" /* ours; the others are the kubelet's own names */
-
-static const struct {
-	const char *name;
-	size_t offset;
-} option_fields[] = {
-	{ "full-pcpus-only", offsetof(struct pick_options, full_pcpus_only) },
-	{ "distribute-cpus-across-numa",
-	  offsetof(struct pick_options, distribute_cpus_across_numa) },
-	{ "align-by-socket", offsetof(struct pick_options, align_by_socket) },
-	{ "distribute-cpus-across-cores",
-	  offsetof(struct pick_options, distribute_cpus_across_cores) },
-	{ "strict-cpu-reservation", offsetof(struct pick_options, strict_cpu_reservation) },
-	{ "prefer-align-cpus-by-uncorecache",
-	  offsetof(struct pick_options, prefer_align_cpus_by_uncorecache) },
-};
-
-static bool *option_of(const struct pick_options *o, size_t i)
-{
-	return (bool *)((char *)(uintptr_t)o + option_fields[i].offset);
-}
+#define FOLD_KEY "fold-rest" /* Pinfold's own; the other options have the kubelet's names */
 
 void pool_config_init(struct pool_config *c)
 {
@@ -67,7 +47,7 @@ static void machine_cpus(const struct topology *t, struct cpuset *ret)
 	cpuset_union(ret, &t->offline);
 }
 
-/* What is in no list; in classic mode everything has its place. */
+/* Online CPUs that are in no list. Not for classic mode, where every CPU belongs to a pool. */
 static void rest_of(const struct pool_config *c, const struct topology *t, struct cpuset *ret)
 {
 	*ret = t->online;
@@ -103,7 +83,7 @@ void pool_config_guaranteed(const struct pool_config *c, const struct topology *
 	cpuset_minus(ret, &c->reserved);
 }
 
-static int refuse(struct err *err, const struct cpuset *cpus, const char *complaint)
+static int refuse_cpus(struct err *err, const struct cpuset *cpus, const char *complaint)
 {
 	CLEANUP(arena_done) struct arena a;
 	bool one = cpuset_count(cpus) == 1;
@@ -127,7 +107,7 @@ static int check_lists(const struct pool_config *c, const struct topology *t, st
 		if (!cpuset_is_empty(&wrong)) {
 			(void)snprintf(complaint, sizeof(complaint), "%s, but not on this machine",
 				       pool_name(p));
-			return refuse(err, &wrong, complaint);
+			return refuse_cpus(err, &wrong, complaint);
 		}
 		for (int q = 0; q < p; q++) {
 			wrong = *list;
@@ -136,14 +116,13 @@ static int check_lists(const struct pool_config *c, const struct topology *t, st
 				continue;
 			(void)snprintf(complaint, sizeof(complaint), "both %s and %s", pool_name(q),
 				       pool_name(p));
-			return refuse(err, &wrong, complaint);
+			return refuse_cpus(err, &wrong, complaint);
 		}
 	}
 	return 0;
 }
 
-/* Kubelet options that the pool cannot honour: a core of two threads beside one of one (7.10, 20).
- */
+/* full-pcpus-only needs cores of one width: docs/reference/pools.md#mixed-core-widths. */
 static int check_core_widths(const struct pool_config *c, const struct topology *t, struct err *err)
 {
 	unsigned seen = 0;
@@ -171,7 +150,7 @@ int pool_config_check(const struct pool_config *c, const struct topology *t, str
 	int r;
 
 	if (c->is_classic && !cpuset_is_empty(&c->shared))
-		return refuse(err, &c->shared, "shared, but classic mode has no such list");
+		return refuse_cpus(err, &c->shared, "shared, but classic mode has no such list");
 	r = check_lists(c, t, err);
 	if (r < 0)
 		return r;
@@ -183,14 +162,14 @@ int pool_config_check(const struct pool_config *c, const struct topology *t, str
 		return err_set(err, EINVAL, "no CPU is left for the shared pool");
 	rest_of(c, t, &rest);
 	if (!c->is_classic && !c->fold_rest && !cpuset_is_empty(&rest))
-		return refuse(err, &rest, "in no pool");
+		return refuse_cpus(err, &rest, "in no pool");
 	return check_core_widths(c, t, err);
 }
 
 bool pool_config_eq(const struct pool_config *a, const struct pool_config *b)
 {
-	for (size_t i = 0; i < ARRAY_LEN(option_fields); i++)
-		if (*option_of(&a->options, i) != *option_of(&b->options, i))
+	for (size_t i = 0; i < PICK_OPTIONS_COUNT; i++)
+		if (*pick_option_value(&a->options, i) != *pick_option_value(&b->options, i))
 			return false;
 	return a->is_classic == b->is_classic && a->fold_rest == b->fold_rest &&
 	       cpuset_eq(&a->reserved, &b->reserved) && cpuset_eq(&a->shared, &b->shared) &&
@@ -217,9 +196,9 @@ yyjson_mut_val *pool_config_to_doc(const struct pool_config *c, yyjson_mut_doc *
 		doc_put_str(m, v, str_from(pool_keys[p]),
 			    cpuset_format(list_of(c, (enum pool)p), a));
 	options = doc_put_obj(m, v, STR("options"));
-	for (size_t i = 0; i < ARRAY_LEN(option_fields); i++)
-		doc_put_bool(m, options, str_from(option_fields[i].name),
-			     *option_of(&c->options, i));
+	for (size_t i = 0; i < PICK_OPTIONS_COUNT; i++)
+		doc_put_bool(m, options, str_from(pick_option_name(i)),
+			     *pick_option_value(&c->options, i));
 	doc_put_bool(m, options, STR(FOLD_KEY), c->fold_rest);
 	return v;
 }
@@ -232,9 +211,9 @@ static int read_options(const struct doc *doc, yyjson_val *v, struct pool_config
 	DOC_EACH_PAIR (v, k, value) {
 		bool *target = str_eq(doc_str(k), STR(FOLD_KEY)) ? &c->fold_rest : NULL;
 
-		for (size_t i = 0; i < ARRAY_LEN(option_fields); i++)
-			if (str_eq(doc_str(k), str_from(option_fields[i].name)))
-				target = option_of(&c->options, i);
+		for (size_t i = 0; i < PICK_OPTIONS_COUNT; i++)
+			if (str_eq(doc_str(k), str_from(pick_option_name(i))))
+				target = pick_option_value(&c->options, i);
 		if (!target)
 			return doc_err(err, doc, k, "unknown option %s", quote(doc_str(k)).text);
 		if (!yyjson_is_bool(value))

@@ -1,8 +1,9 @@
 #pragma once
 
-/* Which CPU belongs to which pool, as configured: three disjoint lists, or in classic mode only the
- * reserved one, and the policy options. Checked against a machine (invariant I1), compared and
- * hashed. Who holds a CPU at the moment is ledger.h. */
+/* The configured CPU lists of the pools: three disjoint lists, or in classic mode only the
+ * management pool's, and the policy options. Checked against a machine
+ * (docs/reference/pools.md#invariants, I1), compared and hashed. Which container owns a CPU is in
+ * ledger.h. */
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -19,34 +20,35 @@ struct err;
 struct topology;
 
 struct pool_config {
-	/* No `shared` list: shared is what is online, not reserved and not held exclusively. */
+	/* No `shared` list: the shared pool is every online CPU that is neither in the management
+	 * pool nor assigned exclusively. */
 	bool is_classic;
-	struct cpuset reserved;
-	struct cpuset shared; /* not in classic mode */
+	struct cpuset reserved; /* the management pool */
+	struct cpuset shared;	/* not in classic mode */
 	struct cpuset
 		guaranteed; /* classic mode: where exclusive CPUs come from; empty: anywhere */
 	bool fold_rest;	    /* online CPUs in no list go to shared; otherwise they are refused */
-	/* strict_cpu_reservation says, in classic mode only, that shared containers stay off the
-	 * reserved CPUs. Ours always do (DESIGN 1); the kubelet's do only when told so. */
+	/* strict_cpu_reservation keeps, in classic mode, shared containers off the management CPUs.
+	 * It is on by default here; in the kubelet it is off. */
 	struct pick_options options;
-	/* Whoever asks for these pools while somebody is in the way waits until he is gone, instead
-	 * of being refused. About the asking, not the pools: neither compared nor written. */
+	/* A resize to these pools that conflicts with assignments is deferred until the CPUs are
+	 * released, instead of refused. Neither compared nor written to the state. */
 	bool defers_resize;
 };
 
 /* Sets the defaults: pools mode, strict reservation, everything else empty and off. */
 void pool_config_init(struct pool_config *c);
 
-/* I1: disjoint, on this machine, complete, shared not empty; and options that fit together. All
- * CPUs of the machine count, also those that are switched off. */
+/* I1: disjoint, on this machine, complete, shared not empty; and no mutually exclusive options.
+ * Offline CPUs of the machine count as well. */
 int pool_config_check(const struct pool_config *c, const struct topology *t, struct err *err);
 
 bool pool_config_eq(const struct pool_config *a, const struct pool_config *b);
 
-/* Equal for equal configurations; independent of the machine and of what is online. */
+/* Equal for equal configurations; independent of the machine and of online CPUs. */
 uint64_t pool_config_hash(const struct pool_config *c);
 
-/* The sets that follow from a configuration on a machine. Switched-off CPUs are included. */
+/* The pools that a configuration gives on a machine. Offline CPUs are included. */
 void pool_config_shared(const struct pool_config *c, const struct topology *t, struct cpuset *ret);
 void pool_config_guaranteed(const struct pool_config *c, const struct topology *t,
 			    struct cpuset *ret);
@@ -56,7 +58,8 @@ yyjson_mut_val *pool_config_to_doc(const struct pool_config *c, yyjson_mut_doc *
 int pool_config_from_doc(const struct doc *doc, yyjson_val *v, struct pool_config *ret,
 			 struct err *err);
 
-/* The reserved CPUs a kubelet would choose: `list` when given, else `n` picked from the whole
- * machine; refused, in its words, when there are not exactly `n` (3.2). */
+/* The reserved CPUs that a kubelet would choose: `list` when given, else `n` picked from the whole
+ * machine; refused with its message when there are not exactly `n`
+ * (docs/reference/cpu-manager.md#reserved-cpus). */
 int pool_reserve(const struct topology *t, const struct pick_options *o, unsigned n,
 		 const struct cpuset *list, struct cpuset *ret, struct err *err);

@@ -7,7 +7,7 @@ unsigned demand_cpus(const struct demand *d)
 	if (!d->is_guaranteed || d->kind == CONTAINER_EPHEMERAL || d->cpu_milli <= 0 ||
 	    d->cpu_milli % 1000 != 0)
 		return 0;
-	/* More than any machine has; keeps sums over a pod far from the end of the type. */
+	/* More than any machine has; prevents an overflow of sums over a pod. */
 	if (d->cpu_milli / 1000 > (int64_t)CPUSET_MAX * 1000)
 		return CPUSET_MAX * 1000;
 	return (unsigned)(d->cpu_milli / 1000);

@@ -1,7 +1,8 @@
 #pragma once
 
-/* How many CPUs of its own a container wants (spec/cpumanager.md 3.4, 3.5). Pure arithmetic: which
- * QoS class a pod has is src/kube/qos's business, whether there are CPUs left is the ledger's. */
+/* How many exclusive CPUs a container requests (docs/reference/cpu-manager.md#eligibility) and a
+ * pod in total (docs/reference/cpu-manager.md#pod-total). Arithmetic only: the QoS class of a pod
+ * is in src/kube/qos, free CPUs are in the ledger. */
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -15,9 +16,11 @@ struct demand {
 	int64_t cpu_milli;  /* the request */
 };
 
-/* Whole CPUs for a container of a Guaranteed pod that asks for a whole number of them; else 0. */
+/* The exclusive CPUs of a container: its request, if that is a whole number of CPUs and the pod is
+ * Guaranteed; else 0. */
 unsigned demand_cpus(const struct demand *d);
 
-/* What a pod needs at its fullest moment: sidecars stay, other init containers come and go before
- * the app containers. `containers` are in the order of the pod: init and sidecar, then app. */
+/* The most CPUs a pod needs at the same time: sidecars keep running, other init containers finish
+ * before the next container starts. `containers` are in the order of the pod: init containers and
+ * sidecars, then app containers. */
 unsigned demand_pod_cpus(const struct demand *containers, size_t n);

@@ -10,7 +10,7 @@
 #include "cpu/topology.h"
 #include "ledger_private.h"
 
-/* A plain array grows by doubling; running out of memory here aborts (CONVENTIONS, Errors). */
+/* A heap array that grows by doubling; the ledger outlives any arena. Aborts without memory. */
 static void *grow(void *items, size_t *cap, size_t size)
 {
 	*cap = *cap ? *cap * 2 : 16;
@@ -20,8 +20,8 @@ static void *grow(void *items, size_t *cap, size_t size)
 	return items;
 }
 
-/* CPUs per core that a request must be a multiple of. With switched-off siblings the kubelet's
- * average would fall below the real width and let cores be shared. */
+/* CPUs per core that a request must be a multiple of. With offline siblings the kubelet's average
+ * would be below the real width, and two containers could share a core. */
 static unsigned group_of(const struct ledger_frame *f)
 {
 	const struct topology *t = f->topology;
@@ -38,8 +38,8 @@ static unsigned group_of(const struct ledger_frame *f)
 	return widest;
 }
 
-/* CPUs of the pool that can never be part of a whole core of it: the core is shared with another
- * pool, or a sibling is switched off. */
+/* CPUs of the pool that are not part of a whole core of it: the core is shared with another pool,
+ * or a sibling is offline. */
 static void split_of(const struct ledger_frame *f, struct cpuset *ret)
 {
 	const struct topology *t = f->topology;
@@ -67,7 +67,7 @@ void ledger_compute(struct ledger_frame *f)
 	pool_config_shared(&f->config, f->topology, &f->sets.shared);
 	pool_config_guaranteed(&f->config, f->topology, &f->sets.guaranteed);
 	if (f->config.is_classic && cpuset_is_empty(&f->config.guaranteed)) {
-		/* A CPU that was unplugged for good is still its holder's. */
+		/* A CPU that was removed from the machine still belongs to its owner. */
 		cpuset_union(&f->sets.guaranteed, &f->sets.held);
 		cpuset_minus(&f->sets.guaranteed, &f->config.reserved);
 	}
@@ -115,7 +115,7 @@ size_t ledger_position(const struct ledger *l, struct str pod_uid, struct str co
 	return low;
 }
 
-/* One allocation per assignment: its texts stand behind it. */
+/* One allocation per assignment: its strings follow the struct. */
 static struct assignment *assignment_new(const struct assignment *from)
 {
 	CLEANUP(arena_done) struct arena arena;
@@ -127,7 +127,8 @@ static struct assignment *assignment_new(const struct assignment *from)
 
 	arena_init(&arena, 0);
 	whole.encoded = STR("");
-	(void)assignment_encode(from, &arena, &whole.encoded, NULL); /* or the write complains */
+	(void)assignment_encode(from, &arena, &whole.encoded,
+				NULL); /* the write reports a failure */
 	for (size_t i = 0; i < ARRAY_LEN(texts); i++)
 		size += texts[i]->n;
 	a = malloc(size);
@@ -198,7 +199,7 @@ void ledger_remove(struct ledger *l, size_t index)
 	assert(l->in_transaction);
 	note(l, a, true);
 	cpuset_minus(&l->now.sets.held, &a->cpus);
-	/* Siblings keep what they share with it: init containers' CPUs (3.8). */
+	/* Other containers of the pod keep the init container CPUs that they share with it. */
 	first = ledger_find_pod(l, a->pod_uid, &n);
 	for (size_t i = first; i < first + n; i++)
 		cpuset_union(&l->now.sets.held, &l->items[i]->cpus);

@@ -14,7 +14,8 @@ const char *ledger_reject_reason(int code)
 	return code == -EDOM ? "SMTAlignmentError" : "UnexpectedAdmissionError";
 }
 
-/* 3.9, counted over the pool and what the pod may use again (7.3). */
+/* docs/reference/cpu-manager.md#full-pcpus-only, counted over the guaranteed pool and the pod's
+ * reusable CPUs. */
 static int check_whole_cores(const struct ledger *l, const struct cpuset *available, unsigned n,
 			     struct err *err)
 {
@@ -44,7 +45,8 @@ static int take(const struct ledger *l, const struct cpuset *available, unsigned
 	return pick_cpus(f->topology, available, &request, ret, err);
 }
 
-/* 3.6, steps 5 and 6: what the hint names first, the rest from anywhere. */
+/* CPUs of the hinted nodes first, the rest from any node
+ * (docs/reference/cpu-manager.md#allocation-order). */
 static int pick_aligned(const struct ledger *l, const struct cpuset *available,
 			const struct ledger_request *request, struct cpuset *ret, struct err *err)
 {
@@ -89,15 +91,15 @@ static int choose(const struct ledger *l, const struct ledger_request *request, 
 		r = check_whole_cores(l, &available, demand_cpus(&request->demand), err);
 		if (r < 0)
 			return r;
-		/* Counting is not enough (Q6): half a core may be left from before the option
-		 * was switched on. */
+		/* Counting, as the kubelet does, is not enough: one thread of a core may be in use
+		 * since before the option was on (docs/reference/cpu-manager.md#split-cores). */
 		topology_split(f->topology, TOPOLOGY_CORE, &available, &broken_cores);
 		cpuset_minus(&available, &broken_cores);
 	}
 	return pick_aligned(l, &available, request, ret, err);
 }
 
-/* Containers without CPUs of their own. */
+/* For containers without exclusive CPUs. */
 static void grant_pool(const struct ledger *l, const struct ledger_request *request,
 		       struct ledger_grant *ret)
 {
@@ -140,7 +142,7 @@ int ledger_allocate(struct ledger *l, const struct ledger_request *request,
 	return 0;
 }
 
-/* What keeps these CPUs from being this container's; NULL when nothing does. */
+/* Why these CPUs cannot be assigned to this container; NULL when they can. */
 static const char *obstacle(const struct ledger *l, const struct ledger_request *request,
 			    const struct cpuset *cpus)
 {
@@ -149,17 +151,17 @@ static const char *obstacle(const struct ledger *l, const struct ledger_request 
 	size_t n, first = ledger_find_pod(l, request->pod_uid, &n);
 
 	if (!wanted || cpuset_count(cpus) != wanted)
-		return "not as many as it asks for";
+		return "their number differs from the request";
 	if (!cpuset_is_subset(cpus, &l->now.sets.guaranteed))
-		return "not all in the guaranteed pool";
+		return "not all are in the guaranteed pool";
 	for (size_t i = first; i < first + n; i++)
 		if (request->demand.kind == CONTAINER_INIT || l->items[i]->kind == CONTAINER_INIT)
 			cpuset_minus(&others, &l->items[i]->cpus);
-	/* A sibling's own CPUs may also be an init container's: put them back. */
+	/* CPUs of an app container may also be in an init container's set: add them again. */
 	for (size_t i = first; i < first + n && request->demand.kind != CONTAINER_INIT; i++)
 		if (l->items[i]->kind != CONTAINER_INIT)
 			cpuset_union(&others, &l->items[i]->cpus);
-	return cpuset_intersects(cpus, &others) ? "held by another container" : NULL;
+	return cpuset_intersects(cpus, &others) ? "another container owns some of them" : NULL;
 }
 
 int ledger_adopt(struct ledger *l, const struct ledger_request *request, const struct cpuset *cpus,
@@ -170,7 +172,7 @@ int ledger_adopt(struct ledger *l, const struct ledger_request *request, const s
 	bool entered;
 
 	arena_init(&a, 0);
-	why = ledger_find(l, request->pod_uid, request->container) ? "it has others already" :
+	why = ledger_find(l, request->pod_uid, request->container) ? "it already owns other CPUs" :
 								     obstacle(l, request, cpus);
 	if (why)
 		return err_set(err, EBUSY, "cannot adopt CPUs %s of container %s: %s",
@@ -214,13 +216,12 @@ int ledger_check_update(const struct ledger *l, const struct ledger_request *req
 	if (has == wants)
 		return 0;
 	if (!has)
-		return err_set(
-			err, EPERM,
-			"container %s runs in the shared pool and cannot get CPUs of its own "
-			"while it runs: create the pod anew",
-			quote(request->container).text);
+		return err_set(err, EPERM,
+			       "container %s runs in the shared pool and cannot get exclusive CPUs "
+			       "while it runs: recreate the pod",
+			       quote(request->container).text);
 	return err_set(err, EPERM,
 		       "container %s owns %u CPUs and cannot change to %" PRId64
-		       " millicores while it runs: create the pod anew",
+		       " millicores while it runs: recreate the pod",
 		       quote(request->container).text, has, request->demand.cpu_milli);
 }

@@ -36,13 +36,13 @@ static int overlap(struct err *err, const char *invariant, const struct assignme
 	return cpuset_is_empty(&both) ? 0 : broken(err, invariant, a, &both);
 }
 
-/* What the assignments before this one hold. */
+/* The CPUs of the assignments before the current one. */
 struct holders {
 	struct cpuset other_pods, pod;
 	struct cpuset lasting; /* of the pod, by others than init containers */
 };
 
-/* The one loop that runs over every assignment at every change. */
+/* The only loop over all assignments at every change: it must stay cheap. */
 static int check_assignment(const struct assignment *a, struct holders *h, unsigned n_words,
 			    struct err *err)
 {
@@ -69,8 +69,8 @@ static int check_assignment(const struct assignment *a, struct holders *h, unsig
 	return 0;
 }
 
-/* I4: nobody of another pod; within the pod, two only when one of them is an init container that
- * has ended before the other starts. */
+/* I4: no CPU belongs to two pods; within a pod two containers share CPUs only when one of them is
+ * an init container, which ends before the other starts. */
 static int check_assignments(const struct ledger *l, struct cpuset *ret_held, struct err *err)
 {
 	struct holders h = { 0 };
@@ -96,7 +96,7 @@ static int check_assignments(const struct ledger *l, struct cpuset *ret_held, st
 	return 0;
 }
 
-/* I1 and I2, as far as they can change after the configuration was accepted. */
+/* The parts of I1 and I2 that can change after the configuration was accepted. */
 static int check_pools(const struct ledger *l, struct err *err)
 {
 	const struct ledger_frame *f = &l->now;

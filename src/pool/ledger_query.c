@@ -72,7 +72,7 @@ bool ledger_frame_cpus(const struct ledger_frame *f, enum pool pool, struct cpus
 	if (!cpuset_is_empty(ret))
 		return true;
 	*ret = pool == POOL_MANAGEMENT ? shared : reserved;
-	if (cpuset_is_empty(ret)) { /* anything, but nobody's own */
+	if (cpuset_is_empty(ret)) { /* any online CPU that is not exclusive */
 		*ret = f->topology->online;
 		cpuset_minus(ret, &f->sets.held);
 	}
@@ -164,7 +164,7 @@ void ledger_numa(const struct ledger *l, size_t node, struct ledger_numa *ret)
 	ret->n_free = cpuset_count(&some);
 }
 
-/* What a hint promises, ledger_allocate must be able to pick. */
+/* Hints must count only CPUs that ledger_allocate() can pick. */
 static int make_hints(const struct ledger *l, struct cpu_hint_request hint, struct arena *a,
 		      struct hint_list *ret, struct err *err)
 {

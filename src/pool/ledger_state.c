@@ -13,7 +13,7 @@
 #include "codec/doc.h"
 
 /* Version and checksum come first and have a fixed size, so that the checksum can be verified
- * before anything is parsed, and the file is still one plain JSON document. */
+ * before anything is parsed, and the file is still one JSON document. */
 #define HEAD "{\"version\":"
 #define CHECKSUM ",\"checksum\":\"xxh64:"
 #define DIGITS 16
@@ -86,7 +86,7 @@ int ledger_state_encode(const struct ledger_state *s, struct arena *a, struct st
 	int r;
 
 	strbuf_init(&b, a);
-	(void)strbuf_reserve(&b, 2048 + s->n_entries * 256); /* usually all of it */
+	(void)strbuf_reserve(&b, 2048 + s->n_entries * 256); /* usually enough: one allocation */
 	strbuf_printf(&b, HEAD "%d" CHECKSUM "%0*d\",", LEDGER_STATE_VERSION, DIGITS, 0);
 	head = b.n;
 	r = add_facts(s, &b, err);
@@ -103,7 +103,7 @@ int ledger_state_encode(const struct ledger_state *s, struct arena *a, struct st
 	return 0;
 }
 
-static bool eat(struct str *text, struct str expected)
+static bool skip_text(struct str *text, struct str expected)
 {
 	if (!str_starts(*text, expected))
 		return false;
@@ -129,29 +129,30 @@ static bool parse_hex(struct str digits, uint64_t *ret)
 	return true;
 }
 
-/* Everything that can be said before parsing: the version, and that no byte changed. */
+/* Checks that need no parsing: version and checksum. */
 static int check_head(struct str text, struct str file, struct err *err)
 {
 	uint64_t version, checksum;
 	size_t digits = 0;
 	struct str rest = text;
 
-	if (!eat(&rest, STR(HEAD)))
-		return err_set(err, EUCLEAN, PRI_STR ": this is no state file", FMT_STR(file));
+	if (!skip_text(&rest, STR(HEAD)))
+		return err_set(err, EUCLEAN, PRI_STR ": not a state file", FMT_STR(file));
 	while (digits < rest.n && rest.p[digits] >= '0' && rest.p[digits] <= '9')
 		digits++;
 	if (!str_to_u64((struct str){ rest.p, digits }, UINT32_MAX, &version))
-		return err_set(err, EUCLEAN, PRI_STR ": this is no state file", FMT_STR(file));
+		return err_set(err, EUCLEAN, PRI_STR ": not a state file", FMT_STR(file));
 	if (version != LEDGER_STATE_VERSION)
 		return err_set(err, EPROTO,
-			       PRI_STR ": version %" PRIu64 ", but this program knows version %d",
+			       PRI_STR ": version %" PRIu64
+				       " is not supported, expected version %d",
 			       FMT_STR(file), version, LEDGER_STATE_VERSION);
 	rest = str_skip(rest, digits);
-	if (!eat(&rest, STR(CHECKSUM)) || rest.n < DIGITS ||
+	if (!skip_text(&rest, STR(CHECKSUM)) || rest.n < DIGITS ||
 	    !parse_hex((struct str){ rest.p, DIGITS }, &checksum))
 		return err_set(err, EUCLEAN, PRI_STR ": the checksum is missing", FMT_STR(file));
 	rest = str_skip(rest, DIGITS);
-	if (!eat(&rest, STR("\",")) || xxh64(rest, 0) != checksum)
+	if (!skip_text(&rest, STR("\",")) || xxh64(rest, 0) != checksum)
 		return err_set(err, EUCLEAN, PRI_STR ": the checksum does not match the content",
 			       FMT_STR(file));
 	return 0;
@@ -248,7 +249,7 @@ static int read_entries(const struct doc *doc, struct arena *a, struct ledger_st
 		if (r < 0)
 			return r;
 		if (n && assignment_cmp(&entries[n - 1], &entries[n]) >= 0)
-			return doc_err(err, doc, v, "assignments: out of order, or one twice");
+			return doc_err(err, doc, v, "assignments: not sorted, or a duplicate");
 		order[n] = &entries[n];
 		n++;
 	}

@@ -1,8 +1,8 @@
 #pragma once
 
-/* The ledger on disk: one JSON document whose second member is a checksum over every byte that
- * follows it. Texts in, texts out; reading and replacing the file is store.h, and whether the
- * content makes sense is the ledger's business. */
+/* The ledger's state as text: one JSON document whose second member is a checksum over every byte
+ * that follows it. No I/O: reading and replacing the file is in store.h. Checks of the content are
+ * in the ledger. */
 
 #include <stddef.h>
 #include <stdint.h>
@@ -18,32 +18,31 @@ struct err;
 #define LEDGER_STATE_VERSION 1
 #define LEDGER_STATE_MAX_SIZE ((size_t)16 << 20)
 
-/* CPUs that one container has for itself, until its pod is gone. */
+/* The exclusive CPUs of one container, until its pod is removed. */
 struct assignment {
 	struct str pod_uid;
-	struct str pod_namespace, pod_name; /* for people; may be empty */
+	struct str pod_namespace, pod_name; /* for messages; may be empty */
 	struct str container;
 	enum container_kind kind;
 	struct cpuset cpus;
-	struct str encoded; /* its JSON, where somebody keeps it so that every write need not make
-			       it */
+	struct str encoded; /* its JSON, cached by the ledger for the next write; may be empty */
 };
 
 struct ledger_state {
-	struct str boot_id; /* assignments do not outlive the boot they were made in */
+	struct str boot_id; /* assignments are valid only in the boot they were made in */
 	uint64_t config_hash;
 	uint64_t topology_hash;
 	struct pool_config config;
-	struct assignment *const *entries; /* sorted by pod, then container; none twice */
+	struct assignment *const *entries; /* sorted by pod, then container; no duplicates */
 	size_t n_entries;
 };
 
-/* The text lives in `a`. */
+/* The text is in `a`. */
 int ledger_state_encode(const struct ledger_state *s, struct arena *a, struct str *ret,
 			struct err *err);
 
-/* Refuses with -EUCLEAN what is not, byte for byte, what somebody once encoded, and with -EPROTO a
- * version that is not ours. Texts of *ret live in `a`. */
+/* -EUCLEAN when the checksum does not match or the content is malformed, -EPROTO for an unknown
+ * version. Strings of *ret are in `a`. */
 int ledger_state_decode(struct str text, struct str file, struct arena *a, struct ledger_state *ret,
 			struct err *err);
 

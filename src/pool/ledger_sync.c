@@ -10,8 +10,8 @@ static int by_text(const void *a, const void *b)
 	return str_cmp(*(const struct str *)a, *(const struct str *)b);
 }
 
-/* Entries of pods that are gone. Those of finished containers of living pods stay: a restart must
- * find them. */
+/* Removes assignments of pods that are gone. Those of finished containers of existing pods stay: a
+ * restarted container gets the same CPUs. */
 static void release_absent(struct ledger *l, const struct ledger_live *live, size_t n)
 {
 	CLEANUP(arena_done) struct arena a;
@@ -27,7 +27,7 @@ static void release_absent(struct ledger *l, const struct ledger_live *live, siz
 			ledger_remove(l, i - 1);
 }
 
-/* App containers and sidecars before init containers: what may be used twice comes last. */
+/* App containers and sidecars before init containers, whose CPUs may be shared within the pod. */
 static void adopt_all(struct ledger *l, struct ledger_live *live, size_t n)
 {
 	for (int pass = 0; pass < 2; pass++)
@@ -37,7 +37,7 @@ static void adopt_all(struct ledger *l, struct ledger_live *live, size_t n)
 				(void)ledger_adopt(l, &live[i].request, &live[i].current, NULL);
 }
 
-/* Init containers first, so that the pod's others can use their CPUs again. */
+/* Init containers first, so that other containers of the pod can reuse their CPUs. */
 static void allocate_all(struct ledger *l, struct ledger_live *live, size_t n)
 {
 	for (int pass = 0; pass < 2; pass++) {
@@ -67,7 +67,7 @@ int ledger_synchronize(struct ledger *l, struct ledger_live *live, size_t n, str
 	for (size_t i = 0; i < n; i++) {
 		struct ledger_live *c = &live[i];
 
-		/* Only now is it known what the pools have left. */
+		/* The shared set is final only after all allocations. */
 		if (c->grant.pool != POOL_GUARANTEED)
 			(void)ledger_cpus(l, c->grant.pool, &c->grant.cpus);
 		c->push = !c->current_known || !cpuset_eq(&c->current, &c->grant.cpus);

@@ -14,7 +14,7 @@
 #include "base/macro.h"
 
 #define STATE_MODE 0600
-#define MOST_ASIDE 10 /* corrupt files that are kept; the newest replaces the last */
+#define MOST_ASIDE 10 /* corrupt files that are kept; a further one replaces the last */
 
 static const char *const outcome_names[] = {
 	[STORE_FRESH] = "fresh", [STORE_RESTORED] = "restored", [STORE_RESIZED] = "resized",
@@ -46,9 +46,9 @@ int store_read_boot_id(int root_fd, char ret[STORE_BOOT_ID_MAX], struct err *err
 	return 0;
 }
 
-/* Should the very last step fail, the sync of the directory, the new state may be on disk although
- * we report failure and go on with the old one. That is safe: what it says was never handed out
- * (or, for a release, had ended), and the next write replaces it. */
+/* If the last step fails, the sync of the directory, the new state may be on disk although this
+ * reports a failure and the ledger rolls back. That is safe: a new assignment in it was never given
+ * to a container, a released one had ended, and the next write replaces the file. */
 static int persist(const struct ledger *l, void *data, struct err *err)
 {
 	struct store *s = data;
@@ -65,7 +65,7 @@ static int persist(const struct ledger *l, void *data, struct err *err)
 	return file_replace_at(s->dir_fd, s->path, text, STATE_MODE, err);
 }
 
-/* A second writer would undo what the first one promised. */
+/* A second writer would overwrite the first one's assignments. */
 static int lock(struct store *s, struct err *err)
 {
 	char name[4096];
@@ -98,8 +98,8 @@ static int set_aside(struct store *s, struct store_report *report, struct err *e
 	return 0;
 }
 
-/* Same boot: the containers behind the entries still run, so the entries come first and the
- * configuration second. */
+/* Same boot: the containers of the entries may still run, so the entries take precedence over the
+ * new configuration. */
 static int resume(struct ledger *l, const struct ledger_state *state,
 		  const struct store_settings *settings, struct store_report *report)
 {
@@ -108,7 +108,7 @@ static int resume(struct ledger *l, const struct ledger_state *state,
 	struct err *why = &report->why;
 	int r;
 
-	/* The old configuration may name CPUs that are no longer there; the new one may not. */
+	/* The old configuration may name CPUs that were removed since; the new one may not. */
 	if (ledger_init(l, t, &state->config, why) < 0 && ledger_init(l, t, c, why) < 0)
 		return -1;
 	r = ledger_load(l, state->entries, state->n_entries, why);
@@ -186,7 +186,7 @@ int store_open(struct store *s, struct ledger *l, const struct store_settings *s
 	if (r >= 0) {
 		l->persist = persist;
 		l->persist_data = s;
-		r = persist(l, s, err); /* what we go on with, and that we can write at all */
+		r = persist(l, s, err); /* also checks that the file can be written */
 	}
 	if (r < 0) {
 		ledger_done(l);

@@ -1,8 +1,9 @@
 #pragma once
 
-/* The ledger's one file: restart recovery when it is opened, and one atomic, synced replacement per
- * transaction from then on (spec/cpumanager.md 7.8). Best on a tmpfs such as /run: assignments
- * never outlive a boot, and syncing costs nothing there. What stands in the file is state.h. */
+/* The ledger's file: restart recovery when it is opened, and one atomic, synced replacement per
+ * transaction (docs/reference/pools.md#restart-recovery). It belongs on a tmpfs such as /run:
+ * assignments are valid only until the next boot, and fsync is free there. The format is in
+ * ledger_state.h. */
 
 #include <stdbool.h>
 
@@ -12,30 +13,30 @@
 #define STORE_BOOT_ID_MAX 64
 
 struct store {
-	int dir_fd; /* the caller's */
+	int dir_fd; /* owned by the caller */
 	int lock_fd;
 	char *path;
 	char boot_id[STORE_BOOT_ID_MAX];
 	struct arena scratch; /* of one write */
 };
 
-/* What became of the file. */
+/* What was done with the file. */
 enum store_outcome {
-	STORE_FRESH,	/* there was none */
+	STORE_FRESH,	/* no file */
 	STORE_RESTORED, /* same boot, same configuration */
-	STORE_RESIZED,	/* same boot, and the new configuration fits what runs */
-	STORE_KEPT,	/* same boot, the new configuration does not fit: the old one goes on */
-	STORE_REBOOTED, /* another boot: nothing of it runs any more */
-	STORE_CORRUPT,	/* unreadable: kept aside, to be rebuilt by ledger_synchronize */
+	STORE_RESIZED,	/* same boot, and the new configuration fits the assignments */
+	STORE_KEPT,	/* same boot, the new configuration does not fit: the old one is used */
+	STORE_REBOOTED, /* another boot: the assignments are dropped */
+	STORE_CORRUPT,	/* unreadable: renamed; ledger_synchronize() rebuilds the state */
 	STORE__OUTCOMES
 };
 
 struct store_report {
 	enum store_outcome outcome;
-	struct err why;	      /* of STORE_KEPT and STORE_CORRUPT: an alarm, not a failure */
-	char aside[256];      /* of STORE_CORRUPT: the name it was kept under */
+	struct err why;	      /* of STORE_KEPT and STORE_CORRUPT: to be logged, not a failure */
+	char aside[256];      /* of STORE_CORRUPT: the new name of the file */
 	size_t n_restored;    /* assignments */
-	bool machine_differs; /* CPUs came or went since the state was written */
+	bool machine_differs; /* the topology changed since the state was written */
 };
 
 const char *store_outcome_name(enum store_outcome outcome);
@@ -43,9 +44,9 @@ const char *store_outcome_name(enum store_outcome outcome);
 /* "b4e6...": assignments belong to a boot. `root_fd` is the root directory. */
 int store_read_boot_id(int root_fd, char ret[STORE_BOOT_ID_MAX], struct err *err);
 
-/* Initialises both. Fails when the configuration is bad and there is no older one to go on with,
- * when the directory cannot be written, or when another process has the file (-EBUSY); never
- * because of what the file holds. `path` is below `dir_fd`, which must stay open. */
+/* Initializes both. Fails when the configuration is invalid and the file has no older one, when the
+ * directory cannot be written, or when another process has locked the file (-EBUSY); never because
+ * of the file's content. `path` is below `dir_fd`, which must stay open. */
 struct store_settings {
 	int dir_fd;
 	const char *path;

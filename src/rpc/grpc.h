@@ -1,8 +1,8 @@
 #pragma once
 
-/* gRPC over HTTP/2 without TLS, as the kubelet's Unix sockets speak it: unary calls, uncompressed
- * messages, either side of a connection. Takes bytes and gives bytes; sockets, time limits and what
- * the messages mean are the owner's. HTTP/2 itself is nghttp2's. One thread. */
+/* gRPC over HTTP/2 without TLS, as on the kubelet's Unix sockets: unary calls, uncompressed
+ * messages, client or server. No I/O: sockets, timeouts and the content of messages are the
+ * caller's. HTTP/2 itself is nghttp2. One thread. */
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -16,7 +16,7 @@ struct grpc;
 enum grpc_code {
 	GRPC_OK = 0,
 	GRPC_CANCELLED = 1,
-	GRPC_UNKNOWN = 2, /* what Go programs answer when a handler failed */
+	GRPC_UNKNOWN = 2, /* the code that Go servers send for a plain error */
 	GRPC_INVALID_ARGUMENT = 3,
 	GRPC_DEADLINE_EXCEEDED = 4,
 	GRPC_RESOURCE_EXHAUSTED = 8,
@@ -27,19 +27,19 @@ enum grpc_code {
 };
 
 #define GRPC_MAX_REQUEST ((size_t)64 << 10)
-#define GRPC_MAX_ANSWER ((size_t)16 << 20) /* what clients of the kubelet allow */
-#define GRPC_MAX_STREAMS 32		   /* at once, on a connection */
+#define GRPC_MAX_RESPONSE ((size_t)16 << 20) /* the limit of the kubelet's clients */
+#define GRPC_MAX_STREAMS 32		     /* at once, on a connection */
 
-/* A message on the wire: a byte that says whether it is compressed, and its length. */
+/* The prefix of a message: a byte that says whether it is compressed, and its length. */
 #define GRPC_PREFIX_SIZE 5
 void grpc_put_prefix(unsigned char ret[GRPC_PREFIX_SIZE], uint32_t size);
 
-/* The one message that `body` holds, a view of it. -EBADMSG when it holds less or more, -ENOTSUP
- * when it is compressed. */
+/* A view of the message in `body`. -EBADMSG when there is not exactly one, -ENOTSUP when it is
+ * compressed. */
 int grpc_message_of(struct str body, struct str *ret, struct err *err);
 
-/* The text of a status in a header field: printable ASCII as it is, the rest and '%' as %XX. The
- * second leaves broken escapes as they are. Never more than `cap` bytes with the NUL. */
+/* The text of a status in a header field: printable ASCII unchanged, other bytes and '%' as %XX.
+ * grpc_unescape() keeps invalid escapes unchanged. At most `cap` bytes with the NUL. */
 void grpc_escape(struct str text, char *ret, size_t cap);
 void grpc_unescape(struct str text, char *ret, size_t cap);
 
@@ -49,30 +49,29 @@ struct grpc_response {
 	struct str message; /* of a success: encoded */
 };
 
-/* The server was asked. The texts live until this returns; the answer may come from in here, later,
- * or never. */
+/* Server: a call arrived. The strings are valid until this returns; grpc_respond() may be called
+ * inside, later, or never. */
 typedef void (*grpc_call_fn)(void *user, int32_t call, struct str path, struct str message);
 
-/* The client was answered. Comes once for every call of a connection that lasts. */
-typedef void (*grpc_answer_fn)(void *user, int32_t call, const struct grpc_response *response);
+/* Client: the response to a call. Called once per call unless the connection ends first. */
+typedef void (*grpc_response_fn)(void *user, int32_t call, const struct grpc_response *response);
 
 struct grpc *grpc_server_new(grpc_call_fn on_call, void *user);
-struct grpc *grpc_client_new(grpc_answer_fn on_answer, void *user);
+struct grpc *grpc_client_new(grpc_response_fn on_response, void *user);
 void grpc_free(struct grpc *g);
 
-/* Bytes from the peer. Negative when the connection is beyond repair. */
+/* Bytes from the peer. A failure means that the connection must be closed. */
 int grpc_receive(struct grpc *g, struct str bytes, struct err *err);
 
-/* Bytes for the peer: true with the next piece of them, good until the next call of any function
- * here. Ask after every one of the others. Not inside on_call and on_answer. */
+/* Bytes for the peer: true with the next piece, valid until the next call of any function here.
+ * Call it after each of the other functions, but not inside the callbacks. */
 bool grpc_send(struct grpc *g, struct str *ret);
 
-/* Neither side has anything to say any more. */
-bool grpc_is_over(const struct grpc *g);
+/* Neither side will send anything more. */
+bool grpc_is_finished(const struct grpc *g);
 
-/* Server: answers a call; one that the client has given up since is ignored. Everything is copied.
- */
+/* Server: responds to a call; ignored if the client has cancelled it. The response is copied. */
 void grpc_respond(struct grpc *g, int32_t call, const struct grpc_response *response);
 
-/* Client: asks; returns the number of the call, or a negative errno. */
+/* Client: starts a call; returns its number, or a negative errno. */
 int32_t grpc_call(struct grpc *g, const char *path, struct str message);

@@ -14,7 +14,8 @@
 
 #define TEXT_MAX 512
 #define PATH_MAX_BYTES 256
-#define MAX_RESETS 1000 /* calls begun and given up cost only us */
+#define MAX_RESETS 1000 /* per connection: starting and cancelling calls is cheap for an attacker  \
+			 */
 #define WINDOW_BYTES (1 << 20)
 
 struct grpc_stream {
@@ -35,7 +36,7 @@ struct grpc {
 	bool is_server;
 	unsigned resets;
 	grpc_call_fn on_call;
-	grpc_answer_fn on_answer;
+	grpc_response_fn on_response;
 	void *user;
 	TAILQ_HEAD(grpc_streams, grpc_stream) streams;
 };
@@ -79,7 +80,7 @@ static ssize_t read_out(nghttp2_session *session, int32_t id, uint8_t *buf, size
 	const nghttp2_nv trailer = http2_field("grpc-status", "0");
 	const ssize_t n = http2_take_body(&s->out, buf, cap, flags);
 
-	if (g->is_server && (*flags & NGHTTP2_DATA_FLAG_EOF)) { /* the status comes last */
+	if (g->is_server && (*flags & NGHTTP2_DATA_FLAG_EOF)) { /* trailers carry the status */
 		*flags |= NGHTTP2_DATA_FLAG_NO_END_STREAM;
 		(void)nghttp2_submit_trailer(session, id, &trailer, 1);
 	}
@@ -197,7 +198,7 @@ static int on_body(nghttp2_session *session, uint8_t flags, int32_t id, const ui
 {
 	struct grpc_stream *s = nghttp2_session_get_stream_user_data(session, id);
 	const struct grpc *g = user;
-	const size_t max = GRPC_PREFIX_SIZE + (g->is_server ? GRPC_MAX_REQUEST : GRPC_MAX_ANSWER);
+	const size_t max = GRPC_PREFIX_SIZE + (g->is_server ? GRPC_MAX_REQUEST : GRPC_MAX_RESPONSE);
 
 	(void)flags;
 	if (!s || s->is_broken)
@@ -213,7 +214,7 @@ static void refuse(struct grpc *g, int32_t id, enum grpc_code code, struct str t
 	grpc_respond(g, id, &(struct grpc_response){ .code = code, .text = text });
 }
 
-/* The request is whole. */
+/* The request is complete. */
 static void serve(struct grpc *g, struct grpc_stream *s)
 {
 	const nghttp2_nv no_grpc = http2_field(":status", "415");
@@ -254,7 +255,7 @@ static int on_frame(nghttp2_session *session, const nghttp2_frame *frame, void *
 	return 0;
 }
 
-/* Client: the stream is through, well or badly. */
+/* Client: the stream is closed, with or without a response. */
 static struct grpc_response answer_of(struct grpc_stream *s, uint32_t error, struct err *err)
 {
 	struct grpc_response response = { .code = GRPC_OK };
@@ -269,7 +270,8 @@ static struct grpc_response answer_of(struct grpc_stream *s, uint32_t error, str
 		r = err_set(err, EPROTO, "the server does not speak gRPC (HTTP status %u)",
 			    s->http_status);
 	else if (s->is_broken)
-		r = err_set(err, EMSGSIZE, "the answer is larger than %zu bytes", GRPC_MAX_ANSWER);
+		r = err_set(err, EMSGSIZE, "the answer is larger than %zu bytes",
+			    GRPC_MAX_RESPONSE);
 	else
 		r = grpc_message_of(buffer_str(&s->in), &response.message, err);
 	if (r == -EMSGSIZE)
@@ -293,7 +295,7 @@ static int on_stream_close(nghttp2_session *session, int32_t id, uint32_t error,
 	(void)nghttp2_session_set_stream_user_data(session, id, NULL);
 	if (!g->is_server) {
 		response = answer_of(s, error, &err);
-		g->on_answer(g->user, id, &response);
+		g->on_response(g->user, id, &response);
 	}
 	stream_free(g, s);
 	return 0;
@@ -338,11 +340,11 @@ struct grpc *grpc_server_new(grpc_call_fn on_call, void *user)
 	return g;
 }
 
-struct grpc *grpc_client_new(grpc_answer_fn on_answer, void *user)
+struct grpc *grpc_client_new(grpc_response_fn on_response, void *user)
 {
 	struct grpc *g = grpc_new(false, user);
 
-	g->on_answer = on_answer;
+	g->on_response = on_response;
 	return g;
 }
 
@@ -374,7 +376,7 @@ bool grpc_send(struct grpc *g, struct str *ret)
 	return http2_session_output(g->session, ret);
 }
 
-bool grpc_is_over(const struct grpc *g)
+bool grpc_is_finished(const struct grpc *g)
 {
 	return http2_session_is_finished(g->session);
 }

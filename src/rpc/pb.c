@@ -12,7 +12,7 @@ enum { WIRE_VARINT = 0, WIRE_FIXED64 = 1, WIRE_BYTES = 2, WIRE_FIXED32 = 5 };
 
 #define VARINT_MAX 10 /* bytes of a 64-bit number */
 
-/* One field as it stands on the wire. */
+/* One encoded field. */
 struct wire {
 	uint32_t number;
 	unsigned type;
@@ -20,7 +20,7 @@ struct wire {
 	struct str bytes;
 };
 
-/* A wrapper message ("OptionalInt64") by itself. */
+/* The content of a wrapper message ("OptionalInt64"). */
 struct wrapped {
 	int64_t value;
 };
@@ -112,7 +112,8 @@ static unsigned wire_type(enum pb_kind kind)
 	return kind <= PB_INT64 ? WIRE_VARINT : WIRE_BYTES;
 }
 
-static bool takes(enum pb_kind kind, unsigned type)
+/* Parsers must accept repeated numbers packed and unpacked (proto3). */
+static bool accepts(enum pb_kind kind, unsigned type)
 {
 	return type == wire_type(kind) || (kind == PB_INT64S && type == WIRE_VARINT);
 }
@@ -184,7 +185,7 @@ static int grow_numbers(int64_t **items, size_t n, struct arena *a, struct err *
 	return 0;
 }
 
-/* Packed, or one by one as older writers do. */
+/* Packed, or one by one as older encoders write them. */
 static int add_numbers(const struct pb_field *f, const struct wire *w, char *struct_p,
 		       struct arena *a, struct err *err)
 {
@@ -207,7 +208,7 @@ static int add_numbers(const struct pb_field *f, const struct wire *w, char *str
 	return 0;
 }
 
-/* What nobody knows comes mostly in one piece, and is then not copied. */
+/* Unknown fields are mostly adjacent; a view is then enough and nothing is copied. */
 static int keep_rest(const struct pb_field *f, char *struct_p, struct str field, struct arena *a,
 		     struct err *err)
 {
@@ -256,7 +257,7 @@ static int set_field(const struct pb_field *f, const struct wire *w, char *struc
 	case PB_BOOL:
 		*(bool *)at = w->varint != 0;
 		return 0;
-	case PB_INT32: /* a negative one comes sign-extended to 64 bits */
+	case PB_INT32: /* negative values are encoded sign-extended to 64 bits */
 	case PB_UINT32:
 		*(uint32_t *)at = (uint32_t)w->varint;
 		return 0;
@@ -300,7 +301,7 @@ int pb_decode(const struct pb_message *m, struct str bytes, struct arena *a, voi
 		if (r < 0)
 			return r;
 		f = field_find(m, w.number);
-		if (f && takes(f->kind, w.type))
+		if (f && accepts(f->kind, w.type))
 			r = set_field(f, &w, ret, a, err);
 		else if (!f && others)
 			r = keep_rest(others, ret, (struct str){ from.p, from.n - bytes.n }, a,
@@ -348,7 +349,7 @@ static uint64_t scalar_of(const struct pb_field *f, const char *struct_p)
 	}
 }
 
-/* The body of a length-delimited field: a text, an encoded message, packed numbers. */
+/* The content of a length-delimited field: a string, a message, packed numbers. */
 struct body {
 	struct str text;
 	const void *message;
@@ -387,7 +388,7 @@ static size_t field_count(const struct pb_field *f, const char *struct_p)
 	case PB_INT64S:
 		return *(const size_t *)(struct_p + f->second) > 0;
 	case PB_REST:
-		return 0; /* written as it is, behind all others */
+		return 0; /* appended after all other fields */
 	default:
 		return scalar_of(f, struct_p) != 0;
 	}

@@ -1,13 +1,13 @@
 #pragma once
 
 /* Protocol buffers (proto3) by tables: a message is a C struct and a list of its fields, so a new
- * message is data, not code. Unknown fields are skipped, so a newer peer does not break us, and a
- * large message costs only what we read of it; a message that is passed on keeps them (PB_REST).
+ * message needs no code. Unknown fields are skipped, so newer peers are compatible and a large
+ * message costs only the fields that are read; a message that is forwarded keeps them (PB_REST).
  *
- * By hand instead of protobuf-c, because libnri's public structs then need no foreign header and no
- * generator, one arena holds a whole message, and 4 MiB of mounts and environment that nobody asked
- * about are passed over instead of being allocated field by field. Fixed-width numbers and groups
- * are skipped where they occur: no message of ours has them. */
+ * Not protobuf-c: libnri's public structs need no other header and no generator, one arena holds a
+ * whole message, and up to 4 MiB of mounts and environment variables are skipped instead of being
+ * allocated field by field. Fixed-width numbers and groups are skipped: no message here has them.
+ */
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -28,10 +28,10 @@ enum pb_kind {
 	PB_BYTES,      /* struct str: a view into the encoded message */
 	PB_MESSAGE,    /* pointer to a struct; NULL when absent */
 	PB_REPEATED,   /* pointer to the first struct; the number of them (size_t) at `second` */
-	PB_OPT_INT64,  /* wrapper message: int64_t, and at `second` a bool that says it was there */
-	PB_OPT_UINT64, /* wrapper message: uint64_t, likewise */
+	PB_OPT_INT64,  /* wrapper message: int64_t, and at `second` a bool: present */
+	PB_OPT_UINT64, /* wrapper message: uint64_t, and at `second` a bool: present */
 	PB_INT64S,     /* pointer to the first int64_t, packed; the number of them at `second` */
-	PB_REST,       /* struct str: every field that the table does not name, as it came */
+	PB_REST,       /* struct str: all fields that are not in the table, still encoded */
 };
 
 struct pb_field {
@@ -45,7 +45,7 @@ struct pb_field {
 struct pb_message {
 	size_t size; /* of the struct */
 	const struct pb_field *fields;
-	size_t n; /* in rising order of numbers, as they are written */
+	size_t n; /* sorted by number, which is the order of encoding */
 };
 
 #define PB_FIELD(type, number, kind, member)                                                       \
@@ -77,13 +77,13 @@ struct pb_message {
 		sizeof(type), (fields), sizeof(fields) / sizeof((fields)[0])                       \
 	}
 
-/* Fills *ret, which starts empty or holds what an earlier part of the same message said: single
- * values are replaced, messages merged, lists continued. Texts and structs live in `a`.
- * -EBADMSG for bytes that are no such message, -ENOMEM when the arena's limit is reached. */
+/* Fills *ret, which is empty or has an earlier part of the same message: single values are
+ * replaced, messages merged, lists continued, as protobuf defines. Strings and structs are in `a`.
+ * -EBADMSG for bytes that are not such a message, -ENOMEM when the arena's limit is exceeded. */
 int pb_decode(const struct pb_message *m, struct str bytes, struct arena *a, void *ret,
 	      struct err *err);
 
-/* Sets every string to "", as pb_decode does before it reads. */
+/* Sets every string to "", as pb_decode() does first. */
 void pb_clear(const struct pb_message *m, void *value);
 
 size_t pb_size(const struct pb_message *m, const void *value);

@@ -10,7 +10,7 @@
 #include "mux.h"
 #include "pb.h"
 
-#define KEEP_BYTES 65536 /* a larger buffer is returned after its message */
+#define KEEP_BYTES 65536 /* a larger buffer is freed after its message */
 
 static const struct pb_field request_fields[] = {
 	PB_FIELD(struct ttrpc_request, 1, PB_STRING, service),
@@ -76,7 +76,7 @@ static void keep_data(struct ttrpc_reader *t, struct str piece)
 			cap *= 2;
 		t->data = realloc(t->data, cap);
 		if (!t->data)
-			abort(); /* process-wide exhaustion; the supervisor restarts us */
+			abort(); /* out of memory: as in arena.c */
 		t->cap = cap;
 	}
 	memcpy(t->data + t->n, piece.p, piece.n);

@@ -1,8 +1,8 @@
 #pragma once
 
-/* ttrpc: requests and responses over one byte stream, each with ten header bytes. Unary calls only,
- * which is all NRI has. Reads messages out of bytes and writes them as multiplexer frames; matching
- * responses to calls is the business of whoever calls. No I/O. */
+/* ttrpc: requests and responses over one byte stream, each with a ten-byte header
+ * (docs/reference/nri.md#ttrpc). Unary calls only, as in NRI. Reads messages from bytes and writes
+ * them as multiplexer frames; the caller matches responses to calls. No I/O. */
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -21,7 +21,7 @@ enum ttrpc_type { TTRPC_REQUEST = 1, TTRPC_RESPONSE = 2, TTRPC_DATA = 3 };
 /* Status codes are gRPC's. */
 enum ttrpc_code {
 	TTRPC_OK = 0,
-	TTRPC_UNKNOWN = 2, /* what Go programs answer when a handler failed */
+	TTRPC_UNKNOWN = 2, /* the code that Go servers send for a plain error */
 	TTRPC_INVALID_ARGUMENT = 3,
 	TTRPC_RESOURCE_EXHAUSTED = 8,
 	TTRPC_UNIMPLEMENTED = 12,
@@ -30,7 +30,7 @@ enum ttrpc_code {
 
 struct ttrpc_frame {
 	uint32_t stream;
-	uint8_t type; /* enum ttrpc_type, or something newer */
+	uint8_t type; /* enum ttrpc_type; unknown types are passed on */
 	uint8_t flags;
 	uint32_t size;	   /* as announced */
 	bool is_oversized; /* the data was discarded */
@@ -41,18 +41,19 @@ struct ttrpc_reader {
 	unsigned char header[TTRPC_HEADER_SIZE];
 	size_t n_header;
 	struct ttrpc_frame frame;
-	char *data; /* grows as bytes come, not as they are announced */
+	char *data; /* grows with the bytes received, not with the announced size */
 	size_t n, cap;
 	size_t left;
-	bool is_done; /* the frame was handed out: its memory may go */
+	bool is_done; /* the frame was returned: its memory may be reused */
 };
 
 void ttrpc_reader_done(struct ttrpc_reader *t);
 
-/* Takes from *bytes. Returns 1 with a whole message, 0 when *bytes is used up. Start with { 0 }. */
+/* Consumes *bytes. Returns 1 with a complete message, 0 when *bytes is used up. Start with { 0 }.
+ */
 int ttrpc_read(struct ttrpc_reader *t, struct str *bytes, struct ttrpc_frame *ret);
 
-/* Lets go of the last message before the next read would. */
+/* Releases the last message before the next read does. */
 void ttrpc_release(struct ttrpc_reader *t);
 
 struct ttrpc_request {
@@ -76,9 +77,9 @@ int ttrpc_request_decode(struct str data, struct arena *a, struct ttrpc_request 
 int ttrpc_response_decode(struct str data, struct arena *a, struct ttrpc_response *ret,
 			  struct err *err);
 
-/* Write a message as two frames, the header alone and then the data: the one form that every Go
- * reader takes whatever the size (spec/runtime.md 2.3). The scratch arena holds the encoded data.
- * -EMSGSIZE when it is too large to be sent, and then nothing was written. */
+/* Write a message as two frames, the header alone and then the data: the form that the Go reader
+ * accepts for every size (docs/reference/nri.md#frames). The scratch arena holds the encoded data.
+ * -EMSGSIZE when it is too large; nothing is written then. */
 int ttrpc_write_request(struct strbuf *out, uint32_t conn, uint32_t stream,
 			const struct ttrpc_request *request, struct arena *scratch);
 int ttrpc_write_response(struct strbuf *out, uint32_t conn, uint32_t stream,

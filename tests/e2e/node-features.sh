@@ -65,7 +65,7 @@ test_pod_resize() {
 	local out
 	out=$(native_crictl "$dir" update --cpu-share 2048 --cpu-quota 200000 "$alone" 2>&1) && die "a resize to two CPUs is accepted"
 	case $out in
-	*"pinfold: default/alone, container c: "*"owns 1 CPUs and cannot change to 2000 millicores while it runs: create the pod anew"*) ;;
+	*"pinfold: default/alone, container c: "*"owns 1 CPUs and cannot change to 2000 millicores while it runs: recreate the pod"*) ;;
 	*) die "refused without the reason: $out" ;;
 	esac
 	is "CPUs after a refused resize" "$(cpus_of "$alone_path")" 1

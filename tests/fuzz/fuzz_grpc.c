@@ -37,7 +37,7 @@ static void on_answer(void *user, int32_t call, const struct grpc_response *resp
 
 	if (call != 1 && call != 3)
 		abort();
-	if (++s->n_answers > 2 || response->message.n > GRPC_MAX_ANSWER)
+	if (++s->n_answers > 2 || response->message.n > GRPC_MAX_RESPONSE)
 		abort();
 }
 
@@ -68,7 +68,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	}
 	drain(&s);
 	r = grpc_receive(s.grpc, is_server ? client_hello : server_hello, NULL);
-	for (size_t at = 1; at < size && r >= 0 && !grpc_is_over(s.grpc); at += step) {
+	for (size_t at = 1; at < size && r >= 0 && !grpc_is_finished(s.grpc); at += step) {
 		const size_t n = size - at < step ? size - at : step;
 
 		r = grpc_receive(s.grpc, (struct str){ (const char *)data + at, n }, NULL);

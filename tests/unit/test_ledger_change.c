@@ -149,18 +149,22 @@ TEST(running_containers_are_adopted_only_where_they_may_be)
 		{ "init1", "8-9", 2000,
 		  NULL }, /* an init container that had these before the app */
 		{ "app1", "12-14", 2000,
-		  "cannot adopt CPUs \"12-14\" of container \"app1\": not as many as it asks for" },
+		  "cannot adopt CPUs \"12-14\" of container \"app1\": their number differs from "
+		  "the request" },
 		{ "app1", "12-13", 1500,
-		  "cannot adopt CPUs \"12-13\" of container \"app1\": not as many as it asks for" },
+		  "cannot adopt CPUs \"12-13\" of container \"app1\": their number differs from "
+		  "the request" },
 		{ "app1", "6-7", 2000,
 		  "cannot adopt CPUs \"6-7\" of container \"app1\": not all in the guaranteed "
 		  "pool" },
 		{ "app1", "9-10", 2000,
-		  "cannot adopt CPUs \"9-10\" of container \"app1\": held by another container" },
+		  "cannot adopt CPUs \"9-10\" of container \"app1\": another container owns some "
+		  "of them" },
 		{ "init1", "10-11", 2000,
-		  "cannot adopt CPUs \"10-11\" of container \"init1\": held by another container" },
+		  "cannot adopt CPUs \"10-11\" of container \"init1\": another container owns some "
+		  "of them" },
 		{ "app0", "12-13", 2000,
-		  "cannot adopt CPUs \"12-13\" of container \"app0\": it has others already" },
+		  "cannot adopt CPUs \"12-13\" of container \"app0\": it already owns other CPUs" },
 	};
 
 	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
@@ -256,15 +260,15 @@ TEST(a_running_container_cannot_change_its_size_or_pool)
 		{ "whole", 4000,
 		  "container \"app\" owns 2 CPUs and cannot change to 4000 millicores while it "
 		  "runs: "
-		  "create the pod anew" },
+		  "recreate the pod" },
 		{ "whole", 1500,
 		  "container \"app\" owns 2 CPUs and cannot change to 1500 millicores while it "
 		  "runs: "
-		  "create the pod anew" },
+		  "recreate the pod" },
 		{ "shared", 2000,
-		  "container \"app\" runs in the shared pool and cannot get CPUs of its own while "
+		  "container \"app\" runs in the shared pool and cannot get exclusive CPUs while "
 		  "it "
-		  "runs: create the pod anew" },
+		  "runs: recreate the pod" },
 	};
 	CLEANUP(bench_done) struct bench b;
 

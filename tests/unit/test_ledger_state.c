@@ -157,7 +157,7 @@ TEST(content_that_makes_no_sense_is_refused_where_it_stands)
 		  "unknown kind \"sandbox\"" },
 		{ HASHES CONFIG
 		  ",\"assignments\":[" ENTRY("p", "app", "2") "," ENTRY("p", "app", "3") "]}",
-		  "assignments: out of order, or one twice" },
+		  "assignments: not sorted, or a duplicate" },
 		{ HASHES CONFIG ",\"assignments\":[7]}", "pod: expected a string, found nothing" },
 		{ "\"bootId\":\"b\",\"bootId\":\"c\"}", "bootId" },
 	};
@@ -185,7 +185,7 @@ TEST(a_version_of_the_future_is_told_from_damage)
 
 	arena_init(&a, 0);
 	CHECK_ERR(ledger_state_decode(STR("{\"version\":2,\"x\":1}"), STR("state"), &a, &s, &err),
-		  EPROTO, "state: version 2, but this program knows version 1");
+		  EPROTO, "state: version 2 is not supported, expected version 1");
 	CHECK_ERR(ledger_state_decode(STR("{}"), STR("state"), &a, &s, &err), EUCLEAN,
-		  "state: this is no state file");
+		  "state: not a state file");
 }

@@ -24,8 +24,8 @@ static const struct row rows[] = {
 	{ "burstable, onto other CPUs", "burstable/", 102, 0, 512, 0, "4-7", CORRECTED, NULL },
 	{ "guaranteed, fraction to fraction", "", 512, 50000, 768, 75000, "", PASSES, NULL },
 	{ "guaranteed, fraction to whole", "", 512, 50000, 1024, 100000, "", REFUSED,
-	  "container \"c\" runs in the shared pool and cannot get CPUs of its own while it runs: "
-	  "create the pod anew" },
+	  "container \"c\" runs in the shared pool and cannot get exclusive CPUs while it runs: "
+	  "recreate the pod" },
 	{ "guaranteed, whole to fraction", "", 2048, 200000, 1536, 150000, "", REFUSED,
 	  "container \"c\" owns 2 CPUs and cannot change to 1500 millicores while it runs: create "
 	  "the pod anew" },

@@ -342,7 +342,7 @@ TEST(xml_that_crashes_hwloc_does_not_crash_us)
 
 	arena_init(&a, 0);
 	CHECK_ERR(topology_read(test_data("machines/damaged.xml"), &a, &t, &err), EINVAL,
-		  str_cstr(&a, str_printf(&a, "%s: hwloc breaks on this file: it is damaged",
+		  str_cstr(&a, str_printf(&a, "%s: hwloc crashed on this file: it is damaged",
 					  test_data("machines/damaged.xml"))));
 	CHECK_UINT(t.n_cpus, 42);
 }
