@@ -22,19 +22,19 @@ int status_client_body(struct str response, struct str *ret, struct err *err)
 	const char *end = response.n ? memmem(response.p, response.n, "\r\n\r\n", 4) : NULL;
 
 	if (!end)
-		return err_set(err, EBADMSG, "the agent's answer is cut short");
+		return err_set(err, EBADMSG, "the agent's response is truncated");
 	if (!str_starts(response, STR("HTTP/1.1 200 "))) {
 		struct str_split lines = str_split(response);
 		struct str first = STR("");
 
 		(void)str_next(&lines, '\r', &first);
-		return err_set(err, EBADMSG, "the agent answered %s", quote(first).text);
+		return err_set(err, EBADMSG, "the agent responded with %s", quote(first).text);
 	}
 	*ret = str_skip(response, (size_t)(end - response.p) + 4);
 	return 0;
 }
 
-static int connect_to(const char *path)
+static int connect_socket(const char *path)
 {
 	struct sockaddr_un address = { .sun_family = AF_UNIX };
 	const struct timeval limit = { .tv_sec = TIMEOUT_S };
@@ -57,10 +57,10 @@ static int connect_to(const char *path)
 	return fd;
 }
 
-static int ask_socket(const char *path, struct str request, struct arena *a, struct str *ret,
-		      struct err *err)
+static int send_request(const char *path, struct str request, struct arena *a, struct str *ret,
+			struct err *err)
 {
-	AUTO_CLOSE int fd = connect_to(path);
+	AUTO_CLOSE int fd = connect_socket(path);
 
 	if (fd < 0)
 		return err_set(err, -fd, "%s: %s", path, strerror(-fd));
@@ -80,7 +80,7 @@ int status_client_request(const char *run_dir, const char *method, struct str ta
 
 	request = str_printf(a, "%s " PRI_STR " HTTP/1.1\r\nHost: agent\r\n\r\n", method,
 			     FMT_STR(target));
-	r = ask_socket(path, request, a, &response, err);
+	r = send_request(path, request, a, &response, err);
 	if (r < 0)
 		return r;
 	body = str_starts(response, refusal) ? memmem(response.p, response.n, "\r\n\r\n", 4) : NULL;
@@ -96,22 +96,23 @@ int status_client_read(const char *run_dir, struct arena *a, struct agent_status
 {
 	const char *socket_path = str_cstr(a, str_printf(a, "%s/" AGENT_SOCKET, run_dir));
 	const char *file = str_cstr(a, str_printf(a, "%s/" AGENT_STATUS_FILE, run_dir));
-	struct agent_status response = { .is_live = true, .from = socket_path };
+	struct agent_status status = { .is_running = true, .from = socket_path };
 	struct str text;
 	int r;
 
 	r = status_client_request(run_dir, "GET", STR("/status"), a, &text, err);
 	if (r == -ENOENT || r == -ECONNREFUSED) {
-		response.is_live = false;
-		response.from = file;
+		status.is_running = false;
+		status.from = file;
 		r = file_read_at(AT_FDCWD, file, DOC_MAX_SIZE, a, &text, err);
 		if (r == -ENOENT)
-			return err_set(err, ENOENT, "no agent runs, and none left a status in %s",
+			return err_set(err, ENOENT,
+				       "no agent is running, and there is no status file in %s",
 				       run_dir);
 	}
 	if (r == 0)
-		r = doc_parse(text, str_from(response.from), NULL, a, &response.doc, err);
+		r = doc_parse(text, str_from(status.from), NULL, a, &status.doc, err);
 	if (r == 0)
-		*ret = response;
+		*ret = status;
 	return r;
 }

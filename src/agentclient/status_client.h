@@ -1,7 +1,8 @@
 #pragma once
 
-/* The agent's status document, for tools: from a running agent's socket or, while none runs, from
- * the file it left. */
+/* The client side of the agent's socket, for commands and OCI hooks: reads the status document from
+ * a running agent or, while none runs, from its status file; sends other requests to a running
+ * agent. */
 
 #include <stdbool.h>
 
@@ -12,18 +13,17 @@ struct err;
 
 struct agent_status {
 	struct doc doc;
-	bool is_live; /* an agent answered */
-	const char *from;
+	bool is_running;  /* the document comes from a running agent */
+	const char *from; /* path of the socket or of the file */
 };
 
-/* `run_dir` is the agent's. */
 int status_client_read(const char *run_dir, struct arena *a, struct agent_status *ret,
 		       struct err *err);
 
-/* Any other question: "GET", "POST" or "DELETE" of a target. -ENOENT or -ECONNREFUSED when no agent
- * runs; a refusal is the agent's sentence with -ENOSPC. */
+/* Sends "GET", "POST" or "DELETE" of a target and returns the body. -ENOENT or -ECONNREFUSED when
+ * no agent runs; -ENOSPC with the agent's text when it refuses. */
 int status_client_request(const char *run_dir, const char *method, struct str target,
 			  struct arena *a, struct str *ret, struct err *err);
 
-/* The body of an HTTP response; -EBADMSG when it is none or not a success. Pure. */
+/* The body of an HTTP response; -EBADMSG when it is invalid or not a success. Pure. */
 int status_client_body(struct str response, struct str *ret, struct err *err);

@@ -167,7 +167,7 @@ static void judge_stranger(struct audit *t, const struct audit_input *in, const 
 					     &t->cap_foreign, sizeof(*t->foreign_processes));
 	t->foreign_processes[t->n_foreign++] =
 		(struct foreign_process){ (int)p->pid, p->name, cpuset_format(&taken, t->a),
-					  label(&owner->name, t->a) };
+					  owner->name };
 }
 
 void audit_run(struct audit *t, const struct audit_input *in)

@@ -33,8 +33,8 @@ struct finding {
 struct foreign_process {
 	int pid;
 	struct str name;
-	struct str cpus;  /* exclusive ones it may run on */
-	struct str owner; /* whose they are: "namespace/pod/container" of the first */
+	struct str cpus;	    /* exclusive ones it may run on */
+	struct audit_subject owner; /* the first container that owns them */
 };
 
 struct audit {

@@ -38,8 +38,10 @@ static struct str audit_table(const struct audit *t, struct arena *a)
 
 		strbuf_printf(&b,
 			      "foreign process: " PRI_STR " (pid %d) may run on CPUs " PRI_STR
-			      " of " PRI_STR "\n",
-			      FMT_STR(s->name), s->pid, FMT_STR(s->cpus), FMT_STR(s->owner));
+			      " of " PRI_STR "/" PRI_STR "/" PRI_STR "\n",
+			      FMT_STR(s->name), s->pid, FMT_STR(s->cpus),
+			      FMT_STR(s->owner.namespace), FMT_STR(s->owner.pod),
+			      FMT_STR(s->owner.container));
 	}
 	if (t->n_foreign > FOREIGN_SHOWN)
 		strbuf_printf(&b, "%zu more foreign processes, listed by -o json\n",
@@ -49,6 +51,13 @@ static struct str audit_table(const struct audit *t, struct arena *a)
 		"%zu containers checked, %zu findings, %zu foreign processes on exclusive CPUs\n",
 		t->n_containers, t->n_findings, t->n_foreign);
 	return strbuf_str(&b);
+}
+
+static void put_subject(yyjson_mut_doc *m, yyjson_mut_val *o, const struct audit_subject *s)
+{
+	doc_put_str(m, o, STR("namespace"), s->namespace);
+	doc_put_str(m, o, STR("pod"), s->pod);
+	doc_put_str(m, o, STR("container"), s->container);
 }
 
 static yyjson_mut_val *audit_document(const struct audit *t, yyjson_mut_doc *m)
@@ -61,9 +70,7 @@ static yyjson_mut_val *audit_document(const struct audit *t, yyjson_mut_doc *m)
 		const struct finding *f = &t->findings[i];
 
 		item = yyjson_mut_arr_add_obj(m, list);
-		doc_put_str(m, item, STR("namespace"), f->name.namespace);
-		doc_put_str(m, item, STR("pod"), f->name.pod);
-		doc_put_str(m, item, STR("container"), f->name.container);
+		put_subject(m, item, &f->name);
 		doc_put_str(m, item, STR("check"), str_from(f->check));
 		doc_put_str(m, item, STR("expected"), f->expected);
 		doc_put_str(m, item, STR("actual"), f->actual);
@@ -74,7 +81,7 @@ static yyjson_mut_val *audit_document(const struct audit *t, yyjson_mut_doc *m)
 		doc_put_int(m, item, STR("pid"), t->foreign_processes[i].pid);
 		doc_put_str(m, item, STR("name"), t->foreign_processes[i].name);
 		doc_put_str(m, item, STR("cpus"), t->foreign_processes[i].cpus);
-		doc_put_str(m, item, STR("owner"), t->foreign_processes[i].owner);
+		put_subject(m, doc_put_obj(m, item, STR("owner")), &t->foreign_processes[i].owner);
 	}
 	return root;
 }

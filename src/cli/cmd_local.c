@@ -117,7 +117,7 @@ static int run_verify(struct invocation *inv, struct err *err)
 
 /* --- apply and down --- */
 
-/* The supervisor's exit status becomes ours; what it reports goes to standard error. */
+/* Returns the supervisor's exit status and prints its report to standard error. */
 static int send_request(const struct local_options *o, struct str request, struct arena *a,
 			struct err *err)
 {

@@ -131,7 +131,7 @@ static struct str title(const struct agent_status *status, struct arena *a)
 	struct strbuf b;
 
 	strbuf_init(&b, a);
-	if (!status->is_live)
+	if (!status->is_running)
 		strbuf_printf(&b, "the agent is not running; last status from %s\n", status->from);
 	if (node.n)
 		strbuf_printf(&b, "node " PRI_STR ", ", FMT_STR(node));

@@ -71,18 +71,18 @@ static const struct command_example examples[] = {
 static int read_stage(const struct option_list *args, enum oci_stage *ret, struct err *err)
 {
 	static const struct {
-		const char *word;
+		const char *name;
 		enum oci_stage stage;
-	} words[] = {
+	} stages[] = {
 		{ "precreate", OCI_PRECREATE },	 { "create", OCI_CREATE },
 		{ "createRuntime", OCI_CREATE }, { "prestart", OCI_CREATE },
 		{ "remove", OCI_REMOVE },	 { "poststop", OCI_REMOVE },
 	};
-	const char *word = args->n == 0 ? "precreate" : args->items[0];
+	const char *name = args->n == 0 ? "precreate" : args->items[0];
 
-	for (size_t i = 0; i < ARRAY_LEN(words) && args->n <= 1; i++)
-		if (strcmp(words[i].word, word) == 0) {
-			*ret = words[i].stage;
+	for (size_t i = 0; i < ARRAY_LEN(stages) && args->n <= 1; i++)
+		if (strcmp(stages[i].name, name) == 0) {
+			*ret = stages[i].stage;
 			return 0;
 		}
 	return err_set(err, EINVAL,

@@ -164,7 +164,7 @@ static struct str table_text(const struct agent_status *status, bool with_contai
 	struct strbuf b;
 
 	strbuf_init(&b, a);
-	if (!status->is_live)
+	if (!status->is_running)
 		strbuf_printf(&b, "the agent is not running; last status from %s\n", status->from);
 	else if (doc_bool(doc_get(runtime, STR("connected")), false))
 		strbuf_printf(&b, "connected to " PRI_STR " " PRI_STR ", mode " PRI_STR "\n",
@@ -174,7 +174,7 @@ static struct str table_text(const struct agent_status *status, bool with_contai
 	else
 		strbuf_printf(&b, "not connected to the runtime: " PRI_STR "\n",
 			      FMT_STR(doc_str(doc_get(runtime, STR("problem")))));
-	if (status->is_live)
+	if (status->is_running)
 		add_cluster(&b, root);
 	add_pools(&b, root);
 	if (with_containers)
@@ -203,7 +203,8 @@ static int run(struct invocation *inv, struct err *err)
 			       inv->arena, err);
 	if (r < 0)
 		return r;
-	return status.is_live && doc_bool(doc_find(status.doc.root, "/runtime/connected"), false) ?
+	return status.is_running &&
+			       doc_bool(doc_find(status.doc.root, "/runtime/connected"), false) ?
 		       EXIT_YES :
 		       EXIT_FINDING;
 }

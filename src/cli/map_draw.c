@@ -39,7 +39,7 @@ static bool same_pod(const struct map_container *a, const struct map_container *
 	return str_eq(a->namespace, b->namespace) && str_eq(a->pod, b->pod);
 }
 
-/* Containers with exclusive CPUs are listed apart from the other containers of their pod. */
+/* Containers with exclusive CPUs are listed separately from other containers of their pod. */
 static bool is_first_of_pod(const struct map *map, size_t i)
 {
 	const struct map_container *c = &map->containers[i];

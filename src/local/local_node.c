@@ -104,7 +104,7 @@ static int create_run_dir(struct local_node *node, struct err *err)
 
 static int remove_files(const struct local_node *node, struct err *err)
 {
-	static const char *const ours[] = { STATE_FILE_NAME, LEDGER_FILE, LOG_FILE };
+	static const char *const prefixes[] = { STATE_FILE_NAME, LEDGER_FILE, LOG_FILE };
 	struct str *names;
 	struct arena a;
 	size_t n = 0;
@@ -114,8 +114,9 @@ static int remove_files(const struct local_node *node, struct err *err)
 	arena_init(&a, 0);
 	r = file_list_at(node->dir_fd, ".", &a, &names, &n, err);
 	for (size_t i = 0; i < n; i++)
-		for (size_t k = 0; k < ARRAY_LEN(ours); k++) /* also temporary files and backups */
-			if (str_starts(names[i], str_from(ours[k])) &&
+		for (size_t k = 0; k < ARRAY_LEN(prefixes);
+		     k++) /* also temporary files and backups */
+			if (str_starts(names[i], str_from(prefixes[k])) &&
 			    unlinkat(node->dir_fd, str_cstr(&a, names[i]), 0) < 0 &&
 			    errno != ENOENT)
 				r = err_set(err, errno, "remove " PRI_STR ": %s", FMT_STR(names[i]),

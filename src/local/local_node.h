@@ -44,7 +44,7 @@ struct run {
 	bool was_started;	    /* by this supervisor or by one before it */
 	bool failed;		    /* with RUN_FINISHED: with an error */
 	bool is_removed;	    /* no longer in the plan; dropped when its process has ended */
-	struct cpuset current_cpus; /* as last applied; the plan may say others */
+	struct cpuset current_cpus; /* as last applied; the plan may have others */
 	unsigned restarts;
 	int64_t restart_at_ms, kill_at_ms;
 	int64_t started_at_ms;

@@ -323,7 +323,7 @@ test_uninstall() {
 	is "CPUs before --uninstall" "$(cpus_of "$path")" 0
 	"$pinfold" agent --uninstall --run-dir "$dir/run" --node-name "$name" --kubeconfig "$dir/agent.kubeconfig" \
 		2>"$dir/uninstall.out" && die "--uninstall ran beside a running agent"
-	grep -q "an agent runs" "$dir/uninstall.out" || die "$(cat "$dir/uninstall.out")"
+	grep -q "an agent is running" "$dir/uninstall.out" || die "$(cat "$dir/uninstall.out")"
 	agent_down
 	kubectl taint node "$name" pinfold.io/unpartitioned:NoSchedule other=1:NoSchedule --overwrite >/dev/null
 	"$pinfold" agent --uninstall --run-dir "$dir/run" --node-name "$name" --kubeconfig "$dir/agent.kubeconfig" || die "uninstall"

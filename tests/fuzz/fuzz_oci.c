@@ -1,6 +1,6 @@
-/* What a runtime hands to an OCI hook: a configuration becomes a record or an error, a record that
- * was written can be read, and a configuration that was adjusted is one, and stays. The first line
- * is the state, the rest the configuration. */
+/* Input of an OCI hook: a configuration becomes a record or an error, a written record can be read,
+ * and an adjusted configuration is valid and stays the same when adjusted again. The first line is
+ * the state, the rest the configuration. */
 
 #include <stdlib.h>
 #include <string.h>

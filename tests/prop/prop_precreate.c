@@ -1,5 +1,5 @@
-/* The OCI stage precreate over random configurations: what it leaves still asks for the same, and
- * adjusting it again changes nothing. */
+/* The OCI stage precreate over random configurations: an adjusted configuration still expresses the
+ * same request, and adjusting it again changes nothing. */
 
 #include <string.h>
 
@@ -58,7 +58,7 @@ static struct str random_config(struct prop *r, struct arena *a)
 	return strbuf_str(&b);
 }
 
-static struct container_class claim_of(const struct doc *config, struct arena *a)
+static struct container_class classify_config(const struct doc *config, struct arena *a)
 {
 	const struct oci_record_source given = { .id = STR("web"), .cgroup = "/x/web" };
 	const struct classify_rules rules = { .management = workload_management() };
@@ -77,7 +77,8 @@ static struct container_class claim_of(const struct doc *config, struct arena *a
 }
 
 /* As the ledger would grant it, with any CPUs. */
-static struct str make_placement(struct prop *r, const struct container_class *class, struct arena *a)
+static struct str make_placement(struct prop *r, const struct container_class *class,
+				 struct arena *a)
 {
 	const unsigned n = demand_cpus(&class->demand);
 	struct ledger_grant grant = { .pool = n ? POOL_GUARANTEED : POOL_SHARED };
@@ -128,11 +129,11 @@ TEST(an_adjusted_configuration_asks_for_the_same_and_stays)
 
 		arena_init(&a, 0);
 		config = parse(random_config(&r, &a), &a);
-		before = claim_of(&config, &a);
+		before = classify_config(&config, &a);
 		response = make_placement(&r, &before, &a);
 		CHECK_OK(precreate_adjust(&config, response, &a, &text, &err));
 		adjusted = parse(text, &a);
-		after = claim_of(&adjusted, &a);
+		after = classify_config(&adjusted, &a);
 		CHECK_INT(after.is_management, before.is_management);
 		CHECK_UINT(demand_cpus(&after.demand), demand_cpus(&before.demand));
 		CHECK_OK(precreate_adjust(&adjusted, response, &a, &again, &err));

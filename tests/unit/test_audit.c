@@ -26,9 +26,12 @@ static struct str told(const struct audit *t, struct arena *a)
 			      FMT_STR(f->actual));
 	}
 	for (size_t i = 0; i < t->n_foreign; i++)
-		strbuf_printf(&b, "%s%d: " PRI_STR " of " PRI_STR, b.n ? "; " : "",
-			      t->foreign_processes[i].pid, FMT_STR(t->foreign_processes[i].cpus),
-			      FMT_STR(t->foreign_processes[i].owner));
+		strbuf_printf(&b, "%s%d: " PRI_STR " of " PRI_STR "/" PRI_STR "/" PRI_STR,
+			      b.n ? "; " : "", t->foreign_processes[i].pid,
+			      FMT_STR(t->foreign_processes[i].cpus),
+			      FMT_STR(t->foreign_processes[i].owner.namespace),
+			      FMT_STR(t->foreign_processes[i].owner.pod),
+			      FMT_STR(t->foreign_processes[i].owner.container));
 	return strbuf_str(&b);
 }
 

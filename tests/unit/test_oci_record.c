@@ -1,4 +1,5 @@
-/* Containers from outside NRI: what an OCI hook says about them, and what becomes of them. */
+/* Standalone containers: records of OCI hooks, and placing, keeping and removing their containers.
+ */
 
 #include "agent_node.h"
 #include "nodesync/pod_resources.h"
@@ -98,7 +99,7 @@ TEST(a_record_parses_to_the_structs_of_nri)
 		{ "{\"id\":\"a\",\"cgroup\":\"/kubepods/burstable/podu/a\",\"shares\":1024,"
 		  "\"annotations\":{" KUBE_NAMES "}}",
 		  "n/p/c u", false, 1000 },
-		/* its settings tell what it is called */
+		/* its name comes from its resources annotation */
 		{ "{\"id\":\"a\",\"cgroup\":\"/x\",\"annotations\":{"
 		  "\"resources.workload.openshift.io/web\":\"{}\"}}",
 		  "oci/a/web oci-a", false, 0 },
@@ -219,16 +220,16 @@ TEST(a_precreated_container_is_pending_for_a_minute)
 	CHECK(oci_record_now_s() > 0);
 }
 
-/* A desk beside the Manager of a node, with its records in the node's directory. */
-static void desk_start(struct node *n, struct oci_containers *d, const char *reserved,
-		       const char *shared, const char *guaranteed)
+/* Standalone containers of a node, with records in its run directory. */
+static void fixture_start(struct node *n, struct oci_containers *d, const char *reserved,
+			  const char *shared, const char *guaranteed)
 {
 	node_init(n, reserved, shared, guaranteed);
 	*d = (struct oci_containers){ &n->manager,
 				      open(n->dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC) };
 }
 
-static void desk_end(struct node *n, struct oci_containers *d)
+static void fixture_end(struct node *n, struct oci_containers *d)
 {
 	(void)close(d->run_fd);
 	node_done(n);
@@ -276,7 +277,7 @@ TEST(a_standalone_container_keeps_its_cpus_until_it_is_removed)
 	struct node n;
 	struct str text;
 
-	desk_start(&n, &d, "0-1", "2-3", "4-7");
+	fixture_start(&n, &d, "0-1", "2-3", "4-7");
 	record(&n, &d, "own", "4-5", TWO);
 	record(&n, &d, "plain", "2-3", "");
 	record(&n, &d, "mgmt", "0-1", MANAGED);
@@ -296,7 +297,7 @@ TEST(a_standalone_container_keeps_its_cpus_until_it_is_removed)
 	CHECK_ERR(oci_containers_add(&d, STR("late"), &n.a, &text, &err), ENOSPC,
 		  "not enough cpus available to satisfy request: requested=2, available=0");
 	CHECK_UINT(n.ledger.n, 2);
-	(void)arrive(&n, &d, "own"); /* asked again: the same */
+	(void)arrive(&n, &d, "own"); /* a second request has the same result */
 	CHECK_UINT(n.ledger.n, 2);
 	CHECK_UINT(n.manager.registry.n_containers, 4);
 	CHECK_STR(read_at(&n, "oci/own.cg", "cpuset.cpus"), "4-5");
@@ -306,7 +307,7 @@ TEST(a_standalone_container_keeps_its_cpus_until_it_is_removed)
 	CHECK_UINT(n.ledger.n, 1);
 	ledger_free(&n.ledger, &free_cpus);
 	CHECK_STR(cpuset_format(&free_cpus, &n.a), "4-5");
-	desk_end(&n, &d);
+	fixture_end(&n, &d);
 }
 
 TEST(synchronizing_with_the_runtime_keeps_standalone_containers)
@@ -315,7 +316,7 @@ TEST(synchronizing_with_the_runtime_keeps_standalone_containers)
 	struct oci_containers d;
 	struct node n;
 
-	desk_start(&n, &d, "0-1", "2-3", "4-7");
+	fixture_start(&n, &d, "0-1", "2-3", "4-7");
 	n.manager.add_inventory = oci_containers_merge;
 	n.manager.add_inventory_data = &d;
 	record(&n, &d, "own", "4-5", TWO);
@@ -345,7 +346,7 @@ TEST(synchronizing_with_the_runtime_keeps_standalone_containers)
 	registry_clear(&n.manager.registry);
 	oci_containers_remove(&d, STR("own"));
 	CHECK_UINT(n.ledger.n, 0);
-	desk_end(&n, &d);
+	fixture_end(&n, &d);
 }
 
 TEST(standalone_containers_are_not_counted_as_pods_of_the_cluster)
@@ -354,7 +355,7 @@ TEST(standalone_containers_are_not_counted_as_pods_of_the_cluster)
 	struct oci_containers d;
 	struct node n;
 
-	desk_start(&n, &d, "0-1", "2-3", "4-7");
+	fixture_start(&n, &d, "0-1", "2-3", "4-7");
 	record(&n, &d, "own", "4-5", TWO);
 	record(&n, &d, "plain", "2-3", "");
 	record(&n, &d, "kube", "6",
@@ -369,7 +370,7 @@ TEST(standalone_containers_are_not_counted_as_pods_of_the_cluster)
 	CHECK_STR(s.pods[0].name, "p");
 	CHECK_UINT(s.pods[0].n_containers, 1);
 	CHECK_STR(cpuset_format(s.pods[0].containers[0].cpus, &n.a), "6");
-	desk_end(&n, &d);
+	fixture_end(&n, &d);
 }
 
 TEST(shared_containers_leave_cpus_that_become_exclusive_in_classic_mode)
@@ -377,7 +378,7 @@ TEST(shared_containers_leave_cpus_that_become_exclusive_in_classic_mode)
 	struct oci_containers d;
 	struct node n;
 
-	desk_start(&n, &d, "0-1", NULL, "");
+	fixture_start(&n, &d, "0-1", NULL, "");
 	record(&n, &d, "plain", "2-7", "");
 	record(&n, &d, "own", "2-3", TWO);
 	(void)arrive(&n, &d, "plain");
@@ -385,11 +386,12 @@ TEST(shared_containers_leave_cpus_that_become_exclusive_in_classic_mode)
 	CHECK_STR(read_at(&n, "oci/plain.cg", "cpuset.cpus"), "4-7");
 	oci_containers_remove(&d, STR("own"));
 	CHECK_STR(read_at(&n, "oci/plain.cg", "cpuset.cpus"), "2-7");
-	desk_end(&n, &d);
+	fixture_end(&n, &d);
 }
 
-/* Promised so many seconds ago. */
-static void promise(struct node *n, const struct oci_containers *d, const char *id, int64_t age_s)
+/* Writes a record of precreate, `age_s` seconds old. */
+static void write_pending(struct node *n, const struct oci_containers *d, const char *id,
+			  int64_t age_s)
 {
 	record(n, d, id, NULL,
 	       str_cstr(&n->a, str_printf(&n->a, TWO ",\"precreatedAtS\":%" PRId64,
@@ -402,10 +404,10 @@ TEST(a_pending_container_keeps_its_cpus)
 	struct oci_containers d;
 	struct node n;
 
-	desk_start(&n, &d, "0-1", "2-3", "4-7");
+	fixture_start(&n, &d, "0-1", "2-3", "4-7");
 	n.manager.add_inventory = oci_containers_merge;
 	n.manager.add_inventory_data = &d;
-	promise(&n, &d, "own", 0);
+	write_pending(&n, &d, "own", 0);
 	(void)arrive(&n, &d, "own");
 	CHECK(!registry_find(&n.manager.registry, "own")->is_started);
 	/* A sweep, the runtime's list, and a new agent leave it alone. */
@@ -429,7 +431,7 @@ TEST(a_pending_container_keeps_its_cpus)
 	CHECK_UINT(n.manager.counters.placed[POOL_GUARANTEED], 2); /* once by each agent */
 	oci_containers_remove(&d, STR("own"));
 	CHECK_UINT(n.ledger.n, 0);
-	desk_end(&n, &d);
+	fixture_end(&n, &d);
 }
 
 TEST(cpus_of_a_container_that_is_never_created_are_released)
@@ -438,12 +440,12 @@ TEST(cpus_of_a_container_that_is_never_created_are_released)
 	struct oci_containers d;
 	struct node n;
 
-	desk_start(&n, &d, "0-1", "2-3", "4-7");
+	fixture_start(&n, &d, "0-1", "2-3", "4-7");
 	for (int is_restarted = 0; is_restarted < 2; is_restarted++) {
 		TEST_ROW("restarted %d", is_restarted);
-		promise(&n, &d, "own", 0);
+		write_pending(&n, &d, "own", 0);
 		(void)arrive(&n, &d, "own");
-		promise(&n, &d, "own", OCI_RECORD_PENDING_S); /* time goes by */
+		write_pending(&n, &d, "own", OCI_RECORD_PENDING_S); /* no longer pending */
 		if (is_restarted) {
 			registry_clear(&n.manager.registry);
 			oci_containers_load(&d, STR(""));
@@ -454,13 +456,13 @@ TEST(cpus_of_a_container_that_is_never_created_are_released)
 		CHECK_UINT(n.manager.registry.n_containers, 0);
 		CHECK_INT(oci_record_load(d.run_fd, STR("own"), &n.a, &o, NULL), -ENOENT);
 	}
-	/* It comes too late: it asks for the same, and gets what is there. */
+	/* A late create hook gets CPUs like a new container. */
 	record(&n, &d, "own", "4-5",
 	       ",\"cpus\":\"6-7\",\"shares\":2048,\"quotaUs\":-1,\"memoryBytes\":1");
 	CHECK_STR(arrive(&n, &d, "own"),
 		  "{\"pool\":\"guaranteed\",\"exclusive\":true,\"cpus\":\"4-5\","
 		  "\"quotaUs\":-1}");
-	desk_end(&n, &d);
+	fixture_end(&n, &d);
 }
 
 TEST(a_container_without_a_create_hook_is_adopted_when_its_cgroup_exists)
@@ -468,19 +470,19 @@ TEST(a_container_without_a_create_hook_is_adopted_when_its_cgroup_exists)
 	struct oci_containers d;
 	struct node n;
 
-	desk_start(&n, &d, "0-1", "2-3", "4-7");
-	promise(&n, &d, "own", 0);
+	fixture_start(&n, &d, "0-1", "2-3", "4-7");
+	write_pending(&n, &d, "own", 0);
 	(void)arrive(&n, &d, "own");
 	make_cgroup(&n, "oci/own.cg", "4-5");
 	oci_containers_sweep(&d);
 	CHECK(!registry_find(&n.manager.registry, "own")->is_started);
-	promise(&n, &d, "own", OCI_RECORD_PENDING_S);
+	write_pending(&n, &d, "own", OCI_RECORD_PENDING_S);
 	oci_containers_sweep(&d);
 	CHECK(registry_find(&n.manager.registry, "own")->is_started);
 	remove_cgroup(&n, "own");
 	oci_containers_sweep(&d);
 	CHECK_UINT(n.ledger.n, 0);
-	desk_end(&n, &d);
+	fixture_end(&n, &d);
 }
 
 TEST(a_container_in_the_cgroup_of_a_pending_one_replaces_it)
@@ -489,8 +491,8 @@ TEST(a_container_in_the_cgroup_of_a_pending_one_replaces_it)
 	struct oci_containers d;
 	struct node n;
 
-	desk_start(&n, &d, "0-1", "2-5", "6-7");
-	promise(&n, &d, "own", 0);
+	fixture_start(&n, &d, "0-1", "2-5", "6-7");
+	write_pending(&n, &d, "own", 0);
 	(void)arrive(&n, &d, "own");
 	make_cgroup(&n, "oci/own.cg", "6-7");
 	CHECK_OK(oci_record_save(d.run_fd, STR("box-own"),
@@ -500,7 +502,7 @@ TEST(a_container_in_the_cgroup_of_a_pending_one_replaces_it)
 	CHECK_UINT(n.ledger.n, 1);
 	CHECK_UINT(n.manager.registry.n_containers, 1);
 	CHECK_STR((const char *)n.manager.registry.containers[0]->id, "box-own");
-	desk_end(&n, &d);
+	fixture_end(&n, &d);
 }
 
 TEST(a_refused_container_loses_the_cpus_of_precreate)
@@ -510,15 +512,15 @@ TEST(a_refused_container_loses_the_cpus_of_precreate)
 	struct node n;
 	struct str text;
 
-	desk_start(&n, &d, "0-1", "2-3", "4-7");
-	promise(&n, &d, "own", 0);
+	fixture_start(&n, &d, "0-1", "2-3", "4-7");
+	write_pending(&n, &d, "own", 0);
 	(void)arrive(&n, &d, "own");
 	record(&n, &d, "own", NULL, TWO); /* create, and no cgroup */
 	CHECK_ERR(oci_containers_add(&d, STR("own"), &n.a, &text, &err), ENOENT,
 		  "cgroup oci/own.cg is not there");
 	CHECK_UINT(n.ledger.n, 0);
 	CHECK_UINT(n.manager.registry.n_containers, 0);
-	desk_end(&n, &d);
+	fixture_end(&n, &d);
 }
 
 TEST(exclusive_cpus_without_a_container_id_are_refused)
@@ -533,7 +535,7 @@ TEST(exclusive_cpus_without_a_container_id_are_refused)
 	struct oci_containers d;
 	struct node n;
 
-	desk_start(&n, &d, "0-1", "2-3", "4-7");
+	fixture_start(&n, &d, "0-1", "2-3", "4-7");
 	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
 		struct err err = { 0 };
 		struct str text = { 0 };
@@ -555,5 +557,5 @@ TEST(exclusive_cpus_without_a_container_id_are_refused)
 		oci_containers_remove(&d, STR("x"));
 		CHECK_UINT(n.manager.registry.n_containers, 0);
 	}
-	desk_end(&n, &d);
+	fixture_end(&n, &d);
 }

@@ -1,5 +1,5 @@
-/* In-place resize of running pods (spec/cpumanager.md 7.7): what a kubelet may change, what it may
- * not, and that ledger, intent and kernel say the same afterwards. */
+/* In-place resize of running pods: which changes of the kubelet pass, which are refused, and that
+ * ledger, registry and kernel agree afterwards. */
 
 #include "agent_node.h"
 
@@ -11,7 +11,7 @@ struct row {
 	const char *name, *class;
 	uint64_t shares; /* as created */
 	int64_t quota_us;
-	uint64_t new_shares; /* as the kubelet asks for now; 0: unchanged */
+	uint64_t new_shares; /* of the resize; 0: unchanged */
 	int64_t new_quota_us;
 	const char *new_cpus;
 	enum outcome outcome;
@@ -76,7 +76,7 @@ static void check_row(const struct row *row)
 			CHECK_INT(cpu.quota_us, -1);
 		CHECK(!cpu.has_shares); /* those are the kubelet's */
 	}
-	/* Whatever came of it: the same CPUs in the ledger, in the intent and in the kernel. */
+	/* Ledger, registry and kernel have the same CPUs in every case. */
 	CHECK_STR(settings_cpus(&n, n.manager.registry.containers[0]->id), before);
 	CHECK_STR(read_at(&n, b.cgroup + 1, "cpuset.cpus"), before);
 	if (ledger_find(&n.ledger, STR("b"), STR("c")))
@@ -95,7 +95,7 @@ TEST(a_resize_passes_is_corrected_or_is_refused)
 	TEST_NOTE("%zu rows", ARRAY_LEN(rows));
 }
 
-TEST(the_pods_own_cgroup_is_put_right_at_once)
+TEST(the_cgroup_of_the_pod_is_corrected_at_once)
 {
 	CLEANUP(node_done) struct node n;
 	struct nri_cpu more = { .has_shares = true, .shares = 3072, .cpus = "" };
@@ -105,13 +105,14 @@ TEST(the_pods_own_cgroup_is_put_right_at_once)
 	box_init(&b, "b", "", 2048, 200000);
 	make_cgroup(&n, b.pod_cgroup, "0-7");
 	(void)create(&n, &b);
-	write_at(&n, b.pod_cgroup, "cpu.max", "300000 100000"); /* the kubelet, before it asks */
+	write_at(&n, b.pod_cgroup, "cpu.max",
+		 "300000 100000"); /* the kubelet writes it before its update */
 	CHECK(ask(&n, "UpdateContainer", &b, &more).status != NULL);
 	CHECK_STR(read_at(&n, b.pod_cgroup, "cpu.max"), "max 100000");
 }
 
-/* Nobody was there to refuse it: the container keeps its CPUs until it ends. */
-TEST(a_container_resized_while_we_were_away_keeps_its_cpus)
+/* Without the agent nothing refuses the resize: the container keeps its CPUs until it ends. */
+TEST(a_container_resized_without_the_agent_keeps_its_cpus)
 {
 	CLEANUP(node_done) struct node n;
 	struct nri_sync sync = { .n_pods = 1, .n_containers = 1 };

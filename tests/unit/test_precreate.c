@@ -18,12 +18,12 @@ static struct doc parse(const char *text, struct arena *a)
 
 #define LIBPOD "9971054bedc840570b91b1701008e4df01b398c851756656fcf2f078828ba1b3"
 
-TEST(a_cgroups_path_tells_the_id_and_the_cgroup)
+TEST(id_and_cgroup_come_from_the_cgroups_path)
 {
 	static const struct {
 		const char *path, *id, *cgroup;
 	} rows[] = {
-		/* as podman 4.3 says it, with either cgroup manager */
+		/* podman 4.3, with either cgroup manager */
 		{ "machine.slice:libpod:" LIBPOD, LIBPOD,
 		  "/machine.slice/libpod-" LIBPOD ".scope" },
 		{ "/libpod_parent/libpod-" LIBPOD, LIBPOD, "/libpod_parent/libpod-" LIBPOD },
@@ -64,7 +64,7 @@ TEST(a_cgroups_path_tells_the_id_and_the_cgroup)
 	}
 }
 
-TEST(what_is_no_configuration_is_refused)
+TEST(an_invalid_configuration_is_refused)
 {
 	static const struct {
 		const char *config, *sentence; /* NULL: it is one */
@@ -114,7 +114,7 @@ TEST(what_is_no_configuration_is_refused)
 	"\"quotaUs\":50000,\"periodUs\":100000}"
 #define CPU(inside) "{\"linux\":{\"resources\":{\"cpu\":{" inside "}}}}"
 
-TEST(an_adjusted_configuration_differs_in_nothing_else)
+TEST(adjusting_changes_cpu_settings_only)
 {
 	static const struct {
 		const char *config, *response, *want;
