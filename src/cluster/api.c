@@ -205,6 +205,7 @@ static void on_end(struct http_call *http, const struct err *lost)
 	} else {
 		r = read_response(call, &a, &doc, &err);
 	}
+	/* A handshake that fails may mean that the CA or the client certificate was rotated. */
 	if (http->status == 401 || lost)
 		api_refresh_credentials(call->api);
 	free_call(call);

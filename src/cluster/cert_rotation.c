@@ -274,17 +274,16 @@ static void start_configuration(struct cert_configuration *c, const struct api_r
 	api_start(c->rotation->api, &c->call, &request, on_configuration);
 }
 
-static void read_configurations(struct cert_rotation *k)
+/* The configurations are polled, not watched: the webhook may then have the right to read only
+ * these two objects by name. */
+static void on_timer(struct timer *t)
 {
+	struct cert_rotation *k = container_of(t, struct cert_rotation, timer);
+
 	for (size_t i = 0; i < CERT_CONFIGURATIONS; i++)
 		if (!k->configurations[i].is_busy)
 			start_configuration(&k->configurations[i],
 					    &(struct api_request){ .method = "GET" });
-}
-
-static void on_timer(struct timer *t)
-{
-	read_configurations(container_of(t, struct cert_rotation, timer));
 }
 
 /* A strategic merge patch merges webhooks by name, so that only caBundle changes. */

@@ -49,6 +49,8 @@ static void on_written(struct api_call *call, yyjson_val *object, const struct e
 		return;
 	}
 	backoff_reset(&l->backoff);
+	/* Counted from when the request was sent: other replicas may have seen the renewal that
+	 * early, and must not consider it expired before this one does. */
 	l->renewed_ms = l->is_releasing ? 0 : l->write_ms;
 	l->is_releasing = false;
 	retry_after(l, l->is_wanted ? LEASE_RENEW_MS : 0);

@@ -110,7 +110,7 @@ static void end_list(struct watch *w, yyjson_val *list, const struct err *err)
 
 	buffer_done(&w->next_page);
 	w->is_absent = o.status == 404 && o.may_be_absent;
-	if (w->is_absent) {
+	if (w->is_absent) { /* the same as an empty list */
 		w->events->on_list(w);
 		w->is_current = false;
 		mark_synced(w);
@@ -203,7 +203,7 @@ static void handle_event(struct watch *w, const struct watch_event *event)
 		return;
 	}
 	w->events_seen++;
-	backoff_reset(&w->backoff);
+	backoff_reset(&w->backoff); /* not at the response head: a watch may fail right after it */
 	if (!keep_version(w, event->resource_version))
 		(void)err_set(&w->broken, EPROTO, "the resourceVersion of an object is too long");
 }
@@ -276,6 +276,8 @@ static void start_watch(struct watch *w)
 	w->broken = (struct err){ 0 };
 	w->event_code = 0;
 	w->is_unreadable = false;
+	/* The timeout is between one and two times WATCH_S, as in client-go: the watches of many
+	 * clients that started together then end at different times. */
 	arena_init(&a, 0);
 	w->path = api_path(
 		w->api,

@@ -156,7 +156,7 @@ static void put_amounts(yyjson_mut_doc *m, yyjson_mut_val *status, struct str li
 	for (enum node_resource r = 0; r < NODE_RESOURCE__COUNT; r++) {
 		if (observed[r] == want[r])
 			continue;
-		if (want[r] == NODE_ABSENT)
+		if (want[r] == NODE_ABSENT) /* null removes the key in a merge patch */
 			doc_put(m, amounts, str_from(resource_names[r]), yyjson_mut_null(m));
 		else
 			doc_put_str(m, amounts, str_from(resource_names[r]),
@@ -171,6 +171,7 @@ static yyjson_mut_val *make_condition(const struct node_observed *observed,
 				      struct arena *a)
 {
 	const struct str now = object_time(want->now_s, a);
+	/* API convention: the transition time changes only with the status, not with the reason. */
 	const bool is_same = strcmp(observed->status, node_reason_status(want->reason)) == 0 &&
 			     observed->since[0];
 	yyjson_mut_val *c = yyjson_mut_obj(m);

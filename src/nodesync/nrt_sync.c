@@ -108,6 +108,7 @@ void nrt_sync_tick(struct nrt_sync *t, const struct nrt_node *node)
 		read_memory(t);
 	if (write_object(t, node, &a, &text, &err) < 0)
 		return; /* a name is not UTF-8 */
+	/* The hash saves a request per second; the refresh recreates a deleted object. */
 	if (now >= t->refresh_ms || xxh64(text, 0) != t->written)
 		send_object(t, node, text, &a);
 }

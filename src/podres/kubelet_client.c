@@ -27,26 +27,23 @@ static void fail(struct kubelet_client *k, int code, const char *what)
 	       GRPC_UNAVAILABLE);
 }
 
-static void deliver(struct kubelet_client *k)
+static void on_closed(struct stream *s)
 {
+	struct kubelet_client *k = container_of(s, struct kubelet_client, stream);
 	struct kubelet_result result = { .outcome = k->outcome,
 					 .code = k->code,
 					 .why = str_from(k->why.msg) };
 	struct buffer responses[KUBELET_QUERY__COUNT];
 
+	/* on_result may start the next request, which fills k->responses again. */
 	memcpy(responses, k->responses, sizeof(responses));
 	memset(k->responses, 0, sizeof(k->responses));
 	for (size_t i = 0; i < KUBELET_QUERY__COUNT; i++)
 		result.messages[i] = buffer_str(&responses[i]);
 	k->is_busy = false;
-	k->on_result(k, &result); /* may start the next request */
+	k->on_result(k, &result);
 	for (size_t i = 0; i < KUBELET_QUERY__COUNT; i++)
 		buffer_done(&responses[i]);
-}
-
-static void on_closed(struct stream *s)
-{
-	deliver(container_of(s, struct kubelet_client, stream));
 }
 
 /* The deadline has passed, or finish() was called. */

@@ -234,6 +234,8 @@ static void on_accept(struct listener *l, int fd)
 	struct podres_server *s = container_of(l, struct podres_server, listener);
 	struct podres_conn *c;
 
+	/* Every connection has an HTTP/2 session; a client that leaks them must not exhaust the
+	 * agent's memory. */
 	if (s->n_connections == PODRES_MAX_CONNECTIONS) {
 		(void)close(fd);
 		return;

@@ -290,7 +290,7 @@ int static_pods_visit(struct static_pods *s, const char *name, struct err *err)
 	if (!static_manifest_is_read(name))
 		return 0;
 	r = read_file(s->dir_fd, name, &a, &f, &why);
-	if (r == -ENOENT || r == -EISDIR) {
+	if (r == -ENOENT || r == -EISDIR) { /* removed, or not a manifest */
 		forget(s, name);
 		return 0;
 	}
