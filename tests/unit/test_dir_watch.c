@@ -15,7 +15,7 @@ struct watcher {
 	struct loop loop;
 	struct dir_watch watch;
 	char dir[64];
-	char seen[256]; /* names, each with a blank behind it */
+	char seen[256]; /* names, each followed by a space */
 };
 
 static void on_change(struct dir_watch *w, const char *name)
@@ -71,7 +71,7 @@ static int open_in(const struct watcher *t, const char *name)
 	return fd;
 }
 
-TEST(a_file_is_told_when_it_is_complete_and_when_it_is_gone)
+TEST(a_file_is_reported_when_it_is_complete_and_when_it_is_removed)
 {
 	CLEANUP(watcher_done) struct watcher t;
 	char from[128], to[128];
@@ -80,7 +80,7 @@ TEST(a_file_is_told_when_it_is_complete_and_when_it_is_gone)
 	watcher_init(&t);
 	fd = open_in(&t, "a");
 	CHECK(write(fd, "x", 1) == 1);
-	CHECK_STR(seen(&t), ""); /* somebody is still at it */
+	CHECK_STR(seen(&t), ""); /* it is still open for writing */
 	(void)close(fd);
 	CHECK_STR(seen(&t), "a ");
 	(void)snprintf(from, sizeof(from), "%s/a", t.dir);
@@ -110,5 +110,6 @@ TEST(a_directory_that_was_replaced_is_watched_again)
 	CHECK(t.watch.fd >= 0);
 	(void)close(open_in(&t, "c"));
 	CHECK_STR(seen(&t), "c ");
-	CHECK_OK(dir_watch_start(&t.watch, &t.loop, t.dir, &err)); /* twice is once */
+	CHECK_OK(
+		dir_watch_start(&t.watch, &t.loop, t.dir, &err)); /* starting again has no effect */
 }
