@@ -281,7 +281,7 @@ void lint_pod(yyjson_val *object, struct str type, struct lint_findings *f)
 void lint_namespace(yyjson_val *object, yyjson_val *workload, struct str name, struct str type,
 		    struct lint_findings *f)
 {
-	struct namespace_permission facts = namespace_permission_of(object);
+	struct namespace_permission permission = namespace_permission_of(object);
 
 	if (!object) {
 		add_finding(f, (struct lint_finding){
@@ -297,22 +297,23 @@ void lint_namespace(yyjson_val *object, yyjson_val *workload, struct str name, s
 			       });
 		return;
 	}
-	if (facts.has_allowed && type_is_allowed(facts.allowed, type))
+	if (permission.has_allowed && type_is_allowed(permission.allowed, type))
 		return;
-	add_finding(f, (struct lint_finding){
-			       .rule = LINT_PERMISSION,
-			       .at = object,
-			       .text = facts.has_allowed ?
-					       str_printf(f->a,
-							  "namespace " PRI_STR " allows \"" PRI_STR
-							  "\", but not " PRI_STR,
-							  FMT_STR(name), FMT_STR(facts.allowed),
-							  FMT_STR(type)) :
-					       str_printf(f->a,
-							  "namespace " PRI_STR
-							  " has no annotation " NAME_ALLOWED
-							  ": " PRI_STR,
-							  FMT_STR(name), FMT_STR(type)),
-			       .advice = "pinfold lint --fix adds it",
-		       });
+	add_finding(f,
+		    (struct lint_finding){
+			    .rule = LINT_PERMISSION,
+			    .at = object,
+			    .text = permission.has_allowed ?
+					    str_printf(f->a,
+						       "namespace " PRI_STR " allows \"" PRI_STR
+						       "\", but not " PRI_STR,
+						       FMT_STR(name), FMT_STR(permission.allowed),
+						       FMT_STR(type)) :
+					    str_printf(f->a,
+						       "namespace " PRI_STR
+						       " has no annotation " NAME_ALLOWED
+						       ": " PRI_STR,
+						       FMT_STR(name), FMT_STR(type)),
+			    .advice = "pinfold lint --fix adds it",
+		    });
 }

@@ -8,7 +8,7 @@
 
 struct namespace_entry {
 	struct str name;
-	struct namespace_permission facts;
+	struct namespace_permission permission;
 	size_t order; /* in which it was added */
 };
 
@@ -82,8 +82,8 @@ struct namespace_table namespace_table_copy(const struct namespace_table *t, str
 
 		*to = t->items[i];
 		to->name = copy_of(to->name, a);
-		to->facts.allowed = copy_of(to->facts.allowed, a);
-		to->facts.legacy_allowed = copy_of(to->facts.legacy_allowed, a);
+		to->permission.allowed = copy_of(to->permission.allowed, a);
+		to->permission.legacy_allowed = copy_of(to->permission.legacy_allowed, a);
 	}
 	return copy;
 }
@@ -98,7 +98,7 @@ bool namespace_table_find(const struct namespace_table *t, struct str name,
 		int order = str_cmp(name, t->items[middle].name);
 
 		if (order == 0) {
-			*ret = t->items[middle].facts;
+			*ret = t->items[middle].permission;
 			return true;
 		}
 		if (order < 0)
