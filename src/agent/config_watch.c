@@ -43,7 +43,7 @@ void config_watch_check_boot(struct config_watch *l)
 	reboot_read(root, &facts);
 	(void)ledger_cpus(l->manager->ledger, POOL_MANAGEMENT, &management);
 	(void)ledger_cpus(l->manager->ledger, POOL_GUARANTEED, &guaranteed);
-	reboot_judge(&facts, &management, &guaranteed, &l->manager->reboot);
+	reboot_compare(&facts, &management, &guaranteed, &l->manager->reboot);
 	if (same_notes(&before, &l->manager->reboot))
 		return;
 	for (size_t i = 0; i < l->manager->reboot.n; i++) {

@@ -38,7 +38,7 @@ static struct str quota_text(int64_t quota_us, uint64_t period_us, struct arena 
 			  period_us ? period_us : CGROUP_PERIOD_US);
 }
 
-/* What is written there, unless that is nothing or right: then what is in effect. */
+/* The configured CPUs when they differ, else the effective ones. */
 static struct str cpus_text(const struct cgroup_cpu *now, const struct cpuset *want,
 			    struct arena *a)
 {
@@ -68,11 +68,11 @@ void audit_compare(struct audit *t, const struct audit_subject *name, enum cgrou
 
 /* --- threads --- */
 
-/* One finding for all: when a cgroup is wrong, every thread in it is. */
-static void judge_threads(struct audit *t, const struct audit_container *c,
+/* One finding for all threads: with a wrong cpuset every thread of the cgroup is wrong. */
+static void check_threads(struct audit *t, const struct audit_container *c,
 			  const struct cgroup_snapshot *s)
 {
-	const struct proc_place *first = NULL;
+	const struct proc_affinity *first = NULL;
 	struct str more = STR("");
 	size_t n = 0;
 	pid_t pid = 0;
@@ -80,8 +80,8 @@ static void judge_threads(struct audit *t, const struct audit_container *c,
 	if (cpuset_is_empty(&c->settings.cpus))
 		return;
 	for (size_t i = 0; i < s->processes.n; i++)
-		for (size_t k = 0; k < s->processes.items[i].n_places; k++) {
-			const struct proc_place *p = &s->processes.items[i].places[k];
+		for (size_t k = 0; k < s->processes.items[i].n_affinities; k++) {
+			const struct proc_affinity *p = &s->processes.items[i].affinities[k];
 
 			if (cpuset_is_subset(&p->allowed, &c->settings.cpus))
 				continue;
@@ -101,7 +101,7 @@ static void judge_threads(struct audit *t, const struct audit_container *c,
 			     (int)pid, FMT_STR(more)));
 }
 
-/* --- CPUs that somebody owns --- */
+/* --- exclusive CPUs --- */
 
 static bool is_owner(const struct audit_input *in, size_t i)
 {
@@ -115,7 +115,7 @@ static bool may_share(const struct audit_container *x, const struct audit_contai
 }
 
 /* The first other container that may run there. */
-static void judge_exclusive(struct audit *t, const struct audit_input *in, size_t i)
+static void check_exclusive(struct audit *t, const struct audit_input *in, size_t i)
 {
 	const struct audit_container *c = &in->containers[i];
 
@@ -145,18 +145,19 @@ static bool is_in_container(const struct audit_input *in, pid_t pid)
 	return false;
 }
 
-static void judge_stranger(struct audit *t, const struct audit_input *in, const struct process *p)
+static void check_foreign_process(struct audit *t, const struct audit_input *in,
+				  const struct process *p)
 {
 	const struct audit_container *owner = NULL;
 	struct cpuset taken = { 0 };
 
 	for (size_t i = 0; i < in->n; i++)
-		for (size_t k = 0; is_owner(in, i) && k < p->n_places; k++) {
+		for (size_t k = 0; is_owner(in, i) && k < p->n_affinities; k++) {
 			struct cpuset both = in->containers[i].settings.cpus;
 
-			if (!cpuset_intersects(&both, &p->places[k].allowed))
+			if (!cpuset_intersects(&both, &p->affinities[k].allowed))
 				continue;
-			cpuset_intersect(&both, &p->places[k].allowed);
+			cpuset_intersect(&both, &p->affinities[k].allowed);
 			cpuset_union(&taken, &both);
 			if (!owner)
 				owner = &in->containers[i];
@@ -181,9 +182,9 @@ void audit_run(struct audit *t, const struct audit_input *in)
 		t->n_containers++;
 		if (s->has_cgroup)
 			audit_compare(t, &c->name, in->version, &s->cgroup, &c->settings);
-		judge_threads(t, c, s);
-		judge_exclusive(t, in, i);
+		check_threads(t, c, s);
+		check_exclusive(t, in, i);
 	}
 	for (size_t i = 0; in->machine && i < in->machine->n; i++)
-		judge_stranger(t, in, &in->machine->items[i]);
+		check_foreign_process(t, in, &in->machine->items[i]);
 }

@@ -1,8 +1,9 @@
 #pragma once
 
-/* Kernel truth against intent, for people: every container's CPUs, weight, quota and threads, and
- * whoever else may run on CPUs that somebody owns. Judging is pure; looking is sight.h. What only a
- * node or only one machine has, its own verify adds with audit_add(). */
+/* Compares what the kernel reports with CPU settings: CPUs, weight, quota and threads of every
+ * container, and other processes that may run on exclusive CPUs. Comparing is pure; reading is
+ * cgroup_snapshot.h. Checks that only a node or only a local machine has are added by the caller
+ * with audit_add(). */
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -14,12 +15,12 @@ struct audit_subject {
 	struct str namespace, pod, container; /* "" container: the pod itself; all "": the node */
 };
 
-/* A container as somebody wants it. */
+/* A container and what it should have. */
 struct audit_container {
 	struct audit_subject name;
 	struct cpu_settings settings;
-	bool is_exclusive; /* alone on its CPUs */
-	bool hands_on;	   /* an init container: its CPUs are its pod's other containers', too */
+	bool is_exclusive;
+	bool hands_on; /* an init container: other containers of its pod reuse its CPUs */
 };
 
 struct finding {
@@ -29,17 +30,18 @@ struct finding {
 	struct str expected, actual;
 };
 
-/* A process of no container, often of a host service. Not a finding by itself. */
+/* A process of no container, mostly of a host service, that may run on exclusive CPUs. No finding
+ * by itself. */
 struct foreign_process {
 	int pid;
 	struct str name;
-	struct str cpus;	    /* exclusive ones it may run on */
+	struct str cpus;	    /* the exclusive CPUs it may run on */
 	struct audit_subject owner; /* the first container that owns them */
 };
 
 struct audit {
 	struct arena *a;
-	size_t n_containers; /* looked at: those that are there */
+	size_t n_containers; /* that exist and were checked */
 	struct finding *findings;
 	size_t n_findings, cap_findings;
 	struct foreign_process *foreign_processes;
@@ -57,11 +59,11 @@ void audit_compare(struct audit *t, const struct audit_subject *name, enum cgrou
 		   const struct cgroup_cpu *now, const struct cpu_settings *settings);
 
 struct audit_input {
-	enum cgroup_version version; /* no matter where nobody has a cgroup */
+	enum cgroup_version version; /* of containers with a cgroup */
 	const struct audit_container *containers;
 	const struct cgroup_snapshot *snapshots; /* one per container */
 	size_t n;
-	const struct processes *machine; /* where foreign_processes are looked for; NULL: nowhere */
+	const struct processes *machine; /* candidates for foreign processes; NULL: none */
 };
 
 void audit_run(struct audit *t, const struct audit_input *in);

@@ -19,7 +19,7 @@
 #define VALUE_MAX ((size_t)64 << 10) /* of one value; cgroup.procs is a list, and may be long */
 #define PROCS_MAX ((size_t)4 << 20)
 
-/* A control file's name differs between the versions; the rest of the code does not. */
+/* Only the names of the control files differ between the versions. */
 enum control {
 	CONTROL_CPUS,
 	CONTROL_EFFECTIVE,
@@ -171,7 +171,7 @@ void cgroup_done(struct cgroup_fs *fs)
 
 /* --- making and removing --- */
 
-/* v2: a child has the files of a controller only when its parent hands the controller down. */
+/* v2: a child has the files of a controller only when its parent enables the controller. */
 static int enable_controllers(const struct cgroup_fs *fs, const char *parent, struct err *err)
 {
 	char file[PATH_MAX];
@@ -181,11 +181,11 @@ static int enable_controllers(const struct cgroup_fs *fs, const char *parent, st
 		return err_set(err, ENAMETOOLONG, "cgroup %s: name too long", parent);
 	n = file_write_value_at(fs->cpu_fd, file, STR("+cpu +cpuset"), err);
 	if (n < 0)
-		return err_wrap(err, "cgroup: hand down cpu and cpuset");
+		return err_wrap(err, "cgroup: enable cpu and cpuset for children");
 	return 0;
 }
 
-/* v1: a new cpuset is empty and takes no task; give it what its parent has. */
+/* v1: a new cpuset is empty and accepts no task until it has CPUs and memory nodes. */
 static int inherit(const struct cgroup_fs *fs, const char *parent, const char *path, enum control c,
 		   struct err *err)
 {
@@ -296,7 +296,7 @@ static int read_weight(const struct cgroup_fs *fs, const char *path, uint64_t *r
 	return str_to_u64(text, UINT64_MAX, ret) ? 0 : bad_value(err, path, "weight", text);
 }
 
-/* "max" (v2) and "-1" (v1) both mean none. */
+/* "max" (v2) and "-1" (v1) mean no quota. */
 static bool parse_quota(struct str text, int64_t *ret)
 {
 	uint64_t value;

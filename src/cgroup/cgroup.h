@@ -1,8 +1,8 @@
 #pragma once
 
 /* CPU control files of cgroups, v2 and v1 alike, below a directory handle. Every write is read
- * back: what the kernel kept is what counts. Who belongs on which CPUs is decided elsewhere; this
- * only reads and writes. */
+ * back, because the kernel may keep something else. Only reads and writes: which CPUs a cgroup gets
+ * is decided elsewhere. */
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -24,14 +24,14 @@ struct cgroup_fs {
 	int cpuset_fd;
 };
 
-#define CGROUP_UNLIMITED (-1) /* a quota of none */
+#define CGROUP_UNLIMITED (-1) /* no quota */
 #define CGROUP_PERIOD_US 100000
 #define CGROUP_QUOTA_MIN_US 1000
 
 /* What a cgroup's control files say. */
 struct cgroup_cpu {
-	struct cpuset cpus;	 /* as requested; empty on v2 means inherited */
-	struct cpuset effective; /* what its tasks may really use */
+	struct cpuset cpus;	 /* cpuset.cpus; empty on v2 means inherited */
+	struct cpuset effective; /* what its tasks may use */
 	uint64_t weight;	 /* v2 cpu.weight, or v1 cpu.shares */
 	int64_t quota_us;	 /* CGROUP_UNLIMITED when there is none */
 	uint64_t period_us;
@@ -50,7 +50,7 @@ int cgroup_make(const struct cgroup_fs *fs, const char *path, struct err *err);
 int cgroup_remove(const struct cgroup_fs *fs, const char *path, struct err *err);
 bool cgroup_exists(const struct cgroup_fs *fs, const char *path);
 
-/* What to read; each costs a file or two. What was not asked for is zero. */
+/* What to read; each part is one or two files. The other members are 0. */
 enum { CGROUP_CPUS = 1, CGROUP_WEIGHT = 2, CGROUP_QUOTA = 4, CGROUP_ALL = 7 };
 
 int cgroup_read(const struct cgroup_fs *fs, const char *path, unsigned parts,

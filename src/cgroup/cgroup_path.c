@@ -24,7 +24,7 @@ const char *cgroup_slice_path(struct str slice, struct arena *a)
 	return str_cstr(a, strbuf_str(&b));
 }
 
-/* No step may lead out of the tree: the name comes from outside. */
+/* The name comes from the runtime and must not lead out of the cgroup tree. */
 static bool is_inside(const char *path)
 {
 	struct str_split steps = str_split(str_from(path));

@@ -7,8 +7,8 @@
 
 struct arena;
 
-/* The path of a container's cgroup, without a slash in front; "" for a name that leads nowhere or
- * out of the tree. */
+/* The path of a cgroup, without a leading slash; "" for a name that is invalid or leads out of the
+ * tree. */
 const char *cgroup_path_of(const char *name, struct arena *a);
 
 /* "a-b.slice" as the directories it lies in: "a.slice/a-b.slice". */

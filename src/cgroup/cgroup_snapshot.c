@@ -6,21 +6,21 @@
 #include "base/err.h"
 #include "base/macro.h"
 
-#define DEPTH_MAX 16 /* of cgroups that a container made for itself */
+#define DEPTH_MAX 16 /* of cgroups that a container creates below its own */
 
-static struct process *add(struct processes *l, const struct process *p, struct arena *a)
+static struct process *add_process(struct processes *l, const struct process *p, struct arena *a)
 {
 	l->items = arena_reserve(a, l->items, l->n, &l->cap, sizeof(*l->items));
 	l->items[l->n] = *p;
 	return &l->items[l->n++];
 }
 
-static void add_living(struct processes *l, int proc_fd, pid_t pid, struct arena *a)
+static void add_pid(struct processes *l, int proc_fd, pid_t pid, struct arena *a)
 {
 	struct process p = { .pid = pid };
 
-	if (proc_places(proc_fd, pid, a, &p.places, &p.n_places))
-		(void)add(l, &p, a);
+	if (proc_affinities(proc_fd, pid, a, &p.affinities, &p.n_affinities))
+		(void)add_process(l, &p, a);
 }
 
 struct search {
@@ -41,13 +41,13 @@ static int add_cgroup(struct search *s, const char *path, int depth, struct err 
 	if (r < 0)
 		return r;
 	for (size_t i = 0; i < n; i++)
-		add_living(s->found, s->proc_fd, pids[i], s->a);
+		add_pid(s->found, s->proc_fd, pids[i], s->a);
 	if (depth == DEPTH_MAX || cgroup_children(s->fs, path, s->a, &names, &n, NULL) < 0)
 		return 0;
 	for (size_t i = 0; i < n; i++) {
 		const struct str below = str_printf(s->a, "%s/" PRI_STR, path, FMT_STR(names[i]));
 
-		/* One that is gone; or a threaded one, whose processes its parent has listed. */
+		/* It is gone, or threaded: then its processes are listed in its parent. */
 		(void)add_cgroup(s, str_cstr(s->a, below), depth + 1, NULL);
 	}
 	return 0;
@@ -65,7 +65,7 @@ int cgroup_snapshot_read_cgroup(const struct cgroup_fs *fs, int proc_fd, const c
 		r = cgroup_read(fs, path, CGROUP_ALL, &s.cgroup, err);
 		if (r >= 0)
 			r = add_cgroup(&search, path, 0, err);
-		is_there = cgroup_exists(fs, path); /* still? */
+		is_there = cgroup_exists(fs, path); /* it may be gone by now */
 		if (r < 0 && is_there)
 			return r;
 	}
@@ -79,12 +79,12 @@ void cgroup_snapshot_read_processes(int proc_fd, const pid_t *pids, size_t n, st
 	struct cgroup_snapshot s = { 0 };
 
 	for (size_t i = 0; i < n; i++)
-		add_living(&s.processes, proc_fd, pids[i], a);
+		add_pid(&s.processes, proc_fd, pids[i], a);
 	s.is_there = s.processes.n > 0;
 	*ret = s;
 }
 
-/* A captured machine has no link to its reader, whose number may be anybody's there. */
+/* A captured machine has no "self" link; there this pid may belong to another process. */
 static pid_t own_pid(int proc_fd)
 {
 	char text[24] = "";
@@ -115,8 +115,9 @@ int cgroup_snapshot_read_machine(int proc_fd, struct arena *a, struct processes 
 
 		arena_reset(&scratch);
 		if (p.pid != self && proc_stat(proc_fd, p.pid, &scratch, &stat) &&
-		    !stat.is_kernel && proc_places(proc_fd, p.pid, a, &p.places, &p.n_places))
-			add(&list, &p, a)->name = str_dup(a, stat.name);
+		    !stat.is_kernel &&
+		    proc_affinities(proc_fd, p.pid, a, &p.affinities, &p.n_affinities))
+			add_process(&list, &p, a)->name = str_dup(a, stat.name);
 	}
 	*ret = list;
 	return 0;
@@ -142,8 +143,8 @@ size_t cgroup_snapshot_threads(const struct cgroup_snapshot *s)
 	size_t n = 0;
 
 	for (size_t i = 0; i < s->processes.n; i++)
-		for (size_t k = 0; k < s->processes.items[i].n_places; k++)
-			n += s->processes.items[i].places[k].n_threads;
+		for (size_t k = 0; k < s->processes.items[i].n_affinities; k++)
+			n += s->processes.items[i].affinities[k].n_threads;
 	return n;
 }
 
@@ -152,7 +153,7 @@ struct cpuset cgroup_snapshot_allowed(const struct cgroup_snapshot *s)
 	struct cpuset all = { 0 };
 
 	for (size_t i = 0; i < s->processes.n; i++)
-		for (size_t k = 0; k < s->processes.items[i].n_places; k++)
-			cpuset_union(&all, &s->processes.items[i].places[k].allowed);
+		for (size_t k = 0; k < s->processes.items[i].n_affinities; k++)
+			cpuset_union(&all, &s->processes.items[i].affinities[k].allowed);
 	return all;
 }

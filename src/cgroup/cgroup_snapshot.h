@@ -1,7 +1,7 @@
 #pragma once
 
-/* What the kernel says of containers, and of everybody else on the machine: read and not judged,
- * that is truth.h. */
+/* What the kernel reports about containers, and about all other processes of the machine. Reads
+ * only; comparing is audit.h. */
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -12,12 +12,12 @@
 struct arena;
 struct err;
 
-/* A living process and where its threads may run. */
+/* A process and the CPUs its threads may use. */
 struct process {
 	pid_t pid;
-	struct str name; /* only where everybody is listed */
-	struct proc_place *places;
-	size_t n_places;
+	struct str name; /* only of a list of the whole machine */
+	struct proc_affinity *affinities;
+	size_t n_affinities;
 };
 
 struct processes {
@@ -27,28 +27,28 @@ struct processes {
 
 /* One container. */
 struct cgroup_snapshot {
-	bool is_there;	 /* nothing else is set otherwise */
-	bool has_cgroup; /* else it is held by the affinity of its processes alone */
+	bool is_there;	 /* otherwise nothing else is set */
+	bool has_cgroup; /* otherwise only the affinity of its processes pins it */
 	struct cgroup_cpu cgroup;
 	struct processes processes;
 };
 
-/* A container that has a cgroup, with the processes in it and in those that it made below. One that
- * is not there any more is no error. */
+/* A container with a cgroup: its processes are those of the cgroup and of the cgroups below it. A
+ * cgroup that is gone is no error. */
 int cgroup_snapshot_read_cgroup(const struct cgroup_fs *fs, int proc_fd, const char *path,
 				struct arena *a, struct cgroup_snapshot *ret, struct err *err);
 
-/* A container that is these processes. It is not there when all of them have ended. */
+/* A container without a cgroup: these processes. It is not there when all of them have ended. */
 void cgroup_snapshot_read_processes(int proc_fd, const pid_t *pids, size_t n, struct arena *a,
 				    struct cgroup_snapshot *ret);
 
-/* Everybody but the kernel's own threads and the caller. */
+/* All processes except kernel threads and the caller. */
 int cgroup_snapshot_read_machine(int proc_fd, struct arena *a, struct processes *ret,
 				 struct err *err);
 
-/* Takes those off the list that have ended. Who looks at the machine, then at the containers, and
- * then calls this, takes nobody of a container for a stranger that was started or ended meanwhile.
- */
+/* Removes the processes that have ended. A caller that lists the machine, then the containers, and
+ * then calls this, never takes a process of a container that started or ended meanwhile for a
+ * foreign process. */
 void cgroup_snapshot_drop_ended(int proc_fd, struct processes *list);
 
 size_t cgroup_snapshot_threads(const struct cgroup_snapshot *s);

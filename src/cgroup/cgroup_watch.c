@@ -9,41 +9,41 @@
 
 #include "cgroup.h"
 
-static void be_short(struct cgroup_watch *l, int why)
+static void set_unwatched(struct cgroup_watch *w, int error)
 {
-	l->unwatched_errno = l->round_errno = why;
+	w->unwatched_errno = w->round_errno = error;
 }
 
-static void get_inotify(struct cgroup_watch *l)
+static void open_inotify(struct cgroup_watch *w)
 {
-	l->fd = inotify_init1(IN_NONBLOCK | IN_CLOEXEC);
-	if (l->fd < 0)
-		be_short(l, errno);
+	w->fd = inotify_init1(IN_NONBLOCK | IN_CLOEXEC);
+	if (w->fd < 0)
+		set_unwatched(w, errno);
 }
 
-void cgroup_watch_init(struct cgroup_watch *l)
+void cgroup_watch_init(struct cgroup_watch *w)
 {
-	*l = (struct cgroup_watch){ 0 };
-	get_inotify(l);
+	*w = (struct cgroup_watch){ 0 };
+	open_inotify(w);
 }
 
-void cgroup_watch_done(struct cgroup_watch *l)
+void cgroup_watch_done(struct cgroup_watch *w)
 {
-	if (l->fd >= 0)
-		(void)close(l->fd);
-	l->fd = -1;
+	if (w->fd >= 0)
+		(void)close(w->fd);
+	w->fd = -1;
 }
 
-void cgroup_watch_end_round(struct cgroup_watch *l)
+void cgroup_watch_end_round(struct cgroup_watch *w)
 {
-	l->unwatched_errno = l->round_errno;
-	l->round_errno = 0;
-	if (l->fd < 0)
-		get_inotify(l);
+	w->unwatched_errno = w->round_errno;
+	w->round_errno = 0;
+	if (w->fd < 0)
+		open_inotify(w);
 }
 
-/* inotify takes no directory handles; /proc has names for them. */
-static void add_one(struct cgroup_watch *l, int tree, const char *path, int *id)
+/* inotify takes paths only; /proc/self/fd has one for a directory handle. */
+static void add_directory(struct cgroup_watch *w, int tree, const char *path, int *id)
 {
 	char full[PATH_MAX];
 	const int n = snprintf(full, sizeof(full), "/proc/self/fd/%d/%s", tree, path);
@@ -51,37 +51,38 @@ static void add_one(struct cgroup_watch *l, int tree, const char *path, int *id)
 
 	if (*id || n < 0 || (size_t)n >= sizeof(full))
 		return;
-	wd = inotify_add_watch(l->fd, full, IN_MODIFY | IN_ONLYDIR);
+	wd = inotify_add_watch(w->fd, full, IN_MODIFY | IN_ONLYDIR);
 	if (wd > 0) {
 		*id = wd;
 	} else if (errno != ENOENT && errno != ENOTDIR) {
-		be_short(l, errno);
+		set_unwatched(w, errno);
 	}
 }
 
-void cgroup_watch_add(struct cgroup_watch *l, const struct cgroup_fs *fs, const char *path,
+void cgroup_watch_add(struct cgroup_watch *w, const struct cgroup_fs *fs, const char *path,
 		      unsigned parts, struct cgroup_watch_ids *ids)
 {
-	const bool is_one = fs->version == CGROUP_V2;
+	const bool is_v2 = fs->version == CGROUP_V2;
 
-	if (l->fd < 0 || !*path)
+	if (w->fd < 0 || !*path)
 		return;
-	if (parts & CGROUP_CPUS || (parts && is_one))
-		add_one(l, fs->cpuset_fd, path, &ids->cpuset);
-	if (parts & (CGROUP_WEIGHT | CGROUP_QUOTA) && !is_one)
-		add_one(l, fs->cpu_fd, path, &ids->cpu);
+	if (parts & CGROUP_CPUS || (parts && is_v2))
+		add_directory(w, fs->cpuset_fd, path, &ids->cpuset);
+	if (parts & (CGROUP_WEIGHT | CGROUP_QUOTA) && !is_v2)
+		add_directory(w, fs->cpu_fd, path, &ids->cpu);
 }
 
-void cgroup_watch_remove(struct cgroup_watch *l, struct cgroup_watch_ids *ids)
+void cgroup_watch_remove(struct cgroup_watch *w, struct cgroup_watch_ids *ids)
 {
-	if (l->fd >= 0 && ids->cpuset)
-		(void)inotify_rm_watch(l->fd, ids->cpuset);
-	if (l->fd >= 0 && ids->cpu)
-		(void)inotify_rm_watch(l->fd, ids->cpu);
+	if (w->fd >= 0 && ids->cpuset)
+		(void)inotify_rm_watch(w->fd, ids->cpuset);
+	if (w->fd >= 0 && ids->cpu)
+		(void)inotify_rm_watch(w->fd, ids->cpu);
 	*ids = (struct cgroup_watch_ids){ 0 };
 }
 
-static void tell(const char *bytes, size_t n, void (*on_write)(void *data, int id), void *data)
+static void report_writes(const char *bytes, size_t n, void (*on_write)(void *data, int id),
+			  void *data)
 {
 	const struct inotify_event *event;
 
@@ -94,11 +95,11 @@ static void tell(const char *bytes, size_t n, void (*on_write)(void *data, int i
 	}
 }
 
-void cgroup_watch_read(struct cgroup_watch *l, void (*on_write)(void *data, int id), void *data)
+void cgroup_watch_read(struct cgroup_watch *w, void (*on_write)(void *data, int id), void *data)
 {
 	_Alignas(struct inotify_event) char buffer[4096];
 	ssize_t n;
 
-	while (l->fd >= 0 && (n = read(l->fd, buffer, sizeof(buffer))) > 0)
-		tell(buffer, (size_t)n, on_write, data);
+	while (w->fd >= 0 && (n = read(w->fd, buffer, sizeof(buffer))) > 0)
+		report_writes(buffer, (size_t)n, on_write, data);
 }

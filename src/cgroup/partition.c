@@ -100,7 +100,7 @@ static int set_exclusive(const struct cgroup_fs *fs, const char *path, const str
 	int r;
 
 	arena_init(&a, 0);
-	/* A write of nothing would not reach the kernel. */
+	/* A write of 0 bytes does not reach the kernel. */
 	text = cpuset_is_empty(cpus) ? STR("\n") : cpuset_format(cpus, &a);
 	r = write_text(fs, path, EXCLUSIVE, text, err);
 	if (r == 0)
@@ -111,7 +111,7 @@ static int set_exclusive(const struct cgroup_fs *fs, const char *path, const str
 	return r;
 }
 
-/* The cgroups above, from the top (`down`) or to it. */
+/* Iterates over the ancestors of a cgroup, from the top (`down`) or towards it. */
 struct ancestors {
 	char path[PATH_MAX];
 	const char *leaf;
@@ -147,8 +147,8 @@ static bool ancestors_next(struct ancestors *it)
 	return true;
 }
 
-static int announce(const struct cgroup_fs *fs, const char *leaf, const struct cpuset *cpus,
-		    struct err *err)
+static int add_exclusive(const struct cgroup_fs *fs, const char *leaf, const struct cpuset *cpus,
+			 struct err *err)
 {
 	struct ancestors it;
 
@@ -167,8 +167,8 @@ static int announce(const struct cgroup_fs *fs, const char *leaf, const struct c
 	return set_exclusive(fs, leaf, cpus, err);
 }
 
-static int withdraw(const struct cgroup_fs *fs, const char *leaf, const struct cpuset *cpus,
-		    struct err *err)
+static int remove_exclusive(const struct cgroup_fs *fs, const char *leaf, const struct cpuset *cpus,
+			    struct err *err)
 {
 	const struct cpuset none = { 0 };
 	struct ancestors it;
@@ -182,7 +182,7 @@ static int withdraw(const struct cgroup_fs *fs, const char *leaf, const struct c
 		int r;
 
 		if (read_exclusive(fs, it.path, &now, NULL) < 0 || !cpuset_intersects(&now, cpus))
-			continue; /* gone, or a kernel that never had it */
+			continue; /* the cgroup is gone, or the kernel has no such file */
 		cpuset_minus(&now, cpus);
 		r = set_exclusive(fs, it.path, &now, err);
 		if (r < 0)
@@ -191,9 +191,9 @@ static int withdraw(const struct cgroup_fs *fs, const char *leaf, const struct c
 	return worst;
 }
 
-/* Those of `cpus` that nobody else below the same parent has announced. */
-static void fresh_cpus(const struct cgroup_fs *fs, const char *path, const struct cpuset *cpus,
-		       struct cpuset *ret)
+/* Those of `cpus` that the parent does not list yet: only these are removed after a failure. */
+static void cpus_not_listed(const struct cgroup_fs *fs, const char *path, const struct cpuset *cpus,
+			    struct cpuset *ret)
 {
 	struct ancestors it;
 	struct cpuset known;
@@ -204,8 +204,8 @@ static void fresh_cpus(const struct cgroup_fs *fs, const char *path, const struc
 		cpuset_minus(ret, &known);
 }
 
-/* Asks, and reads the answer: the write itself succeeds either way. */
-static int ask(const struct cgroup_fs *fs, const char *path, struct err *err)
+/* The write succeeds even when the kernel refuses; only the value read back has the result. */
+static int request_isolated(const struct cgroup_fs *fs, const char *path, struct err *err)
 {
 	struct partition_status s = { 0 };
 	int r;
@@ -215,8 +215,8 @@ static int ask(const struct cgroup_fs *fs, const char *path, struct err *err)
 		r = partition_read(fs, path, &s, err);
 	if (r < 0 || s.state == PARTITION_ISOLATED)
 		return r;
-	return err_set(err, EPERM, "the kernel refuses: %s",
-		       *s.reason ? s.reason : "it gives no reason");
+	return err_set(err, EPERM, "the kernel refuses an isolated partition: %s",
+		       *s.reason ? s.reason : "no reason given");
 }
 
 int partition_enter(const struct cgroup_fs *fs, const char *path, const struct cpuset *cpus,
@@ -240,11 +240,11 @@ int partition_enter(const struct cgroup_fs *fs, const char *path, const struct c
 		if (r < 0)
 			return r;
 	}
-	fresh_cpus(fs, path, cpus, &fresh);
-	r = announce(fs, path, cpus, &why);
-	/* Without the file the kernel is older than 6.7, and its own words say more. */
+	cpus_not_listed(fs, path, cpus, &fresh);
+	r = add_exclusive(fs, path, cpus, &why);
+	/* The file is missing before Linux 6.7: the request then fails with the kernel's reason. */
 	if (r == 0 || r == -ENOENT)
-		r = ask(fs, path, &why);
+		r = request_isolated(fs, path, &why);
 	if (r == 0)
 		return 1;
 	(void)partition_leave(fs, path, &fresh, NULL);
@@ -264,5 +264,5 @@ int partition_leave(const struct cgroup_fs *fs, const char *path, const struct c
 	if (partition_read(fs, path, &s, NULL) == 0 &&
 	    (s.state == PARTITION_ISOLATED || s.state == PARTITION_INVALID))
 		r = write_text(fs, path, PARTITION, STR("member"), err);
-	return r < 0 ? r : withdraw(fs, path, cpus, err);
+	return r < 0 ? r : remove_exclusive(fs, path, cpus, err);
 }

@@ -55,7 +55,7 @@ bool proc_parse_allowed(struct str text, struct cpuset *ret)
 	       cpuset_parse_kernel(list, ret, NULL) == 0;
 }
 
-/* A thread that has ended stays until somebody asks for its exit status. */
+/* A thread that has ended stays in /proc until its exit status is collected. */
 static bool has_ended(struct str status)
 {
 	struct str state;
@@ -86,7 +86,7 @@ bool proc_allowed(int proc_fd, pid_t pid, struct cpuset *ret)
 	       proc_parse_allowed(text, ret);
 }
 
-/* The names in a directory that are numbers: processes, or threads of one. */
+/* The names in a directory that are numbers: process ids, or thread ids of a process. */
 static int list_numbers(int proc_fd, const char *path, struct arena *a, pid_t **ret, size_t *ret_n,
 			struct err *err)
 {
@@ -115,13 +115,13 @@ int proc_list(int proc_fd, struct arena *a, pid_t **ret, size_t *ret_n, struct e
 	return list_numbers(proc_fd, ".", a, ret, ret_n, err);
 }
 
-struct places {
-	struct proc_place *items;
+struct affinities {
+	struct proc_affinity *items;
 	size_t n, cap;
 	struct arena *a;
 };
 
-static void add_place(struct places *p, pid_t tid, const struct cpuset *allowed)
+static void add_affinity(struct affinities *p, pid_t tid, const struct cpuset *allowed)
 {
 	for (size_t i = 0; i < p->n; i++)
 		if (cpuset_eq(&p->items[i].allowed, allowed)) {
@@ -129,13 +129,14 @@ static void add_place(struct places *p, pid_t tid, const struct cpuset *allowed)
 			return;
 		}
 	p->items = arena_reserve(p->a, p->items, p->n, &p->cap, sizeof(*p->items));
-	p->items[p->n++] = (struct proc_place){ *allowed, tid, 1 };
+	p->items[p->n++] = (struct proc_affinity){ *allowed, tid, 1 };
 }
 
-bool proc_places(int proc_fd, pid_t pid, struct arena *a, struct proc_place **ret, size_t *ret_n)
+bool proc_affinities(int proc_fd, pid_t pid, struct arena *a, struct proc_affinity **ret,
+		     size_t *ret_n)
 {
 	CLEANUP(arena_done) struct arena list, scratch;
-	struct places p = { .a = a };
+	struct affinities p = { .a = a };
 	struct cpuset allowed;
 	struct str text;
 	char path[64];
@@ -152,11 +153,11 @@ bool proc_places(int proc_fd, pid_t pid, struct arena *a, struct proc_place **re
 		(void)snprintf(path, sizeof(path), "%d/task/%d/status", (int)pid, (int)tids[i]);
 		if (file_read_at(proc_fd, path, PROC_FILE_MAX, &scratch, &text, NULL) >= 0 &&
 		    !has_ended(text) && proc_parse_allowed(text, &allowed))
-			add_place(&p, tids[i], &allowed);
+			add_affinity(&p, tids[i], &allowed);
 	}
 	if (p.n == 0)
 		return false;
-	/* Mostly it is one, and a machine has many processes. */
+	/* Most processes have one affinity, and a machine has many processes. */
 	*ret = arena_realloc(a, p.items, p.cap * sizeof(*p.items), p.n * sizeof(*p.items));
 	*ret_n = p.n;
 	return true;

@@ -1,8 +1,8 @@
 #pragma once
 
-/* What /proc says of processes: their names and parents, and on which CPUs their threads may run.
- * Everything is read below a handle of /proc, so that a captured machine can stand for one. Whoever
- * has ended meanwhile is no error: he is not there. */
+/* What /proc reports about processes: names, parents, and the CPUs their threads may use.
+ * Everything is read below a handle of /proc, so that tests can use a captured machine. A process
+ * that ends meanwhile is no error: it is not there. */
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -18,7 +18,7 @@ struct proc_stat {
 	struct str name;
 	pid_t parent;
 	bool is_zombie;
-	bool is_kernel; /* one of the kernel's own threads */
+	bool is_kernel; /* a kernel thread */
 };
 
 /* /proc/PID/stat; the name may hold blanks and parentheses. Pure; it points into the text. */
@@ -30,15 +30,16 @@ bool proc_parse_allowed(struct str text, struct cpuset *ret);
 bool proc_stat(int proc_fd, pid_t pid, struct arena *a, struct proc_stat *ret);
 bool proc_allowed(int proc_fd, pid_t pid, struct cpuset *ret);
 
-/* The numbers of everybody. */
+/* All process ids. */
 int proc_list(int proc_fd, struct arena *a, pid_t **ret, size_t *ret_n, struct err *err);
 
-/* Threads of one process that may use the same CPUs. */
-struct proc_place {
+/* Threads of one process with the same affinity. */
+struct proc_affinity {
 	struct cpuset allowed;
 	pid_t tid; /* the first of them */
 	size_t n_threads;
 };
 
-/* Where the living threads of a process may run; false when there are none. */
-bool proc_places(int proc_fd, pid_t pid, struct arena *a, struct proc_place **ret, size_t *ret_n);
+/* The affinities of the threads that have not ended; false when there are none. */
+bool proc_affinities(int proc_fd, pid_t pid, struct arena *a, struct proc_affinity **ret,
+		     size_t *ret_n);

@@ -53,13 +53,13 @@ static enum permission permission_of(const struct classify_rules *rules, const s
 }
 
 bool classify_is_management(const struct classify_rules *rules, const struct nri_pod *pod,
-			    enum distrust_reason *ret_doubt)
+			    enum distrust_reason *ret_distrust)
 {
-	*ret_doubt = DISTRUST_NONE;
+	*ret_distrust = DISTRUST_NONE;
 	if (!has_annotation(pod, rules->management.activation))
 		return false;
 	if (permission_of(rules, pod) == PERMISSION_DENIED) {
-		*ret_doubt = DISTRUST_NAMESPACE;
+		*ret_distrust = DISTRUST_NAMESPACE;
 		return false;
 	}
 	return true;
@@ -77,7 +77,8 @@ int64_t classify_milli(uint64_t shares, int64_t quota_us, uint64_t period_us)
 	if (quota_us > 0 && period_us > 0) {
 		const int64_t milli = (int64_t)((__int128)quota_us * 1000 / period_us);
 
-		/* Guaranteed means that the request is the limit: both must tell the same. */
+		/* In a Guaranteed pod the request equals the limit, so shares and quota must agree.
+		 */
 		if (shares == cpu_shares_from_milli(milli))
 			return milli;
 	}
@@ -96,8 +97,9 @@ static int64_t quota_of(const struct nri_cpu *cpu)
 	return cpu->has_quota ? cpu->quota_us : 0;
 }
 
-/* Where nobody can say whether the namespace allows it, a pod must at least look converted: no CPU
- * request, which shows as the least shares and no quota, or as what we made of it earlier. */
+/* Without data about the namespace a pod must look like a converted one: no CPU request, which the
+ * kubelet turns into the minimum of shares and no quota; or the settings that were applied earlier.
+ */
 static bool looks_converted(const struct nri_cpu *seen, const struct cpu_settings *ours)
 {
 	const uint64_t shares = shares_of(seen);
@@ -107,7 +109,8 @@ static bool looks_converted(const struct nri_cpu *seen, const struct cpu_setting
 	       (quota <= 0 || quota == ours->quota_us);
 }
 
-/* From the stamp of our webhook, where it agrees with the runtime; else from the runtime alone. */
+/* From the CPU stamp where it agrees with the runtime, else from the runtime alone: shares are
+ * rounded, so only the stamp has the exact request. */
 static void read_demand(const struct nri_pod *pod, const struct nri_container *c, struct arena *a,
 			struct container_class *ret)
 {

@@ -1,8 +1,9 @@
 #pragma once
 
-/* What a container may claim, read from what the runtime says about it: the reserved CPUs because
- * its pod opted in, CPUs of its own because it is Guaranteed and asks for whole ones, or a place
- * among the others. Annotations come from users, so each is believed only for a reason. Pure. */
+/* Decides which pool a container belongs to, from what the runtime reports about it: management,
+ * because its pod opted in; guaranteed, because its pod is Guaranteed and it requests whole CPUs;
+ * or shared. Annotations come from users, so each is accepted only with a reason. Pure; which CPUs
+ * the container gets is decided later. */
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -16,9 +17,9 @@ struct err;
 struct nri_container;
 struct nri_pod;
 
-/* Whether a namespace may put pods onto the reserved CPUs. */
+/* Whether the pods of a namespace may run on the management CPUs (D15). */
 enum permission {
-	PERMISSION_UNKNOWN, /* nobody told us: the pod must look as admission leaves it */
+	PERMISSION_UNKNOWN, /* no cluster data: the pod must look like a converted one */
 	PERMISSION_GRANTED,
 	PERMISSION_DENIED,
 };
@@ -26,18 +27,18 @@ enum permission {
 typedef enum permission (*permission_fn)(const void *data, struct str namespace);
 
 struct classify_rules {
-	struct workload management; /* on the reserved CPUs */
+	struct workload management;
 	permission_fn permission;
 	const void *permission_data;
 };
 
-/* Why an annotation was not believed. */
+/* Why an annotation was not accepted. */
 enum distrust_reason {
 	DISTRUST_NONE,
-	DISTRUST_NAMESPACE,   /* it is not allowed there */
-	DISTRUST_UNCONVERTED, /* the pod asks for CPU, so admission has not seen it */
-	DISTRUST_STAMP,	      /* the stamp contradicts what the kubelet asked the runtime for */
-	DISTRUST_UNREADABLE,  /* the stamp is broken, or lacks this container */
+	DISTRUST_NAMESPACE,   /* the namespace does not allow the workload type */
+	DISTRUST_UNCONVERTED, /* the pod requests CPU, so admission has not converted it */
+	DISTRUST_STAMP,	      /* the CPU stamp contradicts what the kubelet requested */
+	DISTRUST_UNREADABLE,  /* the CPU stamp does not parse, or lacks this container */
 	DISTRUST__COUNT
 };
 
@@ -50,14 +51,15 @@ struct container_class {
 	enum distrust_reason distrust;
 };
 
-/* -EINVAL for a container of a believed management pod whose annotation cannot be read. */
+/* -EINVAL for a container of an accepted management pod whose annotation does not parse. */
 int classify_container(const struct classify_rules *rules, const struct nri_pod *pod,
 		       const struct nri_container *c, struct arena *a, struct container_class *ret,
 		       struct err *err);
 
-/* True when the pod may run on the reserved CPUs; *ret_doubt says why not, if it wanted to. */
+/* Whether the pod may run on the management CPUs; *ret_distrust is the reason when it opted in and
+ * may not. */
 bool classify_is_management(const struct classify_rules *rules, const struct nri_pod *pod,
-			    enum distrust_reason *ret_doubt);
+			    enum distrust_reason *ret_distrust);
 
 /* The kubelet read the pod from its manifest directory, not from the API server. */
 bool classify_is_static(const struct nri_pod *pod);
@@ -67,8 +69,9 @@ bool classify_is_static(const struct nri_pod *pod);
 enum permission classify_permission(const struct classify_rules *rules, bool is_static,
 				    struct str namespace);
 
-/* The pod's QoS class is Guaranteed, as its cgroup says: in neither of the other two. */
+/* The QoS class, from the path of the pod's cgroup: a Guaranteed pod is below neither "burstable"
+ * nor "besteffort". */
 bool classify_is_guaranteed(const struct nri_pod *pod);
 
-/* Millicores from what the kubelet made of them. */
+/* The millicores that the kubelet converted to these shares, quota and period. */
 int64_t classify_milli(uint64_t shares, int64_t quota_us, uint64_t period_us);

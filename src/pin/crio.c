@@ -60,7 +60,7 @@ static int read_files(int dir, struct arena *a, struct files *f, struct err *err
 	return r;
 }
 
-struct crio_config crio_config_compare(const struct workloads *w, const struct cpuset *reserved)
+struct crio_config crio_config_compare(const struct workloads *w, const struct cpuset *management)
 {
 	for (size_t i = 0; i < w->n; i++) {
 		const struct workload *workload = &w->items[i];
@@ -70,17 +70,17 @@ struct crio_config crio_config_compare(const struct workloads *w, const struct c
 		if (!str_eq(workload->activation, STR(NAME_TARGET_PREFIX NAME_TYPE_MANAGEMENT)))
 			continue;
 		if (c.cpus.n == 0)
-			c.state = CRIO_NO_WORKLOAD; /* it sets shares; CPUs are left to us */
+			c.state = CRIO_NO_WORKLOAD; /* it sets shares only */
 		else if (w->is_cgroupfs)
 			c.state = CRIO_CANNOT_START;
-		else if (cpuset_parse(c.cpus, &cpus, NULL) == 0 && cpuset_eq(&cpus, reserved))
+		else if (cpuset_parse(c.cpus, &cpus, NULL) == 0 && cpuset_eq(&cpus, management))
 			c.state = CRIO_AGREES;
 		return c;
 	}
 	return (struct crio_config){ CRIO_NO_WORKLOAD, STR("") };
 }
 
-int crio_config_read(const char *dir, const struct cpuset *reserved, struct arena *a,
+int crio_config_read(const char *dir, const struct cpuset *management, struct arena *a,
 		     struct crio_config *ret, struct err *err)
 {
 	AUTO_CLOSE int fd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -99,6 +99,6 @@ int crio_config_read(const char *dir, const struct cpuset *reserved, struct aren
 		r = workloads_parse(files.texts, files.names, files.n, a, &workloads, err);
 	if (r < 0)
 		return err_wrap(err, "%s", dir);
-	*ret = crio_config_compare(&workloads, reserved);
+	*ret = crio_config_compare(&workloads, management);
 	return 0;
 }

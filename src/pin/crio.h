@@ -1,8 +1,8 @@
 #pragma once
 
-/* CRI-O's own configuration, read from its files: whether it pins management containers itself.
- * Where its drop-in and our pools agree, our answers change nothing and the kernel is only checked;
- * where they do not, somebody must be told, because one of the two is wrong. */
+/* CRI-O's own configuration: whether it pins management containers itself. Where its drop-in agrees
+ * with the pools, the agent's replies change nothing; where it does not, the status and verify
+ * report it, because one of the two is wrong. Reads only. */
 
 #include <stdbool.h>
 
@@ -13,14 +13,15 @@ struct cpuset;
 struct err;
 struct workloads;
 
-#define CRIO_RUNTIME_NAME "cri-o" /* as it introduces itself */
+#define CRIO_RUNTIME_NAME "cri-o" /* in its NRI Configure call */
 
 enum crio_state {
-	CRIO_NO_WORKLOAD, /* it leaves management containers to us */
+	CRIO_NO_WORKLOAD, /* it does not pin management containers */
 	CRIO_AGREES,
-	CRIO_DIFFERS,	   /* it puts them elsewhere */
-	CRIO_CANNOT_START, /* cgroup_manager is cgroupfs: no pod of a workload with CPUs starts
-			      (spec/real-cluster.md, CRI-O) */
+	CRIO_DIFFERS, /* its drop-in names other CPUs */
+	/* cgroup_manager is cgroupfs: no pod of a workload with a cpuset starts
+	 * (docs/reference/crio-workloads.md#cgroupfs-manager) */
+	CRIO_CANNOT_START,
 };
 
 struct crio_config {
@@ -30,10 +31,10 @@ struct crio_config {
 
 const char *crio_state_name(enum crio_state state);
 
-/* `dir` is "/etc/crio": crio.conf, then crio.conf.d in the order of names. Missing files are empty
- * ones. Strings live in `a`. */
-int crio_config_read(const char *dir, const struct cpuset *reserved, struct arena *a,
+/* `dir` is "/etc/crio": crio.conf, then crio.conf.d in the order of names. A missing file counts as
+ * empty. Strings live in `a`. */
+int crio_config_read(const char *dir, const struct cpuset *management, struct arena *a,
 		     struct crio_config *ret, struct err *err);
 
-/* The decision alone. */
-struct crio_config crio_config_compare(const struct workloads *w, const struct cpuset *reserved);
+/* The comparison alone. Pure. */
+struct crio_config crio_config_compare(const struct workloads *w, const struct cpuset *management);

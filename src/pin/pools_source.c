@@ -45,7 +45,7 @@ int pools_file_parse(struct str text, struct str file, struct arena *a, struct p
 	int r;
 
 	pool_config_init(&c);
-	c.is_classic = true; /* until a shared pool is named */
+	c.is_classic = true; /* unless there is a shared pool */
 	r = doc_parse(text, file, NULL, a, &doc, err);
 	if (r == 0)
 		r = doc_check_keys(&doc, a, err);

@@ -1,7 +1,7 @@
 #pragma once
 
-/* Which CPUs belong to which pool, from where an administrator put it: flags, our pools file, or
- * the kubelet marker of an OpenShift-style node. */
+/* Which CPUs belong to which pool, as configured by an administrator: flags, the pools file, or the
+ * kubelet marker of an OpenShift node. Reads and parses; pool/config.h checks. */
 
 #include "pool/config.h"
 
@@ -11,19 +11,19 @@ struct option_list;
 
 struct pools_source {
 	const char *reserved, *shared, *guaranteed; /* flags; NULL when not given */
-	const char *pools_file;			    /* NULL: not looked at, as below */
+	const char *pools_file;			    /* NULL: not read, like the next */
 	const char *marker_file;
 	bool fold_rest;
 	const char *const *policy_options; /* "full-pcpus-only=true" */
 	size_t n_policy_options;
 };
 
-/* Flags go before the pools file, which goes before the marker. A missing file is passed over; none
- * of the three is -ENOENT. *ret_from names the source, for people. */
+/* Flags override the pools file, which overrides the marker. A missing file is skipped; -ENOENT
+ * when there is no source at all. *ret_from names the source, for messages. */
 int pools_source_read(const struct pools_source *source, struct arena *a, struct pool_config *ret,
 		      const char **ret_from, struct err *err);
 
-/* The texts of the two files. */
+/* Parse the two files. Pure. */
 int pools_file_parse(struct str text, struct str file, struct arena *a, struct pool_config *ret,
 		     struct err *err);
 int marker_file_parse(struct str text, struct str file, struct arena *a, struct pool_config *ret,

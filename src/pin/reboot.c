@@ -10,29 +10,29 @@
 
 #define CPU_DIR "sys/devices/system/cpu/"
 
-static void note(struct reboot_notes *n, const char *what, const struct cpuset *have,
-		 const struct cpuset *want, const char *why)
+static void add_note(struct reboot_notes *n, const char *what, const struct cpuset *have,
+		     const struct cpuset *want, const char *why)
 {
 	n->items[n->n++] = (struct reboot_note){ what, *have, *want, why };
 }
 
-void reboot_judge(const struct boot_facts *f, const struct cpuset *reserved,
-		  const struct cpuset *guaranteed, struct reboot_notes *ret)
+void reboot_compare(const struct boot_facts *f, const struct cpuset *reserved,
+		    const struct cpuset *guaranteed, struct reboot_notes *ret)
 {
 	struct reboot_notes n = { 0 };
 	struct cpuset here = *reserved;
 
 	cpuset_intersect(&here, &f->online);
 	if (!cpuset_is_empty(&f->isolated) && !cpuset_eq(&f->isolated, guaranteed))
-		note(&n, "isolcpus", &f->isolated, guaranteed,
-		     "the kernel takes isolcpus= only when it boots");
+		add_note(&n, "isolcpus", &f->isolated, guaranteed,
+			 "the kernel reads isolcpus= only at boot");
 	if (!cpuset_is_empty(&f->nohz_full) && !cpuset_eq(&f->nohz_full, guaranteed))
-		note(&n, "nohz_full", &f->nohz_full, guaranteed,
-		     "the kernel takes nohz_full= only when it boots");
+		add_note(&n, "nohz_full", &f->nohz_full, guaranteed,
+			 "the kernel reads nohz_full= only at boot");
 	if (f->knows_services && !cpuset_eq(&f->services, &f->online) &&
 	    !cpuset_eq(&f->services, &here))
-		note(&n, "systemd", &f->services, &here,
-		     "services keep the CPUAffinity= they were started with");
+		add_note(&n, "systemd", &f->services, &here,
+			 "services keep the CPUAffinity= they were started with");
 	*ret = n;
 }
 
@@ -42,7 +42,7 @@ static void read_list(int root_fd, const char *path, struct cpuset *ret)
 	struct str text;
 
 	arena_init(&a, 0);
-	/* A kernel without the feature says "(null)", or has no such file. */
+	/* A kernel without the feature has "(null)" in the file, or no such file. */
 	if (file_read_at(root_fd, path, 65536, &a, &text, NULL) < 0 ||
 	    cpuset_parse_kernel(str_trim(text), ret, NULL) < 0)
 		*ret = (struct cpuset){ 0 };

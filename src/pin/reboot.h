@@ -1,7 +1,7 @@
 #pragma once
 
-/* What of a partition only a reboot brings about: what the kernel was told on its command line and
- * where the host's own services run, against the pools of now. Reading is apart from judging. */
+/* The parts of a partition that only a reboot changes: kernel arguments and the CPUs of host
+ * services, compared with the present pools. */
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -11,7 +11,7 @@
 
 struct arena;
 
-/* What the machine was booted with. Empty sets: not configured. */
+/* What the machine was booted with. An empty set is not configured. */
 struct boot_facts {
 	struct cpuset online;
 	struct cpuset isolated;	 /* isolcpus= */
@@ -33,14 +33,13 @@ struct reboot_notes {
 	size_t n;
 };
 
-/* Only what somebody configured can be wrong: a kernel without isolcpus= isolates nothing and is
- * no drift. Pure. */
-void reboot_judge(const struct boot_facts *facts, const struct cpuset *reserved,
-		  const struct cpuset *guaranteed, struct reboot_notes *ret);
+/* Only what is configured can differ: a kernel without isolcpus= is no difference. Pure. */
+void reboot_compare(const struct boot_facts *facts, const struct cpuset *reserved,
+		    const struct cpuset *guaranteed, struct reboot_notes *ret);
 
-/* `root_fd` is the root directory. What cannot be read counts as not configured. */
+/* `root_fd` is the root directory. A file that cannot be read counts as not configured. */
 void reboot_read(int root_fd, struct boot_facts *ret);
 
-/* The member "reboot" of the status document: what waits for one, and why. */
+/* The member "reboot" of the status document: what needs a reboot, and why. */
 void reboot_describe(const struct reboot_notes *notes, struct arena *a, yyjson_mut_doc *doc,
 		     yyjson_mut_val *root);

@@ -22,7 +22,7 @@ const char *resize_state_name(enum resize_state state)
 	return names[state];
 }
 
-/* The order. */
+/* --- order --- */
 
 static void add_step(struct resize_steps *s, struct resize_sets *now, enum pool pool,
 		     const struct cpuset *cpus)
@@ -48,7 +48,7 @@ void resize_order(const struct resize_sets *from, const struct resize_sets *to,
 		struct cpuset kept = now.of[p];
 
 		cpuset_intersect(&kept, &to->of[p]);
-		if (cpuset_is_empty(&kept)) { /* then at least off those that the other one wants */
+		if (cpuset_is_empty(&kept)) { /* then at least off the other pool's future CPUs */
 			kept = now.of[p];
 			cpuset_minus(&kept, &to->of[1 - p]);
 		}
@@ -75,10 +75,10 @@ void resize_order(const struct resize_sets *from, const struct resize_sets *to,
 	*ret = s;
 }
 
-/* Who is in the way. */
+/* --- containers that prevent it --- */
 
-static void name_obstacle(struct resize_report *r, const char *name, const struct cpuset *cpus,
-			  struct arena *a)
+static void add_obstacle(struct resize_report *r, const char *name, const struct cpuset *cpus,
+			 struct arena *a)
 {
 	if (r->n_obstacles < RESIZE_MAX_NAMED) {
 		struct resize_obstacle *o = &r->obstacles[r->n_obstacles];
@@ -89,30 +89,30 @@ static void name_obstacle(struct resize_report *r, const char *name, const struc
 	r->n_obstacles++;
 }
 
-static void name_owners(const struct ledger_resize_plan *plan, struct resize_report *r,
-			struct arena *a)
+static void add_owners(const struct ledger_resize_plan *plan, struct resize_report *r,
+		       struct arena *a)
 {
 	for (size_t i = 0; i < plan->n_conflicts; i++) {
 		const struct assignment *who = plan->conflicts[i].assignment;
 
-		name_obstacle(r,
-			      str_cstr(a,
-				       str_printf(a, PRI_STR "/" PRI_STR "/" PRI_STR,
-						  FMT_STR(who->pod_namespace),
-						  FMT_STR(who->pod_name), FMT_STR(who->container))),
-			      &plan->conflicts[i].cpus, a);
+		add_obstacle(r,
+			     str_cstr(a,
+				      str_printf(a, PRI_STR "/" PRI_STR "/" PRI_STR,
+						 FMT_STR(who->pod_namespace),
+						 FMT_STR(who->pod_name), FMT_STR(who->container))),
+			     &plan->conflicts[i].cpus, a);
 	}
 }
 
-/* A management container may have named some of the reserved CPUs for itself. */
+/* A management container whose annotation names some of the management CPUs. */
 static bool is_narrow(const struct container_entry *c, const struct cpuset *management)
 {
 	return c->pool == POOL_MANAGEMENT && !cpuset_is_empty(&c->settings.cpus) &&
 	       !cpuset_eq(&c->settings.cpus, management);
 }
 
-static void name_narrow(const struct manager *m, const struct cpuset *before,
-			const struct cpuset *after, struct resize_report *r, struct arena *a)
+static void add_narrow(const struct manager *m, const struct cpuset *before,
+		       const struct cpuset *after, struct resize_report *r, struct arena *a)
 {
 	for (size_t i = 0; i < m->registry.n_containers; i++) {
 		const struct container_entry *c = m->registry.containers[i];
@@ -123,10 +123,10 @@ static void name_narrow(const struct manager *m, const struct cpuset *before,
 		cpus = c->settings.cpus;
 		cpuset_minus(&cpus, after);
 		if (!cpuset_is_empty(&cpus))
-			name_obstacle(r,
-				      str_cstr(a, str_printf(a, "%s/%s/%s", c->pod->namespace,
-							     c->pod->name, c->name)),
-				      &cpus, a);
+			add_obstacle(r,
+				     str_cstr(a, str_printf(a, "%s/%s/%s", c->pod->namespace,
+							    c->pod->name, c->name)),
+				     &cpus, a);
 	}
 }
 
@@ -141,17 +141,17 @@ static int refuse_for_obstacles(struct resize_report *r)
 		       r->obstacles[0].name, r->obstacles[0].cpus, more);
 }
 
-/* Carrying it out. */
+/* --- execution --- */
 
-struct work {
+struct resize_work {
 	struct manager *m;
 	struct resize_report *report;
 	const struct cpuset *cpus; /* of the present step */
-	bool is_back;		   /* what cannot be written does not stop the rest */
+	bool is_undo; /* a failed write does not stop the others */
 };
 
-/* One cgroup of the runtime's. One that is gone, or not there yet, has no task to be moved. */
-static int write_cpus(struct work *w, const char *path)
+/* A cgroup that is gone, or not created yet, has no task to move. */
+static int write_cpus(struct resize_work *w, const char *path)
 {
 	struct err err = { 0 };
 	int r;
@@ -164,13 +164,13 @@ static int write_cpus(struct work *w, const char *path)
 	if (r < 0) {
 		w->m->counters.write_failures++;
 		w->report->why = err;
-		return w->is_back ? 0 : r;
+		return w->is_undo ? 0 : r;
 	}
 	w->report->n_writes++;
 	return 0;
 }
 
-static int move_containers(struct work *w, enum pool pool)
+static int move_containers(struct resize_work *w, enum pool pool)
 {
 	const struct registry *all = &w->m->registry;
 
@@ -188,7 +188,7 @@ static int move_containers(struct work *w, enum pool pool)
 	return 0;
 }
 
-static int move_pauses(struct work *w)
+static int move_pauses(struct resize_work *w)
 {
 	const struct registry *all = &w->m->registry;
 
@@ -205,7 +205,7 @@ static int move_pauses(struct work *w)
 	return 0;
 }
 
-/* They work little; it is enough that they follow when all is done. */
+/* Monitors use little CPU time, so they follow after the containers. */
 static void move_monitors(struct manager *m)
 {
 	const struct registry *all = &m->registry;
@@ -224,7 +224,7 @@ static void move_monitors(struct manager *m)
 				manager_pin_monitor(m, (uint32_t)pids[k]);
 }
 
-static int move_pool(struct work *w, enum pool pool, const struct cpuset *cpus)
+static int move_pool(struct resize_work *w, enum pool pool, const struct cpuset *cpus)
 {
 	int r;
 
@@ -235,13 +235,13 @@ static int move_pool(struct work *w, enum pool pool, const struct cpuset *cpus)
 	return r;
 }
 
-/* Back the way we came, so no CPU is in two pools now either. What cannot be written is found and
- * repaired later: the intents are the old ones again. */
-static void take_back(struct work *w, const struct resize_steps *steps, size_t n_taken)
+/* In reverse order, so that no CPU is in two pools here either. A failed write is corrected by the
+ * next reconciliation, because the settings are the old ones again. */
+static void undo(struct resize_work *w, const struct resize_steps *steps, size_t n_taken)
 {
 	const struct err why = w->report->why;
 
-	w->is_back = true;
+	w->is_undo = true;
 	while (n_taken-- > 0)
 		(void)move_pool(w, steps->items[n_taken].pool, &steps->items[n_taken].before);
 	w->report->why = why;
@@ -253,26 +253,26 @@ static void read_sets(const struct manager *m, struct resize_sets *ret)
 		(void)ledger_cpus(m->ledger, p, &ret->of[p]);
 }
 
-static void mark_narrow(struct manager *m, const struct cpuset *management)
+static void mark_unmoved(struct manager *m, const struct cpuset *management)
 {
 	for (size_t i = 0; i < m->registry.n_containers; i++) {
 		struct container_entry *c = m->registry.containers[i];
 
-		/* Beside a kubelet that pins, whoever is not on reserved CPUs is the kubelet's. */
+		/* In kubelet mode the kubelet sets the CPUs of all but management containers. */
 		c->keeps_cpus = is_narrow(c, management) ||
 				(m->kubelet_manages && c->pool != POOL_MANAGEMENT);
 	}
 }
 
-static int carry_out(struct work *w, const struct pool_config *pools,
-		     const struct cpuset *management, const struct resize_steps *steps)
+static int apply_steps(struct resize_work *w, const struct pool_config *pools,
+		       const struct cpuset *management, const struct resize_steps *steps)
 {
 	const struct pool_config before = w->m->ledger->now.config;
 	bool is_in_ledger = false;
 	size_t i;
 	int r = 0;
 
-	mark_narrow(w->m, management);
+	mark_unmoved(w->m, management);
 	for (i = 0; r == 0 && i <= steps->n; i++) {
 		if (!is_in_ledger && (i == steps->n || !steps->items[i].is_shrink)) {
 			r = ledger_resize(w->m->ledger, pools, &w->report->why);
@@ -283,7 +283,7 @@ static int carry_out(struct work *w, const struct pool_config *pools,
 	}
 	if (r == 0)
 		return 0;
-	take_back(w, steps, i < steps->n ? i : steps->n);
+	undo(w, steps, i < steps->n ? i : steps->n);
 	if (is_in_ledger)
 		(void)ledger_resize(w->m->ledger, &before, NULL);
 	return r;
@@ -300,7 +300,7 @@ static uint64_t now_us(void)
 int resize_apply(struct manager *m, const struct pool_config *pools, struct resize_report *ret)
 {
 	struct resize_report report = { 0 };
-	struct work w = { .m = m, .report = &report };
+	struct resize_work w = { .m = m, .report = &report };
 	const uint64_t began = now_us();
 	struct resize_steps steps;
 	struct resize_sets from, to;
@@ -315,20 +315,21 @@ int resize_apply(struct manager *m, const struct pool_config *pools, struct resi
 		to = (struct resize_sets){
 			{ [POOL_MANAGEMENT] = plan.reserved, [POOL_SHARED] = plan.shared }
 		};
-		name_owners(&plan, &report, &m->scratch);
-		name_narrow(m, &from.of[POOL_MANAGEMENT], &plan.reserved, &report, &m->scratch);
+		add_owners(&plan, &report, &m->scratch);
+		add_narrow(m, &from.of[POOL_MANAGEMENT], &plan.reserved, &report, &m->scratch);
 		if (report.n_obstacles > 0) {
 			r = refuse_for_obstacles(&report);
 			if (pools->defers_resize) {
 				report.state = RESIZE_DEFERRED;
 				ledger_withhold(m->ledger,
-						&plan.leaving); /* or it waits for ever */
+						&plan.leaving); /* or new containers take them, and
+								   it never completes */
 			}
 		}
 	}
 	if (r == 0) {
 		resize_order(&from, &to, &steps);
-		r = carry_out(&w, pools, &from.of[POOL_MANAGEMENT], &steps);
+		r = apply_steps(&w, pools, &from.of[POOL_MANAGEMENT], &steps);
 		report.state = r < 0 ? RESIZE_FAILED : RESIZE_DONE;
 		move_monitors(m);
 		m->is_changed = true;

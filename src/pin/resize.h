@@ -1,12 +1,13 @@
 #pragma once
 
-/* Pools of another size while everything runs (spec/cpumanager.md 7.8). Decided first: who is in
- * the way, and in which order the pools shrink and grow so that no CPU is in two of them at any
- * moment. Then carried out: every write read back, and all of them taken back when one fails.
+/* Changes the CPU lists of the pools while containers run. First decides which containers prevent
+ * it, and in which order the pools shrink and grow, so that no CPU is in two pools at any time.
+ * Then carries it out: each write is read back, and a failure undoes all of them.
  *
  * The ledger's file is the journal. It gets the new pools after the last shrink and before the
- * first growth, so whoever starts after a crash finds the old pools or the new ones, and the
- * synchronisation with the runtime finishes or undoes the rest in the same order. */
+ * first growth, so an agent that starts after a crash has either the old pools or the new ones, and
+ * the synchronization with the runtime finishes or undoes the rest in the same order
+ * (docs/reference/pools.md#pool-resize). */
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -19,7 +20,7 @@
 struct arena;
 struct manager;
 
-/* Where the containers of the two pools that many share run, by enum pool. */
+/* The CPUs of the management and the shared pool, by enum pool. */
 struct resize_sets {
 	struct cpuset of[POOL_GUARANTEED];
 };
@@ -27,25 +28,26 @@ struct resize_sets {
 struct resize_step {
 	enum pool pool;
 	struct cpuset before, cpus;
-	bool is_shrink; /* all of these stand first */
+	bool is_shrink; /* these steps come first */
 };
 
 struct resize_steps {
 	struct resize_step items[2 * POOL_GUARANTEED];
 	size_t n;
-	bool overlaps; /* each wants all that the other has: no order avoids a moment of both */
+	bool overlaps; /* the pools swap all their CPUs: no order avoids an overlap */
 };
 
-/* Shrinks first, then the growths, each onto CPUs that nobody else has by then. Pure. */
+/* Shrinks first, then growths, each onto CPUs that are free by then. Pure. */
 void resize_order(const struct resize_sets *from, const struct resize_sets *to,
 		  struct resize_steps *ret);
 
 enum resize_state {
-	RESIZE_NONE, /* nothing was ever asked for */
+	RESIZE_NONE, /* never requested */
 	RESIZE_DONE,
-	RESIZE_REFUSED,	 /* somebody is in the way, or the pools make no sense */
-	RESIZE_DEFERRED, /* somebody is in the way; tried again until he is gone */
-	RESIZE_FAILED,	 /* the kernel refused, everything was taken back */
+	RESIZE_REFUSED, /* a container uses CPUs that would leave its pool, or the pools are invalid
+			 */
+	RESIZE_DEFERRED, /* likewise; repeated until the container is finished */
+	RESIZE_FAILED,	 /* the kernel refused a write, everything was undone */
 };
 
 #define RESIZE_MAX_NAMED 16
@@ -67,9 +69,9 @@ struct resize_report {
 
 const char *resize_state_name(enum resize_state state);
 
-/* Makes `pools` true: in the ledger, in the Manager and in the kernel, or nowhere. When it returns
- * other than 0, the old pools go on and the report says why. */
+/* Applies `pools` to the ledger, the registry and the cgroups, or to none of them: on failure the
+ * old pools stay in force and the report has the reason. */
 int resize_apply(struct manager *m, const struct pool_config *pools, struct resize_report *ret);
 
-/* The member "resize" of the status document; nothing when none was asked for. */
+/* The member "resize" of the status document; none when no resize was requested. */
 void resize_describe(const struct resize_report *report, yyjson_mut_doc *doc, yyjson_mut_val *root);

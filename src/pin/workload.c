@@ -39,7 +39,7 @@ static bool key_is(struct str key, const char *name)
 	return key.n == strlen(name) && strncasecmp(key.p, name, key.n) == 0;
 }
 
-/* Exact first, else whatever differs in case only, as Go's decoders match. */
+/* An exact match first, then one that differs in case only, as Go's decoders do. */
 static yyjson_val *member(yyjson_val *object, const char *name)
 {
 	yyjson_val *found = doc_get(object, str_from(name)), *key, *value;
@@ -92,7 +92,7 @@ static int read_setting(const struct setting *s, yyjson_val *v, struct workload_
 	return 0;
 }
 
-/* Members in their order: of several equal ones the last counts; null is absent. */
+/* Of several members with one name the last counts; null counts as absent. */
 static int read_settings(yyjson_val *object, struct workload_cpu *ret, struct err *err)
 {
 	yyjson_val *key, *value;
@@ -111,7 +111,7 @@ static int read_settings(yyjson_val *object, struct workload_cpu *ret, struct er
 	return 0;
 }
 
-/* Configuration. */
+/* --- configuration --- */
 
 struct workload workload_management(void)
 {
@@ -155,7 +155,7 @@ static int read_workload(struct str name, yyjson_val *table, struct workload *re
 	return r;
 }
 
-/* In CRI-O's order of checks, with its sentences (1.4). */
+/* In CRI-O's order, with its messages (docs/reference/crio-workloads.md#validation). */
 static int check_workload(const struct workload *w, struct err *err)
 {
 	const struct workload_cpu *d = &w->defaults;
@@ -254,7 +254,7 @@ int workloads_parse(const struct str *texts, const struct str *names, size_t n, 
 	return 0;
 }
 
-/* Containers. */
+/* --- containers --- */
 
 static bool key_equals(const char *key, struct str want)
 {
@@ -286,7 +286,7 @@ static const char *own_annotation(const struct workload *w, const char *containe
 	return NULL;
 }
 
-static void take_defaults(struct workload_cpu *cpu, const struct workload_cpu *defaults)
+static void set_defaults(struct workload_cpu *cpu, const struct workload_cpu *defaults)
 {
 	if (cpu->shares == 0)
 		cpu->shares = defaults->shares;
@@ -300,8 +300,9 @@ static void take_defaults(struct workload_cpu *cpu, const struct workload_cpu *d
 		cpu->limit_milli = defaults->limit_milli;
 }
 
-/* A limit beats every quota; the period of the container's spec is not asked (1.6, 5). CRI-O's
- * product wraps; ours stops at the largest number. */
+/* A limit overrides every quota, and the period of the container's spec is not consulted
+ * (docs/reference/crio-workloads.md#resolving-a-container). CRI-O's product wraps around; this one
+ * stops at the largest number. */
 static void limit_to_quota(struct workload_cpu *cpu)
 {
 	const __int128 period = cpu->period_us ? cpu->period_us : DEFAULT_PERIOD_US;
@@ -324,7 +325,7 @@ int workload_resolve(const struct workload *w, const char *container,
 	struct doc doc;
 	int r;
 
-	if (!text) { /* the defaults as they are: a default limit is not converted (1.6, 2) */
+	if (!text) { /* a default limit is not converted to a quota */
 		*ret = w->defaults;
 		return 0;
 	}
@@ -339,7 +340,7 @@ int workload_resolve(const struct workload *w, const char *container,
 		r = read_settings(doc.root, &cpu, err);
 	if (r < 0)
 		return err_wrap(err, "annotation " PRI_STR "/%s", FMT_STR(w->prefix), container);
-	take_defaults(&cpu, &w->defaults);
+	set_defaults(&cpu, &w->defaults);
 	limit_to_quota(&cpu);
 	*ret = cpu;
 	return 0;

@@ -1,8 +1,8 @@
 #pragma once
 
-/* CRI-O's "workloads", so that a container gets the same CPUs, shares, quota and period from us on
- * any runtime as from CRI-O's own drop-in (spec/runtime.md 1): which workload a pod belongs to, and
- * what the annotation of one container makes of the workload's defaults. Pure. */
+/* CRI-O's "workloads": which workload a pod belongs to, and what the annotation of one container
+ * changes in the workload's defaults (docs/reference/crio-workloads.md). With it a container gets
+ * the same CPU settings on any runtime as from CRI-O's own drop-in. Pure. */
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -15,7 +15,7 @@ struct cpu_settings;
 struct err;
 struct nri_pair;
 
-/* Zero and empty mean "not set": there is no way to say zero. */
+/* Zero and empty mean "not set", as in CRI-O. */
 struct workload_cpu {
 	uint64_t shares;
 	int64_t quota_us;
@@ -26,13 +26,13 @@ struct workload_cpu {
 
 struct workload {
 	struct str name;
-	struct str activation; /* pod annotation that selects it, whatever its value */
+	struct str activation; /* pod annotation that selects it, with any value */
 	struct str prefix;     /* of "<prefix>/<container>": the container's own settings */
 	struct workload_cpu defaults;
 };
 
 struct workloads {
-	struct workload *items; /* sorted by name: the first that matches is taken */
+	struct workload *items; /* sorted by name; the first match is used */
 	size_t n;
 	struct str infra_cpus; /* CRI-O's infra_ctr_cpuset */
 	bool is_cgroupfs;      /* its cgroup_manager; the default is systemd */
@@ -42,9 +42,9 @@ struct workloads {
  * cpuset in its annotation gets all management CPUs of the moment. */
 struct workload workload_management(void);
 
-/* Reads CRI-O's configuration: `texts` are the files in the order CRI-O reads them. A workload that
- * is named again replaces the earlier one altogether. Stages: -EINVAL for what does not parse,
- * -EDOM for what CRI-O would refuse to start with, in its words. */
+/* Parses CRI-O's configuration: `texts` are the files in the order CRI-O reads them. A workload
+ * that is defined again replaces the earlier one as a whole. -EINVAL for a file that does not
+ * parse, -EDOM, with CRI-O's message, for a workload that CRI-O refuses to start with. */
 int workloads_parse(const struct str *texts, const struct str *names, size_t n, struct arena *a,
 		    struct workloads *ret, struct err *err);
 
@@ -52,7 +52,7 @@ int workloads_parse(const struct str *texts, const struct str *names, size_t n, 
 const struct workload *workloads_match(const struct workloads *w,
 				       const struct nri_pair *annotations, size_t n);
 
-/* What one container gets. -EINVAL for an annotation that CRI-O could not read either. */
+/* The settings of one container. -EINVAL for an annotation that CRI-O cannot read either. */
 int workload_resolve(const struct workload *w, const char *container,
 		     const struct nri_pair *annotations, size_t n, struct arena *a,
 		     struct workload_cpu *ret, struct err *err);
@@ -61,7 +61,7 @@ int workload_resolve(const struct workload *w, const char *container,
  * unread, Pinfold refuses it. */
 int workload_settings(const struct workload_cpu *cpu, struct cpu_settings *ret, struct err *err);
 
-/* The sum of the cpushares of a pod's containers, for its own cgroup (DESIGN D13); 0 when there are
- * none. An annotation that cannot be read counts nothing. */
+/* The sum of the cpushares of a pod's containers, for its own cgroup (D13); 0 when there are none.
+ * An annotation that does not parse counts 0. */
 uint64_t workload_pod_shares(const struct workload *w, const struct nri_pair *annotations, size_t n,
 			     struct arena *a);

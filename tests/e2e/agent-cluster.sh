@@ -118,7 +118,7 @@ test_namespaces() {
 	is "CPUs in a namespace that allows management pods" "$(cpus_of "$path")" 0
 	path=$(NATIVE_NAMESPACE=bad management_pod distrusted)
 	is "CPUs in a namespace that does not" "$(cpus_of "$path")" 1
-	soon "an Event about it" "Pod distrusted: container c: its annotations are not believed: its namespace does not allow the workload type" \
+	soon "an Event about it" "Pod distrusted: container c: annotations rejected: its namespace does not allow the workload type" \
 		event AnnotationRejected
 	count=$(allowed_namespaces)
 	kubectl annotate namespace bad workload.openshift.io/allowed=management >/dev/null

@@ -115,8 +115,8 @@ TEST(a_container_is_told_from_its_want_in_every_way)
 							   .shares = 1024,
 							   .has_quota = true,
 							   .quota_us = 50000 } };
-		struct proc_place places[3];
-		struct process process = { .pid = 10, .places = places };
+		struct proc_affinity affinities[3];
+		struct process process = { .pid = 10, .affinities = affinities };
 		struct cgroup_snapshot s = { .is_there = true,
 					     .has_cgroup = true,
 					     .cgroup = { cpus(rows[i].cpus),
@@ -127,8 +127,8 @@ TEST(a_container_is_told_from_its_want_in_every_way)
 
 		TEST_ROW("%s", rows[i].what);
 		for (pid_t k = 0; k < 3 && rows[i].threads[k]; k++)
-			places[process.n_places++] =
-				(struct proc_place){ cpus(rows[i].threads[k]), 11 + k, 1 };
+			affinities[process.n_affinities++] =
+				(struct proc_affinity){ cpus(rows[i].threads[k]), 11 + k, 1 };
 		audit_init(&t, &a);
 		audit_run(&t, &(struct audit_input){ rows[i].version, &c, &s, 1, NULL });
 		CHECK_UINT(t.n_containers, 1);
@@ -142,8 +142,8 @@ TEST(what_is_not_there_is_not_judged)
 	const struct audit_container c = { .settings = { .cpus = cpus("1"), .shares = 1024 },
 					   .is_exclusive = true };
 	const struct cgroup_snapshot gone = { 0 };
-	struct proc_place place = { cpus("0-3"), 5, 1 };
-	struct process process = { .pid = 5, .places = &place, .n_places = 1 };
+	struct proc_affinity place = { cpus("0-3"), 5, 1 };
+	struct process process = { .pid = 5, .affinities = &place, .n_affinities = 1 };
 	const struct processes machine = { &process, 1, 1 };
 	struct audit t;
 
@@ -193,14 +193,16 @@ TEST(a_cpu_that_is_owned_belongs_to_nobody_else)
 			  .is_exclusive = rows[i].is_exclusive,
 			  .hands_on = rows[i].hands_on },
 		};
-		struct proc_place places[] = {
+		struct proc_affinity affinities[] = {
 			{ cpus(rows[i].allowed), 50, 1 },
 			{ cpus(rows[i].other), 60, 1 },
 			{ cpus(rows[i].foreign), 99, 1 },
 		};
-		struct process everybody[] = { { .pid = 50, .places = &places[0], .n_places = 1 },
-					       { .pid = 60, .places = &places[1], .n_places = 1 },
-					       { .pid = 99, .places = &places[2], .n_places = 1 } };
+		struct process everybody[] = {
+			{ .pid = 50, .affinities = &affinities[0], .n_affinities = 1 },
+			{ .pid = 60, .affinities = &affinities[1], .n_affinities = 1 },
+			{ .pid = 99, .affinities = &affinities[2], .n_affinities = 1 }
+		};
 		const struct cgroup_snapshot s[] = {
 			{ .is_there = true, .processes = { &everybody[0], 1, 1 } },
 			{ .is_there = true, .processes = { &everybody[1], 1, 1 } },

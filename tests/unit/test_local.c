@@ -163,7 +163,7 @@ struct audit_row {
 static struct audit run_audit(const struct audit_row *row, struct arena *a)
 {
 	struct local_container *c = arena_array(a, struct local_container, 2);
-	struct proc_place *place = arena_new(a, struct proc_place);
+	struct proc_affinity *place = arena_new(a, struct proc_affinity);
 	struct process *process = arena_new(a, struct process);
 	struct cgroup_snapshot *snapshots = arena_array(a, struct cgroup_snapshot, 2);
 	const enum local_state states[] = { row->state, row->second_state };
@@ -174,7 +174,7 @@ static struct audit run_audit(const struct audit_row *row, struct arena *a)
 	c[1].kind = CONTAINER_APP;
 	c[1].is_exclusive = false;
 	cpuset_add(&place->allowed, 3);
-	*process = (struct process){ .pid = 7, .places = place, .n_places = 1 };
+	*process = (struct process){ .pid = 7, .affinities = place, .n_affinities = 1 };
 	if (row->runs)
 		snapshots[0] = (struct cgroup_snapshot){ .is_there = true,
 							 .processes = { process, 1, 1 } };
@@ -224,8 +224,8 @@ TEST(audit_compares_with_the_settings_of_the_plan)
 {
 	CLEANUP(arena_done) struct arena a;
 	struct local_container c = sample();
-	struct proc_place place = { .tid = 7, .n_threads = 1 };
-	struct process process = { .pid = 7, .places = &place, .n_places = 1 };
+	struct proc_affinity place = { .tid = 7, .n_threads = 1 };
+	struct process process = { .pid = 7, .affinities = &place, .n_affinities = 1 };
 	struct cgroup_snapshot s = {
 		.is_there = true,
 		.has_cgroup = true,

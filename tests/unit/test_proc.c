@@ -79,7 +79,7 @@ TEST(threads_that_may_use_the_same_cpus_are_one_place)
 	const struct captured machine = captured_make(captured);
 	CLEANUP(arena_done) struct arena a;
 	const int fd = machine.fd;
-	struct proc_place *places;
+	struct proc_affinity *affinities;
 	struct err err = { 0 };
 	pid_t *pids;
 	size_t n;
@@ -87,14 +87,14 @@ TEST(threads_that_may_use_the_same_cpus_are_one_place)
 	arena_init(&a, 0);
 	CHECK_OK(proc_list(fd, &a, &pids, &n, &err));
 	CHECK_UINT(n, 3);
-	CHECK(proc_places(fd, 7, &a, &places, &n));
+	CHECK(proc_affinities(fd, 7, &a, &affinities, &n));
 	CHECK_UINT(n, 2);
-	CHECK_STR(cpuset_format(&places[0].allowed, &a), "0-1");
-	CHECK_UINT(places[0].n_threads, 2);
-	CHECK_STR(cpuset_format(&places[1].allowed, &a), "3");
-	CHECK_INT(places[1].tid, 8);
+	CHECK_STR(cpuset_format(&affinities[0].allowed, &a), "0-1");
+	CHECK_UINT(affinities[0].n_threads, 2);
+	CHECK_STR(cpuset_format(&affinities[1].allowed, &a), "3");
+	CHECK_INT(affinities[1].tid, 8);
 	for (pid_t pid = 11; pid <= 13; pid++) /* nobody, ended, gone */
-		CHECK(!proc_places(fd, pid, &a, &places, &n));
+		CHECK(!proc_affinities(fd, pid, &a, &affinities, &n));
 	captured_remove(&machine);
 }
 
@@ -102,7 +102,7 @@ TEST(this_process_is_where_the_kernel_has_it)
 {
 	AUTO_CLOSE int fd = open("/proc", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	CLEANUP(arena_done) struct arena a;
-	struct proc_place *places;
+	struct proc_affinity *affinities;
 	struct proc_stat stat;
 	struct cpuset cpus;
 	size_t n;
@@ -112,7 +112,7 @@ TEST(this_process_is_where_the_kernel_has_it)
 	CHECK_INT(stat.parent, getppid());
 	CHECK(!stat.is_zombie && !stat.is_kernel);
 	CHECK(proc_allowed(fd, getpid(), &cpus));
-	CHECK(proc_places(fd, getpid(), &a, &places, &n));
-	CHECK(cpuset_eq(&places[0].allowed, &cpus));
+	CHECK(proc_affinities(fd, getpid(), &a, &affinities, &n));
+	CHECK(cpuset_eq(&affinities[0].allowed, &cpus));
 	CHECK(cpuset_has(&cpus, (unsigned)sched_getcpu()));
 }

@@ -441,7 +441,7 @@ TEST(what_needs_a_reboot_is_said)
 		struct strbuf b;
 
 		TEST_ROW("row %zu", i);
-		reboot_judge(&facts, &reserved, &guaranteed, &notes);
+		reboot_compare(&facts, &reserved, &guaranteed, &notes);
 		strbuf_init(&b, &a);
 		for (size_t k = 0; k < notes.n; k++)
 			strbuf_printf(&b, "%s " PRI_STR " " PRI_STR ";", notes.items[k].what,

@@ -105,7 +105,7 @@ isolation_is() { status -o json | grep -A1 '"isolation"' | grep -q "\"cpus\": *\
 test_refused() {
 	wait_for 120 warned || die "the kernel's refusal is not reported: $(status)"
 	is "warning about the refusal" "$(status | sed -n 's/^warning: \(CPUs of 1 .*\)/\1/p')" \
-		"CPUs of 1 containers are not isolated: the kernel refuses: Parent is not a partition root"
+		"CPUs of 1 containers are not isolated: the kernel refuses an isolated partition: Parent is not a partition root"
 	is "partition type after the refusal" "$(partition_of 0)" member
 	is "cpuset after the refusal" "$(cpus_of 0)" 6-7
 	is "CPUs of all cgroups after the refusal" "$(cat $top/cpuset.cpus.effective)" 0-7
