@@ -1,9 +1,9 @@
 # shellcheck shell=bash
 #
-# A real containerd as a process of this machine, in its own directory, with runc and this machine's cgroups:
+# A real containerd or CRI-O as a process of this machine, in its own directory, with runc and this machine's cgroups:
 # no guest, no kubelet. crictl makes the CRI calls that a kubelet would make. Source it, then:
 #
-#	native_start DIR [RUNTIME]         RUNTIME: containerd (default) or containerd-1.7
+#	native_start DIR [RUNTIME]         RUNTIME: containerd (default), containerd-1.7 or crio
 #	native_stop DIR                    with every pod
 #	native_crictl DIR ARG...
 #	native_pod DIR NAME CLASS ANNOTATIONS        runs a sandbox, prints its id; CLASS: "burstable/" or ""
@@ -14,7 +14,7 @@
 #	has_cpus PATH CPUS                 its cpuset is CPUS
 #	set_cpus PATH CPUS                 writes its cpuset, as another process might
 #
-# NATIVE_CONFIG is TOML to append to its configuration.
+# NATIVE_CONFIG is TOML to append to containerd's configuration.
 # Needs root. NRI listens on DIR/nri.sock. ANNOTATIONS and RESOURCES are members of JSON objects.
 
 # shellcheck source=tests/e2e/lib/process.sh
@@ -29,9 +29,9 @@ native_config() {
 	root = "$1/root"
 	state = "$1/state"
 	[grpc]
-	  address = "$1/containerd.sock"
+	  address = "$1/cri.sock"
 	[ttrpc]
-	  address = "$1/containerd.sock.ttrpc"
+	  address = "$1/cri.sock.ttrpc"
 	[plugins."io.containerd.grpc.v1.cri"]
 	  sandbox_image = "localhost/pause:1"
 	  restrict_oom_score_adj = true
@@ -53,9 +53,64 @@ native_config() {
 	EOF
 }
 
+native_crio_config() {
+	cat <<-EOF
+	[crio]
+	root = "$1/root"
+	runroot = "$1/state"
+	storage_driver = "vfs"
+	log_dir = "$1/pod-logs"
+	version_file = "$1/version"
+	clean_shutdown_file = "$1/clean-shutdown"
+	[crio.api]
+	listen = "$1/cri.sock"
+	[crio.image]
+	pause_image = "localhost/pause:1"
+	signature_policy = "$1/policy.json"
+	[crio.network]
+	network_dir = "$1/cni"
+	plugin_dirs = ["$1/cni"]
+	[crio.runtime]
+	cgroup_manager = "cgroupfs"
+	conmon_cgroup = "pod"
+	pinns_path = "$(cat "$1/bin")/pinns"
+	default_runtime = "runc"
+	apparmor_profile = "unconfined"
+	drop_infra_ctr = false
+	disable_hostport_mapping = true
+	namespaces_dir = "$1/namespaces"
+	container_exits_dir = "$1/exits"
+	container_attach_socket_dir = "$1/attach"
+	[crio.runtime.runtimes.runc]
+	runtime_path = "$1/runc-wrapper"
+	runtime_root = "$1/runc"
+	monitor_path = "$(command -v conmon)"
+	[crio.nri]
+	enable_nri = true
+	nri_listen = "$1/nri.sock"
+	nri_plugin_dir = "$1/nri-plugins"
+	nri_plugin_config_dir = "$1/nri-conf"
+	EOF
+}
+
+# CRI-O always sets oomScoreAdj, which root of a container may not lower; containerd has restrict_oom_score_adj.
+native_runc_wrapper() {
+	cat <<-'EOF'
+	#!/bin/bash
+	for argument; do
+		if [ "${previous:-}" = --bundle ]; then
+			jq 'del(.process.oomScoreAdj)' "$argument/config.json" >"$argument/config.new" &&
+				mv "$argument/config.new" "$argument/config.json" || exit
+		fi
+		previous=$argument
+	done
+	exec runc "$@"
+	EOF
+}
+
 native_crictl() {
-	"$(cat "$1/crictl")" --config /dev/null --timeout 120s --runtime-endpoint "unix://$1/containerd.sock" \
-		--image-endpoint "unix://$1/containerd.sock" "${@:2}" 2> >(grep -v 'does not exist, trying next' >&2)
+	"$(cat "$1/crictl")" --config /dev/null --timeout 120s --runtime-endpoint "unix://$1/cri.sock" \
+		--image-endpoint "unix://$1/cri.sock" "${@:2}" 2> >(grep -v 'does not exist, trying next' >&2)
 }
 
 native_is_up() { native_crictl "$1" info >/dev/null 2>&1; }
@@ -64,6 +119,11 @@ native_is_up() { native_crictl "$1" info >/dev/null 2>&1; }
 native_daemon() {
 	local bin
 	bin=$(cat "$1/bin")
+	if [ -x "$bin/crio" ]; then
+		process_start "$1" crio "$bin/crio" --config "$1/crio.conf" --config-dir ''
+		wait_ready "$1" crio 60 native_is_up "$1"
+		return
+	fi
 	PATH=$bin:$PATH process_start "$1" containerd "$bin/containerd" -c "$1/config.toml"
 	wait_ready "$1" containerd 60 native_is_up "$1"
 }
@@ -75,13 +135,33 @@ native_start() {
 	mkdir -p "$dir"
 	echo "$("$e2e_build" "$runtime")/bin" >"$dir/bin" && echo "$("$e2e_build" crictl)/bin/crictl" >"$dir/crictl" ||
 		return
+	image_busybox "$dir/busybox.tar" && image_pause "$dir/pause.tar" || return
+	if [ "$runtime" = crio ]; then
+		native_start_crio "$dir"
+		return
+	fi
 	native_config "$dir" >"$dir/config.toml"
-	image_busybox "$dir/busybox.tar" && image_pause "$dir/pause.tar" && native_daemon "$dir" || return
+	native_daemon "$dir" || return
 	[ "$runtime" != containerd ] || flags=(--local)
 	for image in pause busybox; do
-		"$(cat "$dir/bin")/ctr" -a "$dir/containerd.sock" -n k8s.io images import "${flags[@]}" \
+		"$(cat "$dir/bin")/ctr" -a "$dir/cri.sock" -n k8s.io images import "${flags[@]}" \
 			--snapshotter native "$dir/$image.tar" >>"$dir/logs/import.log" 2>&1 || return
 	done
+}
+
+native_start_crio() {
+	local image
+	command -v conmon >/dev/null && command -v skopeo >/dev/null && command -v jq >/dev/null ||
+		"$e2e_lib/../components/host-packages" conmon skopeo jq || return
+	mkdir -p "$1/cni"
+	echo '{"default":[{"type":"insecureAcceptAnything"}]}' >"$1/policy.json"
+	native_runc_wrapper >"$1/runc-wrapper" && chmod +x "$1/runc-wrapper"
+	native_crio_config "$1" >"$1/crio.conf"
+	for image in pause busybox; do
+		skopeo --policy "$1/policy.json" copy -q "docker-archive:$1/$image.tar" \
+			"containers-storage:[vfs@$1/root+$1/state]localhost/$image:1" || return
+	done
+	native_daemon "$1"
 }
 
 native_stop() {
@@ -92,6 +172,7 @@ native_stop() {
 		done
 	fi
 	process_stop "$1" containerd
+	process_stop "$1" crio
 	find /sys/fs/cgroup -depth -type d -path "*/$(basename "$1")-pods/*" -exec rmdir {} + 2>/dev/null || :
 	find /sys/fs/cgroup -maxdepth 3 -depth -type d -name "$(basename "$1")-pods" -exec rmdir {} + 2>/dev/null || :
 }
@@ -107,10 +188,12 @@ native_pod() {
 	native_crictl "$dir" runp "$dir/pod-$name.json" | tee "$dir/pod-$name.id"
 }
 
+# With the label that a kubelet sets: CRI-O sends it to NRI plugins as the container's name.
 native_container() {
 	local dir=$1 name=$2 resources=$3 script=${4:-grep Cpus_allowed_list /proc/self/status; exec sleep 100000} id
 	cat >"$dir/container-$name.json" <<-EOF
 	{"metadata":{"name":"c"},"image":{"image":"localhost/busybox:1"},"log_path":"$name.log",
+	 "labels":{"io.kubernetes.container.name":"c"},
 	 "args":["-c","$script"],"linux":{"resources":{$resources}}}
 	EOF
 	id=$(native_crictl "$dir" create --no-pull "$(cat "$dir/pod-$name.id")" "$dir/container-$name.json" \
