@@ -142,7 +142,7 @@ static yyjson_mut_val *make_document(struct prop *p, struct arena *a, bool odd)
 	return yyjson_mut_is_null(v) ? yyjson_mut_obj(k.m) : v;
 }
 
-TEST(a_document_survives_json)
+TEST(a_document_is_unchanged_after_writing_and_reading_json)
 {
 	struct prop p;
 
@@ -165,7 +165,7 @@ TEST(a_document_survives_json)
 	}
 }
 
-TEST(a_document_survives_yaml)
+TEST(a_document_is_unchanged_after_writing_and_reading_yaml)
 {
 	struct prop p;
 

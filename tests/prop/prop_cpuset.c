@@ -60,7 +60,7 @@ static void check_is_model(const struct cpuset *s, const struct model *m)
 	CHECK(cpuset_is_empty(s) == (n == 0));
 }
 
-TEST(operations_do_to_a_set_what_they_do_to_an_array_of_bools)
+TEST(set_operations_match_those_on_an_array_of_bools)
 {
 	static struct model a, b, m;
 	struct prop r;

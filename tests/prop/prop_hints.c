@@ -1,4 +1,5 @@
-/* Merging over states equals walking the whole product of all lists (spec/cpumanager.md 5.3). */
+/* Merging over states gives the result of walking the whole product of all lists
+ * (docs/reference/topology-manager.md#merge). */
 
 #include "base/arena.h"
 #include "base/macro.h"
@@ -53,7 +54,7 @@ static void walk(struct product *p, size_t depth, const struct numa_hint *chosen
 	}
 }
 
-TEST(merging_finds_what_the_whole_product_holds)
+TEST(merging_gives_the_result_of_the_whole_product)
 {
 	static const uint32_t ids[] = { 0, 1, 2, 5 };
 	CLEANUP(arena_done) struct arena a;

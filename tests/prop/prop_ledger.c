@@ -479,7 +479,7 @@ static bool node_start(struct node *n)
 	return true;
 }
 
-TEST(no_cpu_has_two_owners_and_none_is_lost_whatever_happens)
+TEST(no_cpu_has_two_owners_and_none_is_lost)
 {
 	struct prop p;
 

@@ -37,7 +37,7 @@ static void draw_pick(struct prop *p, struct sample *ret)
 	ret->request = machine_request(&p->state, &ret->t, &ret->available);
 }
 
-TEST(a_pick_has_the_size_asked_for_lies_in_what_is_free_and_repeats)
+TEST(a_pick_has_the_requested_size_is_available_and_is_repeatable)
 {
 	struct prop p;
 
@@ -66,7 +66,7 @@ TEST(a_pick_has_the_size_asked_for_lies_in_what_is_free_and_repeats)
 	}
 }
 
-TEST(a_pick_is_the_one_the_specification_describes)
+TEST(a_pick_equals_the_reference_implementation)
 {
 	CLEANUP(arena_done) struct arena a;
 	struct prop p;
@@ -91,8 +91,8 @@ TEST(a_pick_is_the_one_the_specification_describes)
 	}
 }
 
-/* Packed picks of whole cores out of whole cores split none (4.4). */
-TEST(whole_cores_stay_whole)
+/* Packed picks of whole cores out of whole cores split no core. */
+TEST(packed_picks_do_not_split_cores)
 {
 	struct prop p;
 

@@ -1,7 +1,8 @@
 #pragma once
 
-/* spec/cpumanager.md 4 written down as it reads, slowly: every list is made anew from the set of
- * free CPUs, every combination is tried. What src/cpu/pick answers must equal this. */
+/* docs/reference/cpu-manager.md#picking-cpus implemented literally and slowly: every list is made
+ * anew from the set of free CPUs, every combination is tried. pick_cpus() must give the same
+ * result. */
 
 #include <float.h>
 #include <math.h>
@@ -73,7 +74,7 @@ static bool reference_numa_first(const struct topology *t)
 	return t->level[TOPOLOGY_SOCKET].n >= t->level[TOPOLOGY_NUMA].n;
 }
 
-/* The table of 4.3. */
+/* docs/reference/cpu-manager.md#order */
 static struct reference_list reference_order(const struct reference *r, enum topology_level level)
 {
 	const bool numa_first = reference_numa_first(r->t);

@@ -1,6 +1,6 @@
 #pragma once
 
-/* A piece of a machine as files in a directory of its own, made by a few shell commands. */
+/* A temporary directory with files of a machine (sysfs, cgroupfs), created by shell commands. */
 
 #include <fcntl.h>
 #include <stdio.h>

@@ -1,6 +1,6 @@
 #pragma once
 
-/* Unit tests over cmocka. A test is a sentence and registers itself:
+/* Unit tests on top of cmocka. The name of a test states a behaviour; a test registers itself:
  *
  *	TEST(a_range_may_hold_one_cpu)
  *	{
@@ -12,8 +12,8 @@
  *	}
  *
  * A check that fails ends its test. Inside loops over a table, call TEST_ROW() first so that the
- * failure names the row. The program takes words as arguments: only tests whose name holds one of
- * them run. */
+ * failure names the row. Arguments of the program select the tests whose name contains one of them.
+ */
 
 #include <inttypes.h>
 #include <setjmp.h>
@@ -44,7 +44,7 @@ void test_register(struct test *t);
 	}                                                                                          \
 	static void sentence(void **state __attribute__((unused)))
 
-/* Where a check stands: file, line and the checked expression. */
+/* The location of a check: file, line and the checked expression. */
 struct test_at {
 	const char *file;
 	int line;
@@ -53,10 +53,10 @@ struct test_at {
 
 #define TEST_AT(what) ((struct test_at){ __FILE__, __LINE__, what })
 
-/* The call must return >= 0. `err`, by that name, is what the call was given. */
+/* The call must return >= 0. It must use a variable named `err`. */
 #define CHECK_OK(call) test_check_ok(TEST_AT(#call), (call), &err)
 
-/* The call must return -code with exactly this sentence in `err`. */
+/* The call must return -code with exactly this message in `err`. */
 #define CHECK_ERR(call, code, sentence) test_check_err(TEST_AT(#call), (call), code, &err, sentence)
 
 #define CHECK(cond) ((cond) ? (void)0 : test_not_so(TEST_AT(#cond)))
@@ -68,7 +68,7 @@ struct test_at {
 #define TEST_STR(s)                                                                                \
 	_Generic((s), struct str : test_str_id, char * : str_from, const char * : str_from)(s)
 
-#define TEST_ROW(...) test_row(__VA_ARGS__)   /* names what the checks that follow are about */
+#define TEST_ROW(...) test_row(__VA_ARGS__)   /* names the row in the messages of later checks */
 #define TEST_NOTE(...) test_note(__VA_ARGS__) /* a line in the log: row counts, seeds */
 #define TEST_SKIP(...) test_skip(TEST_AT(""), __VA_ARGS__) /* ends the test, with the reason */
 
@@ -86,8 +86,5 @@ void test_note(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 void test_skip(struct test_at at, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 struct str test_str_id(struct str s);
 
-/* Paths below tests/ and below the shared material ($PINFOLD_SHARED, by default ../shared next to
- * the source tree). The second skips the test when the material is not there. Static storage,
- * overwritten by the next call. */
+/* A path below tests/. Static storage, overwritten by the next call. */
 const char *test_data(const char *path);
-const char *test_shared(const char *path);

@@ -158,7 +158,7 @@ TEST(masks_print_as_node_tuning_prints_them)
 	}
 }
 
-TEST(bad_masks_name_the_bad_word)
+TEST(bad_masks_name_the_bad_part)
 {
 	static const struct {
 		const char *text;
@@ -245,7 +245,7 @@ TEST(no_cpu_beyond_the_last_is_in_any_set)
 	CHECK(!cpuset_has(&all, UINT32_MAX));
 }
 
-TEST(the_lowest_cpus_are_taken_in_order)
+TEST(the_n_lowest_cpus_of_a_set_are_returned)
 {
 	struct cpuset s = set("3,5-7,100"), lowest;
 
@@ -257,7 +257,7 @@ TEST(the_lowest_cpus_are_taken_in_order)
 	CHECK_LIST(&lowest, "3,5-7,100");
 }
 
-TEST(a_loop_over_a_set_may_remove_what_it_visits)
+TEST(a_loop_over_a_set_may_remove_the_current_cpu)
 {
 	struct cpuset s = set("0,63-65,8191");
 	unsigned seen = 0;
@@ -270,7 +270,7 @@ TEST(a_loop_over_a_set_may_remove_what_it_visits)
 	CHECK(cpuset_is_empty(&s));
 }
 
-TEST(expressions_go_from_left_to_right)
+TEST(expressions_are_evaluated_from_left_to_right)
 {
 	static const struct {
 		const char *expr, *want;

@@ -42,7 +42,7 @@ TEST(a_body_is_one_message)
 	}
 }
 
-TEST(status_texts_survive_the_way)
+TEST(status_texts_survive_escaping_and_unescaping)
 {
 	static const struct {
 		const char *text, *wire;
@@ -155,7 +155,7 @@ static void part(struct peer *p)
 	grpc_free(p->server);
 }
 
-TEST(a_call_is_answered_however_the_bytes_are_cut)
+TEST(a_call_gets_its_response_for_any_split_of_the_bytes)
 {
 	static const size_t cuts[] = { 1, 2, 7, 100, 1 << 20 };
 	struct peer p;
@@ -180,7 +180,7 @@ TEST(a_call_is_answered_however_the_bytes_are_cut)
 	}
 }
 
-TEST(an_answer_may_come_later_or_for_nobody)
+TEST(a_response_may_come_later_or_after_the_client_cancelled)
 {
 	struct peer p;
 
@@ -212,7 +212,7 @@ TEST(a_request_beyond_the_limit_is_refused)
 	part(&p);
 }
 
-TEST(what_is_no_http2_ends_the_connection)
+TEST(bytes_that_are_not_http2_end_the_connection)
 {
 	struct grpc *g = grpc_server_new(on_call, NULL);
 	struct err err = { 0 };

@@ -45,11 +45,12 @@ TEST(cpu_hints_count_only_the_pool_when_there_is_one)
 	} rows[] = {
 		{ 2, "0-15", "", NULL, NULL,
 		  "0+ 1+ 2+ 3+ 01- 02- 03- 12- 13- 23- 012- 013- 023- 123- 0123-" },
-		/* with two CPUs of the pool per node, three need two nodes: (7.4, Q4) */
+		/* with two CPUs of the pool per node, three need two nodes
+		   (docs/reference/cpu-manager.md#hint-capacity) */
 		{ 3, "0-1,4-5", "", "0-1,4-5", NULL, "01+" },
 		{ 3, "0-1,4-5", "", NULL, NULL, "01- 012- 013- 0123-" },
 		{ 2, "0-1,5", "", "0-1,4-5", NULL, "0+ 01-" },
-		/* what can be reused must be */
+		/* reusable CPUs must be used */
 		{ 2, "0-3", "4", "0-7", NULL, "01-" },
 		{ 2, "5-7", "4", "0-7", NULL, "1+ 01-" },
 		/* what is held stays */
@@ -83,7 +84,7 @@ TEST(cpu_hints_count_only_the_pool_when_there_is_one)
 	}
 }
 
-TEST(no_cpus_need_no_hint)
+TEST(a_request_for_no_cpus_needs_no_hint)
 {
 	CLEANUP(arena_done) struct arena a;
 	struct cpuset none = { 0 };

@@ -30,7 +30,7 @@ TEST(each_container_runs_in_the_pool_it_belongs_to)
 	CHECK_UINT(b.l.n, 1);
 }
 
-TEST(the_shared_pool_is_constant_and_in_classic_mode_what_is_left)
+TEST(the_shared_pool_is_constant_and_in_classic_mode_all_cpus_not_exclusive)
 {
 	CLEANUP(bench_done) struct bench pools, classic, kubelet;
 	struct pool_config c;
@@ -50,7 +50,7 @@ TEST(the_shared_pool_is_constant_and_in_classic_mode_what_is_left)
 	CHECK_STR(pool_now(&kubelet, POOL_SHARED), "0-1,6-15");
 }
 
-TEST(when_every_cpu_is_exclusive_shared_containers_go_to_the_reserved_ones)
+TEST(when_every_cpu_is_exclusive_shared_containers_run_on_management_cpus)
 {
 	CLEANUP(bench_done) struct bench b;
 	struct cpuset s;
@@ -61,7 +61,7 @@ TEST(when_every_cpu_is_exclusive_shared_containers_go_to_the_reserved_ones)
 	CHECK_STR(cpuset_format(&s, &b.a), "0-1");
 }
 
-TEST(init_containers_lend_their_cpus_and_sidecars_do_not)
+TEST(cpus_of_init_containers_are_reused_and_those_of_sidecars_are_not)
 {
 	CLEANUP(bench_done) struct bench b;
 
@@ -78,7 +78,7 @@ TEST(init_containers_lend_their_cpus_and_sidecars_do_not)
 	CHECK_STR(give(&b, "p", "init0", 4000), "8-11"); /* the pod starts over */
 }
 
-TEST(a_restarted_container_finds_its_cpus_whatever_it_asks_for)
+TEST(a_restarted_container_keeps_its_cpus_whatever_it_requests)
 {
 	CLEANUP(bench_done) struct bench b;
 	struct ledger_request r = want("p", "app", 4000);
@@ -92,7 +92,7 @@ TEST(a_restarted_container_finds_its_cpus_whatever_it_asks_for)
 	CHECK(grant.size_differs && !grant.is_new);
 }
 
-TEST(cpus_are_released_with_the_pod_and_siblings_keep_what_they_share)
+TEST(cpus_are_released_with_the_pod_and_shared_ones_stay_with_their_other_owner)
 {
 	CLEANUP(bench_done) struct bench b;
 	struct err err = { 0 };
@@ -108,7 +108,7 @@ TEST(cpus_are_released_with_the_pod_and_siblings_keep_what_they_share)
 	CHECK_STR(free_now(&b), "8-15");
 }
 
-TEST(whole_cores_or_nothing)
+TEST(full_pcpus_only_assigns_whole_cores_or_refuses)
 {
 	CLEANUP(bench_done) struct bench b;
 	struct pool_config c = config("0-1", "2-6", "7-15"); /* 7 shares a core with 6 */
@@ -130,7 +130,7 @@ TEST(whole_cores_or_nothing)
 	CHECK_STR(ledger_reject_reason(-ENOSPC), "UnexpectedAdmissionError");
 }
 
-TEST(half_a_core_from_before_the_option_is_not_given)
+TEST(one_thread_of_a_core_in_use_is_not_assigned)
 {
 	CLEANUP(bench_done) struct bench b;
 	struct pool_config c = config("0-1", "2-11", "12-15");
@@ -143,7 +143,7 @@ TEST(half_a_core_from_before_the_option_is_not_given)
 	CHECK_STR(give(&b, "q", "app", 2000), "14-15"); /* not 13 */
 }
 
-TEST(a_hint_names_the_node_and_the_rest_comes_from_anywhere)
+TEST(cpus_of_the_hinted_node_come_first_and_the_rest_from_any_node)
 {
 	CLEANUP(bench_done) struct bench b;
 	struct ledger_request r = want("p", "app", 2000);
@@ -210,7 +210,7 @@ static int fail_to_write(const struct ledger *l, void *data, struct err *err)
 	return err_set(err, EIO, "disk: broken");
 }
 
-TEST(what_cannot_be_written_has_not_happened)
+TEST(a_change_that_cannot_be_written_is_rolled_back)
 {
 	CLEANUP(bench_done) struct bench b;
 	struct pool_config c = config("0-3", "4-7", "8-15");
@@ -267,7 +267,7 @@ TEST(a_transaction_is_one_write)
 }
 
 /* The checker must be able to fail: lay down each kind of damage by hand. */
-TEST(each_broken_invariant_is_noticed)
+TEST(each_broken_invariant_is_reported)
 {
 	static const struct {
 		const char *first, *second; /* of one pod, or of two when `other_pod` */
@@ -309,7 +309,7 @@ TEST(each_broken_invariant_is_noticed)
 	}
 }
 
-TEST(a_leaked_cpu_is_noticed)
+TEST(a_leaked_cpu_is_reported)
 {
 	CLEANUP(bench_done) struct bench b;
 	struct err err = { 0 };
@@ -319,7 +319,7 @@ TEST(a_leaked_cpu_is_noticed)
 	CHECK_ERR(ledger_check(&b.l, &err), EUCLEAN, "I3 (lost or leaked) is broken: CPUs \"15\"");
 }
 
-TEST(a_cpu_leads_back_to_its_container)
+TEST(the_owner_of_a_cpu_is_found)
 {
 	CLEANUP(bench_done) struct bench b;
 

@@ -7,7 +7,7 @@
 #include "base/macro.h"
 #include "ledger_bench.h"
 
-TEST(pools_are_resized_unless_a_container_would_lose_its_cpus)
+TEST(resize_is_refused_when_a_container_would_lose_its_cpus)
 {
 	static const struct {
 		const char *reserved, *shared, *guaranteed, *error;
@@ -43,7 +43,7 @@ TEST(pools_are_resized_unless_a_container_would_lose_its_cpus)
 	}
 }
 
-TEST(a_plan_says_who_is_in_the_way_and_where_shared_containers_go_first)
+TEST(a_resize_plan_lists_conflicts_and_the_new_shared_cpus)
 {
 	CLEANUP(bench_done) struct bench b;
 	struct pool_config c = config("0-1", "2-3", "4-15");
@@ -64,7 +64,7 @@ TEST(a_plan_says_who_is_in_the_way_and_where_shared_containers_go_first)
 	CHECK_STR(cpuset_format(&plan.conflicts[0].cpus, &b.a), "8-10");
 }
 
-TEST(an_unplugged_cpu_is_nobodys_until_it_is_back)
+TEST(an_offline_cpu_is_not_assigned_until_it_is_online)
 {
 	CLEANUP(bench_done) struct bench b;
 	struct topology less;
@@ -96,7 +96,7 @@ TEST(an_unplugged_cpu_is_nobodys_until_it_is_back)
 	CHECK_STR(free_now(&b), "10-15");
 }
 
-TEST(a_pool_that_is_all_offline_sends_its_containers_elsewhere)
+TEST(containers_of_a_pool_that_is_all_offline_use_another_pool)
 {
 	CLEANUP(bench_done) struct bench b;
 	struct topology less;
@@ -138,7 +138,7 @@ TEST(with_a_sibling_offline_its_core_is_not_whole)
 	}
 }
 
-TEST(running_containers_are_adopted_only_where_they_may_be)
+TEST(running_containers_are_adopted_only_with_valid_cpus)
 {
 	static const struct {
 		const char *container, *list;
@@ -155,7 +155,7 @@ TEST(running_containers_are_adopted_only_where_they_may_be)
 		  "cannot adopt CPUs \"12-13\" of container \"app1\": their number differs from "
 		  "the request" },
 		{ "app1", "6-7", 2000,
-		  "cannot adopt CPUs \"6-7\" of container \"app1\": not all in the guaranteed "
+		  "cannot adopt CPUs \"6-7\" of container \"app1\": not all are in the guaranteed "
 		  "pool" },
 		{ "app1", "9-10", 2000,
 		  "cannot adopt CPUs \"9-10\" of container \"app1\": another container owns some "
@@ -186,7 +186,7 @@ TEST(running_containers_are_adopted_only_where_they_may_be)
 	}
 }
 
-TEST(after_a_restart_the_ledger_and_what_runs_are_brought_together)
+TEST(synchronize_releases_adopts_and_allocates)
 {
 	struct ledger_live live[] = {
 		{ .request = want("stays", "app", 2000),
@@ -233,7 +233,7 @@ TEST(after_a_restart_the_ledger_and_what_runs_are_brought_together)
 	CHECK(!ledger_find(&b.l, STR("gone"), STR("app")));
 }
 
-TEST(a_finished_container_of_a_living_pod_keeps_its_cpus)
+TEST(a_finished_container_of_an_existing_pod_keeps_its_cpus)
 {
 	struct ledger_live live[] = { { .request = want("p", "app1", 2000) } };
 	CLEANUP(bench_done) struct bench b;

@@ -61,7 +61,7 @@ TEST(a_state_reads_back_as_it_was_written)
 	CHECK_STR(cpuset_format(&s.entries[0]->cpus, &a), "4-5");
 }
 
-TEST(the_format_of_the_file_does_not_change_unnoticed)
+TEST(the_format_of_the_state_file_is_stable)
 {
 	CLEANUP(arena_done) struct arena a;
 
@@ -80,7 +80,7 @@ TEST(the_format_of_the_file_does_not_change_unnoticed)
 		  "\"kind\":\"init\",\"cpus\":\"4\"}]}");
 }
 
-TEST(a_file_cut_at_any_byte_is_refused)
+TEST(a_file_truncated_at_any_byte_is_refused)
 {
 	CLEANUP(arena_done) struct arena a;
 	struct str text;
@@ -140,7 +140,7 @@ static struct str with_checksum(const char *body, struct arena *a)
 	"\",\"namespace\":\"\",\"name\":\"\",\"container\":\"c\",\"kind\":\"" kind                 \
 	"\",\"cpus\":\"" list "\"}"
 
-TEST(content_that_makes_no_sense_is_refused_where_it_stands)
+TEST(invalid_content_is_refused_with_its_position)
 {
 	static const struct {
 		const char *body, *error;
@@ -177,7 +177,7 @@ TEST(content_that_makes_no_sense_is_refused_where_it_stands)
 	}
 }
 
-TEST(a_version_of_the_future_is_told_from_damage)
+TEST(an_unknown_version_and_damage_have_different_errors)
 {
 	CLEANUP(arena_done) struct arena a;
 	struct err err = { 0 };

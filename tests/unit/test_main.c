@@ -7,7 +7,7 @@
 
 static struct test *tests;
 static char row[512];
-static char skipped[512]; /* why the running test gave up; empty when it did not */
+static char skipped[512]; /* why the running test was skipped; empty when it was not */
 static FILE *tap;	  /* what meson reads; all else goes to stderr, which it shows on failure */
 
 void test_register(struct test *t)
@@ -108,33 +108,13 @@ struct str test_str_id(struct str s)
 	return s;
 }
 
-static const char *env_or(const char *name, const char *otherwise)
-{
-	const char *value = getenv(name);
-
-	return value && *value ? value : otherwise;
-}
-
-static const char *below(const char *dir, const char *path)
-{
-	static char text[4096];
-
-	(void)snprintf(text, sizeof(text), "%s/%s", dir, path);
-	return text;
-}
-
 const char *test_data(const char *path)
 {
-	return below(env_or("TESTS_DIR", TESTS_DIR), path);
-}
+	const char *dir = getenv("TESTS_DIR");
+	static char text[4096];
 
-const char *test_shared(const char *path)
-{
-	const char *full = below(env_or("PINFOLD_SHARED", TESTS_DIR "/../../shared"), path);
-
-	if (access(full, R_OK) != 0)
-		TEST_SKIP("%s is not here: set PINFOLD_SHARED", full);
-	return full;
+	(void)snprintf(text, sizeof(text), "%s/%s", dir && *dir ? dir : TESTS_DIR, path);
+	return text;
 }
 
 static bool is_wanted(const struct test *t, char **words)

@@ -252,7 +252,7 @@ static const struct example examples[] = {
 	},
 };
 
-TEST(answers_are_the_worked_examples)
+TEST(responses_match_the_examples)
 {
 	CLEANUP(arena_done) struct arena a;
 

@@ -27,14 +27,17 @@ static const struct row rows[] = {
 	  "container \"c\" runs in the shared pool and cannot get exclusive CPUs while it runs: "
 	  "recreate the pod" },
 	{ "guaranteed, whole to fraction", "", 2048, 200000, 1536, 150000, "", REFUSED,
-	  "container \"c\" owns 2 CPUs and cannot change to 1500 millicores while it runs: create "
-	  "the pod anew" },
+	  "container \"c\" owns 2 CPUs and cannot change to 1500 millicores while it runs: "
+	  "recreate "
+	  "the pod" },
 	{ "guaranteed, more", "", 2048, 200000, 3072, 300000, "", REFUSED,
-	  "container \"c\" owns 2 CPUs and cannot change to 3000 millicores while it runs: create "
-	  "the pod anew" },
+	  "container \"c\" owns 2 CPUs and cannot change to 3000 millicores while it runs: "
+	  "recreate "
+	  "the pod" },
 	{ "guaranteed, fewer", "", 2048, 200000, 1024, 100000, "", REFUSED,
-	  "container \"c\" owns 2 CPUs and cannot change to 1000 millicores while it runs: create "
-	  "the pod anew" },
+	  "container \"c\" owns 2 CPUs and cannot change to 1000 millicores while it runs: "
+	  "recreate "
+	  "the pod" },
 	{ "guaranteed, the same", "", 2048, 200000, 2048, 200000, "", CORRECTED, NULL },
 	{ "guaranteed, onto other CPUs", "", 2048, 200000, 0, 0, "0-7", CORRECTED, NULL },
 	{ "guaranteed, only a quota", "", 2048, 200000, 0, 100000, "", CORRECTED, NULL },

@@ -41,13 +41,13 @@ static struct pool_config config(const char *reserved, const char *shared, const
 	return c;
 }
 
-TEST(a_configuration_that_cannot_be_is_refused_and_names_the_cpus)
+TEST(an_invalid_configuration_is_refused_and_names_the_cpus)
 {
 	static const struct {
 		const char *reserved, *shared, *guaranteed, *error;
 	} rows[] = {
 		{ "0-1", "2-3", "4-7", NULL },
-		{ "0-1", "2-7", "", NULL }, /* no guaranteed pool is fine (7.10, 8) */
+		{ "0-1", "2-7", "", NULL }, /* docs/reference/pools.md#no-guaranteed-pool */
 		{ "", "0-3", "4-7", NULL },
 		{ "0-1", NULL, "", NULL },
 		{ "0-1", NULL, "4-7", NULL },
@@ -77,7 +77,7 @@ TEST(a_configuration_that_cannot_be_is_refused_and_names_the_cpus)
 	}
 }
 
-TEST(the_rest_can_be_folded_into_the_shared_pool)
+TEST(cpus_in_no_list_can_be_added_to_the_shared_pool)
 {
 	CLEANUP(arena_done) struct arena a;
 	struct pool_config c = config("0", "2", "4-7");
@@ -93,7 +93,7 @@ TEST(the_rest_can_be_folded_into_the_shared_pool)
 	CHECK_STR(cpuset_format(&shared, &a), "1-3");
 }
 
-TEST(cpus_that_are_switched_off_may_be_configured)
+TEST(offline_cpus_may_be_configured)
 {
 	CLEANUP(arena_done) struct arena a;
 	struct pool_config c = config("0-1", "2-3", "4-7");
@@ -105,7 +105,7 @@ TEST(cpus_that_are_switched_off_may_be_configured)
 	CHECK_OK(pool_config_check(&c, &t, &err));
 }
 
-TEST(options_that_exclude_each_other_are_refused)
+TEST(mutually_exclusive_options_are_refused)
 {
 	CLEANUP(arena_done) struct arena a;
 	struct pool_config c = config("0-1", "2-3", "4-7");
@@ -163,7 +163,7 @@ TEST(equal_configurations_have_equal_hashes_and_others_do_not)
 	CHECK(pool_config_hash(&a) != pool_config_hash(&b));
 }
 
-TEST(a_configuration_survives_its_document)
+TEST(a_configuration_is_unchanged_after_writing_and_reading_json)
 {
 	CLEANUP(arena_done) struct arena a;
 	struct pool_config c = config("0-1", NULL, "4-7"), back;

@@ -7,7 +7,7 @@
 #include "base/macro.h"
 #include "nri_runtime.h"
 
-TEST(frames_come_out_whole_however_they_are_cut)
+TEST(frames_are_assembled_from_any_split)
 {
 	static const char wire[] = "\0\0\0\1\0\0\0\3abc"
 				   "\0\0\0\2\0\0\0\0"
@@ -52,7 +52,7 @@ TEST(a_frame_beyond_the_limit_ends_the_connection)
 		  "a frame of 4194315 bytes, more than 4194314");
 }
 
-TEST(messages_come_out_whole_however_they_are_cut)
+TEST(messages_are_assembled_from_any_split)
 {
 	static const char wire[] = "\0\0\0\3\0\0\0\1\1\0abc"
 				   "\0\0\0\0\0\0\0\3\2\0"
@@ -79,7 +79,7 @@ TEST(messages_come_out_whole_however_they_are_cut)
 	}
 }
 
-TEST(an_oversized_message_is_passed_over_and_the_next_one_read)
+TEST(an_oversized_message_is_skipped_and_the_next_one_read)
 {
 	enum { SIZE = 4194305 };
 	static const char header[] = "\0\x40\0\1\0\0\0\7\1\0";
@@ -144,7 +144,7 @@ static int decode(const char *hex, struct outer *ret, struct arena *a, struct er
 	return pb_decode(&outer_message, runtime_hex(hex, a), a, ret, err);
 }
 
-TEST(every_kind_of_field_is_written_as_protocol_buffers_say)
+TEST(every_kind_of_field_has_the_protobuf_encoding)
 {
 	const struct {
 		const char *hex;
@@ -196,7 +196,7 @@ TEST(a_later_value_replaces_an_earlier_one_and_messages_merge)
 	CHECK_INT(got.wrapped_signed, 5); /* an empty wrapper says nothing new */
 }
 
-TEST(fields_nobody_knows_are_passed_over)
+TEST(unknown_fields_are_skipped)
 {
 	CLEANUP(arena_done) struct arena a;
 	struct outer got;
@@ -210,7 +210,7 @@ TEST(fields_nobody_knows_are_passed_over)
 	CHECK(!got.flag);
 }
 
-TEST(bytes_that_are_no_message_are_refused)
+TEST(malformed_messages_are_refused)
 {
 	static const struct {
 		const char *hex, *sentence;

@@ -141,7 +141,7 @@ static void put(struct place *p, struct str text)
 	CHECK_OK(file_replace_at(p->dir_fd, STATE, text, 0600, &err));
 }
 
-TEST(assignments_outlive_the_process_but_not_the_boot)
+TEST(assignments_survive_a_restart_but_not_a_reboot)
 {
 	CLEANUP(place_done) struct place p;
 	struct stat st;
@@ -160,7 +160,7 @@ TEST(assignments_outlive_the_process_but_not_the_boot)
 	CHECK_STR(place_reopen(&p, "two"), "restored");
 }
 
-TEST(a_cpu_is_on_disk_before_it_is_handed_out)
+TEST(a_cpu_is_on_disk_before_it_is_assigned)
 {
 	CLEANUP(place_done) struct place p;
 	struct err err = { 0 };
@@ -174,7 +174,7 @@ TEST(a_cpu_is_on_disk_before_it_is_handed_out)
 	CHECK_STR(cpuset_format(&s.entries[0]->cpus, &p.a), "8-9");
 }
 
-TEST(a_new_configuration_is_taken_when_it_fits_what_runs)
+TEST(a_new_configuration_is_used_when_it_fits_the_assignments)
 {
 	static const struct {
 		const char *shared, *guaranteed, *outcome, *why;
@@ -203,7 +203,7 @@ TEST(a_new_configuration_is_taken_when_it_fits_what_runs)
 	}
 }
 
-TEST(without_an_older_one_a_bad_configuration_is_an_error)
+TEST(a_bad_configuration_without_an_older_one_is_an_error)
 {
 	CLEANUP(place_done) struct place p;
 	struct err err = { 0 };
@@ -214,7 +214,7 @@ TEST(without_an_older_one_a_bad_configuration_is_an_error)
 		  "CPU pools: CPU \"8\" is both shared and guaranteed");
 }
 
-TEST(a_damaged_file_is_kept_aside_and_never_stops_us)
+TEST(a_damaged_file_is_renamed_and_the_store_opens)
 {
 	static const char *const damages[] = { "", "{", "not json", "{\"version\":99}",
 					       "{\"version\":1,\"checksum\":\"xxh64:00" };
@@ -237,7 +237,7 @@ TEST(a_damaged_file_is_kept_aside_and_never_stops_us)
 	}
 }
 
-TEST(a_file_that_is_whole_but_impossible_is_kept_aside_too)
+TEST(a_file_that_violates_an_invariant_is_renamed_too)
 {
 	CLEANUP(place_done) struct place p;
 	struct assignment entries[] = {
@@ -265,7 +265,7 @@ TEST(a_file_that_is_whole_but_impossible_is_kept_aside_too)
 	CHECK_UINT(p.l.n, 0);
 }
 
-TEST(a_few_damaged_files_are_kept_and_the_newest_replaces_the_last)
+TEST(ten_damaged_files_are_kept_and_the_newest_replaces_the_last)
 {
 	CLEANUP(place_done) struct place p;
 
@@ -277,7 +277,7 @@ TEST(a_few_damaged_files_are_kept_and_the_newest_replaces_the_last)
 	CHECK_STR((const char *)p.report.aside, STATE ".corrupt-9");
 }
 
-TEST(cpus_lost_while_we_were_away_leave_their_holder_degraded)
+TEST(cpus_removed_between_two_starts_leave_their_owner_degraded)
 {
 	CLEANUP(place_done) struct place p;
 	struct cpuset free;
@@ -293,7 +293,7 @@ TEST(cpus_lost_while_we_were_away_leave_their_holder_degraded)
 	CHECK(cpuset_is_empty(&free));
 }
 
-TEST(two_processes_cannot_have_one_state)
+TEST(a_second_process_cannot_open_the_same_state)
 {
 	CLEANUP(place_done) struct place p;
 	struct store_settings settings = { .path = STATE, .boot_id = "one" };
@@ -311,7 +311,7 @@ TEST(two_processes_cannot_have_one_state)
 		  STATE ": another process uses this state");
 }
 
-TEST(a_directory_that_cannot_be_written_is_an_error_at_once)
+TEST(a_directory_that_cannot_be_written_is_an_error_at_open)
 {
 	CLEANUP(place_done) struct place p;
 	struct err err = { 0 };
@@ -345,7 +345,7 @@ TEST(a_write_that_fails_changes_nothing_and_the_next_one_works)
 	CHECK_STR(give(&p, "a", 2000), "8-9");
 }
 
-TEST(the_boot_id_is_read_below_the_root_it_is_given)
+TEST(the_boot_id_is_read_below_the_given_root)
 {
 	CLEANUP(place_done) struct place p;
 	char id[STORE_BOOT_ID_MAX];

@@ -110,7 +110,7 @@ static const struct machine {
 	{ "machines/two-dies.sysfs", 1, 2, 2, 0, 4, 8, 16, "", "", "0-1" },
 };
 
-TEST(every_machine_is_read_as_it_is)
+TEST(every_machine_file_is_read_with_its_counts)
 {
 	CLEANUP(arena_done) struct arena a;
 
@@ -157,7 +157,7 @@ static void check_same(const struct topology *x, const struct topology *y)
 				   topology_distance(y, y->nodes[i], y->nodes[j]));
 }
 
-TEST(a_machine_survives_its_json_form)
+TEST(a_machine_is_unchanged_after_writing_and_reading_json)
 {
 	CLEANUP(arena_done) struct arena a;
 
@@ -177,7 +177,7 @@ TEST(a_machine_survives_its_json_form)
 }
 
 /* hwloc reads the same tree through code that shares nothing with ours. */
-TEST(our_sysfs_reader_and_hwloc_see_the_same_machine)
+TEST(the_sysfs_reader_and_hwloc_read_the_same_machine)
 {
 	CLEANUP(arena_done) struct arena a;
 	size_t n = 0;
@@ -213,7 +213,7 @@ TEST(our_sysfs_reader_and_hwloc_see_the_same_machine)
 	CHECK(n >= 4);
 }
 
-TEST(this_machine_looks_the_same_through_hwloc_and_through_sysfs)
+TEST(this_machine_is_the_same_read_by_hwloc_and_by_sysfs)
 {
 	CLEANUP(arena_done) struct arena a;
 	struct topology ours, host;
@@ -231,7 +231,7 @@ TEST(this_machine_looks_the_same_through_hwloc_and_through_sysfs)
 		CHECK_UINT(ours.level[level].n, host.level[level].n);
 }
 
-TEST(hybrid_cores_know_their_kind)
+TEST(hybrid_cores_have_their_type)
 {
 	CLEANUP(arena_done) struct arena a;
 	struct topology t;
@@ -276,7 +276,7 @@ TEST(sets_are_measured_against_the_machine)
 	CHECK_UINT(topology_average(&t, TOPOLOGY_CORE), 2);
 }
 
-TEST(what_is_no_machine_is_refused_with_its_place)
+TEST(bad_topologies_are_refused_with_their_position)
 {
 	static const struct {
 		const char *text, *error;
@@ -334,7 +334,7 @@ TEST(what_is_no_machine_is_refused_with_its_place)
 	}
 }
 
-TEST(xml_that_crashes_hwloc_does_not_crash_us)
+TEST(xml_that_crashes_hwloc_is_refused)
 {
 	CLEANUP(arena_done) struct arena a;
 	struct topology t = { .n_cpus = 42 };
@@ -381,7 +381,7 @@ TEST(a_broken_sysfs_value_is_named)
 	}
 }
 
-TEST(a_machine_without_numa_or_cache_information_is_still_one)
+TEST(a_machine_without_numa_or_cache_information_is_read)
 {
 	CLEANUP(arena_done) struct arena a;
 	CLEANUP(tree_done) struct tree tree = { 0 };
@@ -395,7 +395,7 @@ TEST(a_machine_without_numa_or_cache_information_is_still_one)
 		tree_put(&tree, str_printf(&a, "system/cpu/cpu%d/topology/physical_package_id", i),
 			 str_printf(&a, "%d", i / 2), &a);
 	CHECK_OK(topology_read(tree.path, &a, &t, &err));
-	CHECK_UINT(t.level[TOPOLOGY_NUMA].n, 2); /* each package (2.2) */
+	CHECK_UINT(t.level[TOPOLOGY_NUMA].n, 2); /* each package is a node */
 	CHECK_UINT(t.level[TOPOLOGY_UNCORE].n, 2);
 	CHECK_UINT(t.level[TOPOLOGY_CORE].n, 4);
 	CHECK(!t.distances);

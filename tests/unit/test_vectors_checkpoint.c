@@ -197,7 +197,7 @@ TEST(a_whole_file_of_version_4_is_read)
 	vectors_count("version 4 file", n, 1);
 }
 
-TEST(the_hashes_are_the_ones_the_formats_name)
+TEST(the_hashes_have_their_published_values)
 {
 	CLEANUP(arena_done) struct arena a;
 	yyjson_val *root, *row;

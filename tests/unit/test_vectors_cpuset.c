@@ -179,7 +179,7 @@ static const struct {
 	{ STR_INIT("size"), check_size },
 };
 
-TEST(every_set_operation_answers_as_in_kubernetes)
+TEST(every_set_operation_gives_the_result_of_kubernetes)
 {
 	CLEANUP(arena_done) struct arena a;
 	yyjson_val *rows, *row;

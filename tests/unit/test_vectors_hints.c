@@ -201,7 +201,7 @@ TEST(the_better_of_two_hints_is_the_topology_managers_choice)
 	vectors_count("compare", n, 19);
 }
 
-TEST(the_least_number_of_nodes_is_the_most_of_the_narrowest)
+TEST(the_needed_nodes_are_the_maximum_of_the_narrowest_masks)
 {
 	CLEANUP(file_done) struct file f;
 	yyjson_val *row;
@@ -266,7 +266,7 @@ TEST(distances_are_averaged_over_all_pairs)
 	vectors_count("average distance", n, 5);
 }
 
-TEST(the_closest_nodes_win_among_as_many)
+TEST(among_masks_of_one_size_the_closest_nodes_win)
 {
 	CLEANUP(file_done) struct file f;
 	yyjson_val *row;
@@ -357,7 +357,7 @@ static int provoke(struct str what, struct arena *a, struct err *err)
 	return hint_config_set(&config, name, value, err);
 }
 
-TEST(errors_read_as_the_kubelets)
+TEST(errors_have_the_kubelets_messages)
 {
 	CLEANUP(file_done) struct file f;
 	yyjson_val *row;

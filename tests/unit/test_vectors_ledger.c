@@ -495,7 +495,7 @@ static void pool_step(struct ledger *l, yyjson_val *step)
 	CHECK_OK(ledger_check(l, &err));
 }
 
-TEST(the_pools_give_take_back_and_refuse_step_by_step)
+TEST(the_pools_assign_release_and_refuse_step_by_step)
 {
 	CLEANUP(arena_done) struct arena a;
 	yyjson_val *root, *row, *step;

@@ -72,12 +72,12 @@ TEST(picks_are_those_of_the_kubelets_own_tests)
 	replay("vectors", 46);
 }
 
-TEST(picks_are_those_of_the_model)
+TEST(picks_are_those_of_the_reference_implementation)
 {
 	replay("model_vectors", 178);
 }
 
-TEST(picks_are_right_where_the_kubelet_is_not)
+TEST(picks_are_correct_where_the_kubelet_has_a_defect)
 {
 	replay("quirk_vectors", 5);
 }
@@ -104,7 +104,7 @@ static size_t query(yyjson_val *row, const struct topology *t, uint32_t *ret)
 	return pick_order_cpus(t, &available, false, ret);
 }
 
-TEST(candidates_come_in_the_kubelets_order)
+TEST(candidates_are_in_the_kubelets_order)
 {
 	CLEANUP(arena_done) struct arena a;
 	yyjson_val *file, *row, *id;

@@ -1,7 +1,7 @@
 #pragma once
 
-/* tests/vectors/<name>.json as a document. A test replays every row and says how many there were,
- * so that an empty or renamed table cannot pass. */
+/* Loads tests/vectors/<name>.json. A test replays every row and checks the number of rows, so that
+ * an empty or renamed table cannot pass. */
 
 #include <fcntl.h>
 
