@@ -211,12 +211,6 @@ static int enter_cgroup(const void *data)
 	return r < 0 ? r : process_free_affinity();
 }
 
-static struct str process_mark_text(const struct container_cgroup *cgroup,
-				    const struct local_container *c, struct arena *a)
-{
-	return str_printf(a, "%s" PRI_STR, cgroup->mark, FMT_STR(local_container_id(c, a)));
-}
-
 int container_cgroup_start(const struct container_cgroup *cgroup, const struct local_container *c,
 			   int output_fd, pid_t *ret, struct err *err)
 {
@@ -227,7 +221,7 @@ int container_cgroup_start(const struct container_cgroup *cgroup, const struct l
 
 	arena_init(&a, 0);
 	e.path = container_path(cgroup, c, &a);
-	s.mark = process_mark_text(cgroup, c, &a);
+	s.mark = str_printf(&a, "%s" PRI_STR, cgroup->mark, FMT_STR(local_container_id(c, &a)));
 	r = process_start(c, &s, ret, err);
 	arena_done(&a);
 	return r;

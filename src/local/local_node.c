@@ -328,13 +328,6 @@ static int open_ledger(struct local_node *node, const struct pool_config *config
 	return r;
 }
 
-static int read_boot_id(struct local_node *node, struct err *err)
-{
-	AUTO_CLOSE int root = open("/", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-
-	return store_read_boot_id(root, node->boot_id, err);
-}
-
 static int open_log(struct local_node *node, struct err *err)
 {
 	node->log_fd =
@@ -348,12 +341,13 @@ static int open_log(struct local_node *node, struct err *err)
 int local_node_set_up(struct local_node *node, const struct pool_config *config, int64_t now_ms,
 		      struct err *err)
 {
+	AUTO_CLOSE int root = open("/", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	struct local_state_file old;
 	int r;
 
 	r = create_run_dir(node, err);
 	if (r >= 0)
-		r = read_boot_id(node, err);
+		r = store_read_boot_id(root, node->boot_id, err);
 	if (r >= 0)
 		r = container_cgroup_make(&node->cgroup, &node->cgroup_error, err);
 	if (r >= 0)

@@ -96,12 +96,6 @@ static void respond(struct client *client)
 	arena_reset(&client->memory);
 }
 
-static void remember_dir(struct supervisor *s, struct str dir)
-{
-	if (!str_eq(s->dir, dir))
-		s->dir = str_dup(&s->memory, dir);
-}
-
 /* The response follows when removed containers have ended: then the kernel matches the plan. */
 static void on_apply(struct supervisor *s, struct str dir, int fd)
 {
@@ -111,10 +105,10 @@ static void on_apply(struct supervisor *s, struct str dir, int fd)
 	client->fd = fd;
 	client->status =
 		apply(s, str_cstr(&client->memory, dir), &client->memory, &plan, &client->text);
-	if (client->status < 2)
-		remember_dir(s, dir);
-	else
+	if (client->status >= 2)
 		respond(client);
+	else if (!str_eq(s->dir, dir)) /* a later `apply` without a directory and SIGHUP use it */
+		s->dir = str_dup(&s->memory, dir);
 }
 
 static void begin_down(struct supervisor *s)

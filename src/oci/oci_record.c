@@ -58,11 +58,6 @@ static const char *const uid_keys[] = { "io.kubernetes.cri.sandbox-uid", "io.kub
 static const char *const type_keys[] = { "io.kubernetes.cri.container-type",
 					 "io.kubernetes.cri-o.ContainerType" };
 
-static bool is_pause(yyjson_val *annotations)
-{
-	return str_eq(annotation(annotations, type_keys), STR("sandbox"));
-}
-
 /* podman does not pass the container's name to hooks; if the annotations have resources for exactly
  * one container, that is its name. */
 static struct str name_from_resources(yyjson_val *annotations)
@@ -209,13 +204,6 @@ static int read_resources(const struct doc *doc, struct arena *a, struct oci_rec
 	return 0;
 }
 
-static int read_precreate(const struct doc *doc, struct oci_record *o, struct err *err)
-{
-	o->is_unnamed = doc_bool(doc_get(doc->root, STR("unnamed")), false);
-	o->is_precreated = doc_get(doc->root, STR("precreatedAtS")) != NULL;
-	return read_number(doc, "precreatedAtS", &o->precreated_at_s, err);
-}
-
 int oci_record_parse(const struct doc *record, struct arena *a, struct oci_record *ret,
 		     struct err *err)
 {
@@ -235,8 +223,10 @@ int oci_record_parse(const struct doc *record, struct arena *a, struct oci_recor
 	ret->resources.cpu = &ret->cpu;
 	read_names(annotations, id, a, ret);
 	r = read_annotations(record, annotations, a, ret, err);
+	ret->is_unnamed = doc_bool(doc_get(record->root, STR("unnamed")), false);
+	ret->is_precreated = doc_get(record->root, STR("precreatedAtS")) != NULL;
 	if (r == 0)
-		r = read_precreate(record, ret, err);
+		r = read_number(record, "precreatedAtS", &ret->precreated_at_s, err);
 	return r < 0 ? r : read_resources(record, a, ret, err);
 }
 
@@ -273,7 +263,7 @@ int oci_record_build(const struct doc *config, const struct oci_record_source *g
 	if (!yyjson_is_obj(config->root))
 		return doc_err(err, config, config->root, "want an object, not %s",
 			       doc_type(config->root));
-	if (is_pause(annotations))
+	if (str_eq(annotation(annotations, type_keys), STR("sandbox")))
 		return err_set(err, EUCLEAN, "a pause container");
 	doc_put_str(m, root, STR("id"), given->id);
 	doc_put_str(m, root, STR("cgroup"), str_from(given->cgroup));

@@ -35,7 +35,7 @@ payload() {
 }
 
 local_tests() {
-    in_guest "LOCAL_ROUNDS=$rounds LOCAL_ROUNDS_NOBODY=10 tests/local/run" | tee "$dir/run.tap" | sed 's/^/# /'
+    in_guest "LOCAL_ROUNDS=$rounds LOCAL_ROUNDS_UNPRIVILEGED=10 tests/local/run" | tee "$dir/run.tap" | sed 's/^/# /'
     grep -q '^ok .*up starts a directory of pods (cgroup v2)' "$dir/run.tap" && ! grep -q '^not ok' "$dir/run.tap" &&
         grep -q "^1\.\.[0-9]" "$dir/run.tap"
 }
