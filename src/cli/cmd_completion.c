@@ -229,7 +229,7 @@ static int run(struct invocation *inv, struct err *err)
 	for (size_t i = 0; i < ARRAY_LEN(shells); i++)
 		if (strcmp(wanted, shells[i].shell) == 0)
 			return output_text(shells[i].script(inv->arena), err);
-	return err_set(err, EINVAL, "name one shell: bash, zsh or fish");
+	return err_set(err, EINVAL, "one shell is required: bash, zsh or fish");
 }
 
 const struct command cmd_completion = {

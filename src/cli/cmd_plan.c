@@ -16,7 +16,7 @@
 #include "rendering.h"
 
 #define STATE_DIR "var/lib/kubelet"
-#define INSTALLED "var/lib/pinfold/install/files" /* what install.sh put there */
+#define INSTALLED "var/lib/pinfold/install/files" /* the list that install.sh writes */
 
 struct plan_options {
 	struct rendering_options rendering;
@@ -104,16 +104,16 @@ static const struct partition *chosen_pool(struct planning *p, struct err *err)
 	if (p->o->pool && layout_find(layout, str_from(p->o->pool)))
 		return layout_find(layout, str_from(p->o->pool));
 	if (p->o->pool)
-		(void)err_set(err, EINVAL, "no profile is for pool \"%s\"", p->o->pool);
+		(void)err_set(err, EINVAL, "no profile for machine config pool \"%s\"", p->o->pool);
 	else if (layout->n_partitions == 1)
 		return &layout->partitions[0];
 	else
-		(void)err_set(err, EINVAL, "%zu profiles: --pool says which one this machine has",
+		(void)err_set(err, EINVAL, "the input has %zu profiles: select one with --pool",
 			      layout->n_partitions);
 	return NULL;
 }
 
-/* Only the files that lie on a machine count, and those that an earlier install put there. */
+/* Compares only the files of one machine: those to be written, and those of an earlier install. */
 static int read_machine(struct planning *p, const struct partition *part, struct err *err)
 {
 	struct str prefix = str_printf(p->a, PRI_STR "/rootfs/", FMT_STR(part->pool->name));
@@ -146,7 +146,7 @@ static int read_machine(struct planning *p, const struct partition *part, struct
 	return 0;
 }
 
-static void look_at_state(struct planning *p, const struct partition *part)
+static void check_kubelet_state(struct planning *p, const struct partition *part)
 {
 	static const char *const names[] = { "cpu_manager_state", "memory_manager_state" };
 
@@ -178,7 +178,7 @@ static int read_present(struct planning *p, struct err *err)
 		return -EINVAL;
 	r = read_machine(p, part, err);
 	if (r == 0)
-		look_at_state(p, part);
+		check_kubelet_state(p, part);
 	return r;
 }
 
@@ -323,9 +323,9 @@ static int run(struct invocation *inv, struct err *err)
 	p->a = inv->arena;
 	format = output_format_of(p->o->output);
 	if (!p->o->present == !p->o->node_root)
-		return err_set(err, EINVAL, "give either --present or --node-root");
+		return err_set(err, EINVAL, "either --present or --node-root is required");
 	if (p->o->node_root && !rendering_is_for_hosts(&p->o->rendering))
-		return err_set(err, EINVAL, "--node-root goes with --target host");
+		return err_set(err, EINVAL, "--node-root requires --target host");
 	layout_input_init(&p->in, inv->arena);
 	file_set_init(&p->before, inv->arena);
 	file_set_init(&p->after, inv->arena);

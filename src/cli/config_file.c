@@ -54,7 +54,7 @@ static int set_one(struct options *o, const struct doc *doc, yyjson_val *key, yy
 					      pos.line, pos.column));
 
 	if (!text)
-		return doc_err(err, doc, v, "%s must be a text, a number or true or false, not %s",
+		return doc_err(err, doc, v, "%s must be a string, a number, true or false, not %s",
 			       name, doc_type(v));
 	if (strcmp(name, OPTION) == 0)
 		return doc_err(err, doc, key, "a configuration file cannot name another");

@@ -53,10 +53,12 @@ struct str help_overview(struct arena *a)
 			   "ordinary pods and\nlatency-critical pods on separate CPUs.\n"));
 	for (unsigned g = 0; g < COMMAND__COUNT; g++)
 		add_commands(&b, (enum command_group)g, NULL);
-	strbuf_add(&b, STR("\n'pinfold COMMAND --help' explains a command; 'pinfold --version' "
-			   "prints the version.\n"
-			   "Exit status: 0 done or yes, 1 a negative finding, 2 bad usage or bad "
-			   "input.\n"));
+	strbuf_add(
+		&b,
+		STR("\n'pinfold COMMAND --help' prints the help of a command; 'pinfold --version' "
+		    "prints the version.\n"
+		    "Exit status: 0 success or yes, 1 a negative finding, 2 bad usage or bad "
+		    "input.\n"));
 	return strbuf_str(&b);
 }
 
@@ -95,7 +97,7 @@ static void add_options(struct strbuf *b, const struct command *c, struct arena 
 		else if (option_is_listed(d))
 			add_row(b, help_option_form(d, a), d->help);
 	}
-	add_row(b, STR("-h, --help"), "explain this command");
+	add_row(b, STR("-h, --help"), "print this help");
 }
 
 struct str help_command(const struct command *c, struct arena *a)

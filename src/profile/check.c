@@ -31,13 +31,14 @@ void check_sets(const struct partition *part, struct problem_list *p)
 
 		if (set->text.n && cpuset_is_empty(&part->cpus[x]))
 			problem_error(p, at_set(part, (enum profile_set_id)x),
-				      "no CPUs are left for it");
+				      "the set is empty: all CPUs are in other sets");
 		for (int y = x + 1; y < PROFILE_SET__COUNT; y++)
 			check_overlap(part, (enum profile_set_id)x, (enum profile_set_id)y, p);
 	}
 	if (cpuset_has(&part->cpus[PROFILE_OFFLINED], 0))
 		problem_warn(p, at_set(part, PROFILE_OFFLINED),
-			     "most machines cannot take CPU 0 offline; then none of them is");
+			     "most machines cannot take CPU 0 offline, and then no CPU is taken "
+			     "offline");
 }
 
 /* CPUs that are there, powered or not. */

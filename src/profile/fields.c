@@ -83,6 +83,6 @@ void field_unknown(const struct field_reader *r, yyjson_val *object, const char 
 	while ((key = yyjson_obj_iter_next(&it)))
 		if (!is_known(doc_str(key), known))
 			problem_add(r->p, level, PROBLEM_AT(r->doc, key, field),
-				    "%s is not a field we act on; it is left alone",
+				    "%s has no effect on the rendered files",
 				    quote(doc_str(key)).text);
 }

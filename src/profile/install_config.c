@@ -208,7 +208,7 @@ static void read_settings(struct install_config *c, struct str key, struct arena
 			      " is " NAME_PARTITIONING_NONE);
 	else if (c->n_settings)
 		problem_note(p, PROBLEM_AT(c->at.doc, list, field),
-			     "the form of 2021; read as " NAME_INSTALL_PARTITIONING_KEY
+			     "a field of the 2021 design, read as " NAME_INSTALL_PARTITIONING_KEY
 			     ": " NAME_PARTITIONING_ALL " and one reserved set per workload type");
 }
 

@@ -173,11 +173,11 @@ static void read_selectors(const struct field_reader *r, yyjson_val *spec, struc
 	ret->pool_selector = read_labels(r, spec, "spec.machineConfigPoolSelector");
 	if (!selector || (yyjson_is_obj(selector) && !ret->node_selector))
 		problem_error(r->p, PROBLEM_AT(r->doc, spec, "spec.nodeSelector"),
-			      "required: the nodes this profile is for");
+			      "required: it selects the nodes of the profile");
 	else if (ret->node_selector && !ret->machine_label && !profile_role(ret).n)
-		problem_error(r->p, PROBLEM_AT(r->doc, selector, "spec.nodeSelector"),
-			      "its key is not of the form domain/role, so the role has to be given "
-			      "as spec.machineConfigLabel");
+		problem_error(
+			r->p, PROBLEM_AT(r->doc, selector, "spec.nodeSelector"),
+			"the key is not of the form domain/role: set spec.machineConfigLabel");
 }
 
 static void read_metadata(const struct field_reader *r, struct profile *ret)
@@ -192,9 +192,10 @@ static void read_metadata(const struct field_reader *r, struct profile *ret)
 			      PROBLEM_AT(r->doc, meta ? meta : ret->at.object, "metadata.name"),
 			      "required");
 	else if (!profile_is_name(ret->name))
-		problem_error(r->p, PROBLEM_AT(r->doc, name, "metadata.name"),
-			      "%s is no name: lower-case letters, digits, \"-\" and \".\"",
-			      quote(doc_text(name)).text);
+		problem_error(
+			r->p, PROBLEM_AT(r->doc, name, "metadata.name"),
+			"%s is not a valid name: use lower-case letters, digits, \"-\" and \".\"",
+			quote(doc_text(name)).text);
 }
 
 bool profile_read(struct manifest m, struct arena *a, struct profile *ret, struct problem_list *p)

@@ -23,7 +23,7 @@ static void read_hints(const struct field_reader *r, yyjson_val *spec, struct pr
 			      "highPowerConsumption and perPodPowerManagement exclude each other");
 	if (ret->hint_mixed_cpus && !ret->sets[PROFILE_SHARED].text.n)
 		problem_error(r->p, PROBLEM_AT(r->doc, hints, "spec.workloadHints.mixedCpus"),
-			      "needs shared CPUs, and spec.cpu.shared names none");
+			      "requires spec.cpu.shared");
 	if (ret->realtime_kernel && !ret->hint_realtime)
 		problem_error(r->p, PROBLEM_AT(r->doc, hints, "spec.workloadHints.realTime"),
 			      "is false, but spec.realTimeKernel is enabled");
@@ -58,7 +58,7 @@ static void read_frequencies(const struct field_reader *r, yyjson_val *spec, str
 	ret->isolated_khz = field_int(r, tuning, "spec.hardwareTuning.isolatedCpuFreq", 0);
 	ret->reserved_khz = field_int(r, tuning, "spec.hardwareTuning.reservedCpuFreq", 0);
 	if (!doc_get(tuning, STR("isolatedCpuFreq")) || !doc_get(tuning, STR("reservedCpuFreq")))
-		problem_error(r->p, at, "needs both isolatedCpuFreq and reservedCpuFreq");
+		problem_error(r->p, at, "requires both isolatedCpuFreq and reservedCpuFreq");
 	else if (ret->isolated_khz <= 0 || ret->reserved_khz <= 0)
 		problem_error(r->p, at, "a frequency is a number of kHz above 0");
 }
@@ -135,7 +135,7 @@ static void read_kernel_args(const struct field_reader *r, yyjson_val *spec, str
 			ret->kernel_args[ret->n_kernel_args++] = doc_str(item);
 		else
 			problem_error(r->p, PROBLEM_AT(r->doc, item, "spec.additionalKernelArgs"),
-				      "%s is no kernel argument", quote(doc_text(item)).text);
+				      "%s is not a kernel argument", quote(doc_text(item)).text);
 	}
 }
 

@@ -68,7 +68,7 @@ bool partition_resolve(struct partition *part, struct arena *a, struct problem_l
 		needs_topology = true;
 		if (!part->topology)
 			problem_error(p, at_set(part, (enum profile_set_id)id),
-				      "names hardware, so it needs the machine's topology "
+				      "a topology expression requires the machine's topology "
 				      "(--topology)");
 	}
 	if (!needs_topology)

@@ -65,7 +65,7 @@ static int parse_number(struct words *w, const char *what, unsigned *ret, struct
 	uint64_t n;
 
 	if (!str_to_u64(w->word, CPUSET_MAX, &n))
-		return err_set(err, EINVAL, "%s where a number of %s should stand",
+		return err_set(err, EINVAL, "%s where a number of %s is expected",
 			       w->word.n ? quote(w->word).text : "the text ends", what);
 	*ret = (unsigned)n;
 	next_word(w);
@@ -80,7 +80,7 @@ static int parse_level(struct words *w, enum topology_level *ret, struct err *er
 			return 0;
 		}
 	}
-	return err_set(err, EINVAL, "%s where numa, socket, die or l3 should stand",
+	return err_set(err, EINVAL, "%s where numa, socket, die or l3 is expected",
 		       w->word.n ? quote(w->word).text : "the text ends");
 }
 
@@ -105,7 +105,7 @@ static int parse_unit(struct words *w, struct expr_term *term, struct err *err)
 			return 0;
 		}
 	}
-	return err_set(err, EINVAL, "%s where cores or cpus should stand",
+	return err_set(err, EINVAL, "%s where cores or cpus is expected",
 		       w->word.n ? quote(w->word).text : "the text ends");
 }
 
@@ -115,7 +115,7 @@ static int parse_percent(struct words *w, struct expr_term *term, struct err *er
 	uint64_t n;
 
 	if (!str_to_u64(digits, 100, &n) || !n)
-		return err_set(err, EINVAL, "%s is no percentage from 1%% to 100%%",
+		return err_set(err, EINVAL, "%s is not a percentage from 1%% to 100%%",
 			       quote(w->word).text);
 	term->unit = EXPR_PERCENT;
 	term->n = (unsigned)n;
@@ -130,7 +130,7 @@ static int parse_count(struct words *w, struct expr_term *term, struct err *err)
 	if (r < 0)
 		return r;
 	if (!term->n)
-		return err_set(err, EINVAL, "0 of anything is no set");
+		return err_set(err, EINVAL, "the number must be at least 1");
 	return parse_unit(w, term, err);
 }
 
@@ -181,7 +181,7 @@ static int parse_term(struct words *w, struct expr_term *term, struct err *err)
 	if (!w->word.n || topology_expr_looks_like(w->word))
 		return err_set(err, EINVAL,
 			       "%s where a CPU list, first, last, all, rest or a percentage "
-			       "should stand",
+			       "is expected",
 			       w->word.n ? quote(w->word).text : "the text ends");
 	term->unit = EXPR_LIST;
 	r = cpuset_parse(w->word, &term->list, err);
@@ -261,8 +261,7 @@ static bool take_core(struct picking *pick, struct cpuset *within, bool from_end
 
 static int too_few(const struct expr_term *term, const char *where, struct err *err)
 {
-	return err_set(err, ERANGE, "%s: there are not that many free ones %s",
-		       quote(term->text).text, where);
+	return err_set(err, ERANGE, "%s: not enough free CPUs %s", quote(term->text).text, where);
 }
 
 static int take_count(struct picking *pick, const struct expr_term *term, struct cpuset within,

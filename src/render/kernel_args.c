@@ -147,7 +147,7 @@ void kernel_args_check(const struct partition *part, struct arena *a, struct pro
 			      PROBLEM_AT(part->profile->at.doc,
 					 part->profile->sets[PROFILE_ISOLATED].value,
 					 profile_set_field(PROFILE_ISOLATED)),
-			      "the kernel arguments take %zu bytes, and the kernel reads only %d: "
-			      "sets of whole ranges are shorter",
+			      "the kernel arguments have %zu bytes, and the kernel reads only %d: "
+			      "use CPU sets with fewer ranges",
 			      n, KERNEL_ARGS_MAX);
 }

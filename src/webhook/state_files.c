@@ -145,7 +145,7 @@ static void release(struct state_source *source, unsigned thread)
 
 static bool is_ready(struct state_source *source, const char **ret_missing)
 {
-	(void)source; /* without the files there is no server */
+	(void)source; /* the server starts only after the first load */
 	(void)ret_missing;
 	return true;
 }
@@ -157,11 +157,11 @@ static void reload(struct state_source *source)
 
 	if (load(s, &err) < 0) {
 		atomic_fetch_add(&s->failed_reloads, 1);
-		log_error("cannot read the state again, keeping the old one", LOG_ERR(&err));
+		log_error("cannot reload the state files, keeping the old state", LOG_ERR(&err));
 		return;
 	}
 	atomic_fetch_add(&s->reloads, 1);
-	log_info("read the state again", LOG_INT("namespaces", s->facts.namespaces.n),
+	log_info("reloaded the state files", LOG_INT("namespaces", s->facts.namespaces.n),
 		 LOG_INT("nodes", s->facts.n_nodes));
 }
 
@@ -173,14 +173,16 @@ static void add_metrics(struct state_source *source, struct strbuf *b)
 	const struct prometheus_label namespaces[] = { { "kind", "Namespace" }, { 0 } };
 	const struct prometheus_label nodes[] = { { "kind", "Node" }, { 0 } };
 
-	prometheus_family(b, "pinfold_state_age_seconds", "gauge", "Since the state was read");
+	prometheus_family(b, "pinfold_state_age_seconds", "gauge",
+			  "Seconds since the state files were read");
 	prometheus_uint(b, "pinfold_state_age_seconds", NULL,
 			(uint64_t)((int64_t)time(NULL) - atomic_load(&s->loaded_unix_s)));
-	prometheus_family(b, "pinfold_state_reloads_total", "counter", "State read again");
+	prometheus_family(b, "pinfold_state_reloads_total", "counter",
+			  "Reloads of the state files");
 	prometheus_uint(b, "pinfold_state_reloads_total", ok, atomic_load(&s->reloads));
 	prometheus_uint(b, "pinfold_state_reloads_total", failed, atomic_load(&s->failed_reloads));
 	(void)pthread_rwlock_rdlock(&s->lock);
-	prometheus_family(b, "pinfold_state_objects", "gauge", "Objects that decisions rest on");
+	prometheus_family(b, "pinfold_state_objects", "gauge", "Objects in the state files");
 	prometheus_uint(b, "pinfold_state_objects", namespaces, s->facts.namespaces.n);
 	prometheus_uint(b, "pinfold_state_objects", nodes, s->facts.n_nodes);
 	(void)pthread_rwlock_unlock(&s->lock);

@@ -1,7 +1,7 @@
 #pragma once
 
-/* The cluster as files describe it: read at start and on SIGHUP. Only what decisions need is kept,
- * about 100 bytes a namespace; a file that cannot be read leaves the old facts in place. */
+/* Cluster state from manifests (--state): read at start and on SIGHUP. Only what decisions need is
+ * kept, about 100 bytes for each namespace. When a file cannot be read, the old state stays. */
 
 #include <pthread.h>
 #include <stdatomic.h>
@@ -13,7 +13,7 @@
 
 struct err;
 
-/* What was read from the files in one go; immutable. */
+/* The result of one load; immutable. */
 struct file_facts {
 	struct arena arena;
 	struct admission_state state;
@@ -27,7 +27,7 @@ struct state_files {
 	struct state_source source;
 	pthread_rwlock_t lock;
 	struct option_list files;
-	struct admission_settings settings; /* what the flags say; a FeatureGate may add to it */
+	struct admission_settings settings; /* from the flags; a FeatureGate may add to them */
 	struct file_facts facts;
 	_Atomic uint64_t reloads, failed_reloads;
 	_Atomic int64_t loaded_unix_s;

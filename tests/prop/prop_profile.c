@@ -37,7 +37,7 @@ static struct str profile_text(const struct suggestion *s, struct arena *a)
 			  FMT_STR(shared), shared.n ? "\"\n" : "");
 }
 
-TEST(what_is_suggested_passes_every_check_on_its_machine)
+TEST(a_suggested_profile_passes_all_checks_on_its_machine)
 {
 	unsigned made = 0;
 	struct prop r;

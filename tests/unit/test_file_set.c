@@ -11,7 +11,7 @@ static struct str path(unsigned n, struct arena *a)
 	return str_printf(a, "pool-%u/etc/pinfold", n);
 }
 
-TEST(a_path_given_twice_keeps_its_place_and_takes_the_new_bytes)
+TEST(a_path_that_is_added_twice_keeps_its_position_and_gets_the_new_bytes)
 {
 	enum { N = 5000 };
 	CLEANUP(arena_done) struct arena a;

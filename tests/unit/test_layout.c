@@ -9,7 +9,7 @@
 #include "profile/selector.h"
 #include "test.h"
 
-TEST(replicas_give_the_topologies)
+TEST(topologies_follow_from_replica_counts)
 {
 	/* docs/reference/openshift-render.md#topologies */
 	static const struct {
@@ -105,7 +105,7 @@ static void resolve(const char *text, bool plain_hosts, struct arena *a, struct 
 	"apiVersion: config.openshift.io/v1\nkind: Infrastructure\n"                               \
 	"metadata: {name: cluster}\nstatus: {"
 
-TEST(the_cluster_is_partitioned_only_when_somebody_says_so)
+TEST(the_cluster_is_partitioned_only_with_a_flag_or_a_marker)
 {
 	static const struct {
 		const char *what, *text;
@@ -198,7 +198,7 @@ TEST(a_list_keeps_its_spelling_and_sets_are_parsed)
 	CHECK(layout_find(&layout, STR("master")) == NULL);
 }
 
-TEST(problems_are_printed_with_their_place)
+TEST(problems_are_printed_with_file_line_and_field)
 {
 	CLEANUP(arena_done) struct arena a;
 	struct layout layout;

@@ -21,7 +21,7 @@ static struct str make(const struct print_config *c, struct arena *a)
 	return text;
 }
 
-TEST(what_is_printed_is_what_is_deployed)
+TEST(the_printed_configuration_equals_the_deployed_one)
 {
 	CLEANUP(arena_done) struct arena a;
 	struct strbuf deployed;
@@ -42,7 +42,7 @@ TEST(what_is_printed_is_what_is_deployed)
 	CHECK_STR(make(&(struct print_config){ 0 }, &a), strbuf_str(&deployed));
 }
 
-TEST(options_change_what_they_say_and_nothing_else)
+TEST(each_option_changes_only_its_field)
 {
 	static const struct {
 		struct print_config config;
@@ -79,7 +79,7 @@ TEST(options_change_what_they_say_and_nothing_else)
 	}
 }
 
-TEST(bad_addresses_are_named)
+TEST(errors_name_the_invalid_address)
 {
 	static const struct {
 		struct print_config config;

@@ -55,7 +55,7 @@ TEST(expressions_name_the_cpus_of_a_machine)
 	}
 }
 
-TEST(what_is_no_expression_is_refused_with_a_reason)
+TEST(invalid_expressions_are_refused_with_a_reason)
 {
 	static const struct {
 		const char *expr, *sentence;
@@ -63,27 +63,27 @@ TEST(what_is_no_expression_is_refused_with_a_reason)
 		{ "",
 		  "the text ends where a CPU list, first, last, all, rest or a percentage should "
 		  "stand" },
-		{ "first", "the text ends where a number of cores or cpus should stand" },
-		{ "first two cores", "\"two\" where a number of cores or cpus should stand" },
-		{ "first 2", "the text ends where cores or cpus should stand" },
-		{ "first 2 sockets", "\"sockets\" where cores or cpus should stand" },
-		{ "first 0 cores", "0 of anything is no set" },
-		{ "first 2 cores of", "the text ends where numa, socket, die or l3 should stand" },
+		{ "first", "the text ends where a number of cores or cpus is expected" },
+		{ "first two cores", "\"two\" where a number of cores or cpus is expected" },
+		{ "first 2", "the text ends where cores or cpus is expected" },
+		{ "first 2 sockets", "\"sockets\" where cores or cpus is expected" },
+		{ "first 0 cores", "the number must be at least 1" },
+		{ "first 2 cores of", "the text ends where numa, socket, die or l3 is expected" },
 		{ "first 2 cores of each",
-		  "the text ends where numa, socket, die or l3 should stand" },
+		  "the text ends where numa, socket, die or l3 is expected" },
 		{ "first 2 cores of each core",
-		  "\"core\" where numa, socket, die or l3 should stand" },
+		  "\"core\" where numa, socket, die or l3 is expected" },
 		{ "all of numa",
 		  "the text ends where a number of a node, socket, die or cache should "
 		  "stand" },
-		{ "0%", "\"0%\" is no percentage from 1% to 100%" },
-		{ "101%", "\"101%\" is no percentage from 1% to 100%" },
+		{ "0%", "\"0%\" is not a percentage from 1% to 100%" },
+		{ "101%", "\"101%\" is not a percentage from 1% to 100%" },
 		{ "rest of numa 0", "\"of\" is not expected here" },
-		{ "first 1 core,", "\"core,\" where cores or cpus should stand" },
+		{ "first 1 core,", "\"core,\" where cores or cpus is expected" },
 		{ "1-0 and rest", "bad range \"1-0\": 1 is above 0" },
 		{ "rest and",
 		  "the text ends where a CPU list, first, last, all, rest or a percentage "
-		  "should stand" },
+		  "is expected" },
 	};
 	CLEANUP(arena_done) struct arena a;
 
@@ -98,17 +98,16 @@ TEST(what_is_no_expression_is_refused_with_a_reason)
 	}
 }
 
-TEST(a_machine_that_is_too_small_is_named)
+TEST(an_expression_that_needs_more_cpus_than_the_machine_has_is_refused)
 {
 	static const struct {
 		const char *expr, *sentence;
 	} rows[] = {
 		{ "first 5 cores of each numa",
-		  "\"first 5 cores of each numa\": there are not that many free ones in numa 0" },
-		{ "17 cpus", "\"17 cpus\": there are not that many free ones on this machine" },
+		  "\"first 5 cores of each numa\": not enough free CPUs in numa 0" },
+		{ "17 cpus", "\"17 cpus\": not enough free CPUs on this machine" },
 		{ "all of numa 7", "\"all of numa 7\": this machine has no numa 7" },
-		{ "first 8 cores and 20%",
-		  "\"20%\": there are not that many free ones on this machine" },
+		{ "first 8 cores and 20%", "\"20%\": not enough free CPUs on this machine" },
 	};
 	CLEANUP(arena_done) struct arena a;
 	struct err err = { 0 };

@@ -31,7 +31,7 @@ status=0
 
 have() { command -v "$1" >/dev/null 2>&1; }
 
-# Runs a command on the machine itself; below --root there is nobody to run it for.
+# Runs a command on the machine itself; with --root no system is running that it could change.
 on_host() {
 	[ -z "$root" ] || return 0
 	"$@" || { echo "install.sh: failed: $*" >&2; status=1; }

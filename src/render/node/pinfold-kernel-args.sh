@@ -9,7 +9,7 @@ cmdline=$root/etc/kernel/cmdline
 
 have() { command -v "$1" >/dev/null 2>&1; }
 
-# Writes the loader's entries anew, which take the line from /etc/kernel/cmdline. Not by "kernel-install
+# Rewrites the loader's entries, which take the line from /etc/kernel/cmdline. Not by "kernel-install
 # add-all": systemd before 256 lacks it, and it does not see kernels in /boot, where Debian has them.
 write_entries() {
 	found=''
@@ -24,7 +24,7 @@ write_entries() {
 		kernel-install add "$@"
 	done
 	[ -n "$found" ] || {
-		echo "found no kernel: make the boot loader's entries anew by hand, from $cmdline" >&2
+		echo "found no kernel: rewrite the boot loader's entries by hand, from $cmdline" >&2
 		exit 1
 	}
 }
@@ -66,6 +66,6 @@ elif [ -e "$cmdline" ]; then
 	mv "$cmdline.pinfold-new" "$cmdline"
 	[ -n "$root" ] || ! have kernel-install || write_entries
 else
-	echo "no boot loader we know; these belong on the kernel's command line: $args" >&2
+	echo "no known boot loader; add these to the kernel's command line: $args" >&2
 	exit 1
 fi
