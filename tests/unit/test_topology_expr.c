@@ -60,9 +60,8 @@ TEST(invalid_expressions_are_refused_with_a_reason)
 	static const struct {
 		const char *expr, *sentence;
 	} rows[] = {
-		{ "",
-		  "the text ends where a CPU list, first, last, all, rest or a percentage should "
-		  "stand" },
+		{ "", "the text ends where a CPU list, first, last, all, rest or a percentage is "
+		      "expected" },
 		{ "first", "the text ends where a number of cores or cpus is expected" },
 		{ "first two cores", "\"two\" where a number of cores or cpus is expected" },
 		{ "first 2", "the text ends where cores or cpus is expected" },
@@ -73,9 +72,8 @@ TEST(invalid_expressions_are_refused_with_a_reason)
 		  "the text ends where numa, socket, die or l3 is expected" },
 		{ "first 2 cores of each core",
 		  "\"core\" where numa, socket, die or l3 is expected" },
-		{ "all of numa",
-		  "the text ends where a number of a node, socket, die or cache should "
-		  "stand" },
+		{ "all of numa", "the text ends where a number of a node, socket, die or cache is "
+				 "expected" },
 		{ "0%", "\"0%\" is not a percentage from 1% to 100%" },
 		{ "101%", "\"101%\" is not a percentage from 1% to 100%" },
 		{ "rest of numa 0", "\"of\" is not expected here" },
