@@ -30,14 +30,14 @@ enum { READ_END, READ_SHORT, READ_FULL };
 /* One read: READ_SHORT means that the buffer was not filled. */
 static int read_more(int fd, const char *name, size_t max, struct strbuf *b, struct err *err)
 {
-	char *room = strbuf_reserve(b, 4096);
+	char *space = strbuf_reserve(b, 4096);
 	const size_t size = b->cap - b->n;
 	ssize_t n;
 
-	if (!room)
+	if (!space)
 		return err_set(err, ENOMEM, "%s: not enough memory", name);
 	do
-		n = read(fd, room, size);
+		n = read(fd, space, size);
 	while (n < 0 && errno == EINTR);
 	if (n < 0)
 		return fail_errno(err, "read", name);

@@ -2,15 +2,15 @@
 
 #include <stdio.h>
 
-static int escape(char *to, size_t room, char c)
+static int escape(char *to, size_t space, char c)
 {
 	if (c == '"' || c == '\\')
-		return snprintf(to, room, "\\%c", c);
+		return snprintf(to, space, "\\%c", c);
 	if (c == '\n')
-		return snprintf(to, room, "\\n");
+		return snprintf(to, space, "\\n");
 	if (c >= ' ' && c <= '~')
-		return snprintf(to, room, "%c", c);
-	return snprintf(to, room, "\\x%02x", (unsigned)(unsigned char)c);
+		return snprintf(to, space, "%c", c);
+	return snprintf(to, space, "\\x%02x", (unsigned)(unsigned char)c);
 }
 
 struct quoted quote(struct str s)

@@ -161,11 +161,11 @@ char *strbuf_reserve(struct strbuf *b, size_t n)
 
 void strbuf_add(struct strbuf *b, struct str s)
 {
-	char *room = s.n ? strbuf_reserve(b, s.n) : NULL;
+	char *space = s.n ? strbuf_reserve(b, s.n) : NULL;
 
-	if (!room)
+	if (!space)
 		return;
-	memcpy(room, s.p, s.n);
+	memcpy(space, s.p, s.n);
 	b->n += s.n;
 }
 
@@ -191,14 +191,14 @@ void strbuf_add_u64(struct strbuf *b, uint64_t n)
 void strbuf_vprintf(struct strbuf *b, const char *fmt, va_list ap)
 {
 	va_list again;
-	char *room;
+	char *space;
 	int n;
 
 	va_copy(again, ap);
 	n = vsnprintf(NULL, 0, fmt, ap);
-	room = n >= 0 ? strbuf_reserve(b, (size_t)n + 1) : NULL;
-	if (room) {
-		(void)vsnprintf(room, (size_t)n + 1, fmt, again);
+	space = n >= 0 ? strbuf_reserve(b, (size_t)n + 1) : NULL;
+	if (space) {
+		(void)vsnprintf(space, (size_t)n + 1, fmt, again);
 		b->n += (size_t)n;
 	}
 	va_end(again);

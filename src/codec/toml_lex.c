@@ -171,7 +171,7 @@ static int read_escape(struct toml_lexer *l, bool is_long, struct strbuf *b)
 	return toml_fail(l, l->at, "unknown escape");
 }
 
-/* Quotes that stand directly before the closing three belong to the text. */
+/* Up to two quotes directly before the closing three belong to the string. */
 static bool take_long_end(struct toml_lexer *l, char quote_char, struct strbuf *b)
 {
 	const char end[] = { quote_char, quote_char, quote_char, 0 };

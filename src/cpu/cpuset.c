@@ -270,21 +270,16 @@ int cpuset_parse_mask(struct str mask, struct cpuset *ret, struct err *err)
 	return 0;
 }
 
-static unsigned run_end(const struct cpuset *s, unsigned cpu)
-{
-	while (cpuset_has(s, cpu + 1))
-		cpu++;
-	return cpu;
-}
-
 struct str cpuset_format(const struct cpuset *s, struct arena *a)
 {
 	struct strbuf b;
 
 	strbuf_init(&b, a);
 	for (unsigned cpu = cpuset_first(s); cpu != CPUSET_NONE;) {
-		unsigned last = run_end(s, cpu);
+		unsigned last = cpu;
 
+		while (cpuset_has(s, last + 1))
+			last++;
 		strbuf_printf(&b, b.n ? ",%u" : "%u", cpu);
 		if (last > cpu)
 			strbuf_printf(&b, "-%u", last);

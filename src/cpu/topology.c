@@ -268,18 +268,13 @@ unsigned topology_span(const struct topology *t, enum topology_level level, cons
 	return n;
 }
 
-static bool mask_has(uint64_t mask, uint32_t id)
-{
-	return id < 64 && (mask >> id & 1);
-}
-
 void topology_numa_cpus(const struct topology *t, uint64_t numa_mask, struct cpuset *ret)
 {
 	const struct topology_elements *numa = &t->level[TOPOLOGY_NUMA];
 
 	*ret = (struct cpuset){ 0 };
 	for (unsigned i = 0; i < numa->n; i++)
-		if (mask_has(numa_mask, numa->ids[i]))
+		if (numa->ids[i] < 64 && (numa_mask >> numa->ids[i] & 1))
 			topology_add_element(t, TOPOLOGY_NUMA, i, ret);
 }
 

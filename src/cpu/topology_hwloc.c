@@ -255,7 +255,7 @@ int topology_parse_xml(struct str text, struct str file, struct arena *a, struct
 	return r < 0 ? err_wrap(err, PRI_STR, FMT_STR(file)) : 0;
 }
 
-/* The most CPUs a synthetic string can describe: the product of all numbers that stand behind a
+/* The most CPUs a synthetic string can describe: the product of all numbers that follow a
  * colon or begin a word ("core:8", "8"), without attributes in parentheses. Checked first, because
  * hwloc would build all of them. */
 static uint64_t synthetic_size(struct str text)

@@ -111,19 +111,19 @@ static void compare(const struct file_set *before, const struct file_set *after,
 }
 
 /* What the old files say of a pool's sets. */
-struct reading {
+struct old_render {
 	const struct file_set *files;
 	const struct partition *part;
 	struct plan_sets *sets;
 	struct arena *a;
 };
 
-static void old_set_parse(struct reading *r, enum profile_set_id id, struct str list)
+static void old_set_parse(struct old_render *r, enum profile_set_id id, struct str list)
 {
 	r->sets->is_known[id] = cpuset_parse(list, &r->sets->before[id], NULL) == 0;
 }
 
-static yyjson_val *read_old(struct reading *r, struct str path)
+static yyjson_val *read_old(struct old_render *r, struct str path)
 {
 	const struct rendered_file *file = file_set_find(r->files, path);
 	struct doc_list docs;
@@ -133,7 +133,7 @@ static yyjson_val *read_old(struct reading *r, struct str path)
 	return docs.items[0].root;
 }
 
-static void old_pools_parse(struct reading *r, struct str text)
+static void old_pools_parse(struct old_render *r, struct str text)
 {
 	struct doc doc;
 
@@ -160,7 +160,7 @@ static struct str value_after(struct str text, const char *key)
 	return (struct str){ at, n };
 }
 
-static void read_openshift(struct reading *r)
+static void read_openshift(struct old_render *r)
 {
 	const struct str prefix = STR("data:text/plain;charset=utf-8;base64,");
 	struct str name = r->part->profile->name;
@@ -186,7 +186,7 @@ static void read_openshift(struct reading *r)
 	}
 }
 
-static struct str host_file(struct reading *r, const char *path)
+static struct str host_file(struct old_render *r, const char *path)
 {
 	const struct rendered_file *file =
 		file_set_find(r->files, str_printf(r->a, PRI_STR "/rootfs%s",
@@ -195,7 +195,7 @@ static struct str host_file(struct reading *r, const char *path)
 	return file ? file->bytes : STR("");
 }
 
-static void read_host(struct reading *r)
+static void read_host(struct old_render *r)
 {
 	yyjson_val *kubelet = read_old(
 		r, str_printf(r->a, PRI_STR "/rootfs/etc/kubernetes/kubelet.conf.d/50-pinfold.conf",
@@ -219,7 +219,7 @@ static void make_pool(struct plan *plan, const struct file_set *before,
 		      const struct partition *part, struct arena *a)
 {
 	struct plan_pool *pool = &plan->pools[plan->n_pools++];
-	struct reading r = { before, part, &pool->sets, a };
+	struct old_render r = { before, part, &pool->sets, a };
 
 	*pool = (struct plan_pool){ .part = part };
 	read_openshift(&r);

@@ -30,7 +30,7 @@ static bool has_cores(const void *owner, struct str type)
 }
 
 /* Everything read so far, in memory that is given back once the facts are taken out of it. */
-struct reading {
+struct state_load {
 	struct arena *scratch;
 	struct state_manifests manifests;
 	struct file_facts *facts;
@@ -56,7 +56,7 @@ static void add_core_types(struct file_facts *f, yyjson_val *node)
 	}
 }
 
-static int add_object(struct reading *rd, const struct manifest *m, struct err *err)
+static int add_object(struct state_load *rd, const struct manifest *m, struct err *err)
 {
 	if (str_eq(object_kind(m->object), STR("Node")))
 		add_core_types(rd->facts, m->object);
@@ -66,7 +66,7 @@ static int add_object(struct reading *rd, const struct manifest *m, struct err *
 }
 
 /* Copies what decisions need out of the scratch arena. */
-static void keep_state(struct reading *rd)
+static void keep_state(struct state_load *rd)
 {
 	struct file_facts *f = rd->facts;
 	struct admission_state *state = &f->state;
@@ -85,7 +85,7 @@ static void keep_state(struct reading *rd)
 static int facts_read(const struct state_files *s, struct file_facts *ret, struct err *err)
 {
 	CLEANUP(arena_done) struct arena scratch;
-	struct reading rd = { .scratch = &scratch, .facts = ret };
+	struct state_load rd = { .scratch = &scratch, .facts = ret };
 	struct manifest_list objects = { 0 };
 	struct manifest_files files;
 	int r;
