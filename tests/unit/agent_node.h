@@ -195,9 +195,9 @@ static inline struct ttrpc_response ask(struct node *n, const char *method, cons
 	return runtime_response(&n->session, n->stream, &n->a);
 }
 
-/* The CPU part of an answer; all empty when there is none. */
-static inline struct nri_cpu answer_cpu(struct node *n, const struct ttrpc_response *r,
-					const struct pb_message *m)
+/* The CPU settings of a response; all unset when there are none. */
+static inline struct nri_cpu response_cpu(struct node *n, const struct ttrpc_response *r,
+					  const struct pb_message *m)
 {
 	struct nri_response response = { 0 };
 	struct err err = { 0 };
@@ -216,5 +216,5 @@ static inline struct nri_cpu create(struct node *n, const struct box *b)
 {
 	const struct ttrpc_response r = ask(n, "CreateContainer", b, NULL);
 
-	return answer_cpu(n, &r, &nri_created_message);
+	return response_cpu(n, &r, &nri_created_message);
 }

@@ -1,4 +1,4 @@
-/* Kernel truth against intent: judged by tables, looked at in a captured machine. */
+/* Snapshots compared with CPU settings, by tables and in a captured machine. */
 
 #include <fcntl.h>
 #include <stdio.h>
@@ -11,9 +11,10 @@
 #include "cpus.h"
 #include "test.h"
 
-/* "what: want, got" of every finding and "pid: cpus of owner" of every stranger, one after another.
+/* "what: want, got" of every finding and "pid: cpus of owner" of every foreign process, one after
+ * another.
  */
-static struct str told(const struct audit *t, struct arena *a)
+static struct str findings_text(const struct audit *t, struct arena *a)
 {
 	struct strbuf b;
 
@@ -35,7 +36,7 @@ static struct str told(const struct audit *t, struct arena *a)
 	return strbuf_str(&b);
 }
 
-TEST(a_container_is_told_from_its_want_in_every_way)
+TEST(every_difference_of_a_container_is_a_finding)
 {
 	static const struct {
 		const char *what;
@@ -44,7 +45,7 @@ TEST(a_container_is_told_from_its_want_in_every_way)
 		uint64_t weight;
 		int64_t quota_us;
 		const char *threads[3]; /* where they may run; 11 and up, of process 10 */
-		const char *told;
+		const char *text;
 	} rows[] = {
 		{ "as it should be", CGROUP_V2, "2-3", "2-3", 100, 50000, { "2-3", "2" }, "" },
 		{ "in another cpuset",
@@ -132,11 +133,11 @@ TEST(a_container_is_told_from_its_want_in_every_way)
 		audit_init(&t, &a);
 		audit_run(&t, &(struct audit_input){ rows[i].version, &c, &s, 1, NULL });
 		CHECK_UINT(t.n_containers, 1);
-		CHECK_STR(told(&t, &a), rows[i].told);
+		CHECK_STR(findings_text(&t, &a), rows[i].text);
 	}
 }
 
-TEST(what_is_not_there_is_not_judged)
+TEST(missing_container_has_no_findings)
 {
 	CLEANUP(arena_done) struct arena a;
 	const struct audit_container c = { .settings = { .cpus = cpus("1"), .shares = 1024 },
@@ -153,7 +154,7 @@ TEST(what_is_not_there_is_not_judged)
 	CHECK_UINT(t.n_containers + t.n_findings + t.n_foreign, 0);
 }
 
-TEST(a_cpu_that_is_owned_belongs_to_nobody_else)
+TEST(other_users_of_exclusive_cpus_are_found)
 {
 	static const struct {
 		const char *what;
@@ -161,8 +162,8 @@ TEST(a_cpu_that_is_owned_belongs_to_nobody_else)
 		const char *pod;     /* of the other container */
 		const char *other;   /* where its thread may run */
 		bool is_exclusive, hands_on;
-		const char *foreign; /* where process 99 may run, that is nobody's */
-		const char *told;
+		const char *foreign; /* CPUs of process 99, which is in no container */
+		const char *text;
 	} rows[] = {
 		{ "each on its own", "2", "q", "1", false, false, "0-1", "" },
 		{ "the other may run there", "2", "q", "1-2", false, false, "0",
@@ -175,8 +176,9 @@ TEST(a_cpu_that_is_owned_belongs_to_nobody_else)
 		{ "both say it is theirs", "2", "q", "2", true, false, "0",
 		  "c shared-exclusive: 2-3 alone, n/q/d may run on 2; "
 		  "d shared-exclusive: 1-2 alone, n/p/c may run on 2" },
-		{ "a stranger", "2", "q", "1", false, false, "3-7", "99: 3 of n/p/c" },
-		{ "a stranger to both", "3", "q", "1", true, false, "0-7", "99: 1-3 of n/p/c" },
+		{ "a foreign process", "2", "q", "1", false, false, "3-7", "99: 3 of n/p/c" },
+		{ "a foreign process on the CPUs of both", "3", "q", "1", true, false, "0-7",
+		  "99: 1-3 of n/p/c" },
 	};
 	CLEANUP(arena_done) struct arena a;
 
@@ -198,22 +200,22 @@ TEST(a_cpu_that_is_owned_belongs_to_nobody_else)
 			{ cpus(rows[i].other), 60, 1 },
 			{ cpus(rows[i].foreign), 99, 1 },
 		};
-		struct process everybody[] = {
+		struct process all[] = {
 			{ .pid = 50, .affinities = &affinities[0], .n_affinities = 1 },
 			{ .pid = 60, .affinities = &affinities[1], .n_affinities = 1 },
 			{ .pid = 99, .affinities = &affinities[2], .n_affinities = 1 }
 		};
 		const struct cgroup_snapshot s[] = {
-			{ .is_there = true, .processes = { &everybody[0], 1, 1 } },
-			{ .is_there = true, .processes = { &everybody[1], 1, 1 } },
+			{ .is_there = true, .processes = { &all[0], 1, 1 } },
+			{ .is_there = true, .processes = { &all[1], 1, 1 } },
 		};
-		const struct processes machine = { everybody, 3, 3 };
+		const struct processes machine = { all, 3, 3 };
 		struct audit t;
 
 		TEST_ROW("%s", rows[i].what);
 		audit_init(&t, &a);
 		audit_run(&t, &(struct audit_input){ CGROUP_V2, c, s, 2, &machine });
-		CHECK_STR(told(&t, &a), rows[i].told);
+		CHECK_STR(findings_text(&t, &a), rows[i].text);
 	}
 }
 
@@ -229,7 +231,7 @@ static const char captured[] =
 	"printf 'State:\\tS\\nCpus_allowed_list:\\t2\\n' >$p/task/$p/status; done && "
 	"echo '2 (k) S 0 0 0 0 -1 2129984 0' >2/stat && echo '21 (x) Z 1 1 1 0 -1 4 0' >21/stat";
 
-TEST(looking_sees_who_is_in_a_container_and_who_is_not)
+TEST(snapshot_separates_container_and_foreign_processes)
 {
 	const struct captured files = captured_make(captured);
 	AUTO_CLOSE int proc = openat(files.fd, "proc", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -265,7 +267,7 @@ TEST(looking_sees_who_is_in_a_container_and_who_is_not)
 	captured_remove(&files);
 }
 
-TEST(whoever_looks_is_not_among_those_he_sees)
+TEST(snapshot_excludes_the_calling_process)
 {
 	AUTO_CLOSE int proc = open("/proc", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	CLEANUP(arena_done) struct arena a;

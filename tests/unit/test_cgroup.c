@@ -125,7 +125,7 @@ TEST(a_captured_v2_cgroup_reads_as_the_kernel_wrote_it)
 	}
 }
 
-TEST(a_control_file_with_nonsense_is_named)
+TEST(invalid_control_file_is_named_in_the_error)
 {
 	struct cgroup_cpu got;
 	struct err err = { 0 };
@@ -178,7 +178,7 @@ static void close_real(struct cgroup_fs *fs, const char *path)
 	cgroup_done(fs);
 }
 
-TEST(the_kernel_keeps_what_is_written_and_a_task_obeys_it)
+TEST(written_settings_are_kept_and_apply_to_tasks)
 {
 	struct cgroup_cpu before, after;
 	struct err err = { 0 };

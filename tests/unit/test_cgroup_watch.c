@@ -86,7 +86,7 @@ static struct heard listen_to(struct place *p)
 	return h;
 }
 
-TEST(what_is_written_is_told_once_of_those_it_concerns)
+TEST(write_is_reported_for_watched_parts_only)
 {
 	static const struct {
 		enum cgroup_version version;
@@ -125,7 +125,7 @@ TEST(what_is_written_is_told_once_of_those_it_concerns)
 	}
 }
 
-TEST(a_cgroup_that_is_not_there_is_no_failure_and_may_come)
+TEST(missing_cgroup_is_no_failure_and_can_be_added_later)
 {
 	CLEANUP(place_done) struct place p;
 	struct cgroup_watch_ids ids = { 0 };
@@ -139,7 +139,7 @@ TEST(a_cgroup_that_is_not_there_is_no_failure_and_may_come)
 	CHECK(ids.cpuset > 0);
 }
 
-TEST(who_is_removed_is_silent)
+TEST(removed_watch_reports_nothing)
 {
 	CLEANUP(place_done) struct place p;
 	struct cgroup_watch_ids ids = { 0 };
@@ -171,7 +171,7 @@ static size_t queue_limit(void)
 }
 
 /* Two files by turns, or the kernel keeps only one event of many. */
-TEST(too_many_writes_may_be_anybodys)
+TEST(queue_overflow_is_reported_as_any_cgroup)
 {
 	CLEANUP(place_done) struct place p;
 	struct cgroup_watch_ids ids = { 0 };
@@ -188,7 +188,7 @@ TEST(too_many_writes_may_be_anybodys)
 	CHECK(!listen_to(&p).is_any);
 }
 
-TEST(without_inotify_it_is_short_and_says_why)
+TEST(missing_inotify_sets_the_errno)
 {
 	CLEANUP(place_done) struct place p;
 	struct cgroup_watch_ids ids = { 0 };
@@ -204,7 +204,7 @@ TEST(without_inotify_it_is_short_and_says_why)
 }
 
 /* No more descriptors: the kernel says the same when root has no more instances of inotify. */
-TEST(what_was_short_is_tried_again_in_the_next_round)
+TEST(failed_watches_are_retried_in_the_next_round)
 {
 	CLEANUP(place_done) struct place p;
 	struct cgroup_watch_ids ids = { 0 };
@@ -225,7 +225,7 @@ TEST(what_was_short_is_tried_again_in_the_next_round)
 	CHECK_INT(setrlimit(RLIMIT_NOFILE, &all), 0);
 	cgroup_watch_end_round(&p.cgroup_watch);
 	CHECK(p.cgroup_watch.fd >= 0);
-	CHECK_INT(p.cgroup_watch.unwatched_errno, EMFILE); /* not everybody has been added yet */
+	CHECK_INT(p.cgroup_watch.unwatched_errno, EMFILE); /* the round has not ended yet */
 	cgroup_watch_add(&p.cgroup_watch, &p.fs, "c", CGROUP_ALL, &ids);
 	CHECK(ids.cpuset > 0);
 	cgroup_watch_end_round(&p.cgroup_watch);

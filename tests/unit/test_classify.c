@@ -1,4 +1,4 @@
-/* What a container may claim, and whose word is believed. */
+/* Classification, placements, and the files that pools are read from. */
 
 #include <errno.h>
 #include <string.h>
@@ -23,7 +23,7 @@ static enum permission by_name(const void *data, struct str namespace)
 	return str_eq(namespace, STR("denied")) ? PERMISSION_DENIED : PERMISSION_UNKNOWN;
 }
 
-struct claim_row {
+struct class_row {
 	const char *what;
 	const char *namespace, *parent;
 	struct nri_pair annotations[3];
@@ -40,7 +40,7 @@ struct claim_row {
 #define SHARES(n) .has_shares = true, .shares = (n)
 #define QUOTA(n) .has_quota = true, .quota_us = (n), .has_period = true, .period_us = 100000
 
-static const struct claim_row rows[] = {
+static const struct class_row rows[] = {
 	{ .what = "a converted pod, permission unknown",
 	  .annotations = { { TARGET, "{}" }, { OWN, "{\"cpushares\":20,\"cpulimit\":30}" } },
 	  .cpu = { SHARES(2) },
@@ -104,7 +104,7 @@ static const struct claim_row rows[] = {
 	  .parent = "/kubepods/burstable/podx",
 	  .cpu = { SHARES(2048), QUOTA(200000) } },
 	{ .what = "BestEffort", .parent = "kubepods-besteffort-podx.slice", .cpu = { SHARES(2) } },
-	{ .what = "nobody knows the class", .cpu = { SHARES(2048), QUOTA(200000) } },
+	{ .what = "the QoS class is unknown", .cpu = { SHARES(2048), QUOTA(200000) } },
 	{ .what = "a stamp that agrees says the kind",
 	  .parent = "/kubepods/podx",
 	  .annotations = { { "pinfold.io/cpus", "{\"c\":{\"kind\":\"init\",\"milli\":2000,\"pool\":"
@@ -112,7 +112,7 @@ static const struct claim_row rows[] = {
 	  .cpu = { SHARES(2048), QUOTA(200000) },
 	  .cpus = 2,
 	  .is_init = true },
-	{ .what = "a stamp that claims more than was requested is forged",
+	{ .what = "a stamp above the request is rejected",
 	  .parent = "/kubepods/podx",
 	  .annotations = { { "pinfold.io/cpus", "{\"c\":{\"kind\":\"app\",\"milli\":4000,\"pool\":"
 						"\"guaranteed\"}}" } },
@@ -139,7 +139,7 @@ static const struct claim_row rows[] = {
 	  .distrust = DISTRUST_UNREADABLE },
 };
 
-TEST(annotations_are_believed_for_a_reason)
+TEST(annotations_are_accepted_only_with_a_reason)
 {
 	const struct classify_rules rules = { .management = workload_management(),
 					      .permission = by_name };
@@ -147,7 +147,7 @@ TEST(annotations_are_believed_for_a_reason)
 
 	arena_init(&a, 0);
 	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
-		const struct claim_row *row = &rows[i];
+		const struct class_row *row = &rows[i];
 		struct nri_cpu cpu = row->cpu;
 		struct nri_resources resources = { .cpu = &cpu };
 		struct nri_container_linux on_linux = { .resources = &resources,
@@ -206,7 +206,7 @@ static struct cpuset cpus(const char *list)
 	return s;
 }
 
-TEST(a_management_container_stays_within_the_reserved_cpus)
+TEST(management_container_stays_within_the_management_cpus)
 {
 	static const struct {
 		const char *asked, *got, *sentence;
@@ -247,7 +247,7 @@ TEST(an_empty_set_is_never_pushed)
 	CHECK_ERR(placement_of_grant(&grant, &p, &err), ENOSPC, "no CPU left in the shared pool");
 }
 
-TEST(exclusive_containers_lose_their_quota_and_shared_ones_keep_all_but_cpus)
+TEST(exclusive_containers_get_no_quota_and_shared_ones_only_cpus)
 {
 	struct ledger_grant grant = { .pool = POOL_GUARANTEED, .cpus = cpus("4-5") };
 	CLEANUP(arena_done) struct arena a;
@@ -276,7 +276,7 @@ TEST(exclusive_containers_lose_their_quota_and_shared_ones_keep_all_but_cpus)
 				   &a, &say));
 }
 
-TEST(an_update_is_answered_only_where_it_would_undo_ours)
+TEST(update_is_overridden_only_where_it_changes_settings)
 {
 	CLEANUP(arena_done) struct arena a;
 	const struct cpu_settings settings = {
@@ -302,7 +302,7 @@ TEST(an_update_is_answered_only_where_it_would_undo_ours)
 				   RUNTIME_UPDATE, &a, &say));
 }
 
-TEST(beside_a_kubelet_that_pins_containers_only_leave_the_reserved_cpus)
+TEST(kubelet_mode_only_removes_management_cpus)
 {
 	static const struct {
 		const char *given, *want;

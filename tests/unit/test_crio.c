@@ -20,7 +20,7 @@
 	"annotation_prefix = \"resources.workload.openshift.io\"\n"                                \
 	"resources = { " resources " }\n"
 
-TEST(the_drop_in_is_compared_with_the_reserved_cpus)
+TEST(drop_in_is_compared_with_the_management_cpus)
 {
 	static const struct {
 		const char *base, *drop_in, *second;
@@ -41,7 +41,7 @@ TEST(the_drop_in_is_compared_with_the_reserved_cpus)
 		{ "[crio.runtime]\ncgroup_manager = \"cgroupfs\"\n",
 		  "[crio.runtime]\ncgroup_manager = \"systemd\"\n" MANAGEMENT("cpuset = \"0-1\""),
 		  NULL, CRIO_AGREES, "0-1" },
-		/* somebody else's workload */
+		/* a workload of another type */
 		{ NULL,
 		  "[crio.runtime.workloads.x]\nactivation_annotation = \"x\"\n"
 		  "annotation_prefix = \"y\"\nresources = { cpuset = \"5\" }\n",
@@ -81,7 +81,7 @@ static void put(const char *dir, const char *name, const char *text)
 	CHECK_OK(file_create_at(AT_FDCWD, path, str_from(text), 0644, &err));
 }
 
-TEST(the_files_are_read_in_crios_order_and_a_broken_one_is_named)
+TEST(files_are_read_in_the_order_of_crio_and_errors_name_the_file)
 {
 	CLEANUP(arena_done) struct arena a;
 	char dir[] = "/tmp/crio-test-XXXXXX", command[128];

@@ -5,7 +5,7 @@
 #include "cpus.h"
 #include "test.h"
 
-TEST(the_kernels_own_roundings_are_no_drift)
+TEST(rounding_by_kernel_and_systemd_is_no_drift)
 {
 	static const struct {
 		const char *what;
@@ -47,7 +47,7 @@ TEST(the_kernels_own_roundings_are_no_drift)
 	}
 }
 
-TEST(what_is_not_ours_cannot_drift)
+TEST(settings_that_are_not_set_cannot_drift)
 {
 	const struct cgroup_cpu now = { .cpus = cpus("3"),
 					.effective = cpus("3"),
@@ -74,7 +74,7 @@ TEST(what_is_not_ours_cannot_drift)
 	}
 }
 
-TEST(pods_are_weighed_linearly_and_only_so)
+TEST(pod_weight_must_be_the_linear_conversion)
 {
 	static const struct {
 		const char *what;

@@ -133,11 +133,11 @@ TEST(update_by_the_kubelet_does_not_change_cpu_settings)
 	box_manage(&b, "{\"cpushares\":400}");
 	(void)create(&n, &b);
 	r = ask(&n, "UpdateContainer", &b, &reconcile);
-	cpu = answer_cpu(&n, &r, &nri_updated_message);
+	cpu = response_cpu(&n, &r, &nri_updated_message);
 	CHECK_STR(cpu.cpus, "0-1");
 	CHECK(!cpu.has_shares);
 	r = ask(&n, "UpdateContainer", &b, &memory_only);
-	cpu = answer_cpu(&n, &r, &nri_updated_message);
+	cpu = response_cpu(&n, &r, &nri_updated_message);
 	CHECK_UINT(cpu.shares, 400);
 	CHECK_UINT(n.manager.counters.updates_overridden, 2);
 }
@@ -167,7 +167,7 @@ TEST(resize_that_would_change_exclusive_cpus_is_refused)
 	CHECK(r.status != NULL);
 	CHECK(strstr(r.status->message, "pinfold: ns/b, container c: ") == r.status->message);
 	r = ask(&n, "UpdateContainer", &b, &same); /* the quota stays lifted */
-	CHECK_INT(answer_cpu(&n, &r, &nri_updated_message).quota_us, -1);
+	CHECK_INT(response_cpu(&n, &r, &nri_updated_message).quota_us, -1);
 }
 
 TEST(synchronization_corrects_containers_started_without_the_agent)
@@ -456,7 +456,7 @@ TEST(classic_mode_moves_shared_containers_before_assigning_cpus)
 	box_init(&alone, "alone", "", 2048, 200000);
 	CHECK_STR(create(&n, &alone).cpus, "2-3");
 	CHECK_STR(read_at(&n, share.cgroup + 1, "cpuset.cpus"), "4-7");
-	/* Too much for what is left: nobody moves. */
+	/* More than is free: no container moves. */
 	box_init(&greedy, "greedy", "", 8192, 800000);
 	CHECK(ask(&n, "CreateContainer", &greedy, NULL).status != NULL);
 	CHECK_STR(read_at(&n, share.cgroup + 1, "cpuset.cpus"), "4-7");
@@ -489,7 +489,7 @@ static void remove_cgroup(const struct node *n, const char *path)
 	CHECK(system(command) == 0);
 }
 
-/* A containerd that was restarted has forgotten that it must tell. */
+/* A restarted containerd sends no event for the removal of older pods. */
 TEST(cpus_of_a_vanished_pod_are_released)
 {
 	CLEANUP(node_done) struct node n;
@@ -520,7 +520,7 @@ TEST(cpus_of_a_vanished_pod_are_released)
 	CHECK_UINT(n.ledger.n, 1);
 }
 
-/* However it came to us: nobody keeps it company, and who is over makes way. */
+/* Whichever event reported it: shared containers are moved, vanished pods are released. */
 TEST(missed_container_gets_cpus_without_shared_containers)
 {
 	static const char *const events[] = { "PostCreateContainer", "StartContainer",

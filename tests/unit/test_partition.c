@@ -16,7 +16,7 @@
 #include "cpus.h"
 #include "test.h"
 
-TEST(the_kernel_says_what_a_partition_is)
+TEST(partition_state_is_parsed)
 {
 	static const struct {
 		const char *text;
@@ -107,7 +107,7 @@ static void tree_done(struct tree *t)
 	arena_done(&t->a);
 }
 
-TEST(cpus_are_announced_all_the_way_down_and_withdrawn_again)
+TEST(exclusive_cpus_are_added_to_all_ancestors_and_removed_again)
 {
 	CLEANUP(tree_done) struct tree t;
 	struct cpuset a = cpus("4-5"), b = cpus("6");
@@ -132,7 +132,7 @@ TEST(cpus_are_announced_all_the_way_down_and_withdrawn_again)
 	CHECK_STR(peek(&t, "kubepods/cpuset.cpus.exclusive"), "");
 }
 
-TEST(a_partition_that_the_kernel_took_away_is_made_again)
+TEST(invalidated_partition_is_restored)
 {
 	CLEANUP(tree_done) struct tree t;
 	struct cpuset a = cpus("4-5");
@@ -149,7 +149,7 @@ TEST(a_partition_that_the_kernel_took_away_is_made_again)
 		  "it is a partition of another kind");
 }
 
-TEST(what_the_kernel_does_not_keep_is_taken_back)
+TEST(failed_partition_leaves_everything_as_it_was)
 {
 	CLEANUP(tree_done) struct tree t;
 	struct cpuset a = cpus("4-5"), b = cpus("6");
@@ -167,7 +167,7 @@ TEST(what_the_kernel_does_not_keep_is_taken_back)
 	CHECK_STR(peek(&t, "kubepods/pod/b/cpuset.cpus.partition"), "isolated");
 }
 
-TEST(cgroup_v1_has_none)
+TEST(cgroup_v1_has_no_partitions)
 {
 	CLEANUP(tree_done) struct tree t;
 	struct cpuset a = cpus("4-5");

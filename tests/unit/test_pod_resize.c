@@ -70,7 +70,7 @@ static void check_row(const struct row *row)
 		CHECK_STR(r.status->message,
 			  str_printf(&n.a, "pinfold: ns/b, container c: %s", row->says));
 	} else {
-		cpu = answer_cpu(&n, &r, &nri_updated_message);
+		cpu = response_cpu(&n, &r, &nri_updated_message);
 		CHECK((*cpu.cpus || cpu.has_quota || cpu.has_shares) ==
 		      (row->outcome == CORRECTED));
 		if (*cpu.cpus)

@@ -10,7 +10,7 @@
 #include "cgroup/proc.h"
 #include "test.h"
 
-TEST(a_name_may_hold_anything)
+TEST(process_name_may_contain_any_character)
 {
 	static const struct {
 		const char *text, *name; /* NULL: refused */
@@ -40,7 +40,7 @@ TEST(a_name_may_hold_anything)
 	}
 }
 
-TEST(allowed_cpus_are_one_line_of_many)
+TEST(allowed_cpus_are_found_among_the_status_lines)
 {
 	static const struct {
 		const char *text, *cpus; /* NULL: none there */
@@ -74,7 +74,7 @@ static const char captured[] =
 	"printf 'Cpus_allowed_list:\\t0-1\\n' >7/task/10/status && "
 	"printf 'State:\\tX (dead)\\nCpus_allowed_list:\\t0-7\\n' >12/task/12/status";
 
-TEST(threads_that_may_use_the_same_cpus_are_one_place)
+TEST(threads_with_the_same_cpus_are_one_affinity)
 {
 	const struct captured machine = captured_make(captured);
 	CLEANUP(arena_done) struct arena a;
@@ -93,12 +93,12 @@ TEST(threads_that_may_use_the_same_cpus_are_one_place)
 	CHECK_UINT(affinities[0].n_threads, 2);
 	CHECK_STR(cpuset_format(&affinities[1].allowed, &a), "3");
 	CHECK_INT(affinities[1].tid, 8);
-	for (pid_t pid = 11; pid <= 13; pid++) /* nobody, ended, gone */
+	for (pid_t pid = 11; pid <= 13; pid++) /* no threads, ended, gone */
 		CHECK(!proc_affinities(fd, pid, &a, &affinities, &n));
 	captured_remove(&machine);
 }
 
-TEST(this_process_is_where_the_kernel_has_it)
+TEST(affinity_of_this_process_matches_the_kernel)
 {
 	AUTO_CLOSE int fd = open("/proc", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	CLEANUP(arena_done) struct arena a;

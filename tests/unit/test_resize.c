@@ -110,7 +110,7 @@ static struct pool_config pools(const char *reserved, const char *shared, const 
 }
 
 /* A container of each kind, running. */
-struct street {
+struct example {
 	struct box mgmt, share, alone;
 };
 
@@ -123,7 +123,7 @@ static void run_box(struct node *n, struct box *b)
 	CHECK(!ask(n, "PostStartContainer", b, NULL).status);
 }
 
-static void street_init(struct street *s, struct node *n)
+static void example_init(struct example *s, struct node *n)
 {
 	box_init(&s->mgmt, "mgmt", "burstable/", 2, 0);
 	box_manage(&s->mgmt, "{\"cpushares\":400}");
@@ -139,7 +139,7 @@ static const char *cpus_of(struct node *n, const struct box *b)
 	return read_at(n, b->cgroup + 1, "cpuset.cpus");
 }
 
-static void check_street(struct node *n, struct street *s, const char *mgmt, const char *share)
+static void check_cpus(struct node *n, struct example *s, const char *mgmt, const char *share)
 {
 	CHECK_STR(cpus_of(n, &s->mgmt), mgmt);
 	CHECK_STR(read_at(n, s->mgmt.pause + 1, "cpuset.cpus"), mgmt);
@@ -148,47 +148,47 @@ static void check_street(struct node *n, struct street *s, const char *mgmt, con
 	CHECK_STR(cpus_of(n, &s->alone), "6-7");
 }
 
-TEST(containers_follow_their_pools_and_come_back)
+TEST(containers_follow_their_pools_and_return)
 {
 	CLEANUP(node_done) struct node n;
 	struct pool_config wide = pools("0-3", "4-5", "6-7"), narrow = pools("0-1", "2-5", "6-7");
 	struct resize_report report;
-	struct street s;
+	struct example s;
 
 	node_init(&n, "0-1", "2-5", "6-7");
-	street_init(&s, &n);
-	check_street(&n, &s, "0-1", "2-5");
+	example_init(&s, &n);
+	check_cpus(&n, &s, "0-1", "2-5");
 	CHECK_INT(resize_apply(&n.manager, &wide, &report), 0);
 	CHECK_INT(report.state, RESIZE_DONE);
 	CHECK_UINT(report.n_writes, 1 + 1 + 3); /* one who shares, one who manages, three pauses */
-	check_street(&n, &s, "0-3", "4-5");
+	check_cpus(&n, &s, "0-3", "4-5");
 	CHECK(pool_config_eq(&n.ledger.now.config, &wide));
 	CHECK_INT(resize_apply(&n.manager, &narrow, &report), 0);
-	check_street(&n, &s, "0-1", "2-5");
+	check_cpus(&n, &s, "0-1", "2-5");
 }
 
-TEST(whoever_is_in_the_way_is_named_and_nothing_moves)
+TEST(refused_resize_names_the_containers_and_moves_nothing)
 {
 	CLEANUP(node_done) struct node n;
 	struct pool_config c = pools("0-1", "2-6", "7");
 	struct resize_report report;
 	struct cpuset free;
-	struct street s;
+	struct example s;
 
 	node_init(&n, "0-1", "2-5", "6-7");
-	street_init(&s, &n);
+	example_init(&s, &n);
 	CHECK_INT(resize_apply(&n.manager, &c, &report), -EBUSY);
 	CHECK_INT(report.state, RESIZE_REFUSED);
 	CHECK_UINT(report.n_obstacles, 1);
 	CHECK_STR(report.obstacles[0].name, "ns/alone/c");
 	CHECK_STR(report.obstacles[0].cpus, "6");
 	CHECK_STR(report.why.msg, "ns/alone/c runs on CPUs 6, which would leave its pool");
-	check_street(&n, &s, "0-1", "2-5");
+	check_cpus(&n, &s, "0-1", "2-5");
 
 	c.defers_resize = true;
 	CHECK_INT(resize_apply(&n.manager, &c, &report), -EBUSY);
 	CHECK_INT(report.state, RESIZE_DEFERRED);
-	/* CPU 6 is given to nobody any more. */
+	/* CPU 6 is not assigned any more. */
 	ledger_free(&n.ledger, &free);
 	CHECK(cpuset_is_empty(&free));
 	CHECK(!ask(&n, "RemovePodSandbox", &s.alone, NULL).status);
@@ -199,16 +199,16 @@ TEST(whoever_is_in_the_way_is_named_and_nothing_moves)
 }
 
 /* A deferred resize comes to its end although new containers keep coming. */
-TEST(cpus_that_a_resize_waits_for_are_given_to_nobody)
+TEST(cpus_of_a_deferred_resize_are_not_assigned)
 {
 	CLEANUP(node_done) struct node n;
 	struct pool_config fewer = pools("0-1", "2-5", "6-7"), all = pools("0-1", "2-3", "4-7");
 	struct resize_report report;
-	struct street s;
+	struct example s;
 	struct box next;
 
 	node_init(&n, "0-1", "2-3", "4-7");
-	street_init(&s, &n);
+	example_init(&s, &n);
 	CHECK_STR(cpus_of(&n, &s.alone), "4-5");
 	fewer.defers_resize = true;
 	CHECK_INT(resize_apply(&n.manager, &fewer, &report), -EBUSY);
@@ -221,22 +221,22 @@ TEST(cpus_that_a_resize_waits_for_are_given_to_nobody)
 	CHECK(ask(&n, "CreateContainer", &s.alone, NULL).status);
 	CHECK_INT(resize_apply(&n.manager, &fewer, &report), 0);
 	CHECK_STR(cpus_of(&n, &s.share), "2-5");
-	/* Whoever takes the change back has all of them again. */
+	/* With the old pools configured again, all CPUs are available. */
 	CHECK_INT(resize_apply(&n.manager, &all, &report), 0);
 	CHECK_STR(create(&n, &s.alone).cpus, "4-5");
 }
 
 /* A management container that named one of the reserved CPUs for itself. */
-TEST(a_place_that_was_named_stays_or_is_in_the_way)
+TEST(cpus_named_by_an_annotation_stay_or_refuse_the_resize)
 {
 	CLEANUP(node_done) struct node n;
 	struct pool_config wide = pools("0-3", "4-5", "6-7"), without = pools("0", "1-5", "6-7");
 	struct resize_report report;
-	struct street s;
+	struct example s;
 	struct box own;
 
 	node_init(&n, "0-1", "2-5", "6-7");
-	street_init(&s, &n);
+	example_init(&s, &n);
 	box_init(&own, "own", "burstable/", 2, 0);
 	box_manage(&own, "{\"cpushares\":400,\"cpuset\":\"1\"}");
 	run_box(&n, &own);
@@ -255,22 +255,22 @@ static int cannot_write(const struct ledger *l, void *data, struct err *err)
 	return err_set(err, ENOSPC, "disk full");
 }
 
-TEST(a_step_that_fails_takes_all_of_them_back)
+TEST(failed_step_undoes_the_resize)
 {
 	CLEANUP(node_done) struct node n;
 	struct pool_config wide = pools("0-3", "4-5", "6-7");
 	struct resize_report report;
-	struct street s;
+	struct example s;
 	struct box more;
 	char path[512];
 
 	node_init(&n, "0-1", "2-5", "6-7");
-	street_init(&s, &n);
+	example_init(&s, &n);
 	n.ledger.persist = cannot_write; /* after the shrink */
 	CHECK_INT(resize_apply(&n.manager, &wide, &report), -ENOSPC);
 	CHECK_INT(report.state, RESIZE_FAILED);
 	CHECK_STR(report.why.msg, "disk full");
-	check_street(&n, &s, "0-1", "2-5");
+	check_cpus(&n, &s, "0-1", "2-5");
 	n.ledger.persist = NULL;
 
 	/* During the growth: what is written there is never what is read back. Another container of
@@ -295,12 +295,12 @@ TEST(a_step_that_fails_takes_all_of_them_back)
 
 struct rebirth {
 	struct node *n;
-	struct street *s;
+	struct example *s;
 	int run_fd;
 	struct pool_config config;
 };
 
-/* A fresh start: the ledger from its file, everything that runs as the runtime tells it. */
+/* A fresh start: the ledger from its file, the containers from the runtime's list. */
 static void start_again(struct rebirth *b, struct ledger *l, struct store *store, struct manager *m,
 			struct session *session)
 {
@@ -362,7 +362,7 @@ static void resize_in_life(void *data)
 
 /* No CPU of one pool among the other's. An empty file is one that was being written: a kernel has
  * no such moment. */
-static void check_apart(struct node *n, struct street *s)
+static void check_no_overlap(struct node *n, struct example *s)
 {
 	struct cpuset x, y;
 
@@ -373,19 +373,19 @@ static void check_apart(struct node *n, struct street *s)
 	CHECK(!cpuset_intersects(&x, &y));
 }
 
-TEST(a_crash_at_any_point_of_a_resize_is_finished_or_undone)
+TEST(resize_interrupted_by_a_crash_is_finished_or_undone)
 {
 	CLEANUP(node_done) struct node n;
 	const struct pool_config wide = pools("0-3", "4-5", "6-7"),
 				 narrow = pools("0-1", "2-5", "6-7");
-	struct street s;
+	struct example s;
 	struct rebirth b = { .n = &n, .s = &s };
 	struct life life;
 	unsigned calls = 0, n_finished = 0, n_undone = 0;
 	bool was_killed = true;
 
 	node_init(&n, "0-1", "2-5", "6-7");
-	street_init(&s, &n);
+	example_init(&s, &n);
 	b.run_fd = open(n.dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	for (; was_killed; calls++) {
 		const bool reverted = calls % 2; /* its author has second thoughts */
@@ -393,11 +393,11 @@ TEST(a_crash_at_any_point_of_a_resize_is_finished_or_undone)
 		TEST_ROW("killed before call %u", calls);
 		b.config = narrow;
 		start_again(&b, &life.ledger, &life.store, &life.manager, &life.session);
-		check_street(&n, &s, "0-1", "2-5");
+		check_cpus(&n, &s, "0-1", "2-5");
 		life.wanted = wide;
 		was_killed = crash_run(resize_in_life, &life, calls);
 		end_life(&life.ledger, &life.store, &life.manager, &life.session);
-		check_apart(&n, &s);
+		check_no_overlap(&n, &s);
 
 		b.config = reverted ? narrow : wide;
 		start_again(&b, &life.ledger, &life.store, &life.manager, &life.session);
@@ -415,12 +415,12 @@ TEST(a_crash_at_any_point_of_a_resize_is_finished_or_undone)
 
 /* What a reboot alone can do. */
 
-TEST(what_needs_a_reboot_is_said)
+TEST(settings_that_need_a_reboot_are_reported)
 {
 	static const struct {
 		const char *isolated, *nohz_full, *services, *notes;
 	} rows[] = {
-		{ "", "", "0-7", "" }, /* nobody configured anything */
+		{ "", "", "0-7", "" }, /* nothing is configured */
 		{ "4-7", "4-7", "0-1", "" },
 		{ "2-7", "", "0-7", "isolcpus 2-7 4-7;" },
 		{ "4-7", "2-7", "0-7", "nohz_full 2-7 4-7;" },

@@ -130,7 +130,7 @@ static void check_row(yyjson_val *row, struct arena *a)
 	CHECK_UINT(got.period_us, want.period_us);
 }
 
-TEST(containers_get_what_crio_would_give_them)
+TEST(containers_get_the_settings_of_crio)
 {
 	CLEANUP(arena_done) struct arena a;
 	yyjson_val *row;
