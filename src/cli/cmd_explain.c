@@ -51,15 +51,15 @@ static struct str outcome(const struct explained *e, struct arena *a)
 		return str_printf(a, "refused (%u %s): " PRI_STR, r->code, r->reason,
 				  FMT_STR(r->message));
 	if (r->rule == RULE_CONVERT)
-		return STR("converted: its CPU moves to the workload's resource");
+		return STR("converted: CPU requests become requests for the workload resource");
 	if (r->rule == RULE_POOLS)
 		return STR("admitted, and its CPU is counted in the pools");
 	for (size_t i = 0; i < r->n_steps; i++)
 		if (r->steps[i].verdict == VERDICT_STRIP)
 			return str_printf(a, "skipped: " PRI_STR, FMT_STR(r->warnings[0]));
 	if (last && !patch_is_empty(&r->patch))
-		return STR("admitted without the annotations that only admission may write");
-	return STR("admitted as it is");
+		return STR("admitted; annotations that only admission may write are removed");
+	return STR("admitted unchanged");
 }
 
 /* Only what did not turn out as the user may have meant it has something to change. */
@@ -72,18 +72,17 @@ static const char *advice_for(const struct explained *e)
 	return rule_advice(r->rule);
 }
 
-static void add_place(struct strbuf *b, const struct explained *e)
+static void add_cpus(struct strbuf *b, const struct explained *e)
 {
 	const struct profile_cpus *p = e->profile;
 
 	if (e->result.rule == RULE_CONVERT && p->reserved.n)
-		strbuf_printf(b, "runs on: CPUs " PRI_STR " (reserved of profile " PRI_STR ")\n",
+		strbuf_printf(b, "runs on: management CPUs " PRI_STR " (profile " PRI_STR ")\n",
 			      FMT_STR(p->reserved), FMT_STR(p->name));
 	else if (e->result.rule == RULE_POOLS && p->shared.n)
 		strbuf_printf(b,
-			      "runs on: shared CPUs " PRI_STR
-			      ", whole CPUs of Guaranteed pods out of " PRI_STR " (profile " PRI_STR
-			      ")\n",
+			      "runs on: shared CPUs " PRI_STR ", exclusive CPUs from " PRI_STR
+			      " (profile " PRI_STR ")\n",
 			      FMT_STR(p->shared), FMT_STR(p->isolated), FMT_STR(p->name));
 }
 
@@ -125,7 +124,7 @@ static void add_text(struct strbuf *b, const struct explained *e, struct arena *
 	for (size_t i = 0; i < r->n_steps; i++)
 		add_step(b, i + 1, &r->steps[i]);
 	strbuf_printf(b, "result: " PRI_STR "\n", FMT_STR(result));
-	add_place(b, e);
+	add_cpus(b, e);
 	if (!patch_is_empty(&r->patch)) {
 		strbuf_add(b, STR("changes:\n"));
 		add_changes(b, &r->patch);
