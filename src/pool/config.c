@@ -83,20 +83,20 @@ void pool_config_guaranteed(const struct pool_config *c, const struct topology *
 	cpuset_minus(ret, &c->reserved);
 }
 
-static int refuse_cpus(struct err *err, const struct cpuset *cpus, const char *complaint)
+static int refuse_cpus(struct err *err, const struct cpuset *cpus, const char *problem)
 {
 	CLEANUP(arena_done) struct arena a;
 	bool one = cpuset_count(cpus) == 1;
 
 	arena_init(&a, 0);
 	return err_set(err, EINVAL, "%s %s %s %s", one ? "CPU" : "CPUs",
-		       quote(cpuset_format(cpus, &a)).text, one ? "is" : "are", complaint);
+		       quote(cpuset_format(cpus, &a)).text, one ? "is" : "are", problem);
 }
 
 static int check_lists(const struct pool_config *c, const struct topology *t, struct err *err)
 {
 	struct cpuset machine, wrong;
-	char complaint[64];
+	char problem[64];
 
 	machine_cpus(t, &machine);
 	for (int p = 0; p < POOL__COUNT; p++) {
@@ -105,18 +105,18 @@ static int check_lists(const struct pool_config *c, const struct topology *t, st
 		wrong = *list;
 		cpuset_minus(&wrong, &machine);
 		if (!cpuset_is_empty(&wrong)) {
-			(void)snprintf(complaint, sizeof(complaint), "%s, but not on this machine",
+			(void)snprintf(problem, sizeof(problem), "%s, but not on this machine",
 				       pool_name(p));
-			return refuse_cpus(err, &wrong, complaint);
+			return refuse_cpus(err, &wrong, problem);
 		}
 		for (int q = 0; q < p; q++) {
 			wrong = *list;
 			cpuset_intersect(&wrong, list_of(c, (enum pool)q));
 			if (cpuset_is_empty(&wrong))
 				continue;
-			(void)snprintf(complaint, sizeof(complaint), "both %s and %s", pool_name(q),
+			(void)snprintf(problem, sizeof(problem), "both %s and %s", pool_name(q),
 				       pool_name(p));
-			return refuse_cpus(err, &wrong, complaint);
+			return refuse_cpus(err, &wrong, problem);
 		}
 	}
 	return 0;

@@ -31,7 +31,7 @@ static void on_call(void *user, int32_t call, struct str path, struct str messag
 			     &(struct grpc_response){ .code = GRPC_UNKNOWN, .text = path });
 }
 
-static void on_answer(void *user, int32_t call, const struct grpc_response *response)
+static void on_response(void *user, int32_t call, const struct grpc_response *response)
 {
 	struct side *s = user;
 
@@ -61,7 +61,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	struct side s = { 0 };
 	int r;
 
-	s.grpc = is_server ? grpc_server_new(on_call, &s) : grpc_client_new(on_answer, &s);
+	s.grpc = is_server ? grpc_server_new(on_call, &s) : grpc_client_new(on_response, &s);
 	if (!is_server) {
 		(void)grpc_call(s.grpc, "/v1.PodResourcesLister/List", STR(""));
 		(void)grpc_call(s.grpc, "/v1.PodResourcesLister/Get", STR("abc"));

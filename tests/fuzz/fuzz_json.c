@@ -26,7 +26,7 @@ static struct str rewrite(struct arena *a, struct str text, bool pretty)
 	return text;
 }
 
-/* Asks every question of every value; depth is bounded by the reader. */
+/* Calls every accessor on every value; depth is bounded by the reader. */
 static void walk(const struct doc *doc, yyjson_val *v)
 {
 	struct doc_pos pos = doc_position(doc, v);

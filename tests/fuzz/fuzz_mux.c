@@ -1,4 +1,4 @@
-/* Multiplexer and ttrpc frames: however the bytes are cut, the same messages come out. */
+/* Multiplexer and ttrpc frames: every split of the bytes gives the same messages. */
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,5 +1,5 @@
-/* Names of processes are anybody's to choose: whatever /proc says, no crash, and a name within the
- * text. */
+/* A process chooses its own name: for any content of /proc/PID/stat there is no crash, and the name
+ * is within the text. */
 
 #include <stdlib.h>
 

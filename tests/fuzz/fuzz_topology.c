@@ -33,7 +33,7 @@ static void check_machine(const struct topology *t, struct arena *a)
 	require(cpuset_count(&got) == t->n_cpus / 2 && cpuset_is_subset(&got, &t->online));
 }
 
-/* hwloc needs a minute for the thousands of children of one parent ("8000"): its time, not ours. */
+/* hwloc needs a minute for thousands of children of one parent ("8000"): such input is skipped. */
 static bool is_slow(struct str text)
 {
 	unsigned digits = 0;

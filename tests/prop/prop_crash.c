@@ -1,6 +1,6 @@
-/* A process that writes the ledger is killed, for real, at any moment. Whoever opens the file next
- * finds a state that existed: the last one that was acknowledged, or the one being written. Nothing
- * that was handed out is forgotten. PINFOLD_CRASHES sets how often. */
+/* A process that writes the ledger is killed with SIGKILL at arbitrary times. The next process that
+ * opens the file finds a state that existed: the last acknowledged one, or the one being written.
+ * No assignment is lost. PINFOLD_CRASHES sets the number of kills. */
 
 #include <errno.h>
 #include <fcntl.h>

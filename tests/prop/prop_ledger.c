@@ -291,7 +291,7 @@ static void on_resize(struct node *n)
 	if (pool_config_check(&c, n->topology, &err) < 0)
 		return;
 	CHECK_OK(ledger_plan_resize(&n->l, &c, &n->scratch, &plan, &err));
-	/* Shared containers are moved first: never onto a CPU that somebody has. */
+	/* Shared containers are moved first: never onto an exclusive CPU. */
 	CHECK(!cpuset_intersects(&plan.shared, &n->l.now.sets.held) || plan.n_conflicts);
 	r = ledger_resize(&n->l, &c, &err);
 	if (plan.n_conflicts) {
@@ -307,7 +307,7 @@ static void on_resize(struct node *n)
 	}
 }
 
-/* Some CPUs go, or all are back. CPU 0 stays: somebody has to run. */
+/* Some CPUs go offline, or all are online again. CPU 0 always stays online. */
 static void on_hotplug(struct node *n)
 {
 	struct machine m = n->machine;
@@ -390,7 +390,7 @@ static void on_synchronize(struct node *n)
 	}
 }
 
-/* Several changes that somebody thinks better of. */
+/* Several changes that are rolled back. */
 static void on_rollback(struct node *n)
 {
 	struct str before = encode(&n->l, &n->scratch);

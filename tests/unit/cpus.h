@@ -1,6 +1,6 @@
 #pragma once
 
-/* A CPU list as a set, in one word. */
+/* Parses a CPU list in one call. */
 
 #include "base/err.h"
 #include "cpu/cpuset.h"

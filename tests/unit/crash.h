@@ -13,7 +13,7 @@
 
 typedef void (*crash_fn)(void *data);
 
-/* True when it was killed; false when it came to its end with fewer calls. */
+/* True when it was killed; false when it finished with fewer calls. */
 static inline bool crash_run(crash_fn run, void *data, unsigned n_calls)
 {
 	bool is_entry = false;

@@ -1,6 +1,6 @@
 #pragma once
 
-/* A ledger over a small machine, and short words for asking it: for the tests of the ledger. */
+/* A ledger for a small machine, with short functions for the tests of the ledger. */
 
 #include <string.h>
 
@@ -80,7 +80,7 @@ static inline struct ledger_request want(const char *pod, const char *container,
 	};
 }
 
-/* The CPUs a container gets, or the complaint. */
+/* The CPUs a container gets, or the error message. */
 static inline const char *give(struct bench *b, const char *pod, const char *container,
 			       int64_t milli)
 {

@@ -1,6 +1,6 @@
 #pragma once
 
-/* Checks our output with somebody else's reader: tests/unit/readers.py. */
+/* Checks our output with the parsers of Python: tests/unit/readers.py. */
 
 #include <stdio.h>
 #include <stdlib.h>

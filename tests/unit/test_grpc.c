@@ -1,4 +1,4 @@
-/* gRPC by itself: framing, status texts, and a client and a server that hand each other bytes. */
+/* gRPC without sockets: framing, status texts, and a client and a server that exchange bytes. */
 
 #include <errno.h>
 #include <stdio.h>
@@ -69,7 +69,7 @@ TEST(status_texts_survive_escaping_and_unescaping)
 	CHECK_STR((const char *)back, "abc");
 }
 
-/* A server that answers at once, or keeps the call for later. */
+/* A server that responds at once, or keeps the call for later. */
 struct peer {
 	struct grpc *server, *client;
 	int32_t kept; /* the last call, when it is not answered at once */
@@ -102,7 +102,7 @@ static void on_call(void *user, int32_t call, struct str path, struct str messag
 						      .text = STR("50% of it") });
 }
 
-static void on_answer(void *user, int32_t call, const struct grpc_response *response)
+static void on_response(void *user, int32_t call, const struct grpc_response *response)
 {
 	struct peer *p = user;
 
@@ -113,7 +113,7 @@ static void on_answer(void *user, int32_t call, const struct grpc_response *resp
 		       FMT_STR(response->code ? response->text : response->message));
 }
 
-/* Bytes to and fro until both are silent. */
+/* Exchanges bytes until neither side has any. */
 static void shuttle(struct peer *p)
 {
 	struct str bytes;
@@ -146,7 +146,7 @@ static void meet(struct peer *p, size_t cut)
 {
 	*p = (struct peer){ .cut = cut };
 	p->server = grpc_server_new(on_call, p);
-	p->client = grpc_client_new(on_answer, p);
+	p->client = grpc_client_new(on_response, p);
 }
 
 static void part(struct peer *p)

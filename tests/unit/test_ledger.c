@@ -72,7 +72,7 @@ TEST(cpus_of_init_containers_are_reused_and_those_of_sidecars_are_not)
 	CHECK_STR(give(&b, "p", "app0", 2000), "10-11");
 	CHECK_STR(give(&b, "p", "app1", 2000), "12-13");
 	CHECK_STR(free_now(&b), "14-15");
-	/* Nobody else profits from what an init container once had. */
+	/* CPUs of an init container are not reused by other pods. */
 	CHECK_STR(give(&b, "q", "app", 4000),
 		  "not enough cpus available to satisfy request: requested=4, available=2");
 	CHECK_STR(give(&b, "p", "init0", 4000), "8-11"); /* the pod starts over */

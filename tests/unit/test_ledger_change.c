@@ -112,7 +112,7 @@ TEST(containers_of_a_pool_that_is_all_offline_use_another_pool)
 	machine(&b, "0-3", &less);
 	CHECK_OK(ledger_hotplug(&b.l, &less, &err));
 	CHECK_STR(give(&b, "p", "app", 2000), "4-5");
-	CHECK_STR(pool_now(&b, POOL_SHARED), "6-15"); /* anything, but nobody's own */
+	CHECK_STR(pool_now(&b, POOL_SHARED), "6-15"); /* any CPU that is not exclusive */
 }
 
 TEST(with_a_sibling_offline_its_core_is_not_whole)

@@ -120,7 +120,7 @@ TEST(a_file_with_any_bit_flipped_is_refused)
 	}
 }
 
-/* A body under the checksum it asks for: as if somebody had edited the file with care. */
+/* A body with a valid checksum, as after a careful edit of the file. */
 static struct str with_checksum(const char *body, struct arena *a)
 {
 	struct str b = str_from(body);

@@ -1,4 +1,4 @@
-/* Multiplexer, ttrpc and protocol buffers by themselves. */
+/* Multiplexer, ttrpc and protocol buffers, without a session. */
 
 #include <errno.h>
 #include <stdlib.h>
