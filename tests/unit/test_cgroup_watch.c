@@ -16,7 +16,7 @@
 #include "test.h"
 
 /* Two hierarchies (v1) or one (v2) as plain directories, with one cgroup "c". */
-struct place {
+struct fixture {
 	char dir[32];
 	struct cgroup_fs fs;
 	struct cgroup_watch cgroup_watch;
@@ -33,9 +33,9 @@ static int tree(const char *dir, const char *name)
 	return open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 }
 
-static void place_init(struct place *p, enum cgroup_version version)
+static void place_init(struct fixture *p, enum cgroup_version version)
 {
-	*p = (struct place){ .dir = "/tmp/pinfold-lookout-XXXXXX" };
+	*p = (struct fixture){ .dir = "/tmp/pinfold-watch-XXXXXX" };
 	CHECK(mkdtemp(p->dir) != NULL);
 	p->fs = (struct cgroup_fs){ version, tree(p->dir, version == CGROUP_V2 ? "cpuset" : "cpu"),
 				    tree(p->dir, "cpuset") };
@@ -43,7 +43,7 @@ static void place_init(struct place *p, enum cgroup_version version)
 	CHECK(p->cgroup_watch.fd >= 0);
 }
 
-static void place_done(struct place *p)
+static void place_done(struct fixture *p)
 {
 	char command[64];
 
@@ -78,7 +78,7 @@ static void on_write(void *data, int id)
 	h->is_any |= id < 0;
 }
 
-static struct heard listen_to(struct place *p)
+static struct heard listen_to(struct fixture *p)
 {
 	struct heard h = { 0 };
 
@@ -108,7 +108,7 @@ TEST(write_is_reported_for_watched_parts_only)
 	};
 
 	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
-		CLEANUP(place_done) struct place p;
+		CLEANUP(place_done) struct fixture p;
 		struct cgroup_watch_ids ids = { 0 };
 		struct heard h;
 		int tree_fd;
@@ -127,7 +127,7 @@ TEST(write_is_reported_for_watched_parts_only)
 
 TEST(missing_cgroup_is_no_failure_and_can_be_added_later)
 {
-	CLEANUP(place_done) struct place p;
+	CLEANUP(place_done) struct fixture p;
 	struct cgroup_watch_ids ids = { 0 };
 
 	place_init(&p, CGROUP_V2);
@@ -141,7 +141,7 @@ TEST(missing_cgroup_is_no_failure_and_can_be_added_later)
 
 TEST(removed_watch_reports_nothing)
 {
-	CLEANUP(place_done) struct place p;
+	CLEANUP(place_done) struct fixture p;
 	struct cgroup_watch_ids ids = { 0 };
 
 	place_init(&p, CGROUP_V1);
@@ -173,7 +173,7 @@ static size_t queue_limit(void)
 /* Two files by turns, or the kernel keeps only one event of many. */
 TEST(queue_overflow_is_reported_as_any_cgroup)
 {
-	CLEANUP(place_done) struct place p;
+	CLEANUP(place_done) struct fixture p;
 	struct cgroup_watch_ids ids = { 0 };
 	struct err err = { 0 };
 
@@ -190,7 +190,7 @@ TEST(queue_overflow_is_reported_as_any_cgroup)
 
 TEST(missing_inotify_sets_the_errno)
 {
-	CLEANUP(place_done) struct place p;
+	CLEANUP(place_done) struct fixture p;
 	struct cgroup_watch_ids ids = { 0 };
 	int real;
 
@@ -206,7 +206,7 @@ TEST(missing_inotify_sets_the_errno)
 /* No more descriptors: the kernel says the same when root has no more instances of inotify. */
 TEST(failed_watches_are_retried_in_the_next_round)
 {
-	CLEANUP(place_done) struct place p;
+	CLEANUP(place_done) struct fixture p;
 	struct cgroup_watch_ids ids = { 0 };
 	struct rlimit all, none;
 
