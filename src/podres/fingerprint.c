@@ -1,3 +1,8 @@
+/* The fingerprint as the podfingerprint library computes it. The scheduler plugin computes it from
+ * the pods that it knows on the node: only when both texts are equal, the published numbers include
+ * all of them. Every detail of the format therefore counts
+ * (docs/reference/podresources.md#pod-fingerprint). */
+
 #include "fingerprint.h"
 
 #include <inttypes.h>
@@ -42,6 +47,7 @@ void fingerprint_sign(struct fingerprint *f, char ret[FINGERPRINT_MAX])
 	if (!bytes)
 		abort();
 	if (f->n)
+		/* The hashes are sorted, not the names. */
 		qsort(f->pods, f->n, sizeof(*f->pods), by_value);
 	for (size_t i = 0; i < f->n * 8; i++) /* little-endian on every machine */
 		bytes[i] = (unsigned char)(f->pods[i / 8] >> (i % 8 * 8));

@@ -1,3 +1,8 @@
+/* One request from connection to result: on_connected() sends the calls, on_response() collects the
+ * responses, finish() ends the request, on_deadline() frees the session and closes the socket,
+ * on_closed() delivers the result. Failures and the deadline end a request in the same order, so
+ * on_result is called exactly once and never inside kubelet_client_request(). */
+
 #include "kubelet_client.h"
 
 #include <errno.h>
@@ -23,6 +28,8 @@ static void fail(struct kubelet_client *k, int code, const char *what)
 	if (k->is_closing)
 		return;
 	(void)err_set(&k->why, code, "the kubelet's PodResources socket: %s", what);
+	/* ENOENT: no kubelet has created the socket. ECONNREFUSED: the socket file remains of a
+	 * kubelet that has ended. */
 	finish(k, code == ENOENT || code == ECONNREFUSED ? KUBELET_ABSENT : KUBELET_FAILED,
 	       GRPC_UNAVAILABLE);
 }
@@ -100,6 +107,7 @@ static void on_data(struct stream *s, struct str bytes)
 
 	if (k->is_closing)
 		return;
+	/* grpc_receive() calls on_response(); a finished request still has its session here. */
 	if (grpc_receive(k->grpc, bytes, &err) < 0)
 		fail(k, EPROTO, err.msg);
 	else
@@ -114,7 +122,9 @@ static void on_end(struct stream *s, int error)
 
 static void on_connected(struct stream *s, int error)
 {
-	static const char *const paths[] = { PODRES_LIST, PODRES_ALLOCATABLE };
+	static const char *const paths[] = {
+		[KUBELET_LIST] = PODRES_LIST, [KUBELET_ALLOCATABLE] = PODRES_ALLOCATABLE
+	};
 	struct kubelet_client *k = container_of(s, struct kubelet_client, stream);
 
 	if (k->is_closing)
@@ -126,6 +136,8 @@ static void on_connected(struct stream *s, int error)
 	for (size_t i = 0; i < KUBELET_QUERY__COUNT; i++) {
 		if (!(k->queries & 1u << i))
 			continue;
+		/* Both calls share the connection as HTTP/2 streams; their responses arrive in any
+		 * order. */
 		k->calls[i] = grpc_call(k->grpc, paths[i], STR("")); /* both requests are empty */
 		if (k->calls[i] < 0)
 			fail(k, EPROTO, "the call cannot be sent");
@@ -152,6 +164,7 @@ void kubelet_client_done(struct kubelet_client *k)
 	if (!k->is_busy)
 		return;
 	grpc_free(k->grpc);
+	/* A socket that is already closing still delivers its result while the loop ends. */
 	if (!stream_is_closing(&k->stream))
 		stream_close(&k->stream, NULL);
 	for (size_t i = 0; i < KUBELET_QUERY__COUNT; i++)

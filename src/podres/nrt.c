@@ -1,3 +1,8 @@
+/* Builds the NodeResourceTopology object in the caller's arena: attributes of the node, then one
+ * zone per NUMA node with distances and resources. Zones and resources come in the order of the
+ * topology, so that equal input gives equal bytes and nrt_sync.c can compare documents by their
+ * hash. */
+
 #include "nrt.h"
 
 #include <inttypes.h>
@@ -66,6 +71,8 @@ static struct amounts every_cpu(const struct ledger *l, uint32_t node)
 
 	cpuset_minus(&cpus, &l->now.config.reserved);
 	x.allocatable = cpuset_count(&cpus);
+	/* Only exclusive CPUs are subtracted: shared containers run on all others, on every NUMA
+	 * node. */
 	cpuset_minus(&cpus, &l->now.sets.held);
 	x.available = cpuset_count(&cpus);
 	return x;
@@ -95,6 +102,7 @@ static void put_resources(struct build *b, yyjson_mut_val *zone, uint32_t node)
 	yyjson_mut_val *list = doc_put_arr(b->m, zone, STR("resources"));
 
 	put_resource(b, list, STR("cpu"), b->in->settings->cpu_is_every_cpu ? &all : &own);
+	/* Pools are counted in millicores (D12), `cpu` in whole CPUs. */
 	put_resource(b, list, STR(NAME_GUARANTEED_CPUS),
 		     &(struct amounts){ own.capacity * 1000, own.allocatable * 1000,
 					own.available * 1000 });
@@ -112,6 +120,7 @@ static void put_costs(struct build *b, yyjson_mut_val *zone, unsigned row)
 	const struct topology *t = b->in->ledger->now.topology;
 	yyjson_mut_val *list;
 
+	/* Without distances of the kernel, `costs` is left out rather than invented. */
 	if (!t->distances)
 		return;
 	list = doc_put_arr(b->m, zone, STR("costs"));
@@ -138,6 +147,8 @@ static void put_zones(struct build *b, yyjson_mut_val *root)
 	}
 }
 
+/* Every pod of the node is in the fingerprint, with or without exclusive CPUs: this is the method
+ * "all" below. */
 static struct str sign_pods(struct build *b)
 {
 	struct fingerprint f;
@@ -159,9 +170,12 @@ static void put_metadata(struct build *b, yyjson_mut_val *root, struct str finge
 
 	doc_put_str(b->m, metadata, STR("name"), s->node);
 	owner = doc_put_obj(b->m, metadata, STR("annotations"));
+	/* Readers take it from this annotation or from the attribute in nrt_write(). */
 	doc_put_str(b->m, owner, STR("topology.node.k8s.io/fingerprint"), fingerprint);
 	if (s->node_uid.n == 0)
 		return;
+	/* The garbage collector deletes the object together with the Node of this UID, not with
+	 * another Node of the same name. */
 	owner = yyjson_mut_arr_add_obj(b->m, doc_put_arr(b->m, metadata, STR("ownerReferences")));
 	doc_put_str(b->m, owner, STR("apiVersion"), STR("v1"));
 	doc_put_str(b->m, owner, STR("kind"), STR("Node"));

@@ -1,3 +1,7 @@
+/* Memory and huge pages of each NUMA node, from the files that the kernel has for it: nodeN/meminfo
+ * and nodeN/hugepages/hugepages-SIZEkB/nr_hugepages. The sizes in these names and files are in KiB
+ * although the kernel writes "kB". */
+
 #include <errno.h>
 
 #include "base/arena.h"
@@ -7,6 +11,8 @@
 
 #define NODE_DIR "sys/devices/system/node"
 #define MAX_FILE 16384
+/* With these limits no product overflows: bytes of memory fit into 64 bits, and huge pages stay
+ * below 2^58 bytes. */
 #define MAX_KIB (UINT64_MAX >> 10)
 #define MAX_PAGE_KIB ((uint64_t)1 << 24)
 #define MAX_PAGES ((uint64_t)1 << 24)
@@ -27,14 +33,11 @@ struct memory_reader {
 	struct nrt_memories list;
 };
 
-/* Grows by doubling: full whenever the count is a power of two. */
 static void add_memory(struct memory_reader *r, uint32_t node, struct str name, uint64_t bytes)
 {
 	struct nrt_memories *list = &r->list;
-	const size_t n = list->n, size = sizeof(*list->items);
 
-	if ((n & (n - 1)) == 0)
-		list->items = arena_realloc(r->a, list->items, n * size, (n ? 2 * n : 1) * size);
+	list->items = arena_one_more(r->a, list->items, list->n, sizeof(*list->items));
 	list->items[list->n++] = (struct nrt_memory){ node, name, bytes };
 }
 
@@ -79,6 +82,8 @@ static int add_hugepages(struct memory_reader *reading, const char *dir, uint32_
 			continue;
 		size.n -= suffix.n;
 		path = str_printf(a, "%s/" PRI_STR "/nr_hugepages", pages, FMT_STR(names[i]));
+		/* nr_hugepages counts all pages of this size, used or free: Kubernetes reports
+		 * capacity. */
 		r = file_read_at(reading->root_fd, str_cstr(a, path), MAX_FILE, a, &text, err);
 		if (r == 0 && str_to_u64(size, MAX_PAGE_KIB, &kib) &&
 		    str_to_u64(str_trim(text), MAX_PAGES, &count))
@@ -130,6 +135,7 @@ int nrt_memory_read(int root_fd, struct arena *a, struct nrt_memories *ret, stru
 		const struct str dir = str_printf(a, NODE_DIR "/" PRI_STR, FMT_STR(names[i]));
 		uint64_t node;
 
+		/* The directory also has files such as "online" and "has_cpu". */
 		if (!str_starts(names[i], STR("node")) ||
 		    !str_to_u64(str_skip(names[i], 4), UINT32_MAX - 1, &node))
 			continue;

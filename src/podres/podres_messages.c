@@ -1,3 +1,7 @@
+/* Field numbers of api.proto (docs/reference/podresources.md#messages). With PB_OTHERS a field
+ * without a row is kept in `rest` as encoded bytes and written again after the known fields:
+ * devices and fields of newer kubelets survive decoding and encoding. */
+
 #include "podres_messages.h"
 
 /* clang-format off */

@@ -1,3 +1,9 @@
+/* The path of a call: on_accept() creates the connection, on_data() gives bytes to its HTTP/2
+ * session, on_call() appends a query to `waiting`, query_kubelet() sends one request for all of
+ * them, on_kubelet() responds. Without a kubelet socket on_call() responds at once. A query points
+ * to its connection, and closing a connection drops its queries, so the connection of a waiting
+ * query is always open. */
+
 #include "podres_server.h"
 
 #include <errno.h>
@@ -68,6 +74,8 @@ static void close_conn(struct podres_conn *c)
 {
 	if (stream_is_closing(&c->stream))
 		return;
+	/* The kubelet may still be working on a query of this connection: its response is
+	 * ignored. */
 	drop_queries(c->server, c);
 	TAILQ_REMOVE(&c->server->conns, c, link);
 	grpc_free(c->grpc);
@@ -79,19 +87,14 @@ static void send_frames(struct podres_conn *c)
 {
 	struct str bytes;
 
+	/* The session must not be used for sending inside its own callbacks, nor be freed by
+	 * close_conn(); on_data() sends when grpc_receive() has returned. */
 	if (c->is_serving)
 		return;
 	while (grpc_send(c->grpc, &bytes))
 		stream_write(&c->stream, bytes);
 	if (grpc_is_finished(c->grpc))
 		close_conn(c);
-}
-
-static enum grpc_code code_of(int r)
-{
-	return r == -ENOENT  ? GRPC_UNKNOWN :
-	       r == -EBADMSG ? GRPC_INTERNAL :
-			       GRPC_RESOURCE_EXHAUSTED;
 }
 
 static void respond(struct podres_conn *c, const struct podres_query *q,
@@ -107,6 +110,8 @@ static void respond(struct podres_conn *c, const struct podres_query *q,
 	int r;
 
 	arena_init(&a, ARENA_LIMIT);
+	/* Read now and not when the call arrived: the agent's state may have changed while the
+	 * kubelet was queried. */
 	settings->snapshot(settings->user, &a, &snapshot);
 	if (strcmp(q->path, PODRES_LIST) == 0)
 		r = podres_list(&snapshot, is_there ? &kubelet->messages[KUBELET_LIST] : NULL, &a,
@@ -119,8 +124,13 @@ static void respond(struct podres_conn *c, const struct podres_query *q,
 		r = podres_allocatable(&snapshot,
 				       is_there ? &kubelet->messages[KUBELET_ALLOCATABLE] : NULL,
 				       &a, &out.message, &err);
+	/* Clients of the kubelet know UNKNOWN for a pod that does not exist. The arena's limit is
+	 * reported as RESOURCE_EXHAUSTED. */
 	if (r < 0)
-		out = (struct grpc_response){ .code = code_of(r), .text = str_from(err.msg) };
+		out = (struct grpc_response){ .code = r == -ENOENT  ? GRPC_UNKNOWN :
+						      r == -EBADMSG ? GRPC_INTERNAL :
+								      GRPC_RESOURCE_EXHAUSTED,
+					      .text = str_from(err.msg) };
 	grpc_respond(c->grpc, q->call, &out);
 	send_frames(c);
 }
@@ -157,6 +167,8 @@ static void on_kubelet(struct kubelet_client *k, const struct kubelet_result *re
 			(result->outcome == KUBELET_ABSENT && s->has_kubelet);
 
 	s->has_kubelet |= result->outcome == KUBELET_RESPONDED;
+	/* Queries are appended, and a request includes all that wait at that time: the requested
+	 * ones come first. */
 	while ((q = s->waiting) && q->is_requested) {
 		s->waiting = q->next; /* before respond(), which may close the connection */
 		if (is_error)
@@ -189,6 +201,7 @@ static void on_call(void *user, int32_t call, struct str path, struct str messag
 		respond_error(&now, GRPC_UNIMPLEMENTED, STR("unknown service or method"));
 		return;
 	}
+	/* The message is valid only during this callback. */
 	now.request = malloc(message.n + 1);
 	q = malloc(sizeof(*q));
 	if (!now.request || !q)
@@ -196,6 +209,7 @@ static void on_call(void *user, int32_t call, struct str path, struct str messag
 	memcpy(now.request, message.p, message.n);
 	now.n_request = message.n;
 	*q = now;
+	/* Still inside grpc_receive(): respond() only hands the message to the session. */
 	if (!c->server->settings.kubelet) {
 		respond(c, q, NULL);
 		free_query(q);

@@ -1,3 +1,8 @@
+/* Merges the agent's snapshot into the kubelet's response: decodes it, replaces the CPU ids, adds
+ * pods that only the agent knows, and encodes it again. All memory is in the caller's arena;
+ * decoded messages point into the kubelet's bytes, which must live as long. The arena's limit is
+ * the only thing that can make encoding fail. */
+
 #include "response.h"
 
 #include <errno.h>
@@ -68,12 +73,15 @@ static void replace_cpu_ids(const struct podres_snapshot *s, struct podres_pod_r
 {
 	const struct podres_pod *own_pod = find_pod(s, pod->namespace, pod->name);
 
+	/* With the static policy the kubelet assigns the CPUs, and its ids are correct. */
 	if (s->kubelet_manages)
 		return;
 	for (size_t i = 0; i < pod->n_containers; i++) {
 		struct podres_container_resources *c = &pod->containers[i];
 		const struct podres_container *known = find_container(own_pod, c->name);
 
+		/* Also for containers that the agent does not know: an exclusive CPU is one in the
+		 * ledger. */
 		c->n_cpu_ids = 0;
 		if (known)
 			set_cpu_ids(known->cpus, a, &c->cpu_ids, &c->n_cpu_ids);
@@ -123,6 +131,7 @@ static int merge_lists(const struct podres_snapshot *s, const struct str *kubele
 	r = read_list(kubelet, a, &theirs, err);
 	if (r < 0)
 		return r;
+	/* Space for all pods of both, so the list does not grow below. */
 	ret->pods = arena_array(a, struct podres_pod_resources, theirs.n_pods + s->n_pods);
 	if (!ret->pods)
 		return err_set(err, ENOMEM, "the response needs more memory than allowed");
@@ -168,6 +177,7 @@ int podres_get(const struct podres_snapshot *s, struct str request, const struct
 		    strcmp(list.pods[i].namespace, want.namespace) == 0)
 			return encode(&podres_get_response_message, &response, a, ret, err);
 	}
+	/* The kubelet's text, cut so that both names fit into struct err. */
 	return err_set(err, ENOENT, "pod %.63s in namespace %.63s not found", want.name,
 		       want.namespace);
 }
@@ -190,6 +200,8 @@ int podres_allocatable(const struct podres_snapshot *s, const struct str *kubele
 		for (size_t i = 0; i < response.n_cpu_ids; i++)
 			if (response.cpu_ids[i] >= 0 && response.cpu_ids[i] < CPUSET_MAX)
 				cpuset_add(&theirs, (unsigned)response.cpu_ids[i]);
+		/* Without CPUs that standalone containers own: the kubelet does not know these
+		 * containers. */
 		cpuset_intersect(&theirs, &s->allocatable);
 		set_cpu_ids(&theirs, a, &response.cpu_ids, &response.n_cpu_ids);
 	}
