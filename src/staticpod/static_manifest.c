@@ -1,3 +1,8 @@
+/* From the text of a manifest to a decision: parse() applies the API's defaults, convert() computes
+ * the patch and the new text, decide_original() decides what happens to the saved original.
+ * Everything, results included, lives in the caller's arena. Problems of a manifest are part of the
+ * decision; only the arena's limit is an error. */
+
 #include "static_manifest.h"
 
 #include <errno.h>
@@ -43,6 +48,7 @@ static int write_in_same_format(const struct parsed_manifest *r, yyjson_val *v, 
 	struct str text;
 	int code;
 
+	/* Administrators and installers edit these files: YAML stays YAML, JSON stays JSON. */
 	if (!r->is_json)
 		return yaml_write_val(v, a, ret, err);
 	code = doc_write_val(v, true, a, &text, err);
@@ -60,6 +66,7 @@ static int parse(struct str text, struct str name, struct arena *a, struct parse
 	struct doc_list docs;
 	int r;
 
+	/* JSON is also YAML, so one parser reads both. */
 	ret->is_json = trimmed.n > 0 && trimmed.p[0] == '{';
 	r = yaml_parse(text, name, &limits, a, &docs, &ret->broken);
 	if (r < 0)
@@ -94,6 +101,8 @@ static int convert(struct parsed_manifest *ret, struct arena *a)
 	r = static_pod_convert(ret->pod, &options, a, &result);
 	if (r < 0)
 		return r;
+	/* Without a target annotation the evaluation ends at RULE_TARGET, and the agent does not
+	 * manage the manifest. */
 	ret->is_managed = result.rule != RULE_TARGET;
 	if (!result.allowed) {
 		(void)err_set(&ret->refused, EINVAL, PRI_STR, FMT_STR(result.message));

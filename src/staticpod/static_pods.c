@@ -1,3 +1,9 @@
+/* Files for a manifest X, all in the same directory, because rename(2) is atomic only within a file
+ * system: ".X.pinfold-keep" is an original that is being written, ".X.pinfold-original" a complete
+ * one, ".X.pinfold-new" the converted text before the exchange and the replaced text after it.
+ * Every step is synced before the next one begins, so that complete_change() can tell from the
+ * files alone where a crash interrupted it. */
+
 #include "static_pods.h"
 
 #include <errno.h>
@@ -86,6 +92,7 @@ static char *copy(struct str s)
 
 static void update_entry(struct static_pods *s, const char *file, const struct static_decision *d)
 {
+	/* Called after the manifest was replaced. */
 	const enum static_verdict verdict = d->verdict == STATIC_CONVERT ? STATIC_CONVERTED :
 									   d->verdict;
 	struct static_entry *e;
@@ -123,6 +130,7 @@ static bool is_being_written(int fd)
 /* -ELOOP for a symbolic link: a rename would replace the link and not its target. */
 static int read_file(int dir, const char *name, struct arena *a, struct file *ret, struct err *err)
 {
+	/* O_NONBLOCK: opening a FIFO would wait for a writer. */
 	AUTO_CLOSE int fd = openat(dir, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
 	struct file f = { 0 };
 	int r;
@@ -135,6 +143,8 @@ static int read_file(int dir, const char *name, struct arena *a, struct file *re
 		return err_set(err, EISDIR, "%s: not a regular file", name);
 	if (is_being_written(fd))
 		return err_set(err, EAGAIN, "%s: is being written", name);
+	/* While the lease is held, a process that opens the file for writing waits: the text is one
+	 * version. */
 	r = file_read_fd(fd, name, STATIC_MANIFEST_MAX_SIZE, a, &f.text, err);
 	(void)fcntl(fd, F_SETLEASE, F_UNLCK);
 	if (r == 0)
@@ -166,6 +176,7 @@ static int write_hidden(int dir, const char *name, struct str text, const struct
 {
 	int r;
 
+	/* A crash may have left this file; file_create_at() requires that it does not exist. */
 	if (unlinkat(dir, name, 0) < 0 && errno != ENOENT)
 		return failed(err, "remove", name);
 	r = file_create_at(dir, name, text, like->st_mode & 07777, err);
@@ -219,6 +230,8 @@ static int exchange(int dir, const char *name, const char *temporary, struct str
 			return failed(err, "rename", temporary);
 		return err_set(err, EAGAIN, "%s: was changed by another process", name);
 	}
+	/* File systems without RENAME_EXCHANGE: compared before the rename, a change between these
+	 * two calls is lost. */
 	if (errno != EINVAL && errno != ENOSYS)
 		return failed(err, "rename", temporary);
 	if (!has_text(dir, name, expected, a))
@@ -235,6 +248,7 @@ static int replace_manifest(int dir, const char *name, const struct file *was, s
 	r = write_hidden(dir, temporary, text, &was->st, err);
 	if (r == 0)
 		r = exchange(dir, name, temporary, was->text, a, err);
+	/* After -EAGAIN the hidden file is gone, or the next write_hidden() removes it. */
 	if (r < 0 && r != -EAGAIN)
 		(void)unlinkat(dir, temporary, 0);
 	return r < 0 ? r : sync_dir(dir, err);
@@ -294,6 +308,8 @@ int static_pods_visit(struct static_pods *s, const char *name, struct err *err)
 		forget(s, name);
 		return 0;
 	}
+	/* The kubelet may read such a file although it is not converted: it is shown in the
+	 * status. */
 	if (r == -ELOOP || r == -EFBIG) {
 		d = (struct static_decision){ .verdict = STATIC_BROKEN, .why = why };
 		if (r == -ELOOP)
@@ -343,6 +359,8 @@ static int complete_change(struct static_pods *s, const char *name, struct arena
 	if (d.verdict != STATIC_CONVERT || !str_eq(d.text, now.text) ||
 	    str_eq(left.text, original) || str_eq(left.text, now.text))
 		return remove_file(s->dir_fd, temporary, err);
+	/* The manifest has the converted text, and the hidden file has neither text: another
+	 * process replaced the manifest just before the exchange. */
 	if (renameat(s->dir_fd, temporary, s->dir_fd, name) < 0)
 		return failed(err, "rename", temporary);
 	return 0;
@@ -381,6 +399,7 @@ int static_pods_scan(struct static_pods *s, struct err *err)
 		r = file_list_at(s->dir_fd, ".", &a, &names, &n, err);
 	if (r < 0)
 		return r;
+	/* Backwards, because forget() moves the later entries. */
 	for (size_t i = s->n; i-- > 0;) { /* files that were removed */
 		struct stat st;
 
@@ -389,6 +408,7 @@ int static_pods_scan(struct static_pods *s, struct err *err)
 	}
 	for (size_t i = 0; i < n; i++) {
 		r = static_pods_visit(s, str_cstr(&a, names[i]), err);
+		/* -EAGAIN is returned before other failures: the caller then scans again soon. */
 		if (r < 0 && worst != -EAGAIN)
 			worst = r;
 	}
@@ -416,6 +436,7 @@ static int restore_manifest(struct static_pods *s, const char *name, struct aren
 		return remove_file(s->dir_fd, original, err); /* the manifest is not converted */
 	if (d.keep == STATIC_ORIGINAL_WRITE)
 		r = write_original(s->dir_fd, name, d.original, &f.st, a, err);
+	/* One rename restores the manifest and removes the original. */
 	if (r == 0 && renameat(s->dir_fd, original, s->dir_fd, name) < 0)
 		r = failed(err, "rename", original);
 	return r < 0 ? r : 1;
