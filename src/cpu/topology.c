@@ -143,7 +143,7 @@ static int order_distances(const struct topology_input *in, struct arena *a, str
 			   struct err *err)
 {
 	static const uint32_t local =
-		10; /* what firmware and kernel call the distance to oneself */
+		10; /* the distance of a node to itself, by the ACPI specification */
 	uint32_t *distances;
 
 	if (!in->distances && t->n_nodes == 1)

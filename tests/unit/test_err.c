@@ -12,7 +12,7 @@ TEST(err_set_returns_the_code_and_stores_the_message)
 
 	CHECK_ERR(err_set(&err, ENOENT, "open %s: %d", "x", 7), ENOENT, "open x: 7");
 	CHECK_INT(err.code, ENOENT);
-	CHECK_INT(err_set(NULL, EINVAL, "nobody %s", "listens"), -EINVAL);
+	CHECK_INT(err_set(NULL, EINVAL, "no %s", "receiver"), -EINVAL);
 }
 
 TEST(err_wrap_prefixes_the_message)
@@ -22,7 +22,7 @@ TEST(err_wrap_prefixes_the_message)
 	(void)err_set(&err, ERANGE, "bad range 3-1");
 	CHECK_ERR(err_wrap(&err, "isolated %s", "cpus"), ERANGE, "isolated cpus: bad range 3-1");
 	CHECK_ERR(err_wrap(&err, "node"), ERANGE, "node: isolated cpus: bad range 3-1");
-	CHECK(err_wrap(NULL, "nobody") < 0);
+	CHECK(err_wrap(NULL, "no receiver") < 0);
 }
 
 TEST(a_message_that_does_not_fit_ends_in_dots)
