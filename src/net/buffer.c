@@ -1,3 +1,6 @@
+/* All buffers of connections come through here: bytes are decrypted into one, parsed where they
+ * are, and the response is queued in another. */
+
 #include "buffer.h"
 
 #include <assert.h>
@@ -31,6 +34,8 @@ char *buffer_reserve(struct buffer *b, size_t n)
 		return b->p + b->end;
 	if (b->start && b->cap - len >= n && b->start >= len) {
 		assert(b->p);
+		/* No overlap, because at least as many bytes were consumed as are left. That also
+		 * bounds the cost: a byte is moved at most once for each byte that was consumed. */
 		memcpy(b->p, b->p + b->start, len);
 	} else {
 		char *p;
@@ -69,6 +74,8 @@ void buffer_consume(struct buffer *b, size_t n)
 {
 	assert(n <= buffer_len(b));
 	b->start += n;
+	/* An empty buffer starts at the front again, so that a connection with short requests never
+	 * reallocates. */
 	if (b->start == b->end)
 		b->start = b->end = 0;
 }

@@ -1,3 +1,7 @@
+/* The client's side of HTTP/2: name resolution, TCP, TLS, then one nghttp2 session. The states
+ * follow that order. Every failure goes through begin_close() and one tear-down, which ends the
+ * calls and lets the next one connect again. */
+
 #include "client.h"
 
 #include <assert.h>
@@ -10,9 +14,9 @@
 #include "http2_session.h"
 
 #define TICK_MS 1000
-#define CONNECT_MS 10000 /* from name resolution to the end of the handshake */
-#define PING_MS 10000	 /* a silent server gets a PING... */
-#define SILENCE_MS 30000 /* ...and is given up: TCP does not detect a half-open connection */
+#define CONNECT_MS 10000 /* each for name resolution, TCP and TLS handshake */
+#define PING_MS 10000	 /* the server gets a PING this often... */
+#define SILENCE_MS 30000 /* ...and is given up: TCP alone detects a dead peer after minutes */
 #define LEAVE_MS 1000	 /* after GOAWAY, for responses in flight; watches are ended */
 #define READ_BYTES 16384 /* one TLS record */
 #define STREAM_WINDOW_BYTES (1 << 20)
@@ -61,6 +65,7 @@ static void send_frames(struct http_client *c)
 		}
 	c->is_busy = false;
 	send_output(c);
+	/* After a GOAWAY and the last response nghttp2 wants to neither read nor write. */
 	if (http2_session_is_finished(c->session)) {
 		(void)err_set(&err, ECONNRESET, "the server closed the connection");
 		begin_close(c, &err);
@@ -71,6 +76,7 @@ static void end_call(struct http_call *call, const struct err *err)
 {
 	struct http_client *c = call->client;
 
+	/* The call is off the client before its callback, which may free it or start it again. */
 	TAILQ_REMOVE(&c->calls, call, link);
 	call->client = NULL;
 	call->id = 0;
@@ -102,6 +108,7 @@ static void on_closed(struct stream *s)
 
 	if (c->is_done)
 		return;
+	/* Calls that were started while the connection was closing waited in the list for this. */
 	set_state(c, HTTP_CLIENT_IDLE);
 	timer_stop(&c->tick);
 	if (!TAILQ_EMPTY(&c->calls))
@@ -124,6 +131,9 @@ static void tear_down(struct http_client *c)
 	if (c->stream.events)
 		stream_close(&c->stream, on_closed);
 	end_lost_calls(c, was_open, &reason);
+	/* No stream was opened: the name was not resolved. Connecting again from here only starts
+	 * the resolver, because the host is a name; an address would set `events`, which is cleared
+	 * below. */
 	if (!c->stream.events && !c->is_done)
 		on_closed(&c->stream);
 	c->stream.events = NULL;
@@ -165,6 +175,7 @@ static void submit_request(struct http_client *c, struct http_call *call)
 	(void)snprintf(authority, sizeof(authority),
 		       strchr(c->config.host, ':') ? "[%s]:%u" : "%s:%u", c->config.host,
 		       c->config.port);
+	/* nghttp2 copies the fields, so they may be on the stack. */
 	add_field(fields, &n, ":method", call->method);
 	add_field(fields, &n, ":scheme", "https");
 	add_field(fields, &n, ":authority", authority);
@@ -237,7 +248,10 @@ static int on_stream_close(nghttp2_session *session, int32_t id, uint32_t error,
 	(void)user;
 	if (!call)
 		return 0;
+	/* The call may be gone after its callback, and nghttp2 still has the stream until this
+	 * returns. */
 	(void)nghttp2_session_set_stream_user_data(session, id, NULL);
+	/* RST_STREAM may carry NO_ERROR, so a stream without a status has no response. */
 	if (error == NGHTTP2_NO_ERROR && call->status) {
 		end_call(call, NULL);
 		return 0;
@@ -266,6 +280,8 @@ static void on_handshake_done(struct http_client *c)
 	struct http_call *call;
 	struct err err;
 
+	/* A server without ALPN speaks HTTP/1.1, which this client does not implement: a watch
+	 * would need a connection of its own there. */
 	if (!str_eq(tls_conn_alpn(&c->tls), STR("h2"))) {
 		(void)err_set(&err, EPROTONOSUPPORT, "%s:%u does not speak HTTP/2", c->config.host,
 			      c->config.port);
@@ -305,6 +321,8 @@ static void on_data(struct stream *s, struct str bytes)
 
 	c->received_ms = loop_now_ms(c->loop);
 	tls_conn_feed(&c->tls, bytes);
+	/* One read of the socket may hold several TLS records, and the one that ends the handshake
+	 * may be followed by frames. */
 	do {
 		n = tls_conn_read(&c->tls, buf, sizeof(buf), &err);
 		if (c->state == HTTP_CLIENT_HANDSHAKE && tls_conn_is_ready(&c->tls))
@@ -352,6 +370,7 @@ static void on_connected(struct stream *s, int error)
 	if (c->state != HTTP_CLIENT_CONNECTING)
 		return;
 	set_state(c, HTTP_CLIENT_HANDSHAKE);
+	/* The silence counts from here, not from the end of an earlier connection. */
 	c->received_ms = c->since_ms;
 	if (tls_conn_init_client(&c->tls, c->config.tls, name, &err) < 0)
 		begin_close(c, &err);
@@ -420,6 +439,7 @@ static void connect_now(struct http_client *c)
 		connect_address(c);
 		return;
 	}
+	/* libuv has one request in `resolve`, and it cannot be reused before its callback. */
 	if (c->is_resolving)
 		return; /* an earlier request is pending, and its result serves as well */
 	(void)snprintf(port, sizeof(port), "%u", c->config.port);
@@ -440,6 +460,8 @@ static void end_timed_out(struct http_client *c, uint64_t now_ms)
 		next = TAILQ_NEXT(call, link);
 		if (!call->deadline_ms || now_ms < call->deadline_ms)
 			continue;
+		/* Before the callback, so that the call may be started again from it, and so that a
+		 * late response finds no call. */
 		http_call_cancel(call);
 		(void)err_set(&err, ETIMEDOUT, "no response within %llu s",
 			      (unsigned long long)call->timeout_ms / 1000);
@@ -469,6 +491,8 @@ static void on_tick(struct timer *t)
 		begin_close(c, &err);
 		return;
 	}
+	/* The response to a PING counts as received bytes, so an idle watch does not look like a
+	 * dead server. */
 	if (c->session && now_ms - c->pinged_ms >= PING_MS) {
 		c->pinged_ms = now_ms;
 		(void)nghttp2_submit_ping(c->session, NGHTTP2_FLAG_NONE, NULL);
@@ -489,6 +513,8 @@ void http_client_close(struct http_client *c)
 {
 	struct http_call *call;
 
+	/* Not from a callback of a call: nghttp2 would continue in the session that is freed
+	 * here. */
 	c->is_done = true;
 	while ((call = TAILQ_FIRST(&c->calls))) {
 		TAILQ_REMOVE(&c->calls, call, link);
@@ -497,6 +523,7 @@ void http_client_close(struct http_client *c)
 	free_session(c);
 	if (c->stream.events && !stream_is_closing(&c->stream))
 		stream_close(&c->stream, on_closed);
+	/* Whether it can still be cancelled or not, its callback comes before the loop is done. */
 	if (c->is_resolving)
 		(void)uv_cancel((uv_req_t *)&c->resolve);
 	timer_close(&c->tick, NULL);
@@ -531,6 +558,7 @@ void http_call_cancel(struct http_call *call)
 	call->client = NULL;
 	if (!call->id || !c->session)
 		return;
+	/* Frames of the stream may still arrive; without user data they reach no call. */
 	(void)nghttp2_session_set_stream_user_data(c->session, call->id, NULL);
 	(void)nghttp2_submit_rst_stream(c->session, NGHTTP2_FLAG_NONE, call->id, NGHTTP2_CANCEL);
 	if (!c->is_busy && c->state != HTTP_CLIENT_CLOSING)

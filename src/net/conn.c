@@ -108,6 +108,8 @@ void conn_abort(struct conn *c, enum server_close_reason reason)
 {
 	if (stream_is_closing(&c->stream))
 		return;
+	/* The reason of a planned end was decided earlier; the client's FIN that follows it is no
+	 * reason of its own. */
 	stat_add(&c->worker->stats.closed[c->is_last ? c->reason : reason], 1);
 	leave_list(c);
 	c->state = CONN_CLOSING;
@@ -147,11 +149,14 @@ void conn_flush(struct conn *c)
 	buffer_trim(&c->tls.out, 0);
 	if (c->state == CONN_CLOSING) /* the write failed */
 		return;
+	/* The kernel has everything: on_drained() will not be called for this write. */
 	if (!stream_queued(&c->stream)) {
 		if (c->is_last)
 			linger(c);
 		return;
 	}
+	/* Not idle while a response waits for the client: the shorter limit of ACTIVE applies to
+	 * it. */
 	if (c->state == CONN_IDLE)
 		conn_move(c, CONN_ACTIVE);
 	/* Backpressure: a client that does not read its responses cannot send more requests. */
@@ -192,6 +197,8 @@ void conn_handle(struct conn *c, struct http_request *request, struct http_respo
 {
 	struct worker *w = c->worker;
 
+	/* The previous response was encrypted (HTTP/1.1) or copied (HTTP/2), so nothing points into
+	 * the arena. */
 	arena_reset(&w->arena);
 	request->arena = &w->arena;
 	request->thread = w->index;
@@ -262,6 +269,8 @@ static void serve_request(struct conn *c, const struct http1_request *got)
 	struct http_response response;
 
 	http_split_target(got->target, &request.path, &request.query);
+	/* Handlers need not know HEAD: it is a GET whose body is counted in Content-Length and not
+	 * sent. */
 	if (is_head)
 		request.method = STR("GET");
 	conn_handle(c, &request, &response);
@@ -276,6 +285,8 @@ static void serve_request(struct conn *c, const struct http1_request *got)
 /* Part of a request, or none, is in the buffer. */
 static void wait_for_more(struct conn *c, bool served)
 {
+	/* The announced length counts at once, so that many clients cannot each announce a body
+	 * that together exceed the limit. */
 	size_t need = c->http1.need > buffer_len(&c->in) ? c->http1.need : buffer_len(&c->in);
 
 	if (!conn_count_bytes(c, need)) {
@@ -286,6 +297,8 @@ static void wait_for_more(struct conn *c, bool served)
 		conn_put(c, STR("HTTP/1.1 100 Continue\r\n\r\n"));
 		c->said_continue = true;
 	}
+	/* NEW stays NEW until a request was served, and ACTIVE is entered only by the first byte of
+	 * a request: a client that sends one byte at a time does not restart its time limit. */
 	if (!buffer_len(&c->in)) {
 		if (c->state != CONN_NEW || served)
 			conn_move(c, CONN_IDLE);
@@ -306,6 +319,7 @@ static void serve_http1(struct conn *c)
 		n = http1_parse(&c->http1, (char *)bytes.p, bytes.n, &request);
 		if (n <= 0)
 			break;
+		/* The request points into c->in, so its bytes are consumed after the response. */
 		serve_request(c, &request);
 		buffer_consume(&c->in, (size_t)n);
 		c->said_continue = false;
@@ -366,11 +380,15 @@ static void on_data(struct stream *s, struct str bytes)
 	struct err err;
 	ssize_t n = 0;
 
+	/* Nothing is served after the last response. The stream still reads, to see the client's
+	 * FIN. */
 	if (c->state == CONN_LINGERING || c->is_last)
 		return;
 	tls_conn_feed(&c->tls, bytes);
 	do {
 		n = c->http2 ? read_http2(c, &err) : read_http1(c, &err);
+		/* The protocol is known only now: ALPN is part of the handshake, which the read
+		 * above advances. */
 		if (c->state == CONN_NEW && !c->http2 && tls_conn_is_ready(&c->tls) &&
 		    str_eq(tls_conn_alpn(&c->tls), STR("h2")))
 			http2_new(c);
@@ -380,10 +398,13 @@ static void on_data(struct stream *s, struct str bytes)
 			buffer_consume(&c->in, buffer_len(&c->in));
 		}
 	} while (n > 0 && !c->is_last);
+	/* The rest, if the loop ended early, is in the loop's shared read buffer, which the next
+	 * read overwrites. */
 	c->tls.in.n = 0;
 	if (!c->http2 && !c->is_last)
 		serve_http1(c);
 	buffer_trim(&c->in, 0);
+	/* Also after an error there is output: OpenSSL's alert says to the client what is wrong. */
 	if (n < 0 && c->tls.plain_http)
 		respond_plain_http(c);
 	else if (n < 0)

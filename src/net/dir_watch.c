@@ -1,3 +1,6 @@
+/* Reads inotify directly: libuv's uv_fs_event reports a file while it is being written and does not
+ * say when it is complete. */
+
 #include "dir_watch.h"
 
 #include <errno.h>
@@ -10,6 +13,8 @@
 #include "base/macro.h"
 #include "loop.h"
 
+/* No IN_MODIFY and no IN_CREATE: the file is incomplete at both. The *_SELF events say that
+ * the directory is gone, and with it the watch. */
 #define EVENTS                                                                                     \
 	(IN_CLOSE_WRITE | IN_MOVED_TO | IN_MOVED_FROM | IN_DELETE | IN_DELETE_SELF |               \
 	 IN_MOVE_SELF | IN_ONLYDIR)
@@ -29,6 +34,8 @@ static bool report_events(struct dir_watch *w, const char *bytes, size_t n)
 		event = (const struct inotify_event *)(const void *)(bytes + at);
 		if (event->mask & (IN_DELETE_SELF | IN_MOVE_SELF | IN_IGNORED))
 			is_gone = true;
+		/* No name: an event of the directory itself, or IN_Q_OVERFLOW, after which any file
+		 * may have changed. The owner may stop the watch in the callback. */
 		w->on_change(w, event->len > 0 ? event->name : NULL);
 	}
 	return is_gone;
@@ -37,6 +44,8 @@ static bool report_events(struct dir_watch *w, const char *bytes, size_t n)
 static void on_readable(uv_poll_t *uv, int status, int events)
 {
 	struct dir_watch *w = container_of(uv, struct dir_watch, uv);
+	/* The kernel returns whole events only, and fails when the buffer is too small for one,
+	 * which takes at most 272 bytes. */
 	_Alignas(struct inotify_event) char buffer[4096];
 	bool is_gone = false;
 	ssize_t n;
@@ -73,6 +82,7 @@ static void on_closed(uv_handle_t *handle)
 {
 	struct dir_watch *w = container_of((uv_poll_t *)handle, struct dir_watch, uv);
 
+	/* So that uv_is_closing() is false again and the watch can be started. */
 	memset(&w->uv, 0, sizeof(w->uv));
 }
 

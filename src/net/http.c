@@ -1,3 +1,6 @@
+/* What HTTP/1.1 and HTTP/2 have in common above the wire: texts of status codes and the parts of a
+ * target. */
+
 #include "http.h"
 
 #include <string.h>
@@ -48,6 +51,8 @@ void http_split_target(struct str target, struct str *ret_path, struct str *ret_
 	*ret_query = STR("");
 	if (!mark)
 		return;
+	/* Both keep pointing into the target, which is in the connection's buffer: nothing is
+	 * decoded or copied, because no path or query here needs escapes. */
 	ret_path->n = (size_t)(mark - target.p);
 	*ret_query = str_skip(target, ret_path->n + 1);
 }

@@ -1,3 +1,6 @@
+/* The parser of HTTP/1.1 requests: a state machine over the bytes that conn.c collects. Positions,
+ * not pointers, are kept between calls, because the buffer may move when it grows. */
+
 #include "http1.h"
 
 #include <string.h>
@@ -48,6 +51,7 @@ static bool is_target(struct str s)
 	for (size_t i = 0; i < s.n; i++)
 		if ((unsigned char)s.p[i] <= 0x20 || (unsigned char)s.p[i] >= 0x7f)
 			return false;
+	/* Only the origin form: the API server and probes send no other. */
 	return s.n > 0 && s.p[0] == '/';
 }
 
@@ -105,6 +109,7 @@ static int content_length(struct framing *f, struct str value)
 {
 	uint64_t length;
 
+	/* Digits only: a sign, a blank or a list ("5, 5") is refused here. */
 	if (!str_to_u64(value, UINT64_MAX / 2, &length))
 		return BAD;
 	if (f->has_length && f->length != length)
@@ -139,6 +144,8 @@ static int header_field(struct http1_parser *p, struct framing *f, struct str li
 	if (equals_ignoring_case(name, "content-length"))
 		return content_length(f, value);
 	if (equals_ignoring_case(name, "transfer-encoding")) {
+		/* Compressed or repeated codings: a server that does not know a coding cannot know
+		 * where the body ends (RFC 9112 section 6.1). */
 		if (f->chunked || !equals_ignoring_case(value, "chunked"))
 			return UNKNOWN;
 		f->chunked = true;
@@ -161,6 +168,8 @@ static int frame_body(struct http1_parser *p, const struct framing *f)
 {
 	if (f->minor == 1 && !f->has_host)
 		return BAD;
+	/* Both lengths at once are how requests are smuggled past a proxy that uses the other
+	 * one. */
 	if (f->chunked && (f->has_length || f->minor == 0))
 		return BAD;
 	if (f->length > LIMIT_BODY_BYTES)
@@ -169,6 +178,7 @@ static int frame_body(struct http1_parser *p, const struct framing *f)
 	p->state = f->chunked ? HTTP1_CHUNK_SIZE : HTTP1_BODY;
 	p->body_n = f->chunked ? 0 : (size_t)f->length;
 	p->need = p->body_at + p->body_n;
+	/* Without a body there is nothing to wait for. */
 	p->expects_continue &= f->chunked || f->length;
 	return 0;
 }
@@ -216,9 +226,12 @@ static int head_step(struct http1_parser *p, const char *bytes, size_t n)
 		return r;
 	if (n - p->skipped <= 1) /* may be half of an empty line */
 		return 0;
+	/* The blank line may have been received in two parts: its first three bytes may be behind
+	 * the position. */
 	from = p->position > p->skipped + 3 ? p->position - 3 : p->skipped;
 	end = memmem(bytes + from, n - from, blank_line, 4);
 	p->position = end ? (size_t)(end - bytes) + 4 : n;
+	/* Also while the end is missing, so that a header without an end does not grow. */
 	if (p->position > LIMIT_HEAD_BYTES)
 		return HEAD_TOO_LARGE;
 	if (!end)
@@ -300,6 +313,8 @@ static int chunk_data_step(struct http1_parser *p, char *bytes, size_t n)
 	size_t have = n - p->position;
 	size_t take = have < p->chunk_left ? have : p->chunk_left;
 
+	/* Decoding in place: the body never overtakes the position, because each chunk comes after
+	 * a size line of at least three bytes. */
 	memmove(bytes + p->body_at + p->body_n, bytes + p->position, take);
 	p->body_n += take;
 	p->position += take;
@@ -372,6 +387,7 @@ int64_t http1_parse(struct http1_parser *p, char *bytes, size_t n, struct http1_
 		.keep_alive = p->keep_alive,
 	};
 	taken = p->position;
+	/* What follows in the buffer is the next, pipelined request. */
 	*p = (struct http1_parser){ 0 };
 	return (int64_t)taken;
 }

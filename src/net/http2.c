@@ -29,6 +29,8 @@ struct http2 {
 
 static void free_stream(struct http2 *h, struct http2_stream *s)
 {
+	/* The body counts as in flight until the response is sent: it stays in memory until
+	 * then. */
 	TAILQ_REMOVE(&h->streams, s, link);
 	h->in_flight_bytes -= buffer_len(&s->body);
 	(void)conn_count_bytes(h->conn, h->in_flight_bytes);
@@ -44,6 +46,7 @@ static int on_begin(nghttp2_session *session, const nghttp2_frame *frame, void *
 	struct http2 *h = user;
 	struct http2_stream *s;
 
+	/* A second HEADERS frame of a stream has trailers, which belong to the same request. */
 	if (frame->hd.type != NGHTTP2_HEADERS || frame->headers.cat != NGHTTP2_HCAT_REQUEST)
 		return 0;
 	s = calloc(1, sizeof(*s));
@@ -83,6 +86,9 @@ static int on_body(nghttp2_session *session, uint8_t flags, int32_t id, const ui
 	struct http2 *h = user;
 
 	(void)flags;
+	/* The rest is discarded, and 413 follows when the request is complete. nghttp2 keeps the
+	 * flow-control window open by itself, so LIMIT_BODY_BYTES and the bytes in flight are the
+	 * only bound. */
 	if (!s || s->too_large)
 		return 0;
 	if (buffer_len(&s->body) + n > LIMIT_BODY_BYTES ||
@@ -116,6 +122,7 @@ static void submit_response(struct http2 *h, int32_t id, struct http2_stream *s,
 
 	(void)snprintf(status, sizeof(status), "%u", response->status);
 	(void)snprintf(length, sizeof(length), "%zu", response->body.n);
+	/* nghttp2 copies the fields, so they may be on the stack. */
 	fields[n++] = http2_field(":status", status);
 	fields[n++] = http2_field("date", h->conn->worker->date);
 	fields[n++] = http2_field("content-length", length);
@@ -138,6 +145,8 @@ static void serve_request(struct http2 *h, int32_t id, struct http2_stream *s)
 	bool is_head = str_eq(request.method, STR("HEAD"));
 	struct http_response response;
 
+	/* Runs inside nghttp2_session_mem_recv(): a response may be submitted here, but frames are
+	 * sent only after it returned. */
 	h->served++;
 	if (s->too_large) {
 		arena_reset(&h->conn->worker->arena);
@@ -185,6 +194,7 @@ static void send_frames(struct http2 *h)
 {
 	struct str bytes;
 
+	/* conn_put() ends the connection when encryption fails, and then accepts nothing more. */
 	while (!h->conn->is_last && http2_session_output(h->session, &bytes))
 		conn_put(h->conn, bytes);
 	if (http2_session_is_finished(h->session))
@@ -221,6 +231,7 @@ void http2_new(struct conn *c)
 	h->session = http2_session_new(&config, h);
 	c->http2 = h;
 	stat_add(&c->worker->stats.http2_connections, 1);
+	/* A connection that is accepted while the server drains learns at once that it will end. */
 	if (c->worker->phase != WORKER_SERVING)
 		(void)nghttp2_submit_shutdown_notice(h->session);
 	send_frames(h);
@@ -232,6 +243,7 @@ void http2_free(struct http2 *h)
 
 	if (!h)
 		return;
+	/* nghttp2 does not call on_stream_close for the streams that are left. */
 	nghttp2_session_del(h->session);
 	for (s = TAILQ_FIRST(&h->streams); s; s = next) {
 		next = TAILQ_NEXT(s, link);

@@ -1,3 +1,6 @@
+/* The lifecycle of an nghttp2 session, without any I/O: the owner gives it received bytes and sends
+ * its output. */
+
 #include "http2_session.h"
 
 #include <stdlib.h>
@@ -21,8 +24,12 @@ nghttp2_session *http2_session_new(const struct http2_session_config *config, vo
 				 nghttp2_session_client_new)(&session, callbacks, user) != 0)
 		abort();
 	nghttp2_session_callbacks_del(callbacks);
+	/* The first frame of each side must be SETTINGS (RFC 9113 section 3.4). nghttp2 only queues
+	 * it. */
 	(void)nghttp2_submit_settings(session, NGHTTP2_FLAG_NONE, config->settings,
 				      config->n_settings);
+	/* SETTINGS change the windows of streams only; that of the connection stays at 64 KiB
+	 * without a WINDOW_UPDATE (RFC 9113 section 6.9.2). */
 	(void)nghttp2_session_set_local_window_size(session, NGHTTP2_FLAG_NONE, 0,
 						    config->window_bytes);
 	return session;

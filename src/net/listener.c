@@ -1,3 +1,6 @@
+/* Listening sockets: addresses, binding, and accepting on a loop. Accepted descriptors go to the
+ * owner, which wraps them into a stream. */
+
 #include <arpa/inet.h>
 #include <errno.h>
 #include <netinet/tcp.h>
@@ -70,6 +73,8 @@ int net_listen(const struct sockaddr_storage *addr, bool reuse_port, struct err 
 
 	if (fd < 0)
 		return err_set(err, errno, "cannot create a socket: %s", strerror(errno));
+	/* Otherwise a restart could not bind while connections of the old process are in
+	 * TIME_WAIT. */
 	(void)setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));
 	/* One socket for both families, whatever net.ipv6.bindv6only says. */
 	if (addr->ss_family == AF_INET6)
@@ -99,6 +104,8 @@ int net_listen_unix(const char *path, int backlog, struct err *err)
 	if (fd < 0)
 		return err_set(err, errno, "socket: %s", strerror(errno));
 	(void)unlink(path); /* a socket file stays after its process; bind() would fail */
+	/* chmod() comes before listen(): until then connect() fails, so no other user can connect
+	 * with the mode that the umask gave. */
 	if (bind(fd, (struct sockaddr *)&address, sizeof(address)) < 0 || chmod(path, 0600) < 0 ||
 	    listen(fd, backlog) < 0) {
 		const int code = errno;
@@ -127,6 +134,7 @@ static void on_pause_end(struct timer *t)
 {
 	struct listener *l = container_of(t, struct listener, retry);
 
+	/* The owner may have paused it meanwhile for its own reason. */
 	if (!l->paused)
 		listener_resume(l);
 }
@@ -154,6 +162,7 @@ static void on_acceptable(uv_poll_t *uv, int status, int events)
 			l->on_accept(l, fd);
 		else if (errno == EAGAIN)
 			return;
+		/* ECONNABORTED: the client gave up while it was in the backlog. */
 		else if (errno != ECONNABORTED && errno != EINTR)
 			return pause_after_error(l, -errno);
 	}
@@ -189,6 +198,7 @@ static void on_listener_closed(uv_handle_t *handle)
 {
 	struct listener *l = container_of((uv_poll_t *)handle, struct listener, uv);
 
+	/* uv_close() of a poll handle leaves the descriptor open. */
 	(void)close(l->fd);
 }
 

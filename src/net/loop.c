@@ -1,3 +1,6 @@
+/* A thin layer over libuv. Each source embeds its libuv handle, so no callback allocates and no
+ * handle needs a `data` pointer: container_of() finds the owner. */
+
 #include "loop.h"
 
 #include <assert.h>
@@ -13,6 +16,8 @@ int loop_init(struct loop *loop, struct err *err)
 
 	if (r < 0)
 		return err_set(err, -r, "cannot create an event loop: %s", uv_strerror(r));
+	/* One buffer is enough: libuv asks for it right before a read and passes it to the callback
+	 * at once, so no two streams use it at the same time. */
 	loop->read_buffer = malloc(LOOP_READ_BYTES);
 	if (!loop->read_buffer)
 		abort();
@@ -32,6 +37,7 @@ void loop_stop(struct loop *loop)
 
 uint64_t loop_now_ms(const struct loop *loop)
 {
+	/* Cached by libuv at the start of a turn: cheap, and equal for all events of the turn. */
 	return uv_now(&loop->uv);
 }
 
@@ -116,6 +122,7 @@ int waker_init(struct waker *w, struct loop *loop, waker_fn on_wake, struct err 
 
 void waker_wake(struct waker *w)
 {
+	/* The only function of libuv that is safe from another thread. */
 	(void)uv_async_send(&w->uv);
 }
 

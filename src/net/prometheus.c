@@ -1,3 +1,6 @@
+/* Writes metrics as text, when they are scraped. The counters themselves are where they are
+ * counted. */
+
 #include "prometheus.h"
 
 #include <dirent.h>
@@ -82,6 +85,8 @@ void prometheus_histogram(struct strbuf *b, const char *name, const struct prome
 			(void)snprintf(bound, sizeof(bound), "%.9g", (double)h->bounds_ns[i] / 1e9);
 			le.value = bound;
 		}
+		/* A bucket of the format includes all smaller ones, and the last one, "+Inf",
+		 * equals _count. */
 		total += h->counts[i];
 		add_name(b, name, "_bucket", labels, &le);
 		strbuf_printf(b, "%llu\n", (unsigned long long)total);
@@ -132,6 +137,8 @@ static double start_time(void)
 
 	(void)clock_gettime(CLOCK_REALTIME, &now);
 	(void)clock_gettime(CLOCK_BOOTTIME, &boot);
+	/* The kernel gives the start time in ticks since boot, with the time of suspension
+	 * included, as CLOCK_BOOTTIME counts it. */
 	return (double)(now.tv_sec - boot.tv_sec) +
 	       (double)stat_field(22) / (double)sysconf(_SC_CLK_TCK);
 }

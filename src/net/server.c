@@ -1,3 +1,7 @@
+/* The server's threads: each worker has its own loop, its own listening socket on the same port,
+ * and its own connections, so that requests need no lock. The main thread reaches them only
+ * through the atomic phase and their wakers. */
+
 #include "server.h"
 
 #include <errno.h>
@@ -59,6 +63,8 @@ static void on_accept(struct listener *l, int fd)
 	struct worker *w = container_of(l, struct worker, listener);
 
 	stat_add(&w->stats.accepted, 1);
+	/* The new connection is accepted in any case: it may be the API server's, while the others
+	 * are idle. The limit is exceeded by one until the evicted one is closed. */
 	if (w->n_conns >= w->max_conns) {
 		listener_pause(l); /* until a descriptor is free again */
 		evict_one(w);
@@ -81,6 +87,8 @@ static void close_expired(struct worker *w, enum conn_state state, uint64_t limi
 	uint64_t now = loop_now_ms(&w->loop);
 	struct conn *c;
 
+	/* The lists are in the order of since_ms, so the first one that has time left ends the
+	 * search. */
 	while ((c = TAILQ_FIRST(&w->lists[state])) && now - c->since_ms >= limit_ms)
 		conn_abort(c, reason);
 }
@@ -112,6 +120,7 @@ static void announce_end(struct worker *w)
 		struct conn *c, *next;
 
 		for (c = TAILQ_FIRST(&w->lists[state]); c; c = next) {
+			/* The flush may move the connection to another list. */
 			next = TAILQ_NEXT(c, link);
 			conn_announce_end(c);
 		}
@@ -123,6 +132,9 @@ static void close_idle(struct worker *w)
 	struct conn *c;
 
 	w->phase = WORKER_CLOSING;
+	/* Connections in the backlog of this socket are reset, although other workers still listen:
+	 * by default the kernel does not move them. Callers announce the end first and wait, so
+	 * that hardly any are left. */
 	listener_close(&w->listener);
 	while ((c = TAILQ_FIRST(&w->lists[CONN_IDLE]))) {
 		if (c->http2)
@@ -133,10 +145,12 @@ static void close_idle(struct worker *w)
 		if (c->state == CONN_IDLE)
 			conn_abort(c, SERVER_CLOSE_DRAIN);
 	}
+	/* Requests in flight finish; GOAWAY refuses later ones. HTTP/1.1 responses say
+	 * "Connection: close" since the end was announced. */
 	for (enum conn_state state = CONN_NEW; state <= CONN_ACTIVE; state++)
-		TAILQ_FOREACH(c, &w->lists[state], link)
-	if (c->http2)
-		http2_close(c->http2);
+		for (c = TAILQ_FIRST(&w->lists[state]); c; c = TAILQ_NEXT(c, link))
+			if (c->http2)
+				http2_close(c->http2);
 	if (!w->n_conns)
 		loop_stop(&w->loop);
 }
@@ -146,6 +160,7 @@ static void on_wake(struct waker *waker)
 	struct worker *w = container_of(waker, struct worker, waker);
 	enum worker_phase phase = atomic_load(&w->server->phase);
 
+	/* Two wakes may arrive as one, so the worker may have to pass both phases here. */
 	if (phase >= WORKER_ANNOUNCING && w->phase < WORKER_ANNOUNCING)
 		announce_end(w);
 	if (phase >= WORKER_CLOSING && w->phase < WORKER_CLOSING)
@@ -191,6 +206,8 @@ static int worker_init(struct worker *w, struct server *s, unsigned index, int f
 	int r;
 
 	*w = (struct worker){ .server = s, .config = &s->config, .index = index };
+	/* The kernel distributes connections by a hash of the addresses, not evenly: one worker may
+	 * be full while another has space. */
 	w->max_conns = 1 + max_connections(&s->config) / s->config.threads;
 	for (size_t i = 0; i < ARRAY_LEN(w->lists); i++)
 		TAILQ_INIT(&w->lists[i]);
@@ -216,6 +233,7 @@ static int start_thread(struct worker *w, struct err *err)
 	int r;
 
 	(void)sigfillset(&all);
+	/* A new thread inherits the mask. Blocking signals inside the thread would leave a gap. */
 	(void)pthread_sigmask(SIG_SETMASK, &all, &old);
 	r = pthread_create(&w->thread, NULL, run_worker, w);
 	(void)pthread_sigmask(SIG_SETMASK, &old, NULL);
@@ -332,6 +350,7 @@ void server_stop(struct server *s)
 	for (unsigned i = 0; i < s->n_workers; i++) {
 		struct worker *w = &s->workers[i];
 
+		/* A worker whose thread did not start has a listener that no loop will close. */
 		if (w->is_running)
 			(void)pthread_join(w->thread, NULL);
 		else

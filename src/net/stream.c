@@ -1,3 +1,6 @@
+/* Connected sockets on a loop: TCP as accepted or connected, and Unix sockets. Bytes go out at once
+ * where the kernel accepts them, otherwise through a queue. */
+
 #include <assert.h>
 #include <errno.h>
 #include <string.h>
@@ -25,6 +28,7 @@ static void on_alloc(uv_handle_t *handle, size_t suggested, uv_buf_t *ret)
 
 static void report_end(struct stream *s, int error)
 {
+	/* Reading and writing may both fail in one turn; the owner is called once. */
 	if (s->ended || stream_is_closing(s))
 		return;
 	s->ended = true;
@@ -64,6 +68,8 @@ int stream_open(struct stream *s, struct loop *loop, int fd, const struct stream
 		(void)close(fd);
 		return err_set(err, -r, "cannot open the connection: %s", uv_strerror(r));
 	}
+	/* Messages are written in one piece, so Nagle's algorithm would only delay the last
+	 * segment. */
 	(void)uv_tcp_nodelay(&s->uv.tcp, 1);
 	start_reading(s);
 	return 0;
@@ -78,6 +84,7 @@ static void on_connect(uv_connect_t *request, int status)
 	if (status >= 0)
 		start_reading(s);
 	else
+		/* No on_end after a failed connect: on_connected has the error. */
 		s->ended = true;
 	s->events->on_connected(s, status);
 }
@@ -115,6 +122,8 @@ static void on_written(uv_write_t *request, int status)
 {
 	struct stream *s = container_of(request, struct stream, request.write);
 
+	/* Closing completes a write in flight with UV_ECANCELED; its buffers are freed in
+	 * on_stream_closed(). */
 	s->writing = false;
 	if (stream_is_closing(s))
 		return;
@@ -154,6 +163,8 @@ void stream_write(struct stream *s, struct str bytes)
 	if (!bytes.n || s->ended || stream_is_closing(s))
 		return;
 	if (!s->writing) {
+		/* Most responses fit into the socket buffer: no copy, no request, no further turn
+		 * of the loop. */
 		int n = uv_try_write(&s->uv.stream, &buf, 1);
 
 		if (n > 0)

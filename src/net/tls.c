@@ -1,3 +1,6 @@
+/* One TLS connection over memory: the owner feeds ciphertext, reads plaintext, and sends what is in
+ * `out`. Contexts with certificates are tls_context.c. */
+
 #include "tls.h"
 
 #include <arpa/inet.h>
@@ -22,6 +25,8 @@ static int bio_read(BIO *bio, char *buf, size_t cap, size_t *ret_n)
 
 	BIO_clear_retry_flags(bio);
 	if (!n) {
+		/* Tells OpenSSL that this is not the end of the stream: SSL_read_ex() then reports
+		 * WANT_READ. */
 		BIO_set_retry_read(bio);
 		return 0;
 	}
@@ -49,6 +54,7 @@ static long bio_ctrl(BIO *bio, int command, long number, void *pointer)
 	return command == BIO_CTRL_FLUSH; /* 0: not supported */
 }
 
+/* One for the process, made by the first connection of any thread and never freed. */
 static BIO_METHOD *bio_method;
 static pthread_once_t bio_once = PTHREAD_ONCE_INIT;
 
@@ -95,6 +101,8 @@ static int conn_init(struct tls_conn *c, struct tls_context *context, struct err
 		abort();
 	BIO_set_data(bio, c);
 	BIO_set_init(bio, 1);
+	/* Takes over our reference: SSL_free() frees the BIO. The BIO points at *c, so *c cannot
+	 * move. */
 	SSL_set_bio(c->ssl, bio, bio);
 	return 0;
 }
@@ -128,10 +136,13 @@ int tls_conn_init_client(struct tls_conn *c, struct tls_context *context, const 
 	if (is_ip_address(name)) /* RFC 6066 section 3: no address in the server name */
 		ok = X509_VERIFY_PARAM_set1_ip_asc(SSL_get0_param(c->ssl), name);
 	else
+		/* The first checks the certificate, the second sends the server name: neither
+		 * implies the other. */
 		ok = SSL_set1_host(c->ssl, name) && SSL_set_tlsext_host_name(c->ssl, name);
 	if (!ok)
 		return tls_fail(err, "server name");
 	ERR_clear_error();
+	/* Only writes the ClientHello: there is no input yet, so it ends with WANT_READ. */
 	r = SSL_do_handshake(c->ssl);
 	if (r <= 0 && SSL_get_error(c->ssl, r) != SSL_ERROR_WANT_READ)
 		return tls_fail(err, "TLS handshake");
@@ -150,6 +161,8 @@ static int read_failed(struct tls_conn *c, struct err *err)
 
 	c->in.n = 0;
 	c->plain_http = ERR_GET_REASON(ERR_peek_last_error()) == SSL_R_HTTP_REQUEST;
+	/* OpenSSL's error queue says only "certificate verify failed"; the verify result says
+	 * why. */
 	if (verify != X509_V_OK && !SSL_is_server(c->ssl) && !SSL_is_init_finished(c->ssl)) {
 		ERR_clear_error();
 		return err_set(err, EPROTO, "server certificate: %s",
@@ -187,6 +200,7 @@ int tls_conn_write(struct tls_conn *c, struct str plain, struct err *err)
 	if (!plain.n)
 		return 0;
 	ERR_clear_error();
+	/* Without SSL_MODE_ENABLE_PARTIAL_WRITE it is all or nothing. */
 	if (SSL_write_ex(c->ssl, plain.p, plain.n, &n) <= 0)
 		return tls_fail(err, "TLS write");
 	assert(n == plain.n); /* bio_write() accepts everything */
@@ -210,6 +224,7 @@ struct str tls_conn_alpn(const struct tls_conn *c)
 void tls_conn_shutdown(struct tls_conn *c)
 {
 	ERR_clear_error();
+	/* During the handshake there is no close_notify to send, and OpenSSL fails. */
 	if (SSL_is_init_finished(c->ssl))
 		(void)SSL_shutdown(c->ssl);
 	ERR_clear_error();

@@ -1,3 +1,6 @@
+/* Certificates, keys, trusted CAs and protocol settings as an SSL_CTX. Each load builds a new one
+ * and then replaces the pointer, so that a reload never changes a context that connections use. */
+
 #include <errno.h>
 #include <limits.h>
 #include <string.h>
@@ -88,6 +91,7 @@ static void set_common(SSL_CTX *ctx)
 	(void)SSL_CTX_set_min_proto_version(ctx, TLS1_2_VERSION);
 	(void)SSL_CTX_set_cipher_list(ctx, CIPHERS_1_2);
 	(void)SSL_CTX_set1_groups_list(ctx, GROUPS);
+	/* OpenSSL frees its record buffers, about 34 KiB, while a connection is idle. */
 	SSL_CTX_set_mode(ctx, SSL_MODE_RELEASE_BUFFERS);
 	/* No renegotiation, so that a client cannot cause many handshakes on one connection; no
 	 * compression, which leaks lengths (CRIME). The API server resumes no sessions, so tickets
@@ -126,6 +130,8 @@ static void free_alpn(void *parent, void *pointer, CRYPTO_EX_DATA *data, int ind
 	OPENSSL_free(pointer);
 }
 
+/* The list lives in the SSL_CTX, not in the config: connections may use it after a reload freed the
+ * config. */
 static int alpn_index;
 static pthread_once_t alpn_once = PTHREAD_ONCE_INIT;
 
