@@ -458,7 +458,7 @@ static int agent_open(struct agent *agent, struct err *err)
 		&(struct config_watch_settings){ &agent->config->pools, agent->config->static_pods,
 						 strcmp(agent->config->topology, "host") == 0 },
 		&agent->manager);
-	agent->manager.node = agent->node_sync.connection.node_name;
+	agent->manager.status.node = agent->node_sync.connection.node_name;
 	nrt_sync_init(&agent->nrt_sync, &agent->config->topology_object, &agent->manager);
 	agent->manager.crio_dir = agent->config->crio_dir;
 	agent->oci = (struct oci_containers){ &agent->manager, agent->run_fd };

@@ -33,7 +33,7 @@ void config_watch_check_boot(struct config_watch *l)
 {
 	CLEANUP(arena_done) struct arena a;
 	AUTO_CLOSE int root = open("/", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	const struct reboot_notes before = l->manager->reboot;
+	const struct reboot_notes before = l->manager->status.reboot;
 	struct cpuset management, guaranteed;
 	struct boot_facts facts;
 
@@ -43,11 +43,11 @@ void config_watch_check_boot(struct config_watch *l)
 	reboot_read(root, &facts);
 	(void)ledger_cpus(l->manager->ledger, POOL_MANAGEMENT, &management);
 	(void)ledger_cpus(l->manager->ledger, POOL_GUARANTEED, &guaranteed);
-	reboot_compare(&facts, &management, &guaranteed, &l->manager->reboot);
-	if (same_notes(&before, &l->manager->reboot))
+	reboot_compare(&facts, &management, &guaranteed, &l->manager->status.reboot);
+	if (same_notes(&before, &l->manager->status.reboot))
 		return;
-	for (size_t i = 0; i < l->manager->reboot.n; i++) {
-		const struct reboot_note *n = &l->manager->reboot.items[i];
+	for (size_t i = 0; i < l->manager->status.reboot.n; i++) {
+		const struct reboot_note *n = &l->manager->status.reboot.items[i];
 
 		log_warning("boot parameter differs from the pools, reboot needed",
 			    LOG_STR("what", str_from(n->what)),
@@ -78,7 +78,7 @@ static void log_resize(const struct resize_report *r, const char *from)
 
 static void resize(struct config_watch *l, const struct pool_config *pools, const char *from)
 {
-	struct resize_report *r = &l->manager->resize;
+	struct resize_report *r = &l->manager->status.resize;
 	const bool waited = r->state == RESIZE_DEFERRED;
 
 	(void)resize_apply(l->manager, pools, r);
@@ -93,7 +93,7 @@ static void resize(struct config_watch *l, const struct pool_config *pools, cons
 /* Ends a deferred resize without applying it; CPUs withheld for it can be assigned again. */
 static void set_report(struct config_watch *l, const struct resize_report *report)
 {
-	l->manager->resize = *report;
+	l->manager->status.resize = *report;
 	ledger_withhold(l->manager->ledger, NULL);
 	l->manager->is_changed = true;
 }
@@ -118,7 +118,7 @@ static void read_pools(struct config_watch *l, bool is_requested)
 		return;
 	}
 	/* Unchanged: a change that was refused or deferred has been reverted. */
-	if (l->manager->resize.state > RESIZE_DONE)
+	if (l->manager->status.resize.state > RESIZE_DONE)
 		set_report(l, &(struct resize_report){ .state = RESIZE_NONE });
 	if (is_requested)
 		log_info("pools are unchanged", LOG_STR("from", str_from(from)));
@@ -224,7 +224,7 @@ static void scan_manifests(struct config_watch *l)
 	if (l->static_pods.dir_fd < 0) {
 		if (static_pods_open(&l->static_pods, l->config.static_pods, &err) < 0)
 			return;
-		l->manager->static_pods = &l->static_pods;
+		l->manager->status.static_pods = &l->static_pods;
 	}
 	r = static_pods_scan(&l->static_pods, &err);
 	fails = r < 0 && r != -EAGAIN;
@@ -264,7 +264,7 @@ static void watch_manifests(struct config_watch *l)
 		return;
 	result = start_watch(l, &l->manifests, l->config.static_pods);
 	if (result == WATCH_STARTED) {
-		l->manager->static_pods = NULL; /* the path may name another directory now */
+		l->manager->status.static_pods = NULL; /* the path may name another directory now */
 		static_pods_done(&l->static_pods);
 	}
 	if (result != WATCH_UNCHANGED)
@@ -300,7 +300,7 @@ void config_watch_tick(struct config_watch *l)
 	const bool may_differ = watch_pools(l);
 
 	watch_manifests(l);
-	if (may_differ || l->manager->resize.state == RESIZE_DEFERRED)
+	if (may_differ || l->manager->status.resize.state == RESIZE_DEFERRED)
 		read_pools(l, false);
 }
 
@@ -309,6 +309,6 @@ void config_watch_done(struct config_watch *l)
 	dir_watch_stop(&l->pools);
 	dir_watch_stop(&l->marker);
 	dir_watch_stop(&l->manifests);
-	l->manager->static_pods = NULL;
+	l->manager->status.static_pods = NULL;
 	static_pods_done(&l->static_pods);
 }

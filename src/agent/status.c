@@ -121,18 +121,19 @@ yyjson_mut_val *status_describe(const struct manager *m, yyjson_mut_doc *doc, st
 	yyjson_mut_val *root = yyjson_mut_obj(doc);
 	yyjson_mut_val *runtime = doc_put_obj(doc, root, STR("runtime")), *list;
 
-	if (m->node.n)
-		doc_put_str(doc, root, STR("node"), m->node);
-	doc_put_bool(doc, runtime, STR("connected"), m->is_connected);
-	doc_put_str(doc, runtime, STR("name"), str_from(m->runtime_name));
-	doc_put_str(doc, runtime, STR("version"), str_from(m->runtime_version));
-	if (!m->is_connected)
-		doc_put_str(doc, runtime, STR("problem"), str_from(m->problem));
-	if (m->crio != CRIO_NO_WORKLOAD) {
+	if (m->status.node.n)
+		doc_put_str(doc, root, STR("node"), m->status.node);
+	doc_put_bool(doc, runtime, STR("connected"), m->runtime.is_connected);
+	doc_put_str(doc, runtime, STR("name"), str_from(m->runtime.name));
+	doc_put_str(doc, runtime, STR("version"), str_from(m->runtime.version));
+	if (!m->runtime.is_connected)
+		doc_put_str(doc, runtime, STR("problem"), str_from(m->runtime.problem));
+	if (m->runtime.crio != CRIO_NO_WORKLOAD) {
 		yyjson_mut_val *own = doc_put_obj(doc, runtime, STR("workload"));
 
-		doc_put_str(doc, own, STR("cpus"), str_from(m->crio_cpus ? m->crio_cpus : ""));
-		doc_put_str(doc, own, STR("state"), str_from(crio_state_name(m->crio)));
+		doc_put_str(doc, own, STR("cpus"),
+			    str_from(m->runtime.crio_cpus ? m->runtime.crio_cpus : ""));
+		doc_put_str(doc, own, STR("state"), str_from(crio_state_name(m->runtime.crio)));
 	}
 	doc_put_str(doc, root, STR("mode"),
 		    m->kubelet_manages		     ? STR("kubelet") :
@@ -146,12 +147,12 @@ yyjson_mut_val *status_describe(const struct manager *m, yyjson_mut_doc *doc, st
 	for (size_t i = 0; i < m->registry.n_pods; i++)
 		describe_pod(m->registry.pods[i], doc, list);
 	isolate_describe(m, doc, root, a);
-	resize_describe(&m->resize, doc, root);
-	reboot_describe(&m->reboot, a, doc, root);
-	if (m->static_pods)
-		static_pods_describe(m->static_pods, doc, root);
-	if (m->link)
-		node_sync_describe(m->link, doc, root);
+	resize_describe(&m->status.resize, doc, root);
+	reboot_describe(&m->status.reboot, a, doc, root);
+	if (m->status.static_pods)
+		static_pods_describe(m->status.static_pods, doc, root);
+	if (m->status.link)
+		node_sync_describe(m->status.link, doc, root);
 	list = doc_put_obj(doc, root, STR("counters"));
 	for (size_t i = 0; i < ARRAY_LEN(counter_rows); i++)
 		doc_put_int(doc, list, str_from(counter_rows[i].name), (int64_t)counter(m, i));
@@ -187,7 +188,7 @@ void status_metrics(const struct manager *m, struct strbuf *b)
 
 	prometheus_family(b, "pinfold_runtime_connected", "gauge",
 			  "Whether the container runtime is connected over NRI.");
-	prometheus_uint(b, "pinfold_runtime_connected", NULL, m->is_connected);
+	prometheus_uint(b, "pinfold_runtime_connected", NULL, m->runtime.is_connected);
 	write_pool_metrics(m, b);
 	prometheus_family(b, "pinfold_containers_placed_total", "counter",
 			  "Containers created, by pool.");
@@ -205,7 +206,7 @@ void status_metrics(const struct manager *m, struct strbuf *b)
 	prometheus_family(b, "pinfold_nri_call_seconds", "histogram",
 			  "Time the runtime waited for a response of the agent.");
 	prometheus_histogram(b, "pinfold_nri_call_seconds", NULL, &latency);
-	if (m->link)
-		node_sync_metrics(m->link, b);
+	if (m->status.link)
+		node_sync_metrics(m->status.link, b);
 	prometheus_process(b);
 }

@@ -124,7 +124,7 @@ static void handle_request(struct connection *c, const struct http1_request *req
 	} else if (str_eq(request->target, STR("/healthz"))) {
 		send_response(c, "200 OK", "text/plain", STR("ok\n"));
 	} else if (str_eq(request->target, STR("/readyz"))) {
-		if (m->is_connected)
+		if (m->runtime.is_connected)
 			send_response(c, "200 OK", "text/plain", STR("ok\n"));
 		else
 			send_response(c, "503 Service Unavailable", "text/plain",

@@ -13,9 +13,10 @@ static struct str message_of(const struct manager *m, enum node_reason reason, s
 
 	switch (reason) {
 	case NODE_RUNTIME_LOST:
-		return m->problem[0] ? str_printf(a, "not connected to the container runtime: %s",
-						  m->problem) :
-				       STR("not connected to the container runtime yet");
+		return m->runtime.problem[0] ?
+			       str_printf(a, "not connected to the container runtime: %s",
+					  m->runtime.problem) :
+			       STR("not connected to the container runtime yet");
 	case NODE_POOLS_REFUSED:
 		return STR("the configured pools conflict with running containers; the previous "
 			   "pools stay in effect");
@@ -30,13 +31,13 @@ static struct str message_of(const struct manager *m, enum node_reason reason, s
 	}
 	(void)ledger_cpus(m->ledger, POOL_MANAGEMENT, &management);
 	if (m->ledger->now.config.is_classic || m->kubelet_manages)
-		return str_printf(a, "%s: management CPUs " PRI_STR, m->runtime_name,
+		return str_printf(a, "%s: management CPUs " PRI_STR, m->runtime.name,
 				  FMT_STR(cpuset_format(&management, a)));
 	(void)ledger_cpus(m->ledger, POOL_SHARED, &shared);
 	(void)ledger_cpus(m->ledger, POOL_GUARANTEED, &guaranteed);
 	return str_printf(
 		a, "%s: management CPUs " PRI_STR ", shared " PRI_STR ", guaranteed " PRI_STR,
-		m->runtime_name, FMT_STR(cpuset_format(&management, a)),
+		m->runtime.name, FMT_STR(cpuset_format(&management, a)),
 		FMT_STR(cpuset_format(&shared, a)), FMT_STR(cpuset_format(&guaranteed, a)));
 }
 
@@ -52,17 +53,17 @@ struct node_desired node_desired_read(struct node_desired_source *s, uint64_t no
 		s->write_failures = m->counters.write_failures;
 		s->write_failed_ms = now_ms;
 	}
-	if (m->is_connected)
+	if (m->runtime.is_connected)
 		s->unready_since_ms = 0;
 	else if (!s->unready_since_ms)
 		s->unready_since_ms = now_ms;
 	health = (struct node_health){
-		.is_connected = m->is_connected,
-		.pools_are_refused = m->resize.state > RESIZE_DONE,
+		.is_connected = m->runtime.is_connected,
+		.pools_are_refused = m->status.resize.state > RESIZE_DONE,
 		.writes_fail = s->write_failed_ms && now_ms - s->write_failed_ms < WRITE_FAILURE_MS,
 	};
 	want.reason = is_leaving ? NODE_AGENT_STOPPED : node_reason_choose(&health);
-	want.taint = node_taint_choose(m->is_connected,
+	want.taint = node_taint_choose(m->runtime.is_connected,
 				       s->unready_since_ms ? now_ms - s->unready_since_ms : 0,
 				       s->taints_unready);
 	node_amounts_of(m->ledger, !m->kubelet_manages, &want.amounts);

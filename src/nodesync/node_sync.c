@@ -122,7 +122,7 @@ void node_sync_start(struct node_sync *s, struct loop *loop, struct manager *m)
 					     .events = &s->events.queue,
 					     .failures = &s->failures });
 	m->events = &s->events.queue;
-	m->link = s;
+	m->status.link = s;
 	node_connection_start(&s->connection, loop, &s->failures, on_open);
 }
 
@@ -174,7 +174,7 @@ void node_sync_close(struct node_sync *s)
 {
 	if (s->manager) {
 		s->manager->events = NULL;
-		s->manager->link = NULL;
+		s->manager->status.link = NULL;
 	}
 	if (s->connection.is_open) {
 		watch_close(&s->node_watch.watch);

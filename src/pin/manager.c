@@ -26,7 +26,7 @@ void manager_init(struct manager *m, struct ledger *ledger, const struct cgroup_
 
 void manager_done(struct manager *m)
 {
-	free(m->crio_cpus);
+	free(m->runtime.crio_cpus);
 	cgroup_watch_done(&m->cgroup_watch);
 	registry_done(&m->registry);
 	arena_done(&m->scratch);
@@ -253,28 +253,28 @@ static void read_crio_config(struct manager *m)
 	struct cpuset management;
 	struct err err = { 0 };
 
-	m->crio = CRIO_NO_WORKLOAD;
-	free(m->crio_cpus);
-	m->crio_cpus = NULL;
-	if (!m->crio_dir || strcmp(m->runtime_name, CRIO_RUNTIME_NAME) != 0)
+	m->runtime.crio = CRIO_NO_WORKLOAD;
+	free(m->runtime.crio_cpus);
+	m->runtime.crio_cpus = NULL;
+	if (!m->crio_dir || strcmp(m->runtime.name, CRIO_RUNTIME_NAME) != 0)
 		return;
 	manager_management_cpus(m, &management);
 	if (crio_config_read(m->crio_dir, &management, &m->scratch, &config, &err) < 0) {
 		log_warning("cannot read the configuration of CRI-O, ignoring", LOG_ERR(&err));
 		return;
 	}
-	m->crio = config.state;
-	m->crio_cpus = strndup(config.cpus.p ? config.cpus.p : "", config.cpus.n);
-	if (!m->crio_cpus)
+	m->runtime.crio = config.state;
+	m->runtime.crio_cpus = strndup(config.cpus.p ? config.cpus.p : "", config.cpus.n);
+	if (!m->runtime.crio_cpus)
 		abort();
-	if (m->crio == CRIO_AGREES)
+	if (m->runtime.crio == CRIO_AGREES)
 		log_info("CRI-O pins management containers itself, the agent checks it",
 			 LOG_STR("cpus", config.cpus));
-	if (m->crio == CRIO_DIFFERS)
+	if (m->runtime.crio == CRIO_DIFFERS)
 		log_error("CRI-O's drop-in names other CPUs for management containers",
 			  LOG_STR("crio", config.cpus),
 			  LOG_STR("management", cpuset_format(&management, &m->scratch)));
-	if (m->crio == CRIO_CANNOT_START)
+	if (m->runtime.crio == CRIO_CANNOT_START)
 		log_error("CRI-O cannot start management pods: its drop-in sets a cpuset, and its "
 			  "cgroup_manager is cgroupfs");
 }
@@ -286,9 +286,8 @@ static int on_configure(void *user, const struct nri_runtime *runtime, uint32_t 
 
 	(void)events;
 	(void)reply;
-	(void)snprintf(m->runtime_name, sizeof(m->runtime_name), "%s", runtime->name);
-	(void)snprintf(m->runtime_version, sizeof(m->runtime_version), "%s", runtime->version);
-	(void)snprintf(m->nri_version, sizeof(m->nri_version), "%s", runtime->nri_version);
+	(void)snprintf(m->runtime.name, sizeof(m->runtime.name), "%s", runtime->name);
+	(void)snprintf(m->runtime.version, sizeof(m->runtime.version), "%s", runtime->version);
 	read_crio_config(m);
 	arena_reset(&m->scratch);
 	return 0;
@@ -302,10 +301,10 @@ static void on_connected(void *user)
 		event_queue_add(m->events, EVENT_RUNTIME_BACK, &(struct event_subject){ 0 },
 				STR("connected to the container runtime again; containers that it "
 				    "started meanwhile were adopted"));
-	m->is_connected = m->is_changed = true;
-	m->problem[0] = 0;
-	log_info("synchronized with the runtime", LOG_STR("runtime", str_from(m->runtime_name)),
-		 LOG_STR("version", str_from(m->runtime_version)),
+	m->runtime.is_connected = m->is_changed = true;
+	m->runtime.problem[0] = 0;
+	log_info("synchronized with the runtime", LOG_STR("runtime", str_from(m->runtime.name)),
+		 LOG_STR("version", str_from(m->runtime.version)),
 		 LOG_INT("pods", m->registry.n_pods),
 		 LOG_INT("containers", m->registry.n_containers));
 }
@@ -314,15 +313,15 @@ static void on_disconnected(void *user, const char *why)
 {
 	struct manager *m = user;
 
-	if (m->is_connected)
+	if (m->runtime.is_connected)
 		event_queue_add(m->events, EVENT_RUNTIME_LOST, &(struct event_subject){ 0 },
 				str_printf(&m->scratch,
 					   "lost the connection to the container runtime: %s",
 					   why));
-	m->counters.disconnects += m->is_connected;
-	m->is_connected = false;
+	m->counters.disconnects += m->runtime.is_connected;
+	m->runtime.is_connected = false;
 	m->is_changed = true;
-	(void)snprintf(m->problem, sizeof(m->problem), "%s", why);
+	(void)snprintf(m->runtime.problem, sizeof(m->runtime.problem), "%s", why);
 	log_warning("not connected to the runtime, trying again", LOG_STR("reason", str_from(why)));
 }
 

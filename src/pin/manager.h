@@ -50,6 +50,26 @@ typedef struct nri_inventory (*manager_inventory_fn)(const void *data,
 						     const struct nri_inventory *all,
 						     struct arena *a);
 
+/* The runtime of the present connection, or of the last one. */
+struct manager_runtime {
+	char name[64], version[64]; /* "" before the first connection */
+	bool is_connected;
+	char problem[256];    /* why it is not */
+	enum crio_state crio; /* CRI-O's own pinning, as of the last connection */
+	char *crio_cpus;      /* owned; may be NULL */
+};
+
+/* Results of other modules, which the status document and the Node's condition report. The manager
+ * neither sets nor reads them: it is only the one struct that both the modules and the status have.
+ * Each pointer belongs to the module that sets it and is NULL once that module is gone. */
+struct manager_status_sources {
+	struct str node;	     /* name of the Node; "" without a cluster */
+	struct resize_report resize; /* the last one */
+	struct reboot_notes reboot;
+	const struct static_pods *static_pods; /* NULL: not managed */
+	const struct node_sync *link;	       /* NULL: no cluster */
+};
+
 struct manager {
 	struct ledger *ledger;
 	const struct cgroup_fs *cgroups;    /* NULL: cgroups are neither read nor written */
@@ -68,21 +88,12 @@ struct manager {
 	bool wants_trim;		  /* a synchronization has freed much memory */
 	struct event_queue *events;	  /* NULL: no cluster */
 
-	char runtime_name[64], runtime_version[64], nri_version[32];
-	bool is_connected;
-	char problem[256];    /* why it is not */
+	struct manager_runtime runtime;
 	const char *crio_dir; /* "/etc/crio"; NULL: not read */
-	enum crio_state crio; /* CRI-O's own pinning, as of the last connection */
-	char *crio_cpus;      /* owned; may be NULL */
 
-	/* Read by the status only. */
 	struct manager_counters counters;
 	struct manager_latency latency;
-	struct str node;	     /* name of the Node; "" without a cluster */
-	struct resize_report resize; /* the last one */
-	struct reboot_notes reboot;
-	const struct static_pods *static_pods; /* NULL: not managed */
-	const struct node_sync *link;	       /* NULL: no cluster */
+	struct manager_status_sources status;
 };
 
 /* `ledger` and `cgroups` are the caller's. The rules' workload is filled in from the ledger. */

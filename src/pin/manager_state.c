@@ -169,7 +169,7 @@ void manager_pin_monitor(struct manager *m, uint32_t pid)
 	struct err err = { 0 };
 	struct cpuset management;
 
-	if (!m->cgroups || strcmp(m->runtime_name, CRIO_RUNTIME_NAME) != 0)
+	if (!m->cgroups || strcmp(m->runtime.name, CRIO_RUNTIME_NAME) != 0)
 		return;
 	manager_management_cpus(m, &management);
 	if (!cpuset_is_empty(&management) && enforce_monitor(pid, &management, &err) < 0)

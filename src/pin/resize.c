@@ -147,7 +147,7 @@ struct resize_work {
 	struct manager *m;
 	struct resize_report *report;
 	const struct cpuset *cpus; /* of the present step */
-	bool is_undo; /* a failed write does not stop the others */
+	bool is_undo;		   /* a failed write does not stop the others */
 };
 
 /* A cgroup that is gone, or not created yet, has no task to move. */
@@ -212,7 +212,7 @@ static void move_monitors(struct manager *m)
 	pid_t *pids;
 	size_t n;
 
-	if (!m->cgroups || strcmp(m->runtime_name, CRIO_RUNTIME_NAME) != 0)
+	if (!m->cgroups || strcmp(m->runtime.name, CRIO_RUNTIME_NAME) != 0)
 		return;
 	for (size_t i = 0; i < all->n_pods; i++)
 		manager_pin_monitor(m, all->pods[i]->pause_pid);

@@ -75,7 +75,7 @@ TEST(files_of_a_directory_that_is_created_later_are_read)
 	make_directories(&f);
 	config_watch_tick(&f.watch);
 	CHECK_STR(shared_now(&f), "2-4");
-	CHECK_INT(f.node.manager.static_pods->items[0].verdict, STATIC_CONVERTED);
+	CHECK_INT(f.node.manager.status.static_pods->items[0].verdict, STATIC_CONVERTED);
 
 	/* From here on inotify reports changes. */
 	write_pools(&f, "{\"reserved\":\"0-1\",\"shared\":\"2-5\",\"guaranteed\":\"6-7\"}");
@@ -110,7 +110,7 @@ TEST(without_inotify_static_pods_are_converted_and_pools_are_read_on_sighup)
 	config_watch_tick(&f.watch);
 	CHECK(f.watch.watch_fails);
 	CHECK_STR(shared_now(&f), "2-3");
-	CHECK_INT(f.node.manager.static_pods->items[0].verdict, STATIC_CONVERTED);
+	CHECK_INT(f.node.manager.status.static_pods->items[0].verdict, STATIC_CONVERTED);
 	config_watch_reload(&f.watch);
 	CHECK_STR(shared_now(&f), "2-4");
 

@@ -101,7 +101,7 @@ TEST(each_kind_of_event_is_queued_once_for_its_object)
 	CHECK(!ask(&n, "PostStartContainer", &plain, NULL).status);
 	write_at(&n, plain.cgroup + 1, "cpuset.cpus", "0-7");
 	manager_reconcile(&n.manager, 2);
-	n.manager.is_connected = true;
+	n.manager.runtime.is_connected = true;
 	manager_handlers.disconnected(&n.manager, "gone");
 	manager_handlers.disconnected(&n.manager, "still gone");
 	CHECK_UINT(events.n, ARRAY_LEN(rows));
@@ -325,8 +325,8 @@ TEST(long_cpu_lists_are_not_cut)
 								    .nri_version = "" },
 					     &mask, NULL),
 		  0);
-	CHECK_INT(n.manager.crio, CRIO_AGREES);
-	CHECK_STR(n.manager.crio_cpus, list);
+	CHECK_INT(n.manager.runtime.crio, CRIO_AGREES);
+	CHECK_STR(n.manager.runtime.crio_cpus, list);
 }
 
 /* A reconciliation of 0 containers checks only the written ones. */
