@@ -305,7 +305,13 @@ TEST(long_cpu_lists_are_not_cut)
 		     "");
 	box_init(&b, "b", "burstable/", 2, 0);
 	box_manage(&b, "{\"cpushares\":20}");
+	make_cgroup(&n, b.pod_cgroup, "0-511");
+	make_cgroup(&n, b.cgroup, "0-511");
+	make_cgroup(&n, b.pause, "0-511");
 	CHECK_STR(create(&n, &b).cpus, list);
+	CHECK_STR(read_at(&n, b.pause, "cpuset.cpus"), list);
+	CHECK(!ask(&n, "PostStartContainer", &b, NULL).status);
+	CHECK_STR(read_at(&n, b.cgroup, "cpuset.cpus"), list);
 
 	(void)snprintf(dir, sizeof(dir), "%s/crio/crio.conf.d", n.dir);
 	CHECK_OK(file_mkdirs_at(AT_FDCWD, dir, 0755, &err));
