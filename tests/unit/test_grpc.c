@@ -194,7 +194,7 @@ TEST(a_response_may_come_later_or_after_the_client_cancelled)
 	shuttle(&p);
 	CHECK_STR((const char *)p.text, "later");
 	grpc_respond(p.server, p.kept, &(struct grpc_response){ .message = STR("again") });
-	grpc_respond(p.server, 99, &(struct grpc_response){ .message = STR("nobody") });
+	grpc_respond(p.server, 99, &(struct grpc_response){ .message = STR("late") });
 	shuttle(&p);
 	CHECK_UINT(p.n_answers, 1);
 	part(&p);
