@@ -1,3 +1,7 @@
+/* OpenShift's render validates no profile, and its admission does not know the machine
+ * (docs/reference/openshift-render.md#profile-validation). Here every problem is found before a
+ * file is written. */
+
 #include "check.h"
 
 #include "base/arena.h"
@@ -6,12 +10,6 @@
 #include "cpu/topology.h"
 #include "layout.h"
 
-static struct problem_at at_set(const struct partition *part, enum profile_set_id id)
-{
-	return PROBLEM_AT(part->profile->at.doc, part->profile->sets[id].value,
-			  profile_set_field(id));
-}
-
 static void check_overlap(const struct partition *part, enum profile_set_id x,
 			  enum profile_set_id y, struct problem_list *p)
 {
@@ -19,9 +17,9 @@ static void check_overlap(const struct partition *part, enum profile_set_id x,
 
 	cpuset_intersect(&both, &part->cpus[y]);
 	if (!cpuset_is_empty(&both))
-		problem_error(p, at_set(part, y), "%s and %s overlap: CPUs " PRI_STR,
-			      profile_set_name(x), profile_set_name(y),
-			      FMT_STR(cpuset_format(&both, p->a)));
+		problem_error(p, profile_set_at(part->profile, y),
+			      "%s and %s overlap: CPUs " PRI_STR, profile_set_name(x),
+			      profile_set_name(y), FMT_STR(cpuset_format(&both, p->a)));
 }
 
 void check_sets(const struct partition *part, struct problem_list *p)
@@ -30,36 +28,31 @@ void check_sets(const struct partition *part, struct problem_list *p)
 		const struct profile_set *set = &part->profile->sets[x];
 
 		if (set->text.n && cpuset_is_empty(&part->cpus[x]))
-			problem_error(p, at_set(part, (enum profile_set_id)x),
+			problem_error(p, profile_set_at(part->profile, (enum profile_set_id)x),
 				      "the set is empty: all CPUs are in other sets");
 		for (int y = x + 1; y < PROFILE_SET__COUNT; y++)
 			check_overlap(part, (enum profile_set_id)x, (enum profile_set_id)y, p);
 	}
+	/* CPU 0 usually has no `online` file in sysfs, and set-cpus-offline.sh does all or nothing.
+	 */
 	if (cpuset_has(&part->cpus[PROFILE_OFFLINED], 0))
-		problem_warn(p, at_set(part, PROFILE_OFFLINED),
+		problem_warn(p, profile_set_at(part->profile, PROFILE_OFFLINED),
 			     "most machines cannot take CPU 0 offline, and then no CPU is taken "
 			     "offline");
 }
 
-/* CPUs that are there, powered or not. */
-static struct cpuset present(const struct topology *t)
-{
-	struct cpuset all = t->online;
-
-	cpuset_union(&all, &t->offline);
-	return all;
-}
-
 static void check_present(const struct partition *part, struct problem_list *p)
 {
-	const struct cpuset there = present(part->topology);
+	struct cpuset there = part->topology->online;
 
+	/* On a machine that already runs with the profile, offlined CPUs are offline. */
+	cpuset_union(&there, &part->topology->offline);
 	for (int id = 0; id < PROFILE_SET__COUNT; id++) {
 		struct cpuset missing = part->cpus[id];
 
 		cpuset_minus(&missing, &there);
 		if (!cpuset_is_empty(&missing))
-			problem_error(p, at_set(part, (enum profile_set_id)id),
+			problem_error(p, profile_set_at(part->profile, (enum profile_set_id)id),
 				      "the machine has no CPUs " PRI_STR ", only " PRI_STR,
 				      FMT_STR(cpuset_format(&missing, p->a)),
 				      FMT_STR(cpuset_format(&there, p->a)));
@@ -73,6 +66,7 @@ static void check_split_pair(const struct partition *part, enum profile_set_id x
 {
 	struct cpuset cores, other;
 
+	/* First the CPUs of y that are siblings of x, then the CPUs of x that they belong to. */
 	topology_whole(part->topology, TOPOLOGY_CORE, &part->cpus[x], &cores);
 	other = part->cpus[y];
 	cpuset_intersect(&other, &cores);
@@ -81,7 +75,7 @@ static void check_split_pair(const struct partition *part, enum profile_set_id x
 		return;
 	topology_whole(part->topology, TOPOLOGY_CORE, &other, &cores);
 	cpuset_intersect(&cores, &part->cpus[x]);
-	problem_add(p, level, at_set(part, y),
+	problem_add(p, level, profile_set_at(part->profile, y),
 		    "cores are split between %s and %s: CPUs " PRI_STR " are siblings of " PRI_STR,
 		    profile_set_name(x), profile_set_name(y), FMT_STR(cpuset_format(&cores, p->a)),
 		    FMT_STR(cpuset_format(&other, p->a)));
@@ -98,6 +92,8 @@ static void check_split(const struct partition *part, enum problem_level level,
 						 (enum profile_set_id)y, level, p);
 }
 
+/* The kubelet option full-pcpus-only: set by the user, or by kubelet_config.c for this policy
+ * (docs/reference/cpu-manager.md#full-pcpus-only). */
 static bool gives_whole_cores(const struct profile *profile)
 {
 	yyjson_val *option =
@@ -115,11 +111,12 @@ static void check_unusable(const struct partition *part, enum problem_level leve
 
 	if (!gives_whole_cores(part->profile))
 		return;
+	/* The core of an offlined sibling is whole again once that one is offline. */
 	cpuset_union(&usable, &part->cpus[PROFILE_OFFLINED]);
 	topology_split(part->topology, TOPOLOGY_CORE, &usable, &split);
 	cpuset_intersect(&split, &part->cpus[PROFILE_ISOLATED]);
 	if (!cpuset_is_empty(&split))
-		problem_add(p, level, at_set(part, PROFILE_ISOLATED),
+		problem_add(p, level, profile_set_at(part->profile, PROFILE_ISOLATED),
 			    "CPUs " PRI_STR
 			    " can never be assigned: full-pcpus-only assigns whole cores",
 			    FMT_STR(cpuset_format(&split, p->a)));
@@ -138,11 +135,13 @@ static void check_housekeeping(const struct partition *part, struct problem_list
 		topology_add_element(part->topology, TOPOLOGY_NUMA, i, &node);
 		cpuset_minus(&node, &part->cpus[PROFILE_OFFLINED]);
 		if (!cpuset_is_empty(&node) && !cpuset_intersects(&node, &housekeeping))
-			problem_warn(p, at_set(part, PROFILE_RESERVED),
+			problem_warn(p, profile_set_at(part->profile, PROFILE_RESERVED),
 				     "NUMA node %u has no reserved or shared CPU", nodes->ids[i]);
 	}
 }
 
+/* With pools the agent uses the three pools only. Without, the kubelet knows only the reserved set,
+ * and CPUs that no set names are in its shared pool. */
 static void check_uncovered(const struct partition *part, struct problem_list *p)
 {
 	struct cpuset rest = part->topology->online;

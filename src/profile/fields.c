@@ -1,3 +1,5 @@
+/* A field is named once, by its full path: messages show the path, and its last step is the key. */
+
 #include "fields.h"
 
 #include <string.h>
@@ -15,6 +17,7 @@ yyjson_val *field_get(yyjson_val *object, struct str key)
 {
 	yyjson_val *v = doc_get(object, key);
 
+	/* Kubernetes' decoder leaves a field that is null at its default. */
 	return yyjson_is_null(v) ? NULL : v;
 }
 
@@ -66,23 +69,20 @@ yyjson_val *field_object(const struct field_reader *r, yyjson_val *object, const
 	return v;
 }
 
-static bool is_known(struct str key, const char *const *known)
-{
-	for (; *known; known++)
-		if (str_eq(key, str_from(*known)))
-			return true;
-	return false;
-}
-
 void field_unknown(const struct field_reader *r, yyjson_val *object, const char *field,
 		   const char *const *known, enum problem_level level)
 {
 	yyjson_obj_iter it = yyjson_obj_iter_with(object);
 	yyjson_val *key;
 
-	while ((key = yyjson_obj_iter_next(&it)))
-		if (!is_known(doc_str(key), known))
+	while ((key = yyjson_obj_iter_next(&it))) {
+		const char *const *k = known;
+
+		while (*k && !str_eq(doc_str(key), str_from(*k)))
+			k++;
+		if (!*k)
 			problem_add(r->p, level, PROBLEM_AT(r->doc, key, field),
 				    "%s has no effect on the rendered files",
 				    quote(doc_str(key)).text);
+	}
 }

@@ -1,3 +1,7 @@
+/* Only the fields that decide about partitioning are checked; the installer checks its own. The
+ * topologies are needed because an install-config is read before there is an Infrastructure object
+ * that has them. */
+
 #include "install_config.h"
 
 #include <string.h>
@@ -22,6 +26,8 @@ const char *control_plane_topology(int64_t replicas, int64_t arbiters)
 
 const char *infrastructure_topology(int64_t workers, const char *control_plane)
 {
+	/* Without workers, workloads run on the control plane; any kind of several nodes is highly
+	 * available for them. */
 	if (workers == 1 || (workers == 0 && strcmp(control_plane, NAME_TOPOLOGY_SINGLE) == 0))
 		return NAME_TOPOLOGY_SINGLE;
 	return NAME_TOPOLOGY_HA;
@@ -44,6 +50,7 @@ static void read_topologies(struct install_config *c, struct problem_list *p)
 {
 	yyjson_val *root = c->at.object, *compute = doc_get(root, STR("compute"));
 	yyjson_val *arbiter = doc_get(root, STR("arbiter")), *pool;
+	/* `compute: []` has no workers; a missing `compute` gets the installer's default pool. */
 	int64_t masters, arbiters = 0, workers = compute ? 0 : DEFAULT_REPLICAS;
 
 	masters =
@@ -82,7 +89,8 @@ static void read_mode(struct install_config *c, struct problem_list *p)
 			      doc_type(v));
 }
 
-/* A workload type becomes part of a resource name, a TOML table and an annotation. */
+/* A workload type becomes part of a resource name, a TOML table and an annotation, none of which
+ * escapes it; 63 is the length of a DNS label. */
 static bool is_type_name(struct str s)
 {
 	if (!s.n || s.n > 63 || s.p[0] == '-' || s.p[s.n - 1] == '-')
@@ -123,7 +131,7 @@ static void read_setting_cpus(struct install_config *c, struct workload_setting 
 	struct problem_at at = PROBLEM_AT(c->at.doc, v ? v : s->value, "workloadSettings.cpuIDs");
 	struct err err = { 0 };
 
-	s->text = doc_text(v);
+	s->text = doc_text(v); /* `cpuIDs: 0` is a number in YAML */
 	if (!v)
 		problem_error(p, at, "required: the CPUs of this workload type");
 	else if (cpuset_parse(s->text, &s->cpus, &err) < 0)
@@ -132,6 +140,8 @@ static void read_setting_cpus(struct install_config *c, struct workload_setting 
 		problem_error(p, at, "must not be empty");
 }
 
+/* True when both entries apply to one node in the same way. An entry with nodes and one without do
+ * not conflict: the node's own entry replaces the general one. */
 static bool settings_meet(const struct workload_setting *x, const struct workload_setting *y,
 			  struct str *ret_node)
 {
@@ -181,6 +191,7 @@ static void read_setting(struct install_config *c, yyjson_val *value, struct are
 	}
 	read_setting_cpus(c, s, p);
 	read_setting_nodes(c, s, a, p);
+	/* Against the earlier entries only, so that each pair is reported once. */
 	for (size_t i = 0; i < c->n_settings; i++)
 		check_setting_pair(c, &c->settings[i], s, p);
 	c->n_settings++;
@@ -215,6 +226,7 @@ static void read_settings(struct install_config *c, struct str key, struct arena
 void install_config_read(struct manifest m, struct arena *a, struct install_config *ret,
 			 struct problem_list *p)
 {
+	/* Both keys fill one array: workloadCPUPools is an alternative in the 2021 enhancement. */
 	size_t most = yyjson_arr_size(doc_get(m.object, STR(NAME_LEGACY_SETTINGS_KEY))) +
 		      yyjson_arr_size(doc_get(m.object, STR(NAME_LEGACY_POOLS_KEY)));
 

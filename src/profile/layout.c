@@ -1,3 +1,7 @@
+/* Each step needs the one before: the mode says whether pools get bootstrap files, pools are what
+ * profiles are matched with, and a profile's sets are checked against the machines of its pool. All
+ * arrays get their final size first, because partitions point to pools and profiles in them. */
+
 #include "layout.h"
 
 #include <string.h>
@@ -82,6 +86,7 @@ static void resolve_mode(struct resolving *r)
 		out->infrastructure_topology =
 			doc_str(doc_find(infra.object, "/status/" NAME_TOPOLOGY_INFRA_KEY));
 		out->pinned = infrastructure_mode(r, infra);
+		/* An install-config that does not set the mode contradicts nothing. */
 		if (install->at.doc && install->mode != PARTITIONING_UNSET &&
 		    out->pinned != install_config_wants_partitioning(install))
 			problem_error(r->p, PROBLEM_AT(infra.doc, infra.object, NULL),
@@ -93,6 +98,7 @@ static void resolve_mode(struct resolving *r)
 		out->makes_infrastructure = true;
 	}
 	out->pinned = out->pinned || install_config_wants_partitioning(install);
+	/* Last: the signal counts only where the flag is not set, and it needs the topology. */
 	out->is_legacy = !out->pinned && has_legacy_signal(r);
 	out->pinned = out->pinned || out->is_legacy;
 }
@@ -114,6 +120,7 @@ static struct machine_pool implied_pool(struct resolving *r, struct str role)
 	};
 }
 
+/* Without case, as the Node Tuning Operator compares: a given "Worker" counts as worker. */
 static bool has_pool(const struct manifest_list *pools, const char *name)
 {
 	for (size_t i = 0; i < pools->n; i++) {
@@ -131,6 +138,7 @@ static void resolve_pools(struct resolving *r)
 	const struct manifest_list *pools = &r->ms->pools;
 	struct layout *out = r->out;
 
+	/* Room for one pool per profile, too: see pool_of_profile(). */
 	out->pools = arena_array(r->a, struct machine_pool,
 				 pools->n + ARRAY_LEN(implied) + r->ms->profiles.n);
 	for (size_t i = 0; i < ARRAY_LEN(implied); i++)
@@ -165,7 +173,7 @@ static void resolve_bootstrap(struct resolving *r)
 {
 	struct layout *out = r->out;
 
-	out->bootstrap = arena_array(r->a, struct str, r->ms->pools.n + 3);
+	out->bootstrap = arena_array(r->a, struct str, r->ms->pools.n + 3); /* the three below */
 	if (!out->pinned)
 		return;
 	add_bootstrap(out, STR("master"));
@@ -217,6 +225,7 @@ static const struct machine_pool *pool_of_profile(struct resolving *r,
 	return found;
 }
 
+/* A pool's own topology wins over the one for all pools, in whatever order they were given. */
 static const struct topology *topology_of_pool(const struct layout_options *o, struct str pool)
 {
 	const struct topology *any = NULL;
@@ -262,9 +271,7 @@ static void check_intent(struct resolving *r, const struct partition *part)
 			     "pins Infrastructure, but the cluster is not partitioned "
 			     "(Infrastructure status.cpuPartitioning)");
 	if (profile_has_pools(profile) && !r->out->pinned)
-		problem_warn(r->p,
-			     PROBLEM_AT(profile->at.doc, profile->sets[PROFILE_SHARED].value,
-					"spec.cpu.shared"),
+		problem_warn(r->p, profile_set_at(profile, PROFILE_SHARED),
 			     "the cluster is not partitioned, so platform pods share these CPUs");
 }
 
@@ -274,6 +281,7 @@ static void check_nodes(struct resolving *r, const struct partition *part)
 {
 	unsigned needs = 0;
 
+	/* A running node does not count CPUs that are offline in its capacity. */
 	for (int id = 0; id < PROFILE_SET__COUNT; id++)
 		if (id != PROFILE_OFFLINED)
 			needs += cpuset_count(&part->cpus[id]);
@@ -298,7 +306,6 @@ static void check_nodes(struct resolving *r, const struct partition *part)
 static void resolve_profile(struct resolving *r, struct manifest m, struct profile *profile)
 {
 	struct partition *part = &r->out->partitions[r->out->n_partitions];
-
 	bool is_usable = profile_read(m, r->a, profile, r->p);
 
 	*part = (struct partition){ .profile = profile };
@@ -317,6 +324,7 @@ static void resolve_profile(struct resolving *r, struct manifest m, struct profi
 	if (!part->pool)
 		return;
 	check_nodes(r, part);
+	/* The slot of a profile with faults is used again by the next one. */
 	r->out->n_partitions += is_usable;
 }
 
@@ -334,6 +342,8 @@ void layout_resolve(const struct manifests *ms, const struct layout_options *opt
 	resolve_mode(&r);
 	resolve_pools(&r);
 	resolve_bootstrap(&r);
+	/* After the bootstrap pools: a profile alone partitions the machines of its own pool and no
+	 * others. */
 	if (options->plain_hosts && !ms->infrastructure.doc && !ms->install_config.doc)
 		ret->pinned = true;
 	for (size_t i = 0; i < ms->profiles.n; i++)
@@ -348,7 +358,8 @@ const struct partition *layout_find(const struct layout *layout, struct str pool
 	return NULL;
 }
 
-/* A custom pool wins over worker, master over everything. */
+/* A custom pool wins over worker, master over everything. A missing or empty selector selects no
+ * node here, although an empty one matches every profile. */
 const struct machine_pool *layout_pool_of_node(const struct layout *layout, yyjson_val *labels)
 {
 	const struct machine_pool *found = NULL;

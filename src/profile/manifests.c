@@ -1,3 +1,6 @@
+/* Sorts objects by apiVersion and kind. Input directories of OpenShift's bootstrap hold many other
+ * kinds, so an unknown one is no problem; an object without a kind is one. */
+
 #include "manifests.h"
 
 #include "base/arena.h"
@@ -55,6 +58,8 @@ static void add_object(struct manifests *ms, struct manifest m, struct problem_l
 	};
 	struct str api = object_api(m.object), kind = object_kind(m.object);
 
+	/* The lists are filled in reading order, so of two profiles the later is
+	 * reported. */
 	manifest_list_add(&ms->all, ms->a, m);
 	for (size_t i = 0; i < ARRAY_LEN(known); i++) {
 		if (str_eq(api, known[i].api) && str_eq(kind, known[i].kind)) {
@@ -66,6 +71,7 @@ static void add_object(struct manifests *ms, struct manifest m, struct problem_l
 		if (str_eq(object_name(m.object), STR(NAME_INFRASTRUCTURE)))
 			ms->infrastructure = m;
 	} else if (str_eq(kind, STR(NAME_PROFILE_KIND))) {
+		/* An older API version would be left out silently, and its nodes unpartitioned. */
 		problem_warn(p,
 			     PROBLEM_AT(m.doc, doc_get(m.object, STR("apiVersion")), "apiVersion"),
 			     "%s is ignored: only %s is supported", quote(api).text,

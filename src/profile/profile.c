@@ -1,3 +1,7 @@
+/* The names, CPU sets and selectors of a profile; profile_tuning.c reads the other fields. Reading
+ * continues after a fault, so that one run reports all of them. Strings and objects in the result
+ * point into the document, which must outlive the profile. */
+
 #include "profile.h"
 
 #include "base/arena.h"
@@ -36,6 +40,11 @@ const char *profile_set_field(enum profile_set_id id)
 	return sets[id].field;
 }
 
+struct problem_at profile_set_at(const struct profile *profile, enum profile_set_id id)
+{
+	return PROBLEM_AT(profile->at.doc, profile->sets[id].value, sets[id].field);
+}
+
 /* A list always wins; only what cannot be one is read as a topology expression. */
 static void read_set(const struct field_reader *r, yyjson_val *cpu, enum profile_set_id id,
 		     struct profile_set *ret)
@@ -49,6 +58,7 @@ static void read_set(const struct field_reader *r, yyjson_val *cpu, enum profile
 	*ret = (struct profile_set){ .value = v, .text = doc_str(v), .is_list = true };
 	if (!v)
 		return;
+	/* The API field is a string, and YAML reads an unquoted 3 as a number. */
 	if (!yyjson_is_str(v)) {
 		problem_error(r->p, at, "must be a string, not %s%s", doc_type(v),
 			      doc_is_number(v) ? ": put quotes around it" : "");
@@ -58,6 +68,7 @@ static void read_set(const struct field_reader *r, yyjson_val *cpu, enum profile
 		parsed = cpuset_parse(ret->text, &ret->cpus, &err);
 	} else {
 		ret->is_list = false;
+		/* Only its syntax is checked here: the machine is not known yet (resolve.c). */
 		parsed = topology_expr_parse(ret->text, r->a, &expr, &err);
 	}
 	if (parsed < 0)
@@ -102,6 +113,7 @@ static void read_cpu(const struct field_reader *r, yyjson_val *spec, struct prof
 			      cpu ? "must be an object" : "required: the CPU sets");
 		return;
 	}
+	/* Faults of other fields do not prevent that the sets are resolved and checked. */
 	errors = r->p->n_errors;
 	for (int id = 0; id < PROFILE_SET__COUNT; id++)
 		read_set(r, cpu, (enum profile_set_id)id, &ret->sets[id]);
@@ -136,14 +148,19 @@ static yyjson_val *read_labels(const struct field_reader *r, yyjson_val *spec, c
 				      "the value of label %s must be a string",
 				      quote(doc_str(key)).text);
 	}
+	/* As OpenShift's validation; the role is taken from a single key. */
 	if (yyjson_obj_size(v) > 1)
 		problem_error(r->p, PROBLEM_AT(r->doc, v, field), "must hold only one label");
 	return yyjson_obj_size(v) ? v : NULL;
 }
 
+/* Kubernetes allows 253 characters, and file systems 255 in a file name; rendered objects and files
+ * need the rest for prefixes and suffixes of up to 39. */
+#define MAX_NAME 200
+
 bool profile_is_name(struct str s)
 {
-	if (!s.n || s.n > 200 || s.p[0] == '.' || s.p[0] == '-')
+	if (!s.n || s.n > MAX_NAME || s.p[0] == '.' || s.p[0] == '-')
 		return false;
 	for (size_t i = 0; i < s.n; i++)
 		if (!((s.p[i] >= 'a' && s.p[i] <= 'z') || (s.p[i] >= '0' && s.p[i] <= '9') ||
@@ -158,6 +175,7 @@ struct str profile_role(const struct profile *profile)
 	struct str_split parts = str_split(doc_str(yyjson_obj_iter_next(&it)));
 	struct str domain, role, more;
 
+	/* Exactly one slash, as in the Node Tuning Operator. */
 	if (!str_next(&parts, '/', &domain) || !str_next(&parts, '/', &role) ||
 	    str_next(&parts, '/', &more))
 		return STR("");

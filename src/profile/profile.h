@@ -14,6 +14,7 @@
 #include "manifests.h"
 
 struct arena;
+struct problem_at;
 struct problem_list;
 
 /* In the order in which overlaps are reported (docs/reference/openshift-render.md#overlap-order).
@@ -82,6 +83,9 @@ bool profile_is_name(struct str s);
 /* "worker-cnf" of the node selector "node-role.kubernetes.io/worker-cnf"; "" when it has no role.
  */
 struct str profile_role(const struct profile *profile);
+
+/* Where the set is written, for a problem. */
+struct problem_at profile_set_at(const struct profile *profile, enum profile_set_id id);
 
 static inline bool profile_has(const struct profile *profile, enum profile_set_id id)
 {

@@ -1,3 +1,6 @@
+/* The fields of a profile that tune the kernel, TuneD and the kubelet. Values that OpenShift's
+ * API server would refuse are errors here as well, because a file has not passed it. */
+
 #include <string.h>
 
 #include "base/arena.h"
@@ -12,6 +15,7 @@ static void read_hints(const struct field_reader *r, yyjson_val *spec, struct pr
 {
 	yyjson_val *hints = field_object(r, spec, "spec.workloadHints");
 
+	/* OpenShift's default is true, also when there are no hints at all. */
 	ret->hint_realtime = field_bool(r, hints, "spec.workloadHints.realTime", true);
 	ret->hint_high_power =
 		field_bool(r, hints, "spec.workloadHints.highPowerConsumption", false);
@@ -57,6 +61,8 @@ static void read_frequencies(const struct field_reader *r, yyjson_val *spec, str
 		return;
 	ret->isolated_khz = field_int(r, tuning, "spec.hardwareTuning.isolatedCpuFreq", 0);
 	ret->reserved_khz = field_int(r, tuning, "spec.hardwareTuning.reservedCpuFreq", 0);
+	/* TuneD limits every CPU of both sets, so that one frequency alone would leave 0 for the
+	 * other. */
 	if (!doc_get(tuning, STR("isolatedCpuFreq")) || !doc_get(tuning, STR("reservedCpuFreq")))
 		problem_error(r->p, at, "requires both isolatedCpuFreq and reservedCpuFreq");
 	else if (ret->isolated_khz <= 0 || ret->reserved_khz <= 0)
@@ -108,7 +114,8 @@ static void read_hugepages(const struct field_reader *r, yyjson_val *spec, struc
 	}
 }
 
-/* The command line is one line of words: nothing in an argument may end the word or the line. */
+/* The command line is one line of words: nothing in an argument may end the word or the line. The
+ * kernel accepts blanks inside double quotes. */
 static bool is_kernel_arg(struct str s)
 {
 	bool quoted = false;
@@ -191,6 +198,8 @@ void profile_read_tuning(const struct field_reader *r, yyjson_val *spec, struct 
 		NULL,
 	};
 
+	/* The hints are checked against the real-time kernel, and against the CPU sets, which
+	 * profile_read() has read. */
 	read_kernel(r, spec, ret);
 	read_hints(r, spec, ret);
 	read_topology_policy(r, spec, ret);
@@ -208,6 +217,7 @@ static void read_kubelet_base(const struct field_reader *r, yyjson_val *v, struc
 
 	if (!v)
 		return;
+	/* JSON inside a YAML string, so that an error has no position in the file of its own. */
 	if (doc_parse(doc_str(v), STR(""), NULL, r->a, &doc, &err) < 0)
 		problem_error(r->p,
 			      PROBLEM_AT(r->doc, v,
@@ -227,6 +237,8 @@ void profile_read_annotations(const struct field_reader *r, struct profile *ret)
 	yyjson_val *notes = doc_find(ret->at.object, "/metadata/annotations");
 	struct str rps = doc_str(doc_get(notes, STR(NAME_PROFILE_ANNOTATION "enable-rps")));
 
+	/* The words that the Node Tuning Operator accepts; any other value, a typing error
+	 * included, is the default. */
 	ret->rps = str_eq(rps, STR("true")) || str_eq(rps, STR("enable"));
 	ret->rps_on_physical = str_eq(
 		doc_str(doc_get(notes, STR(NAME_PROFILE_ANNOTATION "enable-physical-dev-rps"))),

@@ -1,3 +1,6 @@
+/* Lists first, then expressions that select a part, then the one that selects the rest: an
+ * expression must not select a CPU that another set names by number. */
+
 #include "resolve.h"
 
 #include "base/arena.h"
@@ -7,15 +10,9 @@
 #include "layout.h"
 #include "topology_expr.h"
 
-/* Who chooses first when several sets are expressions. */
+/* Which set selects first when several are expressions: the platform's, as it needs CPU 0. */
 static const enum profile_set_id order[] = { PROFILE_RESERVED, PROFILE_SHARED, PROFILE_OVS_DPDK,
 					     PROFILE_OFFLINED, PROFILE_ISOLATED };
-
-static struct problem_at at_set(const struct partition *part, enum profile_set_id id)
-{
-	return PROBLEM_AT(part->profile->at.doc, part->profile->sets[id].value,
-			  profile_set_field(id));
-}
 
 static bool resolve_one(struct partition *part, enum profile_set_id id,
 			const struct topology_expr *expr, struct arena *a, struct problem_list *p)
@@ -26,14 +23,15 @@ static bool resolve_one(struct partition *part, enum profile_set_id id,
 	for (int other = 0; other < PROFILE_SET__COUNT; other++)
 		cpuset_minus(&left, &part->cpus[other]);
 	if (topology_expr_resolve(expr, part->topology, &left, &part->cpus[id], &err) < 0) {
-		problem_error(p, at_set(part, id), "%s", err.msg);
+		problem_error(p, profile_set_at(part->profile, id), "%s", err.msg);
 		return false;
 	}
 	part->text[id] = cpuset_format(&part->cpus[id], a);
 	return true;
 }
 
-/* One pass for what takes a part, one for what takes the rest. */
+/* The expressions that have "rest", or those that have not. The profile's reader reported those
+ * that do not parse. */
 static bool resolve_pass(struct partition *part, bool rest, struct arena *a, struct problem_list *p)
 {
 	bool ok = true, seen = false;
@@ -46,7 +44,8 @@ static bool resolve_pass(struct partition *part, bool rest, struct arena *a, str
 		    topology_expr_has_rest(&expr) != rest)
 			continue;
 		if (rest && seen)
-			problem_error(p, at_set(part, order[i]), "only one set can take the rest");
+			problem_error(p, profile_set_at(part->profile, order[i]),
+				      "only one set can take the rest");
 		seen = true;
 		ok &= resolve_one(part, order[i], &expr, a, p);
 	}
@@ -67,7 +66,7 @@ bool partition_resolve(struct partition *part, struct arena *a, struct problem_l
 		}
 		needs_topology = true;
 		if (!part->topology)
-			problem_error(p, at_set(part, (enum profile_set_id)id),
+			problem_error(p, profile_set_at(part->profile, (enum profile_set_id)id),
 				      "a topology expression requires the machine's topology "
 				      "(--topology)");
 	}

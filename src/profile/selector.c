@@ -1,3 +1,6 @@
+/* Kubernetes' LabelSelector. Only the four operators that it has; `values` of other types than
+ * strings match nothing. */
+
 #include "selector.h"
 
 #include <errno.h>

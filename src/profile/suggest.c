@@ -1,3 +1,6 @@
+/* Divides a machine by moving whole cores from what is left, first to the reserved and then to the
+ * shared set; the isolated set is the remainder. The caller prints the reasons with the sets. */
+
 #include "suggest.h"
 
 #include <errno.h>
@@ -6,9 +9,9 @@
 #include "base/err.h"
 #include "cpu/topology.h"
 
-/* The next whole core of a NUMA node that is left; false when there is none. */
-static bool take_core(const struct topology *t, unsigned node, struct cpuset *left,
-		      struct cpuset *to)
+/* Moves the first core of a NUMA node that is left; false when there is none. */
+static bool move_next_core(const struct topology *t, unsigned node, struct cpuset *left,
+			   struct cpuset *to)
 {
 	struct cpuset there = { 0 }, core = { 0 };
 	unsigned cpu;
@@ -25,19 +28,19 @@ static bool take_core(const struct topology *t, unsigned node, struct cpuset *le
 	return true;
 }
 
-/* Cores until `n` threads are reached, beginning on the node of the machine's first CPU: that one
- * does work of the kernel's that cannot be moved, so it belongs to the platform. */
-static bool take_threads(const struct topology *t, const struct suggest_options *o, unsigned n,
-			 struct cpuset *left, struct cpuset *to)
+/* Moves cores until `to` has at least `n` CPUs, beginning on the node of the machine's first CPU:
+ * the kernel does work on that CPU that cannot be moved, so it belongs to the platform. */
+static bool move_cores(const struct topology *t, const struct suggest_options *o, unsigned n,
+		       struct cpuset *left, struct cpuset *to)
 {
-	unsigned n_nodes = t->level[TOPOLOGY_NUMA].n, dry = 0;
+	unsigned n_nodes = t->level[TOPOLOGY_NUMA].n, n_exhausted = 0;
 	unsigned node = topology_index(t, TOPOLOGY_NUMA, cpuset_first(&t->online));
 
-	while (cpuset_count(to) < n && dry < n_nodes) {
-		bool taken = take_core(t, node, left, to);
+	while (cpuset_count(to) < n && n_exhausted < n_nodes) {
+		bool moved = move_next_core(t, node, left, to);
 
-		dry = taken ? 0 : dry + 1;
-		if (!taken || !o->packed)
+		n_exhausted = moved ? 0 : n_exhausted + 1;
+		if (!moved || !o->packed)
 			node = (node + 1) % n_nodes;
 	}
 	return cpuset_count(to) >= n;
@@ -45,7 +48,7 @@ static bool take_threads(const struct topology *t, const struct suggest_options 
 
 static void add_reason(struct suggestion *s, struct str reason)
 {
-	s->reasons[s->n_reasons++] = reason;
+	s->reasons[s->n_reasons++] = reason; /* at most six: see the callers */
 }
 
 static void explain_size(struct suggestion *s, const struct topology *t,
@@ -72,11 +75,11 @@ static void explain_nodes(struct suggestion *s, const struct topology *t,
 			  const struct suggest_options *o, struct arena *a)
 {
 	unsigned n_nodes = t->level[TOPOLOGY_NUMA].n;
-	struct cpuset keepers = s->reserved;
+	struct cpuset housekeeping = s->reserved;
 	unsigned covered;
 
-	cpuset_union(&keepers, &s->shared);
-	covered = topology_span(t, TOPOLOGY_NUMA, &keepers);
+	cpuset_union(&housekeeping, &s->shared);
+	covered = topology_span(t, TOPOLOGY_NUMA, &housekeeping);
 	if (n_nodes < 2)
 		return;
 	add_reason(s, o->packed ?
@@ -100,8 +103,8 @@ int suggest(const struct topology *t, const struct suggest_options *o, struct ar
 
 	if (!o->reserved)
 		return err_set(err, EINVAL, "the platform needs at least one CPU");
-	if (!take_threads(t, o, o->reserved, &left, &s.reserved) ||
-	    !take_threads(t, o, o->shared, &left, &s.shared) || cpuset_is_empty(&left))
+	if (!move_cores(t, o, o->reserved, &left, &s.reserved) ||
+	    !move_cores(t, o, o->shared, &left, &s.shared) || cpuset_is_empty(&left))
 		return err_set(err, ERANGE, "%u + %u CPUs leave none of the machine's %u",
 			       o->reserved, o->shared, t->n_cpus);
 	s.isolated = left;

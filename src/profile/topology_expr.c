@@ -1,3 +1,7 @@
+/* A parser by recursive descent with one word of lookahead, and the resolution of the result: each
+ * term removes what it selects from the CPUs that are left, so that no two terms select the same
+ * CPU. */
+
 #include "topology_expr.h"
 
 #include <errno.h>
@@ -60,13 +64,18 @@ static bool accept(struct words *w, struct str word)
 	return true;
 }
 
+static int unexpected_word(const struct words *w, const char *expected, struct err *err)
+{
+	return err_set(err, EINVAL, "%s where %s is expected",
+		       w->word.n ? quote(w->word).text : "the text ends", expected);
+}
+
 static int parse_number(struct words *w, const char *what, unsigned *ret, struct err *err)
 {
 	uint64_t n;
 
 	if (!str_to_u64(w->word, CPUSET_MAX, &n))
-		return err_set(err, EINVAL, "%s where a number of %s is expected",
-			       w->word.n ? quote(w->word).text : "the text ends", what);
+		return unexpected_word(w, what, err);
 	*ret = (unsigned)n;
 	next_word(w);
 	return 0;
@@ -80,8 +89,7 @@ static int parse_level(struct words *w, enum topology_level *ret, struct err *er
 			return 0;
 		}
 	}
-	return err_set(err, EINVAL, "%s where numa, socket, die or l3 is expected",
-		       w->word.n ? quote(w->word).text : "the text ends");
+	return unexpected_word(w, "numa, socket, die or l3", err);
 }
 
 static int parse_scope(struct words *w, struct expr_term *term, struct err *err)
@@ -94,19 +102,17 @@ static int parse_scope(struct words *w, struct expr_term *term, struct err *err)
 	r = parse_level(w, &term->level, err);
 	if (r < 0 || term->scope == EXPR_EACH)
 		return r;
-	return parse_number(w, "a node, socket, die or cache", &term->element, err);
+	return parse_number(w, "a number of a node, socket, die or cache", &term->element, err);
 }
 
-static int parse_unit(struct words *w, struct expr_term *term, struct err *err)
+static bool unit_from_word(struct str word, enum expr_unit *ret)
 {
-	for (size_t i = 0; i < ARRAY_LEN(units); i++) {
-		if (accept(w, units[i].word)) {
-			term->unit = units[i].unit;
-			return 0;
+	for (size_t i = 0; i < ARRAY_LEN(units); i++)
+		if (str_eq(word, units[i].word)) {
+			*ret = units[i].unit;
+			return true;
 		}
-	}
-	return err_set(err, EINVAL, "%s where cores or cpus is expected",
-		       w->word.n ? quote(w->word).text : "the text ends");
+	return false;
 }
 
 static int parse_percent(struct words *w, struct expr_term *term, struct err *err)
@@ -125,21 +131,16 @@ static int parse_percent(struct words *w, struct expr_term *term, struct err *er
 
 static int parse_count(struct words *w, struct expr_term *term, struct err *err)
 {
-	int r = parse_number(w, "cores or cpus", &term->n, err);
+	int r = parse_number(w, "a number of cores or cpus", &term->n, err);
 
 	if (r < 0)
 		return r;
 	if (!term->n)
 		return err_set(err, EINVAL, "the number must be at least 1");
-	return parse_unit(w, term, err);
-}
-
-static bool is_unit(struct str word)
-{
-	for (size_t i = 0; i < ARRAY_LEN(units); i++)
-		if (str_eq(word, units[i].word))
-			return true;
-	return false;
+	if (!unit_from_word(w->word, &term->unit))
+		return unexpected_word(w, "cores or cpus", err);
+	next_word(w);
+	return 0;
 }
 
 static int parse_part(struct words *w, struct expr_term *term, struct err *err)
@@ -156,14 +157,16 @@ static int parse_part(struct words *w, struct expr_term *term, struct err *err)
 	return parse_count(w, term, err);
 }
 
-/* A number before a unit counts; before anything else it is a CPU list. */
+/* "2" is a CPU list and "2 cores" an amount: only the word after the number decides. */
 static bool begins_part(const struct words *w)
 {
 	struct words ahead = *w;
+	enum expr_unit unit;
 
 	next_word(&ahead);
 	return str_eq(w->word, STR("all")) || str_eq(w->word, STR("first")) ||
-	       str_eq(w->word, STR("last")) || str_ends(w->word, STR("%")) || is_unit(ahead.word);
+	       str_eq(w->word, STR("last")) || str_ends(w->word, STR("%")) ||
+	       unit_from_word(ahead.word, &unit);
 }
 
 static int parse_term(struct words *w, struct expr_term *term, struct err *err)
@@ -179,10 +182,8 @@ static int parse_term(struct words *w, struct expr_term *term, struct err *err)
 		return r < 0 ? r : parse_scope(w, term, err);
 	}
 	if (!w->word.n || topology_expr_looks_like(w->word))
-		return err_set(err, EINVAL,
-			       "%s where a CPU list, first, last, all, rest or a percentage "
-			       "is expected",
-			       w->word.n ? quote(w->word).text : "the text ends");
+		return unexpected_word(w, "a CPU list, first, last, all, rest or a percentage",
+				       err);
 	term->unit = EXPR_LIST;
 	r = cpuset_parse(w->word, &term->list, err);
 	next_word(w);
@@ -205,6 +206,7 @@ int topology_expr_parse(struct str text, struct arena *a, struct topology_expr *
 		r = parse_term(&w, &e.terms[e.n], err);
 		if (r < 0)
 			return r;
+		/* The parser is one word ahead, so the term ends before the current word. */
 		e.terms[e.n].text = str_trim((struct str){
 			start, (size_t)((w.word.n ? w.word.p : text.p + text.n) - start) });
 		e.n++;
@@ -223,25 +225,26 @@ bool topology_expr_has_rest(const struct topology_expr *e)
 	return false;
 }
 
-/* One resolution: what may still be taken, and what was taken. */
-struct picking {
+struct selection {
 	const struct topology *t;
-	struct cpuset left, taken;
+	struct cpuset left;	/* CPUs that are in no set and that no earlier term selected */
+	struct cpuset selected; /* by all terms so far */
 };
 
-static void take_cpus(struct picking *pick, const struct cpuset *cpus)
+static void select_cpus(struct selection *s, const struct cpuset *cpus)
 {
-	cpuset_union(&pick->taken, cpus);
-	cpuset_minus(&pick->left, cpus);
+	cpuset_union(&s->selected, cpus);
+	cpuset_minus(&s->left, cpus);
 }
 
-static unsigned lowest_or_highest(const struct cpuset *s, bool highest)
+static unsigned lowest_or_highest(const struct cpuset *cpus, bool highest)
 {
-	return highest ? cpuset_last(s) : cpuset_first(s);
+	return highest ? cpuset_last(cpus) : cpuset_first(cpus);
 }
 
-/* The next whole core of `within` that is in no set yet; false when there is none. */
-static bool take_core(struct picking *pick, struct cpuset *within, bool from_end)
+/* The next core of `within` whose CPUs are all left; false when there is none. Cores that are
+ * skipped are removed from `within` too, so that the next call does not check them again. */
+static bool select_next_core(struct selection *s, struct cpuset *within, bool from_end)
 {
 	for (;;) {
 		unsigned cpu = lowest_or_highest(within, from_end);
@@ -249,11 +252,11 @@ static bool take_core(struct picking *pick, struct cpuset *within, bool from_end
 
 		if (cpu == CPUSET_NONE)
 			return false;
-		topology_add_element(pick->t, TOPOLOGY_CORE,
-				     topology_index(pick->t, TOPOLOGY_CORE, cpu), &core);
+		topology_add_element(s->t, TOPOLOGY_CORE, topology_index(s->t, TOPOLOGY_CORE, cpu),
+				     &core);
 		cpuset_minus(within, &core);
-		if (cpuset_is_subset(&core, &pick->left)) {
-			take_cpus(pick, &core);
+		if (cpuset_is_subset(&core, &s->left)) {
+			select_cpus(s, &core);
 			return true;
 		}
 	}
@@ -264,15 +267,16 @@ static int too_few(const struct expr_term *term, const char *where, struct err *
 	return err_set(err, ERANGE, "%s: not enough free CPUs %s", quote(term->text).text, where);
 }
 
-static int take_count(struct picking *pick, const struct expr_term *term, struct cpuset within,
-		      const char *where, struct err *err)
+/* `within` has only CPUs that are left; for cores, all siblings must be left as well. */
+static int select_count(struct selection *s, const struct expr_term *term, struct cpuset within,
+			const char *where, struct err *err)
 {
 	for (unsigned i = 0; i < term->n; i++) {
 		struct cpuset one = { 0 };
 		unsigned cpu;
 
 		if (term->unit == EXPR_CORES) {
-			if (!take_core(pick, &within, term->from_end))
+			if (!select_next_core(s, &within, term->from_end))
 				return too_few(term, where, err);
 			continue;
 		}
@@ -281,46 +285,48 @@ static int take_count(struct picking *pick, const struct expr_term *term, struct
 			return too_few(term, where, err);
 		cpuset_add(&one, cpu);
 		cpuset_minus(&within, &one);
-		take_cpus(pick, &one);
+		select_cpus(s, &one);
 	}
 	return 0;
 }
 
-/* Whole cores until the share is reached, one NUMA node after the other. */
-static int take_percent(struct picking *pick, const struct expr_term *term,
-			const struct cpuset *scope, const char *where, struct err *err)
+/* One core of each NUMA node in turn until the share is reached. It is a share of all CPUs in the
+ * scope, not of those that are left, so that the result does not depend on the other sets. */
+static int select_percent(struct selection *s, const struct expr_term *term,
+			  const struct cpuset *scope, const char *where, struct err *err)
 {
 	unsigned want = (cpuset_count(scope) * term->n + 99) / 100, got = 0;
-	unsigned n_nodes = pick->t->level[TOPOLOGY_NUMA].n, dry = 0;
+	unsigned n_nodes = s->t->level[TOPOLOGY_NUMA].n;
+	unsigned n_exhausted = 0; /* nodes in a row without a core that is left */
 
 	for (unsigned i = 0; got < want; i = (i + 1) % n_nodes) {
-		unsigned before = cpuset_count(&pick->taken);
+		unsigned before = cpuset_count(&s->selected);
 		struct cpuset within = { 0 };
 
-		topology_add_element(pick->t, TOPOLOGY_NUMA, i, &within);
+		topology_add_element(s->t, TOPOLOGY_NUMA, i, &within);
 		cpuset_intersect(&within, scope);
-		cpuset_intersect(&within, &pick->left);
-		dry = take_core(pick, &within, false) ? 0 : dry + 1;
-		if (dry == n_nodes)
+		cpuset_intersect(&within, &s->left);
+		n_exhausted = select_next_core(s, &within, false) ? 0 : n_exhausted + 1;
+		if (n_exhausted == n_nodes)
 			return too_few(term, where, err);
-		got += cpuset_count(&pick->taken) - before;
+		got += cpuset_count(&s->selected) - before;
 	}
 	return 0;
 }
 
-static int take_within(struct picking *pick, const struct expr_term *term,
-		       const struct cpuset *scope, const char *where, struct err *err)
+static int select_within(struct selection *s, const struct expr_term *term,
+			 const struct cpuset *scope, const char *where, struct err *err)
 {
 	struct cpuset within = *scope;
 
 	if (term->unit == EXPR_PERCENT)
-		return take_percent(pick, term, scope, where, err);
-	cpuset_intersect(&within, &pick->left);
+		return select_percent(s, term, scope, where, err);
+	cpuset_intersect(&within, &s->left);
 	if (term->unit == EXPR_ALL) {
-		take_cpus(pick, &within);
+		select_cpus(s, &within);
 		return 0;
 	}
-	return take_count(pick, term, within, where, err);
+	return select_count(s, term, within, where, err);
 }
 
 static const char *level_word(enum topology_level level)
@@ -331,59 +337,62 @@ static const char *level_word(enum topology_level level)
 	return "";
 }
 
-static int take_element(struct picking *pick, const struct expr_term *term, unsigned element,
-			struct err *err)
+static int select_in_element(struct selection *s, const struct expr_term *term, unsigned element,
+			     struct err *err)
 {
 	struct cpuset scope = { 0 };
 	char where[64];
 
-	topology_add_element(pick->t, term->level, element, &scope);
+	topology_add_element(s->t, term->level, element, &scope);
 	(void)snprintf(where, sizeof(where), "in %s %u", level_word(term->level),
-		       pick->t->level[term->level].ids[element]);
-	return take_within(pick, term, &scope, where, err);
+		       s->t->level[term->level].ids[element]);
+	return select_within(s, term, &scope, where, err);
 }
 
-static int take_scoped(struct picking *pick, const struct expr_term *term, struct err *err)
+static int select_term(struct selection *s, const struct expr_term *term, struct err *err)
 {
 	unsigned element;
 	int r = 0;
 
 	if (term->scope == EXPR_MACHINE)
-		return take_within(pick, term, &pick->t->online, "on this machine", err);
+		return select_within(s, term, &s->t->online, "on this machine", err);
 	if (term->scope == EXPR_ONE) {
-		if (!topology_find(pick->t, term->level, term->element, &element))
+		if (!topology_find(s->t, term->level, term->element, &element))
 			return err_set(err, ERANGE, "%s: this machine has no %s %u",
 				       quote(term->text).text, level_word(term->level),
 				       term->element);
-		return take_element(pick, term, element, err);
+		return select_in_element(s, term, element, err);
 	}
-	for (unsigned i = 0; i < pick->t->level[term->level].n && r == 0; i++)
-		r = take_element(pick, term, i, err);
+	for (unsigned i = 0; i < s->t->level[term->level].n && r == 0; i++)
+		r = select_in_element(s, term, i, err);
 	return r;
 }
 
 int topology_expr_resolve(const struct topology_expr *e, const struct topology *t,
 			  const struct cpuset *from, struct cpuset *ret, struct err *err)
 {
-	struct picking pick = { .t = t, .left = *from };
+	struct selection s = { .t = t, .left = *from };
 
 	for (size_t i = 0; i < e->n; i++) {
 		const struct expr_term *term = &e->terms[i];
 		int r = 0;
 
+		/* Also CPUs that are missing here or in another set: check.c reports them by
+		 * number, which is more helpful than a term that selects fewer CPUs. */
 		if (term->unit == EXPR_LIST)
-			take_cpus(&pick, &term->list);
+			select_cpus(&s, &term->list);
 		else if (term->unit != EXPR_REST)
-			r = take_scoped(&pick, term, err);
+			r = select_term(&s, term, err);
 		if (r < 0)
 			return r;
 	}
+	/* Last, wherever it is written: "rest and first 2 cores" still gets its cores. */
 	if (topology_expr_has_rest(e)) {
-		struct cpuset rest = pick.left;
+		struct cpuset rest = s.left;
 
 		cpuset_intersect(&rest, &t->online);
-		take_cpus(&pick, &rest);
+		select_cpus(&s, &rest);
 	}
-	*ret = pick.taken;
+	*ret = s.selected;
 	return 0;
 }
