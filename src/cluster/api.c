@@ -1,3 +1,8 @@
+/* One request: api_start() refreshes the credentials and hands the call to the HTTP client,
+ * on_data() collects the body, on_end() parses it and calls the owner. Path, body and response
+ * belong to the struct api_call until on_end() or api_cancel(). Certificates are part of a
+ * connection, tokens of each request; a change of either is found by reading the files again. */
+
 #include "api.h"
 
 #include <errno.h>
@@ -10,6 +15,8 @@
 
 #define CHECK_MS 60000 /* the kubelet renews tokens of pods at 80 % of their lifetime */
 
+/* Detects a change of the files, without a second copy of the private key. The length is hashed,
+ * too, so that bytes cannot move from one file to the next unnoticed. */
 static uint64_t fnv1a(uint64_t hash, struct str s)
 {
 	for (size_t i = 0; i < s.n; i++)
@@ -69,6 +76,7 @@ static int refresh(struct api *api, struct err *err)
 	if (r < 0)
 		return r;
 	use_token(api, now.token);
+	/* Only after a success: while the files cannot be read, every call reads them again. */
 	api->checked_ms = loop_now_ms(api->loop);
 	api->must_refresh = false;
 	return r;
@@ -81,6 +89,8 @@ static void refresh_if_due(struct api *api)
 {
 	if (!api->must_refresh && loop_now_ms(api->loop) - api->checked_ms < CHECK_MS)
 		return;
+	/* An open connection keeps the identity and the CA of its handshake. Its calls end with an
+	 * error, and their owners retry. */
 	if (refresh(api, NULL) > 0)
 		http_client_drop(&api->http, "new credentials");
 }
@@ -98,6 +108,7 @@ int api_init(struct api *api, struct loop *loop, const struct kubeconfig *kubeco
 	*api = (struct api){ .loop = loop, .kubeconfig = kubeconfig };
 	tls_context_init(&api->tls);
 	http_client_init(&api->http, loop, &config);
+	/* A caller may go on after a failure: the credentials are read again before later calls. */
 	r = refresh(api, err);
 	return r < 0 ? r : 0;
 }
@@ -144,6 +155,7 @@ int api_status_error(unsigned status, yyjson_val *response, struct err *err)
 		   status == 429 || status >= 500 ? EBUSY :
 						    EPROTO;
 
+	/* The rest of struct err is for the prefix and for what callers put in front. */
 	if (message.n > 180)
 		message.n = 180;
 	if (message.n)
@@ -164,6 +176,7 @@ static void on_data(struct http_call *http, struct str bytes)
 {
 	struct api_call *call = container_of(http, struct api_call, http);
 
+	/* The rest of the response is received and dropped: other calls share the connection. */
 	if (buffer_len(&call->response) + bytes.n > API_MAX_BODY)
 		call->is_too_large = true;
 	else
@@ -182,6 +195,8 @@ static int read_response(struct api_call *call, struct arena *a, struct doc *ret
 	if (call->is_too_large)
 		return err_set(err, EMSGSIZE, "the response is larger than %zu MiB",
 			       API_MAX_BODY >> 20);
+	/* Errors may have a body that is not JSON, for example from a proxy: the status decides
+	 * first. */
 	r = doc_parse(buffer_str(&call->response), STR("response"), &limits, a, ret, err);
 	if (status < 200 || status > 299)
 		return api_status_error(status, r < 0 ? NULL : ret->root, err);
@@ -208,6 +223,8 @@ static void on_end(struct http_call *http, const struct err *lost)
 	/* A handshake that fails may mean that the CA or the client certificate was rotated. */
 	if (http->status == 401 || lost)
 		api_refresh_credentials(call->api);
+	/* Freed before the owner is called, which may start this call again. The document is a copy
+	 * in the arena. */
 	free_call(call);
 	call->on_done(call, r < 0 ? NULL : doc.root, r < 0 ? &err : NULL);
 }

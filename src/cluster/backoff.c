@@ -1,9 +1,12 @@
+/* Delays for everything that is retried against the API server. */
+
 #include "backoff.h"
 
 #include <sys/random.h>
 
 uint64_t backoff_jitter(uint64_t ms, uint32_t random)
 {
+	/* The product fits into 64 bits for every delay below 2^33 ms. */
 	return ms - (ms / 2) * random / UINT32_MAX;
 }
 
@@ -11,6 +14,7 @@ uint64_t backoff_next(struct backoff *b, uint32_t random)
 {
 	uint64_t step = BACKOFF_MAX_MS;
 
+	/* The count grows without limit, a shift by 64 or more is undefined. */
 	if (b->n < 16 && (uint64_t)BACKOFF_FIRST_MS << b->n < BACKOFF_MAX_MS)
 		step = (uint64_t)BACKOFF_FIRST_MS << b->n;
 	b->n++;

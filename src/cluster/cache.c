@@ -1,3 +1,8 @@
+/* The writer changes struct cache in place and copies what readers need into a new struct
+ * cache_view (cache_publish()); the previous view is freed when no reader uses it any more
+ * (grace.h). Namespaces are the exception: there are too many to copy, so readers search the
+ * writer's table, which is built for that (cache_namespaces.c). */
+
 #include "cache.h"
 
 #include <stdlib.h>
@@ -27,6 +32,8 @@ void *cache_allocate(size_t size)
 
 uint32_t cache_hash(const struct cache *c, struct str name)
 {
+	/* FNV-1a with a final mix: the seed is only in the start value and must reach all bits of
+	 * the result. */
 	uint64_t h = c->seed ^ 14695981039346656037u;
 
 	for (size_t i = 0; i < name.n; i++)
@@ -40,18 +47,19 @@ uint32_t cache_hash(const struct cache *c, struct str name)
 
 static void set_infrastructure(struct cache *c, yyjson_val *object)
 {
-	struct infrastructure_status f = { 0 };
+	struct infrastructure_status status = { 0 };
 	char *text;
 
 	if (object)
-		f = infrastructure_status_of(object);
-	text = cache_allocate(f.partitioning.n + 1);
-	if (f.partitioning.n)
-		memcpy(text, f.partitioning.p, f.partitioning.n);
-	f.partitioning.p = text;
+		status = infrastructure_status_of(object);
+	/* The text points into the object, which exists only during the call. */
+	text = cache_allocate(status.partitioning.n + 1);
+	if (status.partitioning.n)
+		memcpy(text, status.partitioning.p, status.partitioning.n);
+	status.partitioning.p = text;
 	free(c->partitioning);
 	c->partitioning = text;
-	c->infrastructure = f;
+	c->infrastructure = status;
 	c->is_changed = true;
 }
 
@@ -60,6 +68,8 @@ static void set_gates(struct cache *c, yyjson_val *object)
 	bool pools = false;
 	yyjson_val *gate;
 
+	/* Gates that an administrator turns on by name are listed here (OpenShift's
+	 * FeatureGate). */
 	DOC_EACH_ITEM (doc_find(object, "/spec/customNoUpgrade/enabled"), gate)
 		if (str_eq(doc_str(gate), STR(NAME_GATE_POOLS)))
 			pools = true;
@@ -78,6 +88,8 @@ static void set_single(struct cache *c, enum cache_kind kind, yyjson_val *object
 
 static bool find_namespace(const void *owner, struct str name, struct namespace_permission *ret)
 {
+	/* May be newer than the view: a decision reads one namespace, so no two of them can
+	 * contradict each other. */
 	return cache_namespace_find(((const struct cache_view *)owner)->cache, name, ret);
 }
 
@@ -110,6 +122,7 @@ static struct cache_view *view_new(const struct cache *c)
 
 	for (size_t i = 0; i < c->n_types; i++)
 		text_n += strlen(c->types[i].name);
+	/* One block, because grace_retire() frees it with one free(). */
 	v = cache_allocate(sizeof(*v) + c->n_types * sizeof(v->types[0]) + text_n);
 	text = (char *)&v->types[c->n_types];
 	v->cache = c;
@@ -125,6 +138,7 @@ static struct cache_view *view_new(const struct cache *c)
 		.find_namespace = find_namespace,
 		.has_cores = has_cores,
 	};
+	/* The command line or the FeatureGate object turns the feature on. */
 	v->state.settings.pools |= c->gate_pools;
 	v->state.infrastructure.partitioning = copy_to(&text, c->infrastructure.partitioning);
 	v->state.nodes.missing_shared = copy_to(&text, missing_name);
@@ -136,6 +150,7 @@ void cache_publish(struct cache *c)
 	if (!c->is_changed)
 		return;
 	c->is_changed = false;
+	/* In this order: the old view is retired only when readers can no longer find it. */
 	grace_retire(&c->grace, atomic_exchange(&c->view, view_new(c)));
 	grace_collect(&c->grace);
 }
@@ -218,6 +233,7 @@ void cache_init(struct cache *c, const struct admission_settings *settings, size
 
 void cache_done(struct cache *c)
 {
+	/* Before grace_done(): removed entries are retired, not freed. */
 	cache_namespaces_done(c);
 	cache_nodes_done(c);
 	free(c->partitioning);

@@ -1,3 +1,9 @@
+/* A hash table with chains that one thread changes while others search it without a lock. An entry
+ * is complete before it is linked, and is never changed afterwards in what readers use; a change
+ * links a new entry in its position. An entry that was unlinked keeps its `next`: a reader that
+ * stands on it still finds the rest of the chain, and grace.h keeps the entry until that reader has
+ * left. */
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -24,7 +30,7 @@ static struct str namespace_name(const struct cached_namespace *n)
 	return (struct str){ n->text, n->name_n };
 }
 
-static struct namespace_permission facts_of(const struct cached_namespace *n)
+static struct namespace_permission permission_of(const struct cached_namespace *n)
 {
 	return (struct namespace_permission){
 		.allowed = { n->text + n->name_n, n->allowed_n },
@@ -36,13 +42,14 @@ static struct namespace_permission facts_of(const struct cached_namespace *n)
 
 bool cache_namespace_find(const struct cache *c, struct str name, struct namespace_permission *ret)
 {
+	/* Loaded once: table and chain must belong together while the writer replaces the table. */
 	struct cache_table *t = atomic_load(&c->namespaces);
 	uint32_t hash = cache_hash(c, name);
 	struct cached_namespace *n = atomic_load(&t->buckets[hash & (t->n_buckets - 1)]);
 
 	for (; n; n = atomic_load(&n->next))
 		if (n->hash == hash && str_eq(namespace_name(n), name)) {
-			*ret = facts_of(n);
+			*ret = permission_of(n);
 			return true;
 		}
 	return false;
@@ -69,21 +76,23 @@ static _Atomic(struct cached_namespace *) *find_slot(struct cache_table *t, uint
 	return slot;
 }
 
-static struct cached_namespace *namespace_new(struct str name, const struct namespace_permission *f)
+static struct cached_namespace *namespace_new(struct str name,
+					      const struct namespace_permission *permission)
 {
-	struct cached_namespace *n =
-		cache_allocate(sizeof(*n) + name.n + f->allowed.n + f->legacy_allowed.n);
+	struct cached_namespace *n = cache_allocate(sizeof(*n) + name.n + permission->allowed.n +
+						    permission->legacy_allowed.n);
 
 	n->name_n = (uint16_t)name.n;
-	n->allowed_n = (uint32_t)f->allowed.n;
-	n->legacy_n = (uint32_t)f->legacy_allowed.n;
-	n->has_allowed = f->has_allowed;
-	n->has_legacy = f->has_legacy_allowed;
+	n->allowed_n = (uint32_t)permission->allowed.n;
+	n->legacy_n = (uint32_t)permission->legacy_allowed.n;
+	n->has_allowed = permission->has_allowed;
+	n->has_legacy = permission->has_legacy_allowed;
 	memcpy(n->text, name.p, name.n);
-	if (f->allowed.n)
-		memcpy(n->text + name.n, f->allowed.p, f->allowed.n);
-	if (f->legacy_allowed.n)
-		memcpy(n->text + name.n + f->allowed.n, f->legacy_allowed.p, f->legacy_allowed.n);
+	if (permission->allowed.n)
+		memcpy(n->text + name.n, permission->allowed.p, permission->allowed.n);
+	if (permission->legacy_allowed.n)
+		memcpy(n->text + name.n + permission->allowed.n, permission->legacy_allowed.p,
+		       permission->legacy_allowed.n);
 	return n;
 }
 
@@ -99,14 +108,17 @@ static void grow_table(struct cache *c)
 		for (n = atomic_load(&old->buckets[i]); n; n = atomic_load(&n->next)) {
 			_Atomic(struct cached_namespace *) *head =
 				&t->buckets[n->hash & (t->n_buckets - 1)];
-			struct namespace_permission facts = facts_of(n);
-			struct cached_namespace *copy = namespace_new(namespace_name(n), &facts);
+			struct namespace_permission permission = permission_of(n);
+			struct cached_namespace *copy =
+				namespace_new(namespace_name(n), &permission);
 
 			copy->hash = n->hash;
 			copy->generation = n->generation;
 			atomic_init(&copy->next, atomic_load(head));
 			atomic_init(head, copy);
 		}
+	/* Searches that began before see the old table with all its entries, later ones the new
+	 * table. */
 	atomic_store(&c->namespaces, t);
 	for (size_t i = 0; i < old->n_buckets; i++)
 		for (n = atomic_load(&old->buckets[i]); n; n = next) {
@@ -116,35 +128,38 @@ static void grow_table(struct cache *c)
 	grace_retire(&c->grace, old);
 }
 
-static bool is_same(const struct cached_namespace *n, const struct namespace_permission *f)
+static bool is_same(const struct cached_namespace *n, const struct namespace_permission *permission)
 {
-	struct namespace_permission has = facts_of(n);
+	struct namespace_permission has = permission_of(n);
 
-	return has.has_allowed == f->has_allowed && str_eq(has.allowed, f->allowed) &&
-	       has.has_legacy_allowed == f->has_legacy_allowed &&
-	       str_eq(has.legacy_allowed, f->legacy_allowed);
+	return has.has_allowed == permission->has_allowed &&
+	       str_eq(has.allowed, permission->allowed) &&
+	       has.has_legacy_allowed == permission->has_legacy_allowed &&
+	       str_eq(has.legacy_allowed, permission->legacy_allowed);
 }
 
 void cache_namespace_put(struct cache *c, struct str name, yyjson_val *object)
 {
 	struct cache_table *t = atomic_load(&c->namespaces);
-	struct namespace_permission facts = namespace_permission_of(object);
+	struct namespace_permission permission = namespace_permission_of(object);
 	uint32_t hash = cache_hash(c, name);
 	_Atomic(struct cached_namespace *) *slot = find_slot(t, hash, name);
 	struct cached_namespace *old = atomic_load(slot), *n;
 
-	if (old && is_same(old, &facts)) {
+	if (old && is_same(old, &permission)) {
+		/* Most events change other fields: nothing is allocated or retired for them. */
 		old->generation = c->generation[CACHE_NAMESPACES];
 		return;
 	}
-	n = namespace_new(name, &facts);
+	n = namespace_new(name, &permission);
 	n->hash = hash;
 	n->generation = c->generation[CACHE_NAMESPACES];
 	atomic_init(&n->next, old ? atomic_load(&old->next) : NULL);
+	/* One store replaces the entry: a search finds either the old or the new one. */
 	atomic_store(slot, n);
 	if (old)
 		grace_retire(&c->grace, old);
-	else if (++t->n > t->n_buckets)
+	else if (++t->n > t->n_buckets) /* more than one entry per bucket on average */
 		grow_table(c);
 }
 
@@ -175,6 +190,8 @@ void cache_namespaces_sweep(struct cache *c)
 		struct cached_namespace *n;
 
 		while ((n = atomic_load(slot)))
+			/* unlink_namespace() stores the next entry in this slot, so the slot is
+			 * read again. */
 			if (n->generation == c->generation[CACHE_NAMESPACES])
 				slot = &n->next;
 			else
@@ -194,6 +211,7 @@ void cache_namespaces_init(struct cache *c)
 
 void cache_namespaces_done(struct cache *c)
 {
+	/* No entry has the new generation: the sweep removes all. */
 	c->generation[CACHE_NAMESPACES]++;
 	cache_namespaces_sweep(c);
 	free(atomic_load(&c->namespaces));

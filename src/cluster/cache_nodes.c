@@ -1,3 +1,7 @@
+/* A hash table of the writer, with plain pointers: readers see only totals, which are kept up to
+ * date with every change instead of being counted over all nodes. A node stores its previous
+ * contribution, so that it can be subtracted when the node changes or is removed. */
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -41,6 +45,7 @@ static void count_type(struct cache *c, const char *name, bool is_new)
 			abort();
 		c->types[c->n_types++] = (struct cache_type){ .name = strdup(name) };
 	}
+	/* The last node of a type removes it; the order of the types has no meaning. */
 	c->types[i].nodes += is_new ? 1 : (size_t)-1;
 	if (c->types[i].nodes)
 		return;
@@ -58,6 +63,8 @@ static void count_node(struct cache *c, struct cached_node *n, bool is_new)
 	c->totals.n_reporting += n->is_reporting ? one : 0;
 	c->totals.n_schedulable += n->is_schedulable ? one : 0;
 	c->totals.n_schedulable_shared += n->is_schedulable && n->has_shared ? one : 0;
+	/* Admission names one node that blocks the pools (D12); the list finds the next one without
+	 * a search over all nodes. */
 	if (n->is_schedulable && !n->has_shared) {
 		if (is_new)
 			TAILQ_INSERT_TAIL(&c->missing_shared, n, missing);
@@ -108,6 +115,7 @@ static struct cached_node *node_new(struct str name, yyjson_val *object)
 	char *to;
 
 	DOC_EACH_PAIR (allocatable, key, value)
+		/* With a NUL each; the allocation is zeroed, so only the names are copied below. */
 		types_n += type_of(key).n ? type_of(key).n + 1 : 0;
 	n = cache_allocate(sizeof(*n) + name.n + types_n);
 	n->name_n = (uint32_t)name.n;
@@ -152,6 +160,8 @@ void cache_node_put(struct cache *c, struct str name, yyjson_val *object)
 	n->generation = c->generation[CACHE_NODES];
 	n->next = old ? old->next : NULL;
 	*slot = n;
+	/* Before the old one is subtracted: a type that both have would otherwise be removed and
+	 * added again. */
 	count_node(c, n, true);
 	if (old) {
 		count_node(c, old, false);
@@ -211,5 +221,6 @@ void cache_nodes_done(struct cache *c)
 	c->generation[CACHE_NODES]++;
 	cache_nodes_sweep(c);
 	free(c->nodes);
+	/* Their names were freed with the last node of each. */
 	free(c->types);
 }

@@ -37,4 +37,4 @@ struct cert_decision {
 	int64_t next_s; /* with CERT_NOTHING: decide again then at the latest */
 };
 
-struct cert_decision cert_decide(const struct cert_inventory *f, int64_t now_s);
+struct cert_decision cert_decide(const struct cert_inventory *have, int64_t now_s);

@@ -1,3 +1,10 @@
+/* The Secret arrives by a watch, the two webhook configurations by polling. Each of them ends in
+ * evaluate(), which sets the state for the readiness check, lets cert_plan.h choose the next step
+ * and, in the replica that holds the Lease, performs it. Nothing is decided while a write is in
+ * flight; its response is the new state, so the next step need not wait for the watch. Texts of the
+ * Secret live in k->arena until the Secret is read again, those of a configuration in its own
+ * arena. */
+
 #include "cert_rotation.h"
 
 #include <errno.h>
@@ -64,6 +71,7 @@ static bool bundle_is_same(struct str a, struct str b)
 {
 	struct str one;
 
+	/* The order in the configurations does not matter to the API server. */
 	if (bundle_count(a) != bundle_count(b))
 		return false;
 	while (pki_next(&a, &one))
@@ -75,12 +83,12 @@ static bool bundle_is_same(struct str a, struct str b)
 /* Adds the CAs of `more` that are missing and have not expired. */
 static void bundle_add(struct strbuf *b, struct str more)
 {
-	struct pki_info facts;
+	struct pki_info info;
 	struct str one;
 
 	while (pki_next(&more, &one))
 		if (!bundle_has(strbuf_str(b), one) && bundle_count(strbuf_str(b)) < MAX_BUNDLE &&
-		    pki_read(one, &facts, NULL) >= 0 && facts.is_ca && facts.ends_s > now_s()) {
+		    pki_read(one, &info, NULL) >= 0 && info.is_ca && info.ends_s > now_s()) {
 			strbuf_add(b, one);
 			strbuf_addc(b, '\n');
 		}
@@ -120,6 +128,8 @@ static enum cert_state state_of(const struct cert_rotation *k)
 
 static bool is_published(const struct cert_rotation *k)
 {
+	/* Without webhooks there is nothing to publish: the configurations may be installed
+	 * later. */
 	for (size_t c = 0; c < CERT_CONFIGURATIONS; c++)
 		for (size_t i = 0; i < k->configurations[c].n_hooks; i++)
 			if (!bundle_is_same(k->configurations[c].hooks[i].bundle, k->bundle))
@@ -130,25 +140,28 @@ static bool is_published(const struct cert_rotation *k)
 static struct cert_inventory take_inventory(const struct cert_rotation *k)
 {
 	struct pki_pair ca = { bundle_first(k->bundle), k->ca_key };
-	struct cert_inventory f = { .is_published = is_published(k),
-				    .wants_rotation = k->wants_rotation };
-	struct pki_info facts;
+	struct cert_inventory ret = { .is_published = is_published(k),
+				      .wants_rotation = k->wants_rotation };
+	struct pki_info info;
 	size_t n = bundle_count(k->bundle);
 
-	if (pki_read(ca.cert_pem, &facts, NULL) >= 0 && facts.is_ca && pki_is_pair(&ca)) {
-		f.has_ca = true;
-		f.ca_made_s = facts.made_s;
-		f.ca_ends_s = facts.ends_s;
+	if (pki_read(ca.cert_pem, &info, NULL) >= 0 && info.is_ca && pki_is_pair(&ca)) {
+		ret.has_ca = true;
+		ret.ca_made_s = info.made_s;
+		ret.ca_ends_s = info.ends_s;
 	}
-	f.n_old = n ? n - 1 : 0;
-	if (has_leaf(k) && pki_read(k->cert, &facts, NULL) >= 0 &&
+	/* The first one is the CA that signs. */
+	ret.n_old = n ? n - 1 : 0;
+	/* A certificate for other names, for example after the Service was renamed, counts as
+	 * absent. */
+	if (has_leaf(k) && pki_read(k->cert, &info, NULL) >= 0 &&
 	    pki_has_names(k->cert, k->config->names, k->config->n_names)) {
-		f.has_leaf = true;
-		f.leaf_made_s = facts.made_s;
-		f.leaf_ends_s = facts.ends_s;
-		f.leaf_is_by_ca = pki_is_signed_by(k->cert, ca.cert_pem);
+		ret.has_leaf = true;
+		ret.leaf_made_s = info.made_s;
+		ret.leaf_ends_s = info.ends_s;
+		ret.leaf_is_by_ca = pki_is_signed_by(k->cert, ca.cert_pem);
 	}
-	return f;
+	return ret;
 }
 
 static struct str read_data(struct cert_rotation *k, yyjson_val *object, const char *key)
@@ -160,17 +173,9 @@ static struct str read_data(struct cert_rotation *k, yyjson_val *object, const c
 	return bytes;
 }
 
-static void serve_certificate(struct cert_rotation *k)
-{
-	if (!has_leaf(k) || str_eq(buffer_str(&k->served), k->cert))
-		return;
-	buffer_consume(&k->served, buffer_len(&k->served));
-	buffer_add(&k->served, k->cert);
-	k->config->on_certificate(k, k->cert, k->key);
-}
-
 static void read_secret(struct cert_rotation *k, yyjson_val *object)
 {
+	/* From here on the previous texts are invalid; `served` is a copy for that reason. */
 	arena_reset(&k->arena);
 	k->has_secret = object != NULL;
 	k->version = str_dup(&k->arena, doc_str(doc_find(object, "/metadata/resourceVersion")));
@@ -179,7 +184,12 @@ static void read_secret(struct cert_rotation *k, yyjson_val *object)
 	k->cert = read_data(k, object, "tls.crt");
 	k->key = read_data(k, object, "tls.key");
 	k->wants_rotation = doc_get(object_annotations(object), STR(NAME_ROTATE)) != NULL;
-	serve_certificate(k);
+	/* While the Secret is absent or damaged, the last certificate stays in use. */
+	if (!has_leaf(k) || str_eq(buffer_str(&k->served), k->cert))
+		return;
+	buffer_consume(&k->served, buffer_len(&k->served));
+	buffer_add(&k->served, k->cert);
+	k->config->on_certificate(k, k->cert, k->key);
 }
 
 static void on_secret(struct watch *w, yyjson_val *object)
@@ -202,6 +212,7 @@ static void on_secret_deleted(struct watch *w, yyjson_val *object)
 
 static void on_secret_list(struct watch *w)
 {
+	/* Absent unless the list contains it. */
 	read_secret(container_of(w, struct cert_rotation, watch), NULL);
 }
 
@@ -249,6 +260,7 @@ static void on_configuration(struct api_call *call, yyjson_val *object, const st
 	struct cert_rotation *k = c->rotation;
 
 	c->is_busy = false;
+	/* Not installed yet counts as a configuration without webhooks. */
 	if (err && err->code != ENOENT) {
 		k->config->on_failure(k, "cannot read the webhook configuration", err);
 		poll_after(k, backoff_next(&k->backoff, backoff_random()));
@@ -312,14 +324,6 @@ static void publish_to(struct cert_configuration *c)
 							      .body = body });
 }
 
-static void publish(struct cert_rotation *k)
-{
-	for (size_t i = 0; i < CERT_CONFIGURATIONS; i++)
-		if (k->configurations[i].n_hooks && !k->configurations[i].is_busy)
-			publish_to(&k->configurations[i]);
-	k->config->on_action(k, "writing the CA to the webhook configurations");
-}
-
 static void on_written(struct api_call *call, yyjson_val *object, const struct err *err)
 {
 	struct cert_rotation *k = container_of(call, struct cert_rotation, write);
@@ -362,6 +366,8 @@ static void write_secret(struct cert_rotation *k, const struct secret_content *c
 	doc_put_str(m, meta, STR("namespace"), str_from(k->config->namespace));
 	if (k->has_secret) /* a concurrent write makes this one fail */
 		doc_put_str(m, meta, STR("resourceVersion"), k->version);
+	/* PUT replaces the whole object: the annotation that requested a rotation is removed with
+	 * it. */
 	data = doc_put_obj(m, object, STR("data"));
 	put_data(m, data, STR("ca.crt"), content->bundle, a);
 	put_data(m, data, STR("ca.key"), content->ca_key, a);
@@ -384,6 +390,8 @@ static void write_secret(struct cert_rotation *k, const struct secret_content *c
 static int make_ca(struct cert_rotation *k, struct secret_content *content, struct arena *a,
 		   struct err *err)
 {
+	/* Each CA has its own subject: clients look for the issuer of a certificate by its
+	 * subject. */
 	struct str name = str_printf(a, "pinfold-webhook-ca@%lld", (long long)now_s());
 	struct pki_pair ca;
 	struct strbuf bundle;
@@ -410,13 +418,14 @@ static int issue(const struct cert_rotation *k, struct secret_content *content, 
 				.n_names = k->config->n_names,
 				.now_s = now_s(),
 				.lifetime_s = CERT_LEAF_LIFETIME_S };
-	struct pki_info facts;
-	int r = pki_read(ca.cert_pem, &facts, err);
+	struct pki_info info;
+	int r = pki_read(ca.cert_pem, &info, err);
 
 	if (r < 0)
 		return r;
-	if (how.lifetime_s > facts.ends_s - how.now_s)
-		how.lifetime_s = facts.ends_s - how.now_s;
+	/* A certificate is invalid once its CA has expired. */
+	if (how.lifetime_s > info.ends_s - how.now_s)
+		how.lifetime_s = info.ends_s - how.now_s;
 	r = pki_issue(&ca, &how, a, &leaf, err);
 	if (r < 0)
 		return r;
@@ -434,8 +443,11 @@ static void perform(struct cert_rotation *k, enum cert_action action)
 	int r = 0;
 
 	arena_init(&a, 0);
-	if (action == CERT_PUBLISH) {
-		publish(k);
+	if (action == CERT_PUBLISH) { /* the responses end in on_configuration() */
+		for (size_t i = 0; i < CERT_CONFIGURATIONS; i++)
+			if (k->configurations[i].n_hooks && !k->configurations[i].is_busy)
+				publish_to(&k->configurations[i]);
+		k->config->on_action(k, "writing the CA to the webhook configurations");
 		return;
 	}
 	if (action == CERT_MAKE_CA) {
@@ -467,15 +479,17 @@ static void evaluate(struct cert_rotation *k)
 {
 	enum cert_state state;
 	struct cert_decision d;
-	struct cert_inventory facts;
+	struct cert_inventory inventory;
 	int64_t wait_s;
 
 	if (!is_state_known(k))
 		return;
 	state = state_of(k);
 	atomic_store(&k->state, (int)state);
-	facts = take_inventory(k);
-	d = cert_decide(&facts, now_s());
+	inventory = take_inventory(k);
+	d = cert_decide(&inventory, now_s());
+	/* The Lease is held only while there is something to write: renewing it forever would be
+	 * load on the API server for no work. */
 	leader_want(&k->leader, d.action != CERT_NOTHING);
 	if (d.action != CERT_NOTHING) {
 		poll_after(k, POLL_SOON_MS);
@@ -483,6 +497,7 @@ static void evaluate(struct cert_rotation *k)
 			perform(k, d.action);
 		return;
 	}
+	/* The decision is in whole seconds; half a second more avoids waking up just before it. */
 	wait_s = d.next_s - now_s();
 	poll_after(k, state != CERT_STATE_OK  ? POLL_SOON_MS :
 		      wait_s < POLL_MS / 1000 ? (uint64_t)(wait_s > 0 ? wait_s : 0) * 1000 + 500 :

@@ -1,3 +1,7 @@
+/* Connects one watch (watch.h) per kind with the cache: objects go in as they arrive, and readers
+ * get a new view after each event. Once a second the age of every kind is checked, because a watch
+ * that is lost makes no event. */
+
 #include "informers.h"
 
 #include <malloc.h>
@@ -17,8 +21,11 @@ static const struct {
 } kinds[] = {
 	[CACHE_NAMESPACES] = { "Namespace",
 			       { .path = "/api/v1/namespaces",
+				 /* Permissions are annotations and labels; the rest of a namespace
+				  * is not needed. */
 				 .only_metadata = true,
 				 .page = 500 } },
+	/* Nodes are large: their status lists the images on the node. */
 	[CACHE_NODES] = { "Node", { .path = "/api/v1/nodes", .page = 50 } },
 	[CACHE_INFRASTRUCTURE] = { NAME_INFRASTRUCTURE_KIND,
 				   { .path = "/apis/" NAME_CONFIG_API "/infrastructures",
@@ -52,6 +59,7 @@ static void publish_stats(struct informer *informer)
 	const struct watch *w = &informer->watch;
 	struct informers_stats *s = &informer->stats;
 
+	/* For metrics only; relaxed, because no number depends on another. */
 	atomic_store_explicit(&s->objects, cache_count(informer->informers->cache, informer->kind),
 			      memory_order_relaxed);
 	atomic_store_explicit(&s->age_ms, age_ms(w), memory_order_relaxed);
@@ -77,6 +85,8 @@ static void update_state(struct informers *f)
 {
 	bool is_synced = is_fresh(f);
 
+	/* The view is published before is_ready: a request that arrives because of the readiness
+	 * check finds it. */
 	cache_set_synced(f->cache, is_synced);
 	cache_publish(f->cache);
 	atomic_store(&f->is_ready, is_synced);
@@ -94,6 +104,7 @@ static void on_tick(struct timer *t)
 	struct informers *f = container_of(t, struct informers, tick);
 
 	update_state(f);
+	/* A reader that was inside during the last change kept blocks from being freed. */
 	grace_collect(&f->cache->grace);
 }
 

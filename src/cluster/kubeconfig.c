@@ -1,3 +1,7 @@
+/* Parsing resolves context, cluster and user to one struct kubeconfig; its texts live in the arena.
+ * Secrets that the file contains are decoded there, secrets that it names are read later and
+ * repeatedly by kubeconfig_read_credentials(). */
+
 #include "kubeconfig.h"
 
 #include <errno.h>
@@ -23,6 +27,7 @@ struct kubeconfig_reader {
 
 static int split_port(struct str authority, struct str *ret_host, struct str *ret_port)
 {
+	/* An IPv6 address contains colons, so a URL has it in brackets. */
 	if (str_starts(authority, STR("["))) {
 		const char *end = memchr(authority.p, ']', authority.n);
 
@@ -78,6 +83,7 @@ int kubeconfig_parse_server(struct str url, struct arena *a, struct kubeconfig *
 	if (slash)
 		authority.n = (size_t)(slash - rest.p);
 	rest = str_skip(rest, authority.n);
+	/* Every path begins with a slash itself. */
 	while (str_ends(rest, STR("/")))
 		rest.n--;
 	if (split_port(authority, &host, &port) < 0 || !is_host(host) || !is_path(rest) ||
@@ -122,6 +128,7 @@ static int get_text(const struct kubeconfig_reader *rd, yyjson_val *object, cons
 
 	if (v && !yyjson_is_null(v) && !yyjson_is_str(v))
 		return doc_err(err, rd->doc, v, "%s must be a string, not %s", key, doc_type(v));
+	/* Texts become C strings; a NUL would cut a path or a name silently. */
 	if (memchr(text.p ? text.p : "", '\0', text.n))
 		return doc_err(err, rd->doc, v, "%s contains a NUL byte", key);
 	*ret = text;
@@ -175,6 +182,8 @@ static int read_cluster(const struct kubeconfig_reader *rd, yyjson_val *cluster,
 		r = get_text(rd, cluster, "proxy-url", &proxy, err);
 	if (r < 0)
 		return r;
+	/* Refused and not ignored: the server may be unreachable, or meant to be unreachable,
+	 * without it. */
 	if (proxy.n)
 		return doc_err(err, rd->doc, doc_get(cluster, STR("proxy-url")),
 			       "proxy-url is not supported");
@@ -245,6 +254,8 @@ static int read_context(const struct kubeconfig_reader *rd, const char *wanted, 
 		r = get_text(rd, context, "namespace", &namespace, err);
 	if (r >= 0)
 		r = get_named(rd, "clusters", "cluster", cluster_name, &cluster, err);
+	/* A context without a user is valid: the server then decides what anonymous requests may
+	 * do. */
 	if (r >= 0 && user_name.n)
 		r = get_named(rd, "users", "user", user_name, &user, err);
 	if (r >= 0)
@@ -282,6 +293,8 @@ int kubeconfig_parse(struct str text, struct str file, const char *directory, co
 int kubeconfig_read(const char *path, const char *context, struct arena *a, struct kubeconfig *ret,
 		    struct err *err)
 {
+	/* As in kubectl, relative paths are relative to the file and not to the working
+	 * directory. */
 	const char *slash = strrchr(path, '/');
 	struct str directory = slash ? (struct str){ path, (size_t)(slash - path) } : STR(".");
 	struct str text;
@@ -311,6 +324,7 @@ int kubeconfig_in_cluster(const char *host, const char *port, const char *direct
 	kubeconfig.port = (uint16_t)number;
 	kubeconfig.ca_path = str_printf(a, "%s/ca.crt", directory).p;
 	kubeconfig.token_path = str_printf(a, "%s/token", directory).p;
+	/* Optional: pods with their own token volume may not have this file. */
 	if (file_read_at(AT_FDCWD, str_printf(a, "%s/namespace", directory).p, 4096, a, &namespace,
 			 NULL) >= 0)
 		kubeconfig.namespace = str_cstr(a, str_trim(namespace));
@@ -340,6 +354,8 @@ static int check_token(struct str token, const char *path, struct err *err)
 	return 0;
 }
 
+/* Certificate and key may be replaced between two reads. They do not match then, loading them
+ * fails, and the previous ones stay in use until the next attempt. */
 int kubeconfig_read_credentials(const struct kubeconfig *kubeconfig, struct arena *a,
 				struct credentials *ret, struct err *err)
 {
@@ -354,6 +370,7 @@ int kubeconfig_read_credentials(const struct kubeconfig *kubeconfig, struct aren
 		r = read_secret(kubeconfig->key_pem, kubeconfig->key_path, a, &now.key_pem, err);
 	if (r >= 0)
 		r = read_secret(kubeconfig->token, kubeconfig->token_path, a, &now.token, err);
+	/* A file may end with a newline. */
 	now.token = str_trim(now.token);
 	if (r >= 0)
 		r = check_token(now.token, kubeconfig->token_path, err);

@@ -1,3 +1,8 @@
+/* A cycle of the timer: read the Lease, decide (lease.h), write if this replica may, wait. The
+ * object's resourceVersion is in every write, so of two replicas that write at the same time one
+ * gets a conflict and reads again. Only one request is in flight; after each, successful or not,
+ * the timer starts the next cycle. */
+
 #include "leader.h"
 
 #include <errno.h>
@@ -9,6 +14,8 @@
 #include "base/macro.h"
 #include "lease.h"
 
+/* While a request is in flight no timer runs, so the loss by time is reported late; leader_is()
+ * compares the clock itself and is never late. */
 static void notify_change(struct leader *l)
 {
 	bool is_leader = leader_is(l);
@@ -81,6 +88,7 @@ static int64_t now_us(void)
 	return (int64_t)t.tv_sec * 1000000 + t.tv_nsec / 1000;
 }
 
+/* An empty holder releases the Lease: others take it at once. */
 static void write_lease(struct leader *l, const struct lease *lease, enum lease_action action)
 {
 	CLEANUP(arena_done) struct arena a;
@@ -129,6 +137,7 @@ static void on_read(struct api_call *call, yyjson_val *object, const struct err 
 		return;
 	}
 	action = lease_decide(&lease, str_from(l->config->identity), observe(l, &lease));
+	/* Another replica holds the Lease, or it was deleted. */
 	if (action != LEASE_RENEW)
 		l->renewed_ms = 0;
 	if (action == LEASE_WAIT || (!l->is_wanted && action != LEASE_RENEW)) {
@@ -144,6 +153,7 @@ static void on_timer(struct timer *t)
 	struct leader *l = container_of(t, struct leader, timer);
 
 	notify_change(l); /* the lease may have expired */
+	/* Without interest, only a Lease that is still held needs a request: its release. */
 	if (l->is_busy || (!l->is_wanted && !l->renewed_ms))
 		return;
 	start_request(l, "GET", l->config->name, STR(""), on_read);
@@ -166,6 +176,7 @@ void leader_want(struct leader *l, bool is_wanted)
 	if (l->is_wanted == is_wanted)
 		return;
 	l->is_wanted = is_wanted;
+	/* A request in flight ends in retry_after(), and the next cycle sees the change. */
 	if (!l->is_busy)
 		timer_start(&l->timer, 0, 0);
 }

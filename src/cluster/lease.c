@@ -1,3 +1,6 @@
+/* Reads, decides and writes the text of a Lease. Times in it are compared only as texts, to see
+ * that the holder has renewed it: clocks of machines differ. */
+
 #include "lease.h"
 
 #include <time.h>
@@ -27,8 +30,11 @@ enum lease_action lease_decide(const struct lease *l, struct str identity, uint6
 
 	if (!l->exists)
 		return LEASE_CREATE;
+	/* Also after a restart with the same identity, or when the response to an earlier write was
+	 * lost. */
 	if (str_eq(l->holder, identity))
 		return LEASE_RENEW;
+	/* The holder's own duration counts: it may be of another version with another setting. */
 	if (!l->holder.n || unchanged_ms > duration_ms)
 		return LEASE_TAKE;
 	return LEASE_WAIT;
@@ -36,6 +42,8 @@ enum lease_action lease_decide(const struct lease *l, struct str identity, uint6
 
 bool lease_is_held(uint64_t renewed_ms, uint64_t now_ms)
 {
+	/* Ends 5 s before others may take the Lease: time for a request that the holder has just
+	 * sent. */
 	return renewed_ms && now_ms - renewed_ms < LEASE_HOLD_MS;
 }
 
@@ -63,6 +71,7 @@ int lease_write(const struct lease *l, enum lease_action action, const struct le
 	meta = doc_put_obj(m, object, STR("metadata"));
 	doc_put_str(m, meta, STR("name"), w->name);
 	doc_put_str(m, meta, STR("namespace"), w->namespace);
+	/* The server refuses the write with 409 if the object has another version by now. */
 	if (l->exists)
 		doc_put_str(m, meta, STR("resourceVersion"), l->version);
 	spec = doc_put_obj(m, object, STR("spec"));

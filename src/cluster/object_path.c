@@ -1,3 +1,5 @@
+/* Texts only: paths, times and Event objects, built in the caller's arena. */
+
 #include "object_path.h"
 
 #include <ctype.h>
@@ -15,6 +17,7 @@ static void add_escaped(struct strbuf *b, struct str s)
 	for (size_t i = 0; i < s.n; i++) {
 		unsigned char c = (unsigned char)s.p[i];
 
+		/* The unreserved characters of RFC 3986. */
 		if (isalnum(c) || memchr("-._~", c, 4))
 			strbuf_addc(b, (char)c);
 		else
@@ -36,6 +39,8 @@ struct str object_path(const struct object_ref *ref, struct arena *a)
 	struct strbuf b;
 
 	strbuf_init(&b, a);
+	/* The core group has no name and its own root. The version is a constant of the program, so
+	 * it is not escaped. */
 	strbuf_printf(&b, "/%s/" PRI_STR, has_group ? "apis" : "api", FMT_STR(ref->api));
 	if (ref->namespace.n)
 		strbuf_add(&b, STR("/namespaces"));
@@ -52,6 +57,8 @@ struct str object_apply_path(const struct object_ref *ref, struct str manager, s
 
 	strbuf_init(&b, a);
 	strbuf_add(&b, object_path(ref, a));
+	/* Without force, a field that another manager has set is a conflict, which a daemon cannot
+	 * resolve. */
 	strbuf_add(&b, STR("?force=true&fieldManager="));
 	add_escaped(&b, manager);
 	return strbuf_str(&b);
@@ -89,6 +96,8 @@ int object_event_write(const struct object_event *e, struct arena *a, struct str
 {
 	yyjson_mut_doc *m = doc_build(a);
 	yyjson_mut_val *object = yyjson_mut_obj(m), *meta, *about, *source;
+	/* Events are namespaced objects. For an object without a namespace the API server expects
+	 * "default". */
 	struct str namespace = e->namespace.n ? e->namespace : STR("default");
 	struct str now = object_time(e->now_s, a), base = truncate_utf8(e->name, MAX_NAME);
 

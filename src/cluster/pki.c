@@ -1,3 +1,7 @@
+/* Certificates with OpenSSL. OpenSSL's error queue belongs to the thread and is also read by its
+ * TLS functions: every function here clears it, so that an unreadable PEM text is not reported as
+ * the failure of an unrelated connection. */
+
 #include "pki.h"
 
 #include <arpa/inet.h>
@@ -37,6 +41,7 @@ static struct str take_text(BIO *bio, struct arena *a)
 	char *p;
 	long n = BIO_get_mem_data(bio, &p);
 
+	/* The BIO owns the text. */
 	return str_dup(a, (struct str){ p, n > 0 ? (size_t)n : 0 });
 }
 
@@ -71,6 +76,8 @@ static bool add_extension(X509 *x, X509 *issuer, int nid, const char *value)
 static bool set_serial(X509 *x)
 {
 	BIGNUM *n = BN_new();
+	/* RFC 5280: positive and at most 20 octets. Random, so that two CAs of the same second
+	 * differ. */
 	bool ok = n && BN_rand(n, 127, BN_RAND_TOP_ONE, BN_RAND_BOTTOM_ANY) &&
 		  BN_to_ASN1_INTEGER(n, X509_get_serialNumber(x));
 
@@ -96,6 +103,8 @@ int pki_make_ca(const char *name, int64_t now_s, int64_t lifetime_s, struct aren
 	CLEANUP(free_key) EVP_PKEY *key = EVP_EC_gen("P-256");
 	CLEANUP(free_x509) X509 *x = X509_new();
 
+	/* Version 2 is X.509 v3. The key is set before the extensions: the subject key identifier
+	 * is its hash. With pathlen:0 the CA cannot sign another CA. */
 	if (!key || !x || !X509_set_version(x, 2) || !set_serial(x) ||
 	    !set_times(x, now_s - PKI_BACKDATE_S, now_s + lifetime_s) ||
 	    !set_name(X509_get_subject_name(x), name) ||
@@ -148,6 +157,8 @@ int pki_issue(const struct pki_pair *ca, const struct pki_leaf *leaf, struct are
 		return r;
 	if (!issuer || !ca_key)
 		return openssl_fail(err, "CA");
+	/* Names are in subjectAltName: Go, in which the API server is written, ignores the common
+	 * name. */
 	if (!key || !x || !X509_set_version(x, 2) || !set_serial(x) ||
 	    !set_times(x, leaf->now_s - PKI_BACKDATE_S, leaf->now_s + leaf->lifetime_s) ||
 	    !set_name(X509_get_subject_name(x), "pinfold-webhook") ||
@@ -175,14 +186,14 @@ static bool seconds_of(const ASN1_TIME *t, int64_t *ret)
 int pki_read(struct str cert_pem, struct pki_info *ret, struct err *err)
 {
 	CLEANUP(free_x509) X509 *x = read_cert(cert_pem);
-	struct pki_info facts;
+	struct pki_info info;
 
-	if (!x || !seconds_of(X509_get0_notBefore(x), &facts.made_s) ||
-	    !seconds_of(X509_get0_notAfter(x), &facts.ends_s))
+	if (!x || !seconds_of(X509_get0_notBefore(x), &info.made_s) ||
+	    !seconds_of(X509_get0_notAfter(x), &info.ends_s))
 		return openssl_fail(err, "certificate");
-	facts.made_s += PKI_BACKDATE_S;
-	facts.is_ca = X509_check_ca(x) == 1;
-	*ret = facts;
+	info.made_s += PKI_BACKDATE_S;
+	info.is_ca = X509_check_ca(x) == 1;
+	*ret = info;
 	return 0;
 }
 
@@ -201,6 +212,8 @@ bool pki_is_signed_by(struct str cert_pem, struct str ca_pem)
 	CLEANUP(free_x509) X509 *x = read_cert(cert_pem);
 	CLEANUP(free_x509) X509 *ca = read_cert(ca_pem);
 	EVP_PKEY *key = ca ? X509_get0_pubkey(ca) : NULL;
+	/* X509_check_issued() compares names and key identifiers; only X509_verify() checks the
+	 * signature. */
 	bool ok = x && key && X509_check_issued(ca, x) == X509_V_OK && X509_verify(x, key) == 1;
 
 	ERR_clear_error();
@@ -225,6 +238,7 @@ bool pki_next(struct str *rest, struct str *ret)
 	static const char end[] = "-----END CERTIFICATE-----";
 	const char *from, *to;
 
+	/* The pointer of an empty text may be NULL, which memmem() must not get. */
 	if (!rest->n)
 		return false;
 	from = memmem(rest->p, rest->n, begin, strlen(begin));

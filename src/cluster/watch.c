@@ -1,3 +1,8 @@
+/* A loop of list and watch, as client-go's reflector: on_timer() starts one of them,
+ * schedule_next() is called at the end of each and decides with watch_decide() what comes next and
+ * when. At most one request is in flight. `version` is the last version that the callbacks have
+ * seen; a watch resumes after it. */
+
 #include "watch.h"
 
 #include <errno.h>
@@ -19,6 +24,8 @@
 
 static bool is_too_old(const struct watch_outcome *o)
 {
+	/* A server that has already responded 200 can report an expired version only as an ERROR
+	 * event. */
 	return o->status == 410 || o->event_code == 410;
 }
 
@@ -30,12 +37,16 @@ struct watch_plan watch_decide(const struct watch_outcome *o)
 		return (struct watch_plan){ true, WATCH_ABSENT };
 	if (o->may_be_forbidden && o->status == 403 && o->failures >= BACKOFF_SURE_FAILURES)
 		return (struct watch_plan){ true, WATCH_FORBIDDEN };
+	/* 404 to a watch: the CRD was removed. 410 to a list: the continue token expired. */
 	if (is_too_old(o) || o->status == 404)
 		return (struct watch_plan){ true, o->failures ? WATCH_BACK_OFF : WATCH_AT_ONCE };
 	if (o->was_list)
 		return (struct watch_plan){ o->failed, o->failed ? WATCH_BACK_OFF : WATCH_AT_ONCE };
+	/* The events after the unreadable one are lost, so only a list gives the complete state. */
 	if (o->unreadable)
 		return (struct watch_plan){ true, WATCH_BACK_OFF };
+	/* Without a response the server or the network is the cause, and the version may still be
+	 * good: a list would only be load for a server that just restarts. */
 	if (o->failed || o->event_code || o->was_brief || o->status != 200)
 		return (struct watch_plan){ o->status && o->failures >= RELIST_FAILURES,
 					    WATCH_BACK_OFF };
@@ -74,6 +85,8 @@ static void schedule_next(struct watch *w, const struct watch_outcome *o, const 
 		delay_ms = backoff_jitter(BACKOFF_FORBIDDEN_MS, backoff_random());
 		w->events->on_forbidden(w, err);
 	}
+	/* A watch that ended by its timeout is followed by the next one at once and counts as
+	 * current in between. */
 	if (plan.delay != WATCH_AT_ONCE || plan.relist) {
 		if (w->is_current)
 			w->lost_ms = loop_now_ms(w->loop);
@@ -84,6 +97,7 @@ static void schedule_next(struct watch *w, const struct watch_outcome *o, const 
 
 static bool keep_version(struct watch *w, struct str version)
 {
+	/* Versions are opaque texts; clients may not assume that they are numbers. */
 	if (version.n >= sizeof(w->version))
 		return false;
 	memcpy(w->version, version.p, version.n);
@@ -108,6 +122,7 @@ static void end_list(struct watch *w, yyjson_val *list, const struct err *err)
 				   .failures = w->backoff.n };
 	struct err broken;
 
+	/* Also after a failure: the next list starts with the first page. */
 	buffer_done(&w->next_page);
 	w->is_absent = o.status == 404 && o.may_be_absent;
 	if (w->is_absent) { /* the same as an empty list */
@@ -115,6 +130,7 @@ static void end_list(struct watch *w, yyjson_val *list, const struct err *err)
 		w->is_current = false;
 		mark_synced(w);
 	} else if (!err) {
+		/* All pages of a list have the same version, that of the first request. */
 		if (keep_version(w, doc_str(doc_find(list, "/metadata/resourceVersion")))) {
 			w->lists++;
 			mark_synced(w);
@@ -137,6 +153,8 @@ static void on_page(struct api_call *call, yyjson_val *list, const struct err *e
 		end_list(w, NULL, err);
 		return;
 	}
+	/* Not when the list is requested: as long as no page arrives, the previous objects stay
+	 * valid. */
 	if (!buffer_len(&w->next_page))
 		w->events->on_list(w);
 	DOC_EACH_ITEM (doc_get(list, STR("items")), object)
@@ -178,6 +196,7 @@ static void on_head(struct http_call *http)
 {
 	struct watch *w = container_of(http, struct watch, http);
 
+	/* The head comes before the first event: a collection without changes is current, too. */
 	if (http->status == 200)
 		w->is_current = true;
 }
@@ -204,6 +223,7 @@ static void handle_event(struct watch *w, const struct watch_event *event)
 	}
 	w->events_seen++;
 	backoff_reset(&w->backoff); /* not at the response head: a watch may fail right after it */
+	/* After the callback: a watch that resumes must not skip an object that was not handled. */
 	if (!keep_version(w, event->resource_version))
 		(void)err_set(&w->broken, EPROTO, "the resourceVersion of an object is too long");
 }
@@ -215,6 +235,7 @@ static void on_data(struct http_call *http, struct str bytes)
 	struct str line;
 	int r = 0;
 
+	/* The body of another status is a Status object and no event. */
 	while (!w->broken.code && http->status == 200 &&
 	       (r = watch_lines_next(&w->lines, &bytes, &line, &w->broken)) > 0) {
 		if (!str_trim(line).n)
@@ -248,6 +269,7 @@ static void on_watch_end(struct http_call *http, const struct err *lost)
 	};
 	struct err err = { 0 };
 
+	/* A line without its end is dropped; the next watch gets this event again. */
 	watch_lines_done(&w->lines);
 	free(w->path);
 	w->path = NULL;

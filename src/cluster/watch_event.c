@@ -1,3 +1,7 @@
+/* Cuts the byte stream of a watch into lines and parses one line. A line that arrived in one
+ * piece is returned where it is; only a line that is spread over several pieces is collected in
+ * `rest`. */
+
 #include "watch_event.h"
 
 #include <errno.h>
@@ -35,6 +39,7 @@ int watch_lines_next(struct watch_lines *l, struct str *bytes, struct str *ret, 
 	if (!end || buffer_len(&l->rest)) {
 		buffer_add(&l->rest, (struct str){ bytes->p, n });
 		*ret = buffer_str(&l->rest);
+		/* The caller still reads the line: the buffer is consumed by the next call. */
 		l->given = end ? ret->n : 0;
 	} else {
 		*ret = (struct str){ bytes->p, n };
@@ -75,11 +80,13 @@ int watch_event_parse(struct str line, struct arena *a, struct watch_event *ret,
 		return err_set(err, EINVAL, "not a watch event: %s", quote(line).text);
 	if (event.type == WATCH_EVENT_ERROR) {
 		(void)doc_int(doc_get(event.object, STR("code")), &code);
+		/* The object of an ERROR event is a Status. */
 		event.code = code > 0 && code < 1000 ? (unsigned)code : 500;
 		event.message = doc_str(doc_get(event.object, STR("message")));
 	} else {
 		event.resource_version =
 			doc_str(doc_find(event.object, "/metadata/resourceVersion"));
+		/* Bookmarks have nothing else. Without it the watch could not resume. */
 		if (!event.resource_version.n)
 			return err_set(err, EINVAL, "watch event without a resource version");
 	}
