@@ -1,3 +1,6 @@
+/* From bytes to objects: parse the documents of one file, then flatten Lists, so that callers see
+ * the same sequence whether a cluster was dumped as one List or as many files. */
+
 #include "manifest.h"
 
 #include "base/arena.h"
@@ -10,6 +13,8 @@
 
 void manifest_list_add(struct manifest_list *list, struct arena *a, struct manifest m)
 {
+	/* The readers' arenas have no limit, so this cannot fail: an allocation returns or aborts
+	 * (D21). */
 	list->items = arena_reserve(a, list->items, list->n, &list->cap, sizeof(m));
 	list->items[list->n++] = m;
 }

@@ -1,3 +1,6 @@
+/* The I/O in front of manifest.c. All texts and documents go into the caller's arena, because
+ * objects point into the text of their file. */
+
 #include "manifest_load.h"
 
 #include <fcntl.h>
@@ -31,6 +34,8 @@ static int load_file(void *data, const char *path, struct err *err)
 	bool is_stdin = strcmp(path, "-") == 0;
 	const char *name = is_stdin ? "<stdin>" : path;
 	struct manifest_file file = { .path = path };
+	/* A separate error: with a problem list the load continues, and *err must not be set by a
+	 * load that succeeds. */
 	struct err why;
 	int r;
 

@@ -1,3 +1,6 @@
+/* JSON Patch as a list of operations in one yyjson document. The order of the operations counts:
+ * each is applied to the result of those before it, so a path must exist by then. */
+
 #include "patch.h"
 
 #include <errno.h>
@@ -37,6 +40,7 @@ struct str patch_path(struct arena *a, struct str base, struct str key)
 		if (is_special)
 			path[n++] = c == '~' ? '0' : '1';
 	}
+	/* Gives back what escaping did not need; shrinking the newest block does not move it. */
 	(void)arena_realloc(a, path, cap, n);
 	return (struct str){ path, n };
 }
@@ -111,6 +115,8 @@ static void diff_arrays(struct patch *p, struct str base, yyjson_val *from, yyjs
 	yyjson_val *value;
 	size_t i = 0;
 
+	/* Only for equal lengths: an operation that removes an item would shift the indexes of
+	 * later ones. */
 	DOC_EACH_ITEM (to, value)
 		patch_diff(p, patch_path_index(p->arena, base, i++), yyjson_arr_iter_next(&it),
 			   value);

@@ -1,3 +1,6 @@
+/* The structure of pods and of the workloads that contain them. A missing or mistyped field reads
+ * as absent: whether that is an error is decided by the API server or by admission, not here. */
+
 #include "pod.h"
 
 #include <errno.h>
@@ -48,6 +51,8 @@ struct str pod_name(const struct pod *pod)
 {
 	struct str name = doc_str(doc_get(pod->object_meta, STR("name")));
 
+	/* Admission sees pods of controllers before the API server has made a name from
+	 * generateName. */
 	return name.n ? name : doc_str(doc_get(pod->object_meta, STR("generateName")));
 }
 
@@ -72,6 +77,7 @@ struct object_iter object_iter(yyjson_val *root)
 {
 	yyjson_val *items = doc_get(root, STR("items"));
 
+	/* kubectl prints kind List, the API server PodList, NodeList and so on. */
 	if (str_ends(object_kind(root), STR("List")) && yyjson_is_arr(items))
 		return (struct object_iter){ .items = yyjson_arr_iter_with(items),
 					     .is_list = true };
@@ -150,6 +156,8 @@ static struct container container_view(yyjson_val *v, const struct container_ite
 	yyjson_val *resources = doc_get(v, STR("resources"));
 	enum container_kind kind = lists[it->list].kind;
 
+	/* Kubernetes' spelling of a sidecar: it keeps running next to the app containers, so its
+	 * CPUs cannot be reused by them. */
 	if (kind == CONTAINER_INIT &&
 	    str_eq(doc_str(doc_get(v, STR("restartPolicy"))), STR("Always")))
 		kind = CONTAINER_SIDECAR;
@@ -171,6 +179,7 @@ bool container_next(struct container_iter *it, struct container *ret)
 
 		if (v) {
 			it->index++;
+			/* Counted although it is skipped, because `index` goes into patch paths. */
 			if (!yyjson_is_obj(v))
 				continue;
 			*ret = container_view(v, it);
@@ -194,6 +203,7 @@ int resource_get(yyjson_val *list, struct str name, struct quantity *ret, struct
 	if (!yyjson_is_str(v) && !doc_is_number(v))
 		return err_set(err, EINVAL, PRI_STR ": a quantity must be a string or a number",
 			       FMT_STR(name));
+	/* Kubernetes accepts numbers without quotes, and blanks around the text in quotes. */
 	r = quantity_parse(str_trim(doc_text(v)), ret, err);
 	if (r < 0)
 		return err_wrap(err, PRI_STR " %s", FMT_STR(name), quote(doc_text(v)).text);

@@ -1,3 +1,6 @@
+/* The names of the pools in annotations, JSON, metrics and logs. Nodes read stamps that an older
+ * webhook wrote, so a name cannot change. */
+
 #include "pool.h"
 
 #include "base/macro.h"

@@ -1,3 +1,6 @@
+/* Two QoS classes from the same numbers. The kubelet's cgroups follow Kubernetes' class; which pods
+ * are converted follows the class of OpenShift's plugin. */
+
 #include "qos.h"
 
 #include "base/err.h"
@@ -47,6 +50,8 @@ static int sums_add(struct sums *sums, yyjson_val *list, struct err *err)
 		r = resource_get(list, counted_names[i], &q, err);
 		if (r < 0)
 			return r;
+		/* Zero and negative amounts count as absent in Kubernetes' class; the plugin's
+		 * class below takes a negative amount as an amount. */
 		if (r == 0 || quantity_sign(&q) <= 0)
 			continue;
 		r = quantity_add(&sums->of[i], &q, err);
@@ -116,6 +121,8 @@ int qos_kubernetes(const struct pod *pod, enum qos_class *ret, struct err *err)
 		return r;
 	if (sums_are_zero(&g.requests) && sums_are_zero(&g.limits))
 		*ret = QOS_BEST_EFFORT;
+	/* The API server refuses a request above its limit, so equal sums mean equal amounts in
+	 * every container. */
 	else if (g.all_limited && sums_are_equal(&g.requests, &g.limits))
 		*ret = QOS_GUARANTEED;
 	else
@@ -128,6 +135,8 @@ void qos_hook_add(struct qos_hook_fold *f, enum qos_counted what, const struct q
 {
 	static const struct quantity zero = { 0 };
 	const struct quantity *l = limit ? limit : &zero;
+	/* The plugin takes a CPU request of 0 with a limit as Guaranteed; Kubernetes takes it as
+	 * Burstable. Memory has no such exception. */
 	bool is_like_limit = !request || quantity_cmp(request, l) == 0 ||
 			     (what == QOS_CPU && quantity_sign(request) == 0);
 
@@ -137,6 +146,8 @@ void qos_hook_add(struct qos_hook_fold *f, enum qos_counted what, const struct q
 
 enum qos_class qos_hook_class(const struct qos_hook_fold *f)
 {
+	/* Without any container this is Guaranteed, as in the plugin. The conversion of static pods
+	 * relies on it for pods without init containers. */
 	if (!f->not_guaranteed)
 		return QOS_GUARANTEED;
 	return f->not_best_effort ? QOS_BURSTABLE : QOS_BEST_EFFORT;

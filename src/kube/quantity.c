@@ -1,3 +1,7 @@
+/* Quantities in 128-bit integers of nano units: wide enough for every value that Kubernetes keeps
+ * in 64 bits, and exact, so that a converted request is the same number that the scheduler
+ * compares. */
+
 #include "quantity.h"
 
 #include <errno.h>
@@ -94,6 +98,7 @@ static bool parts_cut(struct str text, struct parts *ret)
 	struct str rest = text;
 
 	parts.negative = cut_sign(&rest);
+	/* Leading zeros do not count as digits in is_kept_decimal(). */
 	while (str_starts(rest, STR("0")))
 		rest = str_skip(rest, 1);
 	parts.whole = cut_digits(&rest);
@@ -103,6 +108,8 @@ static bool parts_cut(struct str text, struct parts *ret)
 	}
 	parts.suffix = rest;
 	rest = str_skip(rest, suffix_letters(rest));
+	/* The API server's grammar takes any letters, a sign and digits as a suffix, and rejects
+	 * unknown ones later with another message; both messages are kept. */
 	cut_sign(&rest);
 	cut_digits(&rest);
 	*ret = parts;
@@ -162,6 +169,8 @@ static void digits_push(struct digits *d, unsigned digit)
 
 	if (!digit)
 		return;
+	/* NANO_MAX is about 9.2 x 10^27: a digit above that place cannot fit. Whether a digit at
+	 * that place fits is compared at the end. */
 	if (place < 0 || place > 27) {
 		d->has_remainder |= place < 0;
 		d->is_too_big |= place > 27;
@@ -243,6 +252,7 @@ int quantity_parse(struct str text, struct quantity *ret, struct err *err)
 		return err_set(err, EINVAL, ERR_FORMAT);
 	if (!scale_parse(parts.suffix, &scale))
 		return err_set(err, EINVAL, ERR_SUFFIX);
+	/* Kubernetes reads "m" or "-" as zero (D6). */
 	if (!has_digit(text))
 		return err_set(err, EINVAL, ERR_NUMERIC);
 	if (!nano_from(&parts, &scale, &q.nano))
@@ -299,6 +309,7 @@ struct quantity quantity_round_up_milli(const struct quantity *q)
 	struct quantity rounded = *q;
 
 	rounded.nano = divide_up(q->nano, NANO_PER_MILLI) * NANO_PER_MILLI;
+	/* The text no longer says the value. */
 	if (rounded.nano != q->nano)
 		rounded.text = STR("");
 	return rounded;
@@ -345,6 +356,8 @@ static void add_decimal(struct strbuf *b, const struct quantity *q)
 	__int128 n = q->nano;
 	int power = -NANO_DIGITS;
 
+	/* Suffixes exist for every third power of ten only. The mantissa keeps the other zeros:
+	 * 1500m, not 1.5. */
 	for (; n % 1000 == 0 && power < 18; n /= 1000)
 		power += 3;
 	add_mantissa(b, n);

@@ -1,3 +1,7 @@
+/* The CPU stamp is written at admission and read on the node, where it decides which containers
+ * may own CPUs. It travels in an annotation, which users and other webhooks can also write, so the
+ * reader is strict. */
+
 #include "stamp.h"
 
 #include <errno.h>
@@ -29,6 +33,8 @@ struct str stamps_format(const struct cpu_stamp *stamps, size_t n, struct arena 
 
 static bool kind_parse(struct str text, enum container_kind *ret)
 {
+	/* Ephemeral containers are added to a running pod and have no resources, so a stamp cannot
+	 * name them. */
 	for (size_t i = 0; i < CONTAINER_EPHEMERAL; i++)
 		if (str_eq(text, str_from(container_kind_name((enum container_kind)i)))) {
 			*ret = (enum container_kind)i;
@@ -39,6 +45,8 @@ static bool kind_parse(struct str text, enum container_kind *ret)
 
 static bool pool_parse(struct str text, enum pool *ret)
 {
+	/* Management is not a pool of a stamp: a stamp must not be a way into it. That needs a
+	 * permission of the namespace. */
 	for (enum pool i = POOL_SHARED; i < POOL__COUNT; i++)
 		if (str_eq(text, str_from(pool_name(i)))) {
 			*ret = i;
@@ -52,6 +60,8 @@ static int parse_one(struct str name, yyjson_val *v, struct cpu_stamp *ret, stru
 	struct cpu_stamp s = { .name = name };
 	struct quoted container = quote(name);
 
+	/* Together with the checks below this refuses unknown members. doc_check_keys() refused
+	 * repeated ones. */
 	if (yyjson_obj_size(v) != 3)
 		return err_set(err, EINVAL, "container %s: want kind, milli and pool",
 			       container.text);
@@ -110,8 +120,11 @@ const struct cpu_stamp *stamps_find(const struct cpu_stamp *stamps, size_t n, st
 
 bool stamp_matches(const struct cpu_stamp *stamp, const struct cpu_seen *seen)
 {
+	/* 0: the runtime reported none. The kubelet computes the shares from the CPU request, which
+	 * the stamp repeats. */
 	if (seen->shares && seen->shares != cpu_shares_from_milli(stamp->milli))
 		return false;
+	/* A wrong stamp for the shared pool gains nothing. */
 	if (stamp->pool == POOL_SHARED)
 		return true;
 	if (!seen->is_guaranteed)
