@@ -1,3 +1,6 @@
+/* Keeps the TLS context of the server up to date. Runs on the main thread; the serving threads see
+ * only the context, which has its own lock, and the atomic fields. */
+
 #include "certificate.h"
 
 #include <fcntl.h>
@@ -33,11 +36,13 @@ int certificate_use(struct certificate *c, struct str cert_pem, struct str key_p
 
 	if (digest == c->digest)
 		return 0; /* directory events also come for other files */
+	/* First, because nothing may fail after the context was replaced. */
 	r = tls_cert_expiry(cert_pem, &expiry, err);
 	if (r >= 0)
 		r = tls_context_load_server(c->tls, &config, err);
 	if (r < 0)
 		return r;
+	/* 0 before the first load, which is not a reload. */
 	if (c->digest)
 		atomic_fetch_add(&c->reloads, 1);
 	c->digest = digest;
@@ -51,6 +56,7 @@ static int load_files(struct certificate *c, struct err *err)
 	struct str cert_pem, key_pem;
 	int r;
 
+	/* Only for the load: OpenSSL keeps its own copies. */
 	arena_init(&a, 0);
 	r = file_read_at(AT_FDCWD, c->cert_path, MAX_PEM_BYTES, &a, &cert_pem, err);
 	if (r >= 0)

@@ -31,6 +31,8 @@ static void handle_review(struct webhook *w, enum hook_kind hook, const struct h
 	struct err err = { 0 };
 	int r;
 
+	/* The writer frees old state only after the readers released it, so nothing may wait in
+	 * between. */
 	r = review_respond(w->source->acquire(w->source, rq->thread),
 			   hook <= HOOK_MUTATE_NODES ? REVIEW_MUTATE : REVIEW_VALIDATE, rq->body,
 			   rq->arena, &ret->body, &outcome, &err);
@@ -40,6 +42,8 @@ static void handle_review(struct webhook *w, enum hook_kind hook, const struct h
 			 !outcome.allowed     ? RESULT_REFUSED :
 			 outcome.is_changed   ? RESULT_CHANGED :
 						RESULT_ALLOWED;
+		/* Also for a refusal: it is in the body. Any other status counts as a failed
+		 * webhook for the API server, which then applies the failurePolicy. */
 		ret->status = 200;
 		ret->content_type = JSON;
 	} else {
@@ -74,6 +78,7 @@ static void handle_ready(struct webhook *w, const struct http_request *rq,
 	strbuf_init(&b, rq->arena);
 	if (!w->source->is_ready(w->source, &state) && !state)
 		state = "not synchronized";
+	/* Also true while there is no certificate, when the expiry is 0. */
 	if (atomic_load(&w->certificate.expiry_unix_s) <= (int64_t)time(NULL))
 		certificate = "expired";
 	if (atomic_load(&w->is_draining))
@@ -83,6 +88,7 @@ static void handle_ready(struct webhook *w, const struct http_request *rq,
 	add_check(&b, "certificate", certificate);
 	add_check(&b, "shutdown", shutdown);
 	strbuf_printf(&b, "readyz check %s\n", is_ready ? "passed" : "failed");
+	/* A failure always lists the checks: it has to say which one failed. */
 	if (is_ready && !http_query_has(rq->query, STR("verbose")))
 		respond_text(ret, 200, STR("ok\n"));
 	else

@@ -1,3 +1,6 @@
+/* Counts without locks: each thread writes its own counters, a scrape reads those of all threads.
+ * The sums may miss reviews that finish during the scrape. */
+
 #include "metrics.h"
 
 #include <stdio.h>
@@ -77,6 +80,8 @@ static void write_reviews(struct strbuf *b, const struct thread_counters *thread
 
 			for (unsigned t = 0; t < n; t++)
 				sum += counter_get(&threads[t].hooks[hook].reviews[result][rule]);
+			/* Most of the several hundred combinations never occur; a series appears
+			 * with its first review. */
 			if (sum)
 				prometheus_uint(b, "pinfold_admission_reviews_total", labels, sum);
 		}

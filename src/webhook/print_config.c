@@ -1,3 +1,6 @@
+/* Edits a copy of the embedded configurations: only what the options name differs from the deployed
+ * file. */
+
 #include "print_config.h"
 
 #include <errno.h>
@@ -57,6 +60,8 @@ static void set_client(struct builder *b, yyjson_mut_val *hook)
 	if (base.n) {
 		if (str_ends(base, STR("/")))
 			base.n--;
+		/* The API server refuses a clientConfig with both, so the path moves from the
+		 * service into the URL. */
 		(void)yyjson_mut_obj_remove_key(client, "service");
 		set(b, client, "url",
 		    doc_new_str(b->m,
@@ -109,6 +114,8 @@ static void adapt_configuration(struct builder *b, yyjson_mut_val *configuration
 		if (b->config->failure_policy)
 			set(b, hook, "failurePolicy",
 			    yyjson_mut_str(b->m, b->config->failure_policy));
+		/* Only for mutation: validation concerns pods that have workload annotations or
+		 * resources. */
 		if (mutates && b->config->all_pods)
 			drop_condition(hook, RELEVANT_PODS);
 	}
@@ -129,6 +136,8 @@ static void add_node_hook(struct builder *b, yyjson_mut_val *configuration)
 	set(b, rule, "scope", yyjson_mut_str(b->m, "Cluster"));
 	set(b, hook, "name", yyjson_mut_str(b->m, "nodes.mutate.pinfold.io"));
 	set(b, service, "path", yyjson_mut_str(b->m, "/mutate/nodes"));
+	/* Both are about pods: a Node has no namespace, and the conditions read annotations of
+	 * pods. */
 	(void)yyjson_mut_obj_remove_key(hook, "matchConditions");
 	(void)yyjson_mut_obj_remove_key(hook, "namespaceSelector");
 	(void)yyjson_mut_arr_append(hooks, hook);
@@ -154,6 +163,8 @@ int print_config_make(const struct print_config *c, struct arena *a, yyjson_mut_
 	for (size_t i = 0; i < docs.n; i++) {
 		yyjson_mut_val *configuration = yyjson_val_mut_copy(b.m, docs.items[i].root);
 
+		/* The first document is the mutating configuration. Added before it is adapted, so
+		 * that URL, CA and policy apply to the new hook as well. */
 		if (c->taint_nodes && i == 0)
 			add_node_hook(&b, configuration);
 		adapt_configuration(&b, configuration);

@@ -1,3 +1,6 @@
+/* The seccomp filter as an allowlist: a kernel may get new system calls, and those are refused
+ * without a change here. */
+
 #include "sandbox.h"
 
 #include <errno.h>
@@ -80,6 +83,8 @@ static const int allowed[] = {
 	SCMP_SYS(timerfd_settime),
 	/* memory, threads, signals */
 	SCMP_SYS(brk),
+	/* For threads: libuv starts its pool for getaddrinfo() only when a name is resolved first.
+	 * A forked process would have the same filter. */
 	SCMP_SYS(clone),
 	SCMP_SYS(clone3),
 	SCMP_SYS(exit),
@@ -121,6 +126,8 @@ static const int allowed[] = {
 
 int sandbox_enter(struct err *err)
 {
+	/* An error, not a kill: a call that a newer C library makes should fail one operation, not
+	 * end admission for the cluster. libseccomp also sets no_new_privs. */
 	scmp_filter_ctx filter = seccomp_init(SCMP_ACT_ERRNO(EPERM));
 	int r = 0;
 

@@ -1,3 +1,7 @@
+/* Connects the modules of src/cluster to the webhook: informers fill the cache on the main thread,
+ * serving threads read it, and certificate rotation provides the certificate when no files were
+ * given. */
+
 #include "state_cluster.h"
 
 #include <errno.h>
@@ -26,6 +30,8 @@ static bool may_log_failure(struct state_cluster *s)
 {
 	uint64_t now_ms = loop_now_ms(s->api.loop);
 
+	/* The first failure is always logged, even within the first seconds after boot, when now_ms
+	 * is small. */
 	if (s->n_failures++ && now_ms - s->logged_ms < LOG_INTERVAL_MS)
 		return false;
 	s->logged_ms = now_ms;
@@ -109,6 +115,7 @@ static int plan_rotation(struct state_cluster *s, const struct state_cluster_con
 
 	if (r < 0)
 		return r;
+	/* The name that the API server expects in the certificate of a webhook behind a Service. */
 	s->names[n++] =
 		str_printf(&s->arena, PRI_STR "." PRI_STR ".svc", FMT_STR(name), FMT_STR(namespace))
 			.p;
@@ -139,6 +146,8 @@ static int start(struct state_source *source, struct loop *loop, unsigned thread
 
 	cache_init(&s->cache, &s->settings, threads);
 	s->is_started = true;
+	/* The rest is initialised also when this fails: stop() and state_cluster_done() end all of
+	 * it. */
 	r = api_init(&s->api, loop, &s->kubeconfig, s->user_agent, err);
 	informers_init(&s->informers, &s->api, &s->cache, &informers_config);
 	s->rotates_certificate = source->certificate != NULL;
@@ -211,6 +220,7 @@ static void add_family(const struct informers *f, struct strbuf *b, const char *
 	for (enum cache_kind kind = 0; kind < CACHE__COUNT; kind++) {
 		const struct prometheus_label labels[] = { { "kind", informers_kind_name(kind) },
 							   { 0 } };
+		/* Every member that is passed as an offset is an _Atomic uint64_t. */
 		const void *field = (const char *)&f->watches[kind].stats + offset;
 
 		prometheus_uint(b, name, labels,
@@ -271,6 +281,7 @@ int state_cluster_init(struct state_cluster *s, const struct state_cluster_confi
 	};
 	arena_init(&s->arena, 0);
 	(void)snprintf(s->user_agent, sizeof(s->user_agent), "pinfold-webhook/%s", config->version);
+	/* Also when certificate files are given: whether they are is known only at start(). */
 	r = plan_rotation(s, config, err);
 	if (r < 0)
 		return r;

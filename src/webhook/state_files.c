@@ -1,3 +1,6 @@
+/* Reads manifests into a scratch arena, copies what decisions need into the facts' own arena, and
+ * replaces the facts under a write lock. Readers hold the read lock for one review. */
+
 #include "state_files.h"
 
 #include <malloc.h>
@@ -50,6 +53,8 @@ static void add_core_types(struct file_facts *f, yyjson_val *node)
 		type.n -= strlen(NAME_CORES_SUFFIX);
 		if (has_cores(f, type))
 			continue;
+		/* Into the facts' arena: the names of the manifests are freed with the scratch
+		 * arena. */
 		f->core_types = arena_one_more(&f->arena, f->core_types, f->n_core_types,
 					       sizeof(*f->core_types));
 		f->core_types[f->n_core_types++] = str_dup(&f->arena, type);
@@ -72,6 +77,8 @@ static void keep_state(struct state_load *rd)
 	struct admission_state *state = &f->state;
 
 	state_manifests_seal(&rd->manifests);
+	/* The state has only these two texts; its namespaces are copied below, and its owner is set
+	 * in load(). */
 	*state = rd->manifests.state;
 	state->infrastructure.partitioning =
 		str_dup(&f->arena, rd->manifests.state.infrastructure.partitioning);
@@ -115,11 +122,14 @@ static int load(struct state_files *s, struct err *err)
 
 	if (r < 0)
 		return r;
+	/* Reading and parsing happened before: requests wait only for this assignment. */
 	(void)pthread_rwlock_wrlock(&s->lock);
 	old = s->facts;
 	s->facts = next;
+	/* Not &next, which is on the stack: the lookup functions get this pointer. */
 	s->facts.state.owner = &s->facts;
 	(void)pthread_rwlock_unlock(&s->lock);
+	/* No reader is left: the write lock waited for all of them. */
 	arena_done(&old.arena);
 	(void)malloc_trim(0); /* the documents were much larger than what is kept of them */
 	atomic_store(&s->loaded_unix_s, (int64_t)time(NULL));
@@ -161,6 +171,7 @@ static void reload(struct state_source *source)
 		return;
 	}
 	atomic_fetch_add(&s->reloads, 1);
+	/* Without the lock: only this thread replaces the facts. */
 	log_info("reloaded the state files", LOG_INT("namespaces", s->facts.namespaces.n),
 		 LOG_INT("nodes", s->facts.n_nodes));
 }

@@ -1,3 +1,7 @@
+/* The life of the daemon: start in an order in which each part finds what it uses, serve, and on
+ * SIGTERM stop in the reverse order. The main thread runs signals, timers and watches; requests run
+ * on the server's threads. */
+
 #include "webhook.h"
 
 #include <errno.h>
@@ -24,6 +28,9 @@ static unsigned quota_cpus(void)
 	struct str_split words;
 
 	arena_init(&a, 0);
+	/* The path is the process's own cgroup only inside a cgroup namespace, which container
+	 * runtimes create on cgroup v2. Elsewhere the file does not exist, and the affinity alone
+	 * counts. */
 	if (file_read_at(AT_FDCWD, "/sys/fs/cgroup/cpu.max", 4096, &a, &text, NULL) < 0)
 		return 0;
 	words = str_split(str_trim(text));
@@ -56,6 +63,7 @@ static void on_drained(struct timer *t)
  * connections. A second signal exits at once. */
 static void on_terminate(struct signal_source *s, int number)
 {
+	/* One callback for two sources, which are different members of the struct. */
 	struct webhook *w = s->uv.signum == SIGTERM ? container_of(s, struct webhook, terminate) :
 						      container_of(s, struct webhook, interrupt);
 
@@ -112,6 +120,7 @@ static int start(struct webhook *w, struct err *err)
 		return err_wrap(err, "--listen");
 	if (!w->config->cert_path)
 		w->source->certificate = &w->certificate;
+	/* So that the source can use it at any time after its start. */
 	w->certificate.tls = &w->tls;
 	if (w->source->start)
 		r = w->source->start(w->source, &w->loop, w->n_threads, err);
@@ -152,6 +161,7 @@ int webhook_run(const struct webhook_config *config, struct state_source *source
 	if (r < 0)
 		return r;
 	tls_context_init(&w.tls);
+	/* Threads share no counter, so counting needs no atomic read-modify-write. */
 	w.counters = calloc(w.n_threads, sizeof(*w.counters));
 	if (!w.counters)
 		abort();
@@ -163,9 +173,11 @@ int webhook_run(const struct webhook_config *config, struct state_source *source
 		/* From here a signal ends the process, in case requests in flight do not finish. */
 		(void)signal(SIGTERM, SIG_DFL);
 		(void)signal(SIGINT, SIG_DFL);
+		/* First, because its threads use the source and the counters. */
 		server_stop(w.server);
 		log_info("stopped");
 	}
+	/* Before the loop ends: the source closes its connections and watches itself. */
 	if (source->stop)
 		source->stop(source);
 	loop_done(&w.loop);
