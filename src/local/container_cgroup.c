@@ -1,3 +1,8 @@
+/* Below the top cgroup pinfold-NAME there is one cgroup per pod, which has a weight only, and below
+ * it one per container, which has cpuset, weight, quota and the processes. In affinity mode there
+ * are no cgroups: the processes of a container are found by their mark, and every thread is pinned.
+ */
+
 #include "container_cgroup.h"
 
 #include <errno.h>
@@ -49,6 +54,7 @@ int container_cgroup_open(struct container_cgroup *cgroup, const char *name, con
 			       "name \"%s\": use up to %d lower-case letters, digits, \"-\", \".\"",
 			       name, LOCAL_NAME_MAX - 1);
 	(void)snprintf(c.name, sizeof(c.name), "%s", name);
+	/* Without symbolic links, so that two spellings of one directory give one mark. */
 	n = snprintf(c.mark, sizeof(c.mark), "%s:", realpath(run_dir, where) ? where : run_dir);
 	if (n < 0 || (size_t)n >= sizeof(c.mark))
 		return err_set(err, ENAMETOOLONG, "%s: name too long", run_dir);
@@ -73,7 +79,8 @@ void container_cgroup_use_affinity(struct container_cgroup *cgroup)
 	cgroup->mode = LOCAL_AFFINITY;
 }
 
-/* Two machines with the same name would use the same cgroups. */
+/* Two machines with the same name would use the same cgroups, also from different run directories,
+ * so the lock of the run directory is not enough. */
 static int lock_top(struct container_cgroup *cgroup, const char *top, struct err *err)
 {
 	cgroup->lock_fd = openat(cgroup->fs.cpu_fd, top, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -91,6 +98,8 @@ static int make_top(struct container_cgroup *cgroup, struct err *why, struct err
 	struct cgroup_cpu cpu;
 	int r;
 
+	/* Only this failure selects affinity: it means that no cgroup can be created here. A top
+	 * cgroup that exists and is locked belongs to another supervisor, which is an error. */
 	if (cgroup_make(&cgroup->fs, top_path(cgroup, top), &cause) < 0) {
 		*why = cause;
 		container_cgroup_use_affinity(cgroup);
@@ -100,7 +109,7 @@ static int make_top(struct container_cgroup *cgroup, struct err *why, struct err
 	if (r < 0)
 		return r;
 	r = cgroup_read(&cgroup->fs, top, CGROUP_CPUS, &cpu, err);
-	if (r >= 0)
+	if (r >= 0) /* cpuset.cpus is empty on v2 while nothing is written: only this says it */
 		cgroup->allowed = cpu.effective;
 	return r;
 }
@@ -134,7 +143,8 @@ static const char *container_path(const struct container_cgroup *cgroup,
 	return str_printf(a, "%s/" PRI_STR, pod_path(cgroup, c, a), FMT_STR(c->name)).p;
 }
 
-/* Repeats until a round changes nothing: processes and threads may be created in between. */
+/* Repeats until a round changes nothing: processes and threads may be created in between. They
+ * inherit the mask of the thread that creates them, so once all masks are right they stay right. */
 static int pin_processes(const struct container_cgroup *cgroup, const struct local_container *c,
 			 struct arena *a, struct err *err)
 {
@@ -158,6 +168,9 @@ static int pin_processes(const struct container_cgroup *cgroup, const struct loc
 	return r < 0 ? r : 0;
 }
 
+/* The pod's cpuset is not written and stays that of the top cgroup: the containers of one pod may
+ * be in different pools. Its weight has to be written, because weights compare siblings only: with
+ * the default weight all pods would get the same share, whatever their containers request. */
 static int apply_cgroup(const struct container_cgroup *cgroup, const struct local_container *c,
 			uint64_t pod_shares, struct arena *a, struct err *err)
 {
@@ -207,6 +220,7 @@ static int enter_cgroup(const void *data)
 
 	if (e->cgroup->mode == LOCAL_AFFINITY)
 		return process_pin_self(&e->c->settings.cpus);
+	/* In this order: a mask is limited to the cpuset that the process is in at that time. */
 	r = cgroup_attach(&e->cgroup->fs, e->path, getpid(), &err);
 	return r < 0 ? r : process_free_affinity();
 }
@@ -264,7 +278,7 @@ int container_cgroup_procs(const struct container_cgroup *cgroup, const struct l
 	if (cgroup->mode == LOCAL_AFFINITY)
 		return list_marked_processes(cgroup, c, a, ret, ret_n, err);
 	path = container_path(cgroup, c, a);
-	if (!cgroup_exists(&cgroup->fs, path)) {
+	if (!cgroup_exists(&cgroup->fs, path)) { /* not started yet, or removed */
 		*ret_n = 0;
 		return 0;
 	}
@@ -281,6 +295,7 @@ int container_cgroup_snapshots(const struct container_cgroup *cgroup,
 	size_t n_marks = 0;
 	int r = proc;
 
+	/* Once for all containers: it reads the environment of every process of the machine. */
 	if (r >= 0 && cgroup->mode == LOCAL_AFFINITY)
 		r = process_list(str_from(cgroup->mark), a, &marks, &n_marks, err);
 	for (size_t i = 0; r >= 0 && i < n; i++) {
@@ -303,7 +318,9 @@ int container_cgroup_snapshots(const struct container_cgroup *cgroup,
 	return 0;
 }
 
-/* Repeats until none is left: a process may fork while it is being killed. */
+/* Repeats until none is left: a process may fork while it is being killed. The pids are read again
+ * in each round, because an old one may have been reused. Zombies are not listed, so the loop does
+ * not wait for children that only the caller reaps. */
 int container_cgroup_kill(const struct container_cgroup *cgroup, const struct local_container *c,
 			  struct err *err)
 {
@@ -346,7 +363,7 @@ int container_cgroup_remove(const struct container_cgroup *cgroup, const struct 
 {
 	struct str *names;
 	struct arena a;
-	size_t n = 1;
+	size_t n = 1; /* stays when the pod's cgroup is gone: then there is nothing to remove */
 	int r;
 
 	r = container_cgroup_kill(cgroup, c, err);

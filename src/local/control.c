@@ -1,3 +1,6 @@
+/* A request is one message of text ("down", "apply", "apply DIR"); the response is one message, a
+ * digit with the exit status of the command (D20) and the text to print. */
+
 #include "control.h"
 
 #include <errno.h>
@@ -50,8 +53,8 @@ int control_listen(const char *run_dir, int *ret_fd, struct err *err)
 	fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
 	if (fd < 0)
 		return set_socket_error(err, "socket", &address);
-	(void)unlink(
-		address.sun_path); /* stale: this process holds the lock of the run directory */
+	/* Stale: this process holds the lock of the run directory. */
+	(void)unlink(address.sun_path);
 	if (bind(fd, (const struct sockaddr *)&address, sizeof(address)) < 0 ||
 	    listen(fd, CONTROL_BACKLOG) < 0) {
 		r = set_socket_error(err, "listen on", &address);
@@ -81,7 +84,7 @@ int control_accept(int fd, char buf[CONTROL_MAX], struct str *ret_request, int *
 	(void)setsockopt(client, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof(limit));
 	(void)setsockopt(client, SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof(limit));
 	n = recv(client, buf, CONTROL_MAX, 0);
-	if (n <= 0) {
+	if (n <= 0) { /* 0: the client closed without a request */
 		(void)close(client);
 		return n < 0 ? -errno : -EPIPE;
 	}
@@ -97,6 +100,7 @@ void control_respond(int client, int status, struct str text)
 	struct msghdr message = { .msg_iov = parts, .msg_iovlen = ARRAY_LEN(parts) };
 
 	memcpy(&parts[1].iov_base, &text.p, sizeof(text.p)); /* sendmsg only reads it */
+	/* The client's buffer has this size, and SOCK_SEQPACKET discards what does not fit. */
 	if (text.n > CONTROL_MAX - 1)
 		parts[1].iov_len = CONTROL_MAX - 1;
 	(void)sendmsg(client, &message, MSG_NOSIGNAL);
@@ -119,6 +123,8 @@ int control_request(const char *run_dir, struct str request, struct arena *a, in
 		return set_socket_error(err, "connect to", &address);
 	if (send(fd, request.p, request.n, MSG_NOSIGNAL) < 0)
 		return set_socket_error(err, "send to", &address);
+	/* Without a timeout: the response follows when removed containers have ended, which takes
+	 * up to their grace period. When the supervisor ends, the kernel closes the connection. */
 	n = recv(fd, buf, CONTROL_MAX, 0);
 	if (n < 1)
 		return err_set(err, EPIPE, "%s: the supervisor ended without a response", run_dir);

@@ -1,3 +1,5 @@
+/* Names, ids and comparisons of local containers. */
+
 #include "local.h"
 
 #include "base/arena.h"
@@ -62,6 +64,8 @@ bool local_container_names_are_valid(const struct local_container *c)
 bool local_container_may_run(const struct local_container *containers,
 			     const enum local_state *states, size_t i)
 {
+	/* Containers of a pod are listed in the order in which they start: init containers first. A
+	 * stopping one is no longer in the plan, so nothing waits for it. */
 	for (size_t k = 0; k < i; k++)
 		if (local_container_same_pod(&containers[k], &containers[i]) &&
 		    containers[k].kind == CONTAINER_INIT && states[k] != LOCAL_FINISHED &&
@@ -119,6 +123,8 @@ static bool same_strings(const struct str *a, size_t n, const struct str *b, siz
 	return true;
 }
 
+/* Not compared: CPU settings, which can be changed while the process runs, and restart policy and
+ * grace period, which have no effect before it ends. */
 bool local_container_same_command(const struct local_container *a, const struct local_container *b)
 {
 	return same_strings(a->argv, a->n_argv, b->argv, b->n_argv) &&

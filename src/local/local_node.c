@@ -1,3 +1,6 @@
+/* Set-up and removal of a local node: the run directory and its files, the ledger, and the adoption
+ * of processes that an earlier supervisor started. */
+
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -44,7 +47,8 @@ int local_node_open(struct local_node *node, const struct local_node_settings *s
 }
 
 /* Other users must not be able to replace the files: the directory is the caller's own, inside one
- * of the caller or of root. */
+ * of the caller or of root. /tmp is allowed: it is root's, and its sticky bit prevents others from
+ * renaming the directory. */
 static int check_owner(int fd, const char *path, struct err *err)
 {
 	struct stat own, above;
@@ -74,17 +78,12 @@ static int open_run_dir(const struct local_node_settings *settings, int *ret, st
 	return r;
 }
 
-static bool is_unlinked(int fd)
-{
-	struct stat st;
-
-	return fstat(fd, &st) < 0 || st.st_nlink == 0;
-}
-
-/* A concurrent `down` may remove the directory between creating and locking it: then once more. */
+/* A concurrent `down` may remove the directory between creating and locking it: then once more. The
+ * lock alone does not show it, because a removed directory can still be locked. */
 static int create_run_dir(struct local_node *node, struct err *err)
 {
 	const char *path = node->settings.run_dir;
+	struct stat st;
 	int fd = -1, r;
 
 	for (int round = 0; round < 3; round++) {
@@ -93,7 +92,7 @@ static int create_run_dir(struct local_node *node, struct err *err)
 			r = open_run_dir(&node->settings, &fd, err);
 		if (r < 0)
 			return r;
-		if (!is_unlinked(fd)) {
+		if (fstat(fd, &st) == 0 && st.st_nlink > 0) {
 			node->dir_fd = fd;
 			return 0;
 		}
@@ -104,6 +103,8 @@ static int create_run_dir(struct local_node *node, struct err *err)
 
 static int remove_files(const struct local_node *node, struct err *err)
 {
+	/* Also locks, temporary files and copies of a corrupt ledger, whose names begin like these.
+	 */
 	static const char *const prefixes[] = { STATE_FILE_NAME, LEDGER_FILE, LOG_FILE };
 	struct str *names;
 	struct arena a;
@@ -114,8 +115,7 @@ static int remove_files(const struct local_node *node, struct err *err)
 	arena_init(&a, 0);
 	r = file_list_at(node->dir_fd, ".", &a, &names, &n, err);
 	for (size_t i = 0; i < n; i++)
-		for (size_t k = 0; k < ARRAY_LEN(prefixes);
-		     k++) /* also temporary files and backups */
+		for (size_t k = 0; k < ARRAY_LEN(prefixes); k++)
 			if (str_starts(names[i], str_from(prefixes[k])) &&
 			    unlinkat(node->dir_fd, str_cstr(&a, names[i]), 0) < 0 &&
 			    errno != ENOENT)
@@ -127,6 +127,8 @@ static int remove_files(const struct local_node *node, struct err *err)
 	return r;
 }
 
+/* Processes keep running: `down` has ended them before, otherwise the next supervisor adopts them.
+ */
 void local_node_done(struct local_node *node)
 {
 	for (size_t i = 0; i < node->n; i++)
@@ -217,10 +219,10 @@ static void adopt_process(struct local_node *node, struct run *run, int64_t now_
 
 struct run *runs_new(size_t n)
 {
-	struct run *runs = calloc(n + 1, sizeof(*runs));
+	struct run *runs = calloc(n + 1, sizeof(*runs)); /* of 0 elements it may return NULL */
 
 	if (!runs)
-		abort(); /* as everywhere: out of memory ends the process */
+		abort(); /* D21 */
 	return runs;
 }
 
@@ -233,7 +235,9 @@ bool runs_have_predecessor(const struct run *runs, size_t n, const struct run *r
 	return false;
 }
 
-/* Removed containers first: a process under a name that was reused belongs to the removed one. */
+/* Removed containers first: a process under a name that was reused belongs to the removed one. The
+ * recorded CPUs are the planned ones and may not be in the kernel after a crash; the plan that
+ * follows writes every cpuset again. */
 static void restore_runs(struct local_node *node, const struct local_state_file *old,
 			 int64_t now_ms)
 {
@@ -281,7 +285,8 @@ static int read_old_state(struct local_node *node, struct local_state_file *ret,
 	return 0;
 }
 
-/* The ledger file was lost or corrupt: running containers keep their CPUs. */
+/* The ledger file was lost or corrupt: running containers keep their CPUs. The request is
+ * reconstructed from them, because ledger_adopt() refuses a set of another size. */
 static int adopt_assignments(struct local_node *node, struct err *err)
 {
 	int r = 0;
@@ -301,6 +306,7 @@ static int adopt_assignments(struct local_node *node, struct err *err)
 		if (!c->is_exclusive)
 			continue;
 		arena_init(&a, 0);
+		/* A local pod has no UID; its name takes this place everywhere. */
 		request.pod_uid =
 			str_printf(&a, PRI_STR "/" PRI_STR, FMT_STR(c->namespace), FMT_STR(c->pod));
 		r = ledger_adopt(&node->ledger, &request, &c->settings.cpus, err);
@@ -345,6 +351,7 @@ int local_node_set_up(struct local_node *node, const struct pool_config *config,
 	struct local_state_file old;
 	int r;
 
+	/* First, because it locks: all that follows assumes that no other supervisor runs. */
 	r = create_run_dir(node, err);
 	if (r >= 0)
 		r = store_read_boot_id(root, node->boot_id, err);
@@ -381,7 +388,9 @@ int local_node_remove_unknown(const struct container_cgroup *cgroup, struct run 
 
 int local_node_destroy(struct local_node *node, struct err *err)
 {
-	struct container_cgroup by_mark = node->cgroup; /* processes of affinity mode, too */
+	/* Also processes of affinity mode, which an earlier supervisor may have used. A copy that
+	 * owns nothing: it is never passed to container_cgroup_done(). */
+	struct container_cgroup by_mark = node->cgroup;
 	int r;
 
 	by_mark.mode = LOCAL_AFFINITY;
@@ -404,6 +413,7 @@ int local_node_clean(const struct local_node_settings *settings, struct err *err
 	if (r < 0)
 		return r;
 	r = open_run_dir(settings, &node.dir_fd, err);
+	/* Cgroups may remain where the run directory was deleted by hand. */
 	was_there = r != -ENOENT || container_cgroup_is_made(&node.cgroup);
 	if (r == -ENOENT)
 		r = 0;

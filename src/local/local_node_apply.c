@@ -1,3 +1,7 @@
+/* Applies a plan to a local node. New runs are built next to the present ones, all steps that can
+ * fail are carried out, and only then the new runs replace the old: until that point the old runs
+ * say what to restore. */
+
 #include <errno.h>
 #include <stdlib.h>
 
@@ -17,6 +21,8 @@ struct run *runs_find(struct run *runs, size_t n, const struct local_container *
 	return NULL;
 }
 
+/* A container with exclusive CPUs gets all of them or waits; any other can run on a part of its
+ * pool until the rest is released. */
 bool runs_available_cpus(const struct run *runs, size_t n, const struct run *run,
 			 struct local_container *ret)
 {
@@ -67,7 +73,10 @@ static bool can_move(const struct run *run)
 	return run_is_alive(run) && !(run->is_removed && run->c->is_exclusive);
 }
 
-/* All cpusets shrink before any grows, so that no CPU is in two pools in between. */
+/* All cpusets shrink before any grows, so that no CPU is in two pools in between. A container whose
+ * old and new CPUs are disjoint cannot shrink first, because a cpuset must not be empty; it moves
+ * in the second pass. That pass also writes cpusets that seem unchanged: weight or quota may
+ * differ, and after a crash the recorded CPUs may not be those of the kernel. */
 static int move_all(const struct local_node *node, struct run *runs, size_t n, struct err *err)
 {
 	struct local_container target;
@@ -87,7 +96,8 @@ static int move_all(const struct local_node *node, struct run *runs, size_t n, s
 	return r;
 }
 
-/* Restores the CPUs before move_all(). Appends the outcome to `err`. */
+/* Restores the CPUs before move_all(), which node->runs still has: move_all() changed copies.
+ * Appends the outcome to `err`. */
 static void move_back(const struct local_node *node, struct err *err)
 {
 	struct err cause = *err;
@@ -120,7 +130,9 @@ static bool keeps_running(const struct run *old, const struct local_container *w
 }
 
 /* The runs of the plan, with the state of those that continue; runs that are no longer planned and
- * still have a process follow, as removed. Changes nothing yet. */
+ * still have a process follow, as removed. In this order, because runs_find() must prefer a
+ * planned run to a removed one of the same name. Changes nothing yet; a pidfd is in both lists
+ * until one of them is freed. */
 static struct run *build_runs(const struct local_node *node, const struct local_plan *plan,
 			      struct arena *a, size_t *ret_n)
 {
@@ -143,6 +155,7 @@ static struct run *build_runs(const struct local_node *node, const struct local_
 		if (!run_is_alive(old))
 			continue;
 		runs[total] = *old;
+		/* A copy: the arena of the old plan is freed when the new one is in force. */
 		runs[total].c = local_container_copy(old->c, a);
 		runs[total].is_removed = true;
 		if (!old->c->is_exclusive) /* it leaves CPUs that are now exclusive */
@@ -154,7 +167,9 @@ static struct run *build_runs(const struct local_node *node, const struct local_
 	return runs;
 }
 
-/* The steps that can fail, in an order that can be undone: cpusets, state file, ledger. */
+/* The steps that can fail, in an order that can be undone: cpusets, state file, ledger. The ledger
+ * is last, because a committed transaction cannot be rolled back, while cpusets and the state file
+ * can be written again. */
 static int commit(struct local_node *node, struct run *runs, size_t n, struct err *err)
 {
 	int r;
@@ -181,9 +196,10 @@ static int switch_to_runs(struct local_node *node, struct run *runs, size_t n, i
 	for (size_t i = 0; i < n; i++)
 		if (runs[i].is_removed)
 			run_begin_stop(&runs[i], now_ms);
-	free(node->runs);
+	free(node->runs); /* its pidfds are now in `runs` */
 	node->runs = runs;
 	node->n = n;
+	/* The next step tries them; until then the plan has not converged. */
 	node->has_plan = node->has_waiting_moves = true;
 	return local_node_remove_unknown(&node->cgroup, runs, n, err);
 }
@@ -228,7 +244,7 @@ static int make_plan(struct local_node *node, struct arena *with, const struct m
 		r = err_set(&err, EBUSY, "the machine is being stopped");
 	else if (!local_plan_config(&in, with, &config, p))
 		return -EINVAL;
-	else if (!node->has_ledger)
+	else if (!node->has_ledger) /* after the profile: an invalid one leaves nothing behind */
 		r = local_node_set_up(node, &config, now_ms, &err);
 	if (r < 0) {
 		problem_error(p, PROBLEM_AT(NULL, NULL, NULL), "%s", err.msg);
@@ -263,6 +279,7 @@ int local_node_apply(struct local_node *node, struct arena *with, const struct m
 	}
 	if (switch_to_runs(node, runs, n, now_ms, &err) < 0)
 		problem_warn(p, PROBLEM_AT(NULL, NULL, NULL), "%s", err.msg);
+	/* The new runs point into `with`, and no run points into the old arena any more. */
 	arena_done(&node->plan);
 	node->plan = *with;
 	arena_init(with, 0);

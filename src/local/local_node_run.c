@@ -1,3 +1,6 @@
+/* The life of the processes of a local node: start, restart with backoff, stop with a grace period,
+ * and what follows when a process ends. Restart rules are those of the kubelet. */
+
 #include <errno.h>
 #include <signal.h>
 #include <string.h>
@@ -12,7 +15,7 @@
 #define BACKOFF_FIRST_MS 100
 #define BACKOFF_MAX_MS 10000
 #define BACKOFF_RESET_MS 60000	 /* after a run of this length the backoff starts again */
-#define LOG_MAX ((off_t)8 << 20) /* /run is a tmpfs */
+#define LOG_MAX ((off_t)8 << 20) /* /run is a tmpfs: the log takes memory */
 
 bool run_is_alive(const struct run *run)
 {
@@ -28,6 +31,8 @@ enum local_state run_local_state(const struct run *run)
 	return run->was_started ? LOCAL_RUNNING : LOCAL_NOT_STARTED;
 }
 
+/* A sidecar is an init container with restartPolicy Always of its own, so the pod's policy does not
+ * apply to it; an ordinary init container has to succeed once, so Always means OnFailure. */
 bool run_restarts_after(const struct local_container *c, bool succeeded)
 {
 	if (c->kind == CONTAINER_SIDECAR)
@@ -40,6 +45,7 @@ bool run_restarts_after(const struct local_container *c, bool succeeded)
 
 void run_back_off(struct run *run, int64_t now_ms)
 {
+	/* 100 ms << 7 is above the maximum already; more doublings would overflow in the end. */
 	unsigned doublings = run->restarts < 7 ? run->restarts : 7;
 	int64_t wait = (int64_t)BACKOFF_FIRST_MS << doublings;
 
@@ -60,7 +66,9 @@ int run_open_pid(pid_t pid, struct err *err)
 void run_begin_stop(struct run *run, int64_t now_ms)
 {
 	if (run->state == RUN_RUNNING) {
-		/* By pidfd: the pid may have been reused. */
+		/* By pidfd: the pid of an adopted process may have been reused. The first process
+		 * only, as container runtimes do; when it ends, local_node_ended() kills the
+		 * others. */
 		(void)syscall(SYS_pidfd_send_signal, run->pid_fd, SIGTERM, NULL, 0);
 		run->state = RUN_STOPPING;
 		run->kill_at_ms = now_ms + (int64_t)run->c->grace_s * 1000;
@@ -77,6 +85,7 @@ static int start_process(struct local_node *node, struct run *run,
 	pid_t pid;
 	int fd, r;
 
+	/* Before the process exists: it enters a cgroup that already has its CPU settings. */
 	r = local_node_move(node, node->runs, node->n, run, target, err);
 	if (r >= 0)
 		r = container_cgroup_start(&node->cgroup, target, node->log_fd, &pid, err);
@@ -112,7 +121,8 @@ static void start_run(struct local_node *node, struct run *run, int64_t now_ms,
 	node->is_unsaved = true;
 }
 
-/* A container waits for the init containers before it; a sidecar only has to run. */
+/* A container waits for the init containers before it; a sidecar only has to have been started.
+ * Depends on the order of the runs: the containers of a pod are in the order of its spec. */
 static bool waits_for_init(const struct local_node *node, const struct run *run)
 {
 	for (const struct run *before = node->runs; before < run; before++) {
@@ -166,6 +176,9 @@ static void step_run(struct local_node *node, struct run *run, int64_t now_ms,
 		(void)container_cgroup_kill(&node->cgroup, run->c, NULL);
 }
 
+/* A backoff that is over is not due again: the container was not started in this step, so it waits
+ * for CPUs or for its predecessor, and the end of a process is an event. A process that does not
+ * end after SIGKILL is signalled again every 10 ms. */
 static int64_t next_due(const struct run *run, int64_t now_ms)
 {
 	if (run->state == RUN_BACKOFF)
@@ -195,18 +208,11 @@ static void apply_waiting_moves(struct local_node *node, local_node_failure_fn o
 	}
 }
 
-static void truncate_log(const struct local_node *node)
-{
-	struct stat st;
-
-	if (fstat(node->log_fd, &st) == 0 && st.st_size > LOG_MAX)
-		(void)!ftruncate(node->log_fd, 0);
-}
-
 static void save_if_changed(struct local_node *node, local_node_failure_fn on_failure)
 {
 	struct err err = { 0 };
 
+	/* While the machine is being stopped, the file keeps its content until it is deleted. */
 	if (!node->is_unsaved || node->is_stopping)
 		return;
 	node->is_unsaved = false;
@@ -217,6 +223,7 @@ static void save_if_changed(struct local_node *node, local_node_failure_fn on_fa
 int64_t local_node_step(struct local_node *node, int64_t now_ms, local_node_failure_fn on_failure)
 {
 	int64_t next = INT64_MAX, due;
+	struct stat st;
 
 	/* Before a successor starts: after a crash its process must not be taken for the old one.
 	 */
@@ -230,7 +237,10 @@ int64_t local_node_step(struct local_node *node, int64_t now_ms, local_node_fail
 		next = due < next ? due : next;
 	}
 	save_if_changed(node, on_failure);
-	truncate_log(node);
+	/* The containers have this description open with O_APPEND, so they continue at the new end,
+	 * and no hole remains. */
+	if (fstat(node->log_fd, &st) == 0 && st.st_size > LOG_MAX)
+		(void)!ftruncate(node->log_fd, 0);
 	return next;
 }
 
@@ -240,18 +250,11 @@ static bool has_succeeded(const struct run *run)
 {
 	siginfo_t info = { 0 };
 
-	/* The exit status of an adopted process goes to init: it counts as a failure, so that
-	 * restart policy OnFailure restarts it. */
+	/* Does not block: the pidfd is readable, so the process has ended. This also reaps it. The
+	 * exit status of an adopted process goes to init: it counts as a failure, so that restart
+	 * policy OnFailure restarts it. */
 	return run->is_child && waitid(P_PID, (id_t)run->pid, &info, WEXITED) == 0 &&
 	       info.si_code == CLD_EXITED && info.si_status == 0;
-}
-
-/* Removes the cgroup of a removed run, unless a successor of the same name uses it. */
-static void remove_run_cgroup(struct local_node *node, const struct run *run)
-{
-	node->has_waiting_moves = true;
-	if (runs_find(node->runs, node->n, run->c)->is_removed)
-		(void)container_cgroup_remove(&node->cgroup, run->c, NULL);
 }
 
 void local_node_ended(struct local_node *node, struct run *run, int64_t now_ms)
@@ -261,8 +264,9 @@ void local_node_ended(struct local_node *node, struct run *run, int64_t now_ms)
 
 	(void)close(run->pid_fd);
 	run->pid_fd = -1;
-	(void)container_cgroup_kill(&node->cgroup, run->c,
-				    NULL); /* a container ends with its first process */
+	/* A container ends with its first process. In a pid namespace the kernel would see to that,
+	 * but local containers have none. */
+	(void)container_cgroup_kill(&node->cgroup, run->c, NULL);
 	if (now_ms - run->started_at_ms > BACKOFF_RESET_MS)
 		run->restarts = 0;
 	if (was_stopping || !run_restarts_after(run->c, succeeded)) {
@@ -271,8 +275,13 @@ void local_node_ended(struct local_node *node, struct run *run, int64_t now_ms)
 	} else {
 		run_back_off(run, now_ms);
 	}
-	if (run->is_removed)
-		remove_run_cgroup(node, run);
+	if (run->is_removed) {
+		node->has_waiting_moves = true; /* its CPUs are free now */
+		/* A planned run comes before a removed one: then a successor of the same name uses
+		 * the cgroup. */
+		if (runs_find(node->runs, node->n, run->c)->is_removed)
+			(void)container_cgroup_remove(&node->cgroup, run->c, NULL);
+	}
 	node->is_unsaved = true;
 }
 
@@ -280,6 +289,8 @@ void local_node_reap_orphans(const struct local_node *node)
 {
 	siginfo_t info = { 0 };
 
+	/* WNOWAIT returns the same process again until it is reaped, so the loop must stop at a
+	 * process of a container; the orphans behind it are reaped in the next round. */
 	while (getpid() == 1 && waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT) == 0 &&
 	       info.si_pid) {
 		for (size_t i = 0; i < node->n; i++)

@@ -1,3 +1,7 @@
+/* The plan of a whole directory: the pools from its profile, a cluster state for admission from its
+ * objects, then one pod after the other (local_plan_pod.c). Problems of the input are collected, so
+ * that one call reports all of them. */
+
 #include "local_plan.h"
 
 #include <errno.h>
@@ -11,7 +15,7 @@
 #include "local_plan_private.h"
 #include "profile/layout.h"
 
-#define REPLICAS_MAX 1000
+#define REPLICAS_MAX 1000 /* a kubelet runs 110 pods by default */
 
 /* --- the profile --- */
 
@@ -61,7 +65,8 @@ static void put_quantity(yyjson_mut_doc *m, yyjson_mut_val *list, const char *na
 	doc_put_str(m, list, str_from(name), str_printf(a, "%lld", (long long)n));
 }
 
-/* A Node object for this machine, with the resources of its pools: admission decides by them. */
+/* A Node object for this machine, with the resources of its pools: admission decides by them (D3,
+ * D12). Node objects of the directory are other machines and are left out. */
 static yyjson_val *build_node(const struct ledger *l, struct arena *a)
 {
 	yyjson_mut_doc *m = doc_build(a);
@@ -145,6 +150,7 @@ static bool check_pod_name(struct planner *pl, const struct candidate *c)
 	return false;
 }
 
+/* Errors of the manifest go to the planner's problems, and the next manifest is read. */
 static int add_workload(struct planner *pl, const struct manifest *m, struct err *err)
 {
 	yyjson_val *pod;
@@ -178,7 +184,7 @@ static int add_workload(struct planner *pl, const struct manifest *m, struct err
 	return r;
 }
 
-/* Whether a manifest describes the pod. */
+/* Whether a manifest describes the pod, with the name that it will get. */
 static bool has_manifest(struct planner *pl, struct str uid)
 {
 	const struct manifest_list *all = &pl->in->manifests->all;
@@ -204,6 +210,7 @@ static int release_removed_pods(struct planner *pl, struct err *err)
 	size_t i = 0;
 
 	while (i < pl->ledger->n) {
+		/* A copy: the release removes the assignment. The next one then has its index. */
 		struct str uid = str_dup(pl->a, pl->ledger->items[i]->pod_uid);
 		int r;
 
@@ -273,6 +280,8 @@ static int plan_all(struct planner *pl, const struct pool_config *config, struct
 	struct pod view;
 	int r;
 
+	/* In this order: a removed pod does not block the resize, and the Node that admission sees
+	 * has the capacity of the new pools. */
 	r = release_removed_pods(pl, err);
 	if (r >= 0)
 		r = resize_pools(pl, config, err);

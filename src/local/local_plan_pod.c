@@ -1,3 +1,5 @@
+/* The plan of one pod: admission, the commands of its containers, and their CPU settings. */
+
 #include <errno.h>
 
 #include "admission/admission.h"
@@ -37,6 +39,7 @@ static void add_note(struct planner *pl, const struct candidate *c, struct str t
 
 /* --- admission --- */
 
+/* Of an admitted pod: admission removes the annotation from pods that it does not convert. */
 static bool is_managed(const struct pod *pod)
 {
 	yyjson_obj_iter it = yyjson_obj_iter_with(pod_annotations(pod));
@@ -72,6 +75,7 @@ static int admit(struct planner *pl, yyjson_val *pod, struct candidate *c, struc
 	if (r < 0)
 		return r;
 	(void)pod_from_object(admitted, &c->pod);
+	/* Of the patched pod, as the kubelet sees it. */
 	if (qos_kubernetes(&c->pod, &class, err) < 0) {
 		add_refusal(pl, c, str_from(err->msg));
 		return 0;
@@ -100,6 +104,7 @@ static struct str *read_strings(struct planner *pl, const struct candidate *c, y
 static void read_command(struct planner *pl, const struct candidate *c,
 			 const struct container *from, struct local_container *to)
 {
+	/* Kubernetes takes a missing command from the image, which does not exist here. */
 	yyjson_val *command = doc_get(from->v, STR("command"));
 	yyjson_val *args = doc_get(from->v, STR("args"));
 
@@ -155,6 +160,7 @@ static int64_t quota_from_limit(int64_t limit_milli)
 	return quota < CGROUP_QUOTA_MIN_US ? CGROUP_QUOTA_MIN_US : quota;
 }
 
+/* 0 when the list has no CPU. */
 static int read_cpu_milli(yyjson_val *list, int64_t *ret, struct err *err)
 {
 	struct quantity q;
@@ -225,6 +231,7 @@ static int assign_cpus(struct planner *pl, const struct candidate *c, const stru
 	if (r < 0)
 		return r;
 	add_numa_hint(pl, &request);
+	/* A container that has CPUs keeps them, so that `apply` moves no running container. */
 	r = ledger_allocate(pl->ledger, &request, &grant, err);
 	/* Its request changed: the container is replaced, as with any change of a pod. */
 	if (r >= 0 && grant.size_differs)
@@ -289,7 +296,7 @@ int plan_add_pod(struct planner *pl, struct candidate *c, yyjson_val *pod, struc
 		if (r < 0)
 			break;
 	}
-	if (r < 0) {
+	if (r < 0) { /* the whole pod, as the kubelet rejects pods, not containers */
 		pl->plan->n = before;
 		add_refusal(pl, c,
 			    str_printf(pl->a, "container " PRI_STR ": %s", FMT_STR(from.name),

@@ -6,6 +6,8 @@
 
 #define LOCK_ROUNDS 100 /* of 10 ms */
 
+/* Polls, because flock() has no timeout. The wait is for a child that a killed supervisor has
+ * forked and that has not reached exec yet, and for a supervisor that is about to end. */
 int lock_wait(int dir_fd)
 {
 	const struct timespec pause_10ms = { .tv_nsec = 10000000 };

@@ -1,3 +1,7 @@
+/* Starts processes with fork and exec, finds them again in /proc, and sets the affinity of their
+ * threads. The supervisor has one thread, so the child may use any function between fork and exec.
+ */
+
 #include "process.h"
 
 #include <errno.h>
@@ -19,7 +23,7 @@
 #include "local.h"
 
 #define ENVIRONMENT_MAX ((size_t)1 << 20)
-#define EXEC_ROUNDS 3
+#define EXEC_ROUNDS 3 /* of 1 ms: how long a process may be without an environment */
 
 /* The failed step of the child, sent to the parent through a pipe that exec closes. */
 enum child_step { CHILD_ENTER, CHILD_CHDIR, CHILD_EXEC };
@@ -48,15 +52,6 @@ static char **copy_strings(const struct str *items, size_t n, struct arena *a)
 	return list;
 }
 
-static size_t environment_size(void)
-{
-	size_t n = 0;
-
-	while (environ[n])
-		n++;
-	return n;
-}
-
 static bool same_variable(const char *a, const char *b)
 {
 	size_t n = strcspn(a, "=");
@@ -68,11 +63,13 @@ static bool same_variable(const char *a, const char *b)
  * the supervisor. Each name once: programs differ in which of two equal names they use. */
 static char **build_environment(const struct local_container *c, struct str mark, struct arena *a)
 {
-	size_t inherited = environment_size(), n = 0;
-	char **env = arena_array(a, char *, 1 + c->n_env + inherited + 1);
+	size_t inherited = 0, n = 0;
 	char **own = copy_strings(c->env, c->n_env, a);
-	char *candidate;
+	char **env, *candidate;
 
+	while (environ[inherited])
+		inherited++;
+	env = arena_array(a, char *, 1 + c->n_env + inherited + 1); /* the mark, and a NULL */
 	mark = str_printf(a, PROCESS_MARK "=" PRI_STR, FMT_STR(mark));
 	memcpy(&env[n++], &mark.p, sizeof(mark.p));
 	for (size_t i = 0; i < c->n_env + inherited; i++) {
@@ -93,7 +90,7 @@ __attribute__((noreturn)) static void child_fail(const struct launch *l, enum ch
 	struct child_report report = { step, code };
 
 	(void)!write(l->report_fd, &report, sizeof(report));
-	_exit(127);
+	_exit(127); /* not exit(): the buffers of stdio are the supervisor's */
 }
 
 __attribute__((noreturn)) static void child_main(const struct launch *l)
@@ -102,8 +99,11 @@ __attribute__((noreturn)) static void child_main(const struct launch *l)
 	int r;
 
 	(void)setsid(); /* Ctrl-C at the terminal must reach the supervisor only */
+	/* The supervisor blocks the signals of its signalfd, and exec keeps the mask: a container
+	 * would not get SIGTERM. */
 	(void)sigemptyset(&none);
 	(void)sigprocmask(SIG_SETMASK, &none, NULL);
+	/* The copies have no FD_CLOEXEC, unlike all other descriptors, which exec closes. */
 	(void)dup2(l->null_fd, STDIN_FILENO);
 	(void)dup2(l->settings->output_fd, STDOUT_FILENO);
 	(void)dup2(l->settings->output_fd, STDERR_FILENO);
@@ -112,8 +112,9 @@ __attribute__((noreturn)) static void child_main(const struct launch *l)
 		child_fail(l, CHILD_ENTER, -r);
 	if (*l->workdir && chdir(l->workdir) < 0)
 		child_fail(l, CHILD_CHDIR, errno);
-	if (getppid() !=
-	    l->parent) /* the supervisor was killed: the next one starts the container itself */
+	/* The supervisor was killed: the next one starts the container itself. Until exec this
+	 * child holds the lock of the run directory (lock.h), so there cannot be two. */
+	if (getppid() != l->parent)
 		_exit(127);
 	(void)execvpe(l->argv[0], l->argv, l->env);
 	child_fail(l, CHILD_EXEC, errno);
@@ -137,7 +138,8 @@ static int set_child_error(const struct child_report *report, const struct launc
 		       strerror(report->code));
 }
 
-/* End of file means that exec succeeded. */
+/* End of file means that exec succeeded: exec closed the last writing end. So when this returns,
+ * the process is in its cgroup and its mark can be read. */
 static bool read_report(int fd, struct child_report *ret)
 {
 	ssize_t n;
@@ -196,7 +198,8 @@ int process_start(const struct local_container *c, const struct process_settings
 
 /* --- finding processes --- */
 
-/* Finds a mark with the prefix in /proc/PID/environ, which is NUL-separated. */
+/* Finds a mark with the prefix in /proc/PID/environ, which is NUL-separated. Only the first
+ * variable of that name counts: it is the one that build_environment() wrote. */
 static bool find_mark(struct str environment, struct str prefix, struct str *ret)
 {
 	struct str_split split = str_split(environment);
@@ -224,7 +227,7 @@ static bool read_mark(int proc_fd, pid_t pid, struct str prefix, struct arena *a
 	(void)snprintf(path, sizeof(path), "%d/environ", (int)pid);
 	for (int round = 0; round < EXEC_ROUNDS; round++) {
 		if (file_read_at(proc_fd, path, ENVIRONMENT_MAX, a, &text, NULL) < 0)
-			return false;
+			return false; /* it has ended, or belongs to another user */
 		if (text.n > 0 && find_mark(text, prefix, ret))
 			return proc_stat(proc_fd, pid, a, &stat) && !stat.is_zombie;
 		/* Kernel threads and zombies have no environment, and a process has none for a
@@ -270,26 +273,18 @@ int process_list(struct str prefix, struct arena *a, struct process_mark **ret, 
 	return 0;
 }
 
-static pid_t read_parent(int proc_fd, pid_t pid)
+pid_t process_root(const pid_t *pids, size_t n)
 {
+	AUTO_CLOSE int proc = process_open_proc(NULL);
 	CLEANUP(arena_done) struct arena a;
 	struct proc_stat stat;
 
 	arena_init(&a, 0);
-	return proc_stat(proc_fd, pid, &a, &stat) ? stat.parent : 0;
-}
-
-pid_t process_root(const pid_t *pids, size_t n)
-{
-	AUTO_CLOSE int proc = process_open_proc(NULL);
-
 	for (size_t i = 0; proc >= 0 && i < n; i++) {
-		pid_t parent = read_parent(proc, pids[i]);
-		bool is_root = parent > 0;
+		bool is_root = proc_stat(proc, pids[i], &a, &stat) && stat.parent > 0;
 
-		for (size_t k = 0; k < n; k++)
-			if (pids[k] == parent)
-				is_root = false;
+		for (size_t k = 0; is_root && k < n; k++)
+			is_root = pids[k] != stat.parent;
 		if (is_root)
 			return pids[i];
 	}
@@ -334,6 +329,7 @@ int process_free_affinity(void)
 	return sched_setaffinity(0, sizeof(all.cpus), &all.set) < 0 ? -errno : 0;
 }
 
+/* Thread by thread: despite its parameter "pid", sched_setaffinity() changes one thread. */
 int process_pin(pid_t pid, const struct cpuset *cpus, struct arena *a, struct err *err)
 {
 	union affinity wanted = { .cpus = *cpus };
@@ -366,7 +362,8 @@ int process_allowed_cpus(struct cpuset *ret, struct err *err)
 
 	if (sched_getaffinity(0, sizeof(before.cpus), &before.set) < 0)
 		return err_set(err, errno, "own CPU affinity: %s", strerror(errno));
-	/* The kernel reports the limit only as the result of asking for all CPUs. */
+	/* The supervisor's own mask may be smaller than its cpuset (taskset, CPUAffinity= of
+	 * systemd). The kernel reports the limit only as the result of requesting all CPUs. */
 	most = before;
 	if (process_free_affinity() == 0) {
 		(void)sched_getaffinity(0, sizeof(most.cpus), &most.set);

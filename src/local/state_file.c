@@ -1,3 +1,7 @@
+/* The state file is read by the next supervisor, perhaps after a crash or by a newer version, so
+ * every value is checked. A file of another version is not converted: nothing is adopted from it.
+ */
+
 #include "state_file.h"
 
 #include <errno.h>
@@ -6,6 +10,7 @@
 #include "base/err.h"
 #include "codec/doc.h"
 
+/* Kinds, policies and modes are written as numbers: reordering these enums changes the format. */
 #define STATE_FILE_VERSION 1
 
 static void put_strings(yyjson_mut_doc *m, yyjson_mut_val *object, struct str key,
@@ -57,6 +62,8 @@ int state_file_encode(const struct local_state_file *in, struct arena *a, struct
 }
 
 /* --- reading --- */
+
+/* Texts point into the document, which lives in the caller's arena. */
 
 static bool get_number(yyjson_val *o, struct str key, int64_t min, int64_t max, int64_t *ret)
 {
@@ -112,6 +119,7 @@ static bool get_container(yyjson_val *o, struct arena *a, struct local_container
 		.workdir = doc_str(doc_get(o, STR("workdir"))),
 	};
 
+	/* Names become the paths of cgroups, whose processes are killed. */
 	if (!local_container_names_are_valid(&c) ||
 	    !get_number(o, STR("kind"), 0, CONTAINER__COUNT - 1, &kind) ||
 	    !get_number(o, STR("restart"), 0, LOCAL_RESTART__COUNT - 1, &restart) ||

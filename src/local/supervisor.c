@@ -1,3 +1,6 @@
+/* The loop of the supervisor. Signals, requests and the end of processes are all descriptors of one
+ * poll() (signalfd, socket, pidfd), so no handler runs at any other time. */
+
 #include "supervisor.h"
 
 #include <errno.h>
@@ -80,8 +83,8 @@ static int apply(struct supervisor *s, const char *dir, struct arena *a, struct 
 		problem_error(&p, PROBLEM_AT(NULL, NULL, NULL), "%s", err.msg);
 	else if (!p.n_errors)
 		r = local_node_apply(&s->node, &with, &manifests, now_ms(), ret, &p);
-	*ret_text = local_plan_report(ret, &p,
-				      a); /* before `with`, which holds the file names, is freed */
+	/* Before `with`, which holds the file names, is freed. */
+	*ret_text = local_plan_report(ret, &p, a);
 	arena_done(&with);
 	if (r < 0 || p.n_errors)
 		return 2;
@@ -96,7 +99,8 @@ static void respond(struct client *client)
 	arena_reset(&client->memory);
 }
 
-/* The response follows when removed containers have ended: then the kernel matches the plan. */
+/* The response follows when removed containers have ended: then the kernel matches the plan. So at
+ * most one client waits here, and a second one is refused. */
 static void on_apply(struct supervisor *s, struct str dir, int fd)
 {
 	struct client *client = &s->apply;
@@ -111,6 +115,7 @@ static void on_apply(struct supervisor *s, struct str dir, int fd)
 		s->dir = str_dup(&s->memory, dir);
 }
 
+/* Asynchronous: run_loop() ends when the last process has ended, and finish() responds. */
 static void begin_down(struct supervisor *s)
 {
 	s->is_going_down = s->is_ending = true;
@@ -149,7 +154,7 @@ static void on_signal(struct supervisor *s)
 	struct arena a;
 
 	if (read(s->signal_fd, &info, sizeof(info)) != (ssize_t)sizeof(info) ||
-	    info.ssi_signo == SIGCHLD)
+	    info.ssi_signo == SIGCHLD) /* only wakes the loop, which reaps orphans */
 		return;
 	if (info.ssi_signo != SIGHUP) {
 		s->is_ending = true;
@@ -163,12 +168,14 @@ static void on_signal(struct supervisor *s)
 	arena_done(&a);
 }
 
+/* poll() takes an int. Waking up after a minute is harmless: the loop computes the rest. */
 static int timeout_until(int64_t at_ms)
 {
-	int64_t wait = at_ms == INT64_MAX ? -1 : at_ms - now_ms();
+	int64_t wait;
 
 	if (at_ms == INT64_MAX)
 		return -1;
+	wait = at_ms - now_ms();
 	return wait < 0 ? 0 : wait > 60000 ? 60000 : (int)wait;
 }
 
@@ -179,9 +186,10 @@ static void poll_once(struct supervisor *s, int64_t until_ms)
 	struct pollfd *fds = calloc(POLL_FIXED + n, sizeof(*fds));
 
 	if (!fds)
-		abort();
+		abort(); /* D21 */
 	fds[POLL_SIGNAL] = (struct pollfd){ .fd = s->signal_fd, .events = POLLIN };
 	fds[POLL_CONTROL] = (struct pollfd){ .fd = s->control_fd, .events = POLLIN };
+	/* A run without a process has pid_fd -1, which poll() ignores. */
 	for (size_t i = 0; i < n; i++)
 		fds[POLL_FIXED + i] =
 			(struct pollfd){ .fd = s->node.runs[i].pid_fd, .events = POLLIN };
@@ -207,7 +215,7 @@ static int open_signals(int *ret, struct err *err)
 	(void)sigaddset(&set, SIGHUP);
 	if (getpid() == 1) /* orphans have no pidfd here */
 		(void)sigaddset(&set, SIGCHLD);
-	(void)sigprocmask(SIG_BLOCK, &set, NULL);
+	(void)sigprocmask(SIG_BLOCK, &set, NULL); /* else the default action ends the process */
 	*ret = signalfd(-1, &set, SFD_CLOEXEC);
 	if (*ret < 0)
 		return err_set(err, errno, "signalfd: %s", strerror(errno));
@@ -223,6 +231,7 @@ static int finish(struct supervisor *s, struct err *err)
 		r = local_node_destroy(&s->node, err);
 	else
 		control_unlink(s->settings->node.run_dir);
+	/* Last, so that `down` returns when everything is removed. */
 	s->down.status = r < 0 ? 2 : 0;
 	s->down.text = r < 0 ? str_from(err->msg) : STR("");
 	respond(&s->down);
@@ -249,10 +258,11 @@ static int start_and_run(struct supervisor *s, struct err *err)
 	int outcome, r = 0;
 
 	arena_init(&a, 0);
+	/* The first plan locks the run directory, which control_listen() requires. */
 	outcome = apply(s, str_cstr(&a, s->dir), &a, &plan, &text);
 	if (outcome < 2)
 		r = control_listen(s->settings->node.run_dir, &s->control_fd, err);
-	if (outcome < 2 && r >= 0)
+	if (outcome < 2 && r >= 0) /* so that containers run when `up -d` returns */
 		(void)local_node_step(&s->node, now_ms(), s->settings->on_failure);
 	if (r >= 0)
 		s->settings->on_ready(&s->node, &plan, text, outcome);
