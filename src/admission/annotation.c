@@ -59,11 +59,6 @@ static struct str print_go_map(struct str *pairs, size_t n, struct arena *a)
 	return strbuf_str(&b);
 }
 
-static int by_first(const void *a, const void *b)
-{
-	return str_cmp(*(const struct str *)a, *(const struct str *)b);
-}
-
 struct go_map {
 	struct str *pairs; /* key, value, key, value... */
 	size_t n;
@@ -114,7 +109,7 @@ static int effect_read_map(struct str value, yyjson_val *root, struct arena *a, 
 			go_map_put(ret, doc_str(key), doc_str(v));
 	}
 	if (ret->n)
-		qsort(ret->pairs, ret->n, 2 * sizeof(struct str), by_first);
+		qsort(ret->pairs, ret->n, 2 * sizeof(struct str), str_order);
 	return 0;
 }
 

@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* Chunks stop doubling at 1 MiB, so that the unused end of the last one stays small against the
+ * whole. A kept chunk occupies memory while the process is idle, so its limit is lower. */
 #define ARENA_FIRST_CHUNK ((size_t)16 << 10)
 #define ARENA_MAX_CHUNK ((size_t)1 << 20)
 #define ARENA_MAX_KEPT ((size_t)256 << 10)
@@ -95,6 +97,8 @@ static void add_chunk(struct arena *a, size_t need)
 	a->end = chunk->data + size;
 }
 
+/* Once failed, every later allocation fails too, also one that would fit: the caller checks once at
+ * the end and must not get a result with a hole in the middle. */
 static bool may_use(struct arena *a, size_t more)
 {
 	if (a->limit && (more > a->limit || a->used > a->limit - more))
@@ -104,6 +108,7 @@ static bool may_use(struct arena *a, size_t more)
 
 void *arena_alloc(struct arena *a, size_t size, size_t align)
 {
+	/* Bytes up to the next multiple of `align`, which is a power of two: -x modulo align. */
 	size_t pad = (size_t)(-(uintptr_t)a->next) & (align - 1);
 	size_t need;
 	char *p;
@@ -113,6 +118,8 @@ void *arena_alloc(struct arena *a, size_t size, size_t align)
 		need = SIZE_MAX;
 	if (!may_use(a, need))
 		return NULL;
+	/* The rest of the old chunk is given up. A new chunk starts aligned to 16, the largest
+	 * `align`. */
 	if (!a->next || need > (size_t)(a->end - a->next)) {
 		add_chunk(a, size);
 		pad = 0;
@@ -167,6 +174,7 @@ void *arena_realloc(struct arena *a, void *p, size_t old, size_t size)
 		return resize_newest(a, block, old, size);
 	if (block && size <= old)
 		return block; /* blocks below others cannot be returned to the chunk */
+	/* The type of the items is not known here, so the strictest alignment is used. */
 	moved = arena_alloc(a, size, 16);
 	if (moved && block)
 		memcpy(moved, block, old);
@@ -186,6 +194,8 @@ void *arena_reserve(struct arena *a, void *items, size_t n, size_t *cap, size_t 
 
 void *arena_one_more(struct arena *a, void *items, size_t n, size_t size)
 {
+	/* Capacities are 1, 2, 4, ...: a list of n items is full exactly when n is 0 or a power of
+	 * two. */
 	if ((n & (n - 1)) != 0)
 		return items;
 	return arena_realloc(a, items, n * size, (n ? 2 * n : 1) * size);

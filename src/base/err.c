@@ -1,3 +1,6 @@
+/* Errors as a code and one sentence in a fixed buffer: recording one allocates nothing, so it works
+ * when memory is short. */
+
 #include "err.h"
 
 #include <assert.h>
@@ -8,6 +11,8 @@
 
 static const char CUT_MARK[] = "...";
 
+/* A text that was cut silently could read as a complete but different sentence, or name another
+ * file. */
 static void mark_if_cut(struct err *err, int wanted)
 {
 	size_t at = ERR_MSG_SIZE - sizeof(CUT_MARK);
@@ -42,6 +47,7 @@ int err_prefix(struct err *err, const char *fmt, ...)
 	if (!err)
 		return -EINVAL;
 	assert(err->code > 0);
+	/* The prefix is written into the same buffer. */
 	memcpy(inner, err->msg, sizeof(inner));
 	va_start(ap, fmt);
 	n = vsnprintf(err->msg, ERR_MSG_SIZE, fmt, ap);

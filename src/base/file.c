@@ -1,3 +1,6 @@
+/* System calls on files, with retries after signals and messages that name the file. See file.h for
+ * which function fits which kind of file. */
+
 #include "file.h"
 
 #include <dirent.h>
@@ -31,6 +34,8 @@ enum { READ_END, READ_SHORT, READ_FULL };
 static int read_more(int fd, const char *name, size_t max, struct strbuf *b, struct err *err)
 {
 	char *space = strbuf_reserve(b, 4096);
+	/* All free space, not only the reserved part: the buffer doubles, so reads grow with the
+	 * file. */
 	const size_t size = b->cap - b->n;
 	ssize_t n;
 
@@ -54,6 +59,8 @@ int file_read_fd(int fd, const char *name, size_t max, struct arena *a, struct s
 	struct stat st;
 	int r;
 
+	/* Only an early refusal. A pipe and files in /proc have no size, and a file may grow while
+	 * it is read, so read_more() checks again. */
 	if (fstat(fd, &st) == 0 && S_ISREG(st.st_mode) && (size_t)st.st_size > max)
 		return too_large(err, name, max);
 	strbuf_init(&b, a);
@@ -97,6 +104,8 @@ int file_read_at(int dirfd, const char *path, size_t max, struct arena *a, struc
 
 int file_write_value_at(int dirfd, const char *path, struct str text, struct err *err)
 {
+	/* O_TRUNC has no effect on control files. Tests use regular files in their place, where a
+	 * shorter value must not leave the end of the old one. */
 	AUTO_CLOSE int fd = openat(dirfd, path, O_WRONLY | O_TRUNC | O_CLOEXEC);
 	ssize_t n;
 
@@ -107,17 +116,21 @@ int file_write_value_at(int dirfd, const char *path, struct str text, struct err
 	while (n < 0 && errno == EINTR);
 	if (n < 0)
 		return fail_errno(err, "write", path);
+	/* Not continued with a second write: the kernel would take the rest as a value of its own.
+	 */
 	if ((size_t)n != text.n)
 		return err_set(err, EIO, "write %s: %zd of %zu bytes", path, n, text.n);
 	return 0;
 }
 
-static int write_all(int fd, struct str text)
+int file_write_fd(int fd, struct str text)
 {
 	while (text.n) {
 		ssize_t n = write(fd, text.p, text.n);
 
-		if (n < 0 && errno != EINTR)
+		if (n == 0)
+			errno = EIO; /* not expected, but would repeat without end */
+		if (n == 0 || (n < 0 && errno != EINTR))
 			return -1;
 		if (n > 0)
 			text = str_skip(text, (size_t)n);
@@ -133,7 +146,7 @@ int file_create_at(int dirfd, const char *path, struct str text, mode_t mode, st
 		return fail_errno(err, "create", path);
 	if (fchmod(fd, mode) < 0) /* the mode of a state file must not depend on the umask */
 		return fail_errno(err, "chmod", path);
-	if (write_all(fd, text) < 0)
+	if (file_write_fd(fd, text) < 0)
 		return fail_errno(err, "write", path);
 	return 0;
 }
@@ -145,6 +158,7 @@ static int write_synced(int dirfd, const char *path, struct str text, mode_t mod
 	if (r < 0)
 		return r;
 
+	/* fsync() writes all pages of the file, also those of the descriptor that is closed now. */
 	AUTO_CLOSE int fd = openat(dirfd, path, O_RDONLY | O_CLOEXEC);
 
 	if (fd < 0 || fsync(fd) < 0)
@@ -152,6 +166,8 @@ static int write_synced(int dirfd, const char *path, struct str text, mode_t mod
 	return 0;
 }
 
+/* A rename is an entry in the directory: without fsync of the directory it can be lost in a crash
+ * although the caller was told that the file is replaced. */
 static int sync_parent_of(int dirfd, const char *path, struct err *err)
 {
 	const char *slash = strrchr(path, '/');
@@ -182,6 +198,9 @@ int file_replace_at(int dirfd, const char *path, struct str text, mode_t mode, s
 		return err_set(err, ENAMETOOLONG, "%s: name too long", path);
 	if (unlinkat(dirfd, temporary, 0) < 0 && errno != ENOENT)
 		return fail_errno(err, "remove", temporary);
+	/* The bytes must be on disk before the rename: file systems may write the new name first,
+	 * and after a crash it would name an empty file. The temporary file is in the same
+	 * directory because rename() does not work across file systems. */
 	r = write_synced(dirfd, temporary, text, mode, err);
 	if (r >= 0 && renameat(dirfd, temporary, dirfd, path) < 0)
 		r = fail_errno(err, "rename to", path);
@@ -201,21 +220,19 @@ int file_mkdirs_at(int dirfd, const char *path, mode_t mode, struct err *err)
 	if (len >= sizeof(part))
 		return err_set(err, ENAMETOOLONG, "%s: name too long", path);
 	memcpy(part, path, len + 1);
+	/* From 1 on: the part before a leading slash is empty. */
 	for (size_t i = 1; i <= len; i++) {
 		if (part[i] != '/' && part[i] != '\0')
 			continue;
 		part[i] = '\0';
+		/* mkdir first, then check: another process may create the directory between a check
+		 * and mkdir. */
 		if (mkdirat(dirfd, part, mode) < 0 &&
 		    (errno != EEXIST || fstatat(dirfd, part, &st, 0) < 0 || !S_ISDIR(st.st_mode)))
 			return fail_errno(err, "mkdir", part);
 		part[i] = path[i];
 	}
 	return 0;
-}
-
-static int by_name(const void *a, const void *b)
-{
-	return str_cmp(*(const struct str *)a, *(const struct str *)b);
 }
 
 static void close_dir(DIR **dir)
@@ -240,6 +257,7 @@ int file_list_at(int dirfd, const char *path, struct arena *a, struct str **ret,
 			(void)close(fd);
 		return r;
 	}
+	/* readdir() returns NULL at the end and on failure; only errno distinguishes them. */
 	while ((errno = 0, entry = readdir(dir))) {
 		if (strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0)
 			continue;
@@ -253,7 +271,7 @@ int file_list_at(int dirfd, const char *path, struct arena *a, struct str **ret,
 	if (a->failed)
 		return err_set(err, ENOMEM, "%s: not enough memory", path);
 	if (n)
-		qsort(names, n, sizeof(*names), by_name);
+		qsort(names, n, sizeof(*names), str_order);
 	*ret = names;
 	*ret_n = n;
 	return 0;

@@ -30,6 +30,9 @@ int file_read_fd(int fd, const char *name, size_t max, struct arena *a, struct s
  * it. */
 int file_write_value_at(int dirfd, const char *path, struct str text, struct err *err);
 
+/* Writes all bytes to a descriptor, also a pipe. On failure -1 with errno set. */
+int file_write_fd(int fd, struct str text);
+
 /* Creates a file that must not exist yet, with exactly this mode. Not synced: for output that can
  * be generated again. */
 int file_create_at(int dirfd, const char *path, struct str text, mode_t mode, struct err *err);

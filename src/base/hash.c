@@ -1,8 +1,12 @@
+/* FNV-1a and XXH64 as their authors define them. The results are stored in files and sent to other
+ * programs, so they must not depend on the machine's byte order or alignment. */
+
 #include "hash.h"
 
 #include <endian.h>
 #include <string.h>
 
+/* The constants, rotations and lane order below are part of the definition of XXH64. */
 #define PRIME1 UINT64_C(0x9e3779b185ebca87)
 #define PRIME2 UINT64_C(0xc2b2ae3d27d4eb4f)
 #define PRIME3 UINT64_C(0x165667b19e3779f9)
@@ -79,6 +83,7 @@ uint64_t xxh64(struct str text, uint64_t seed)
 	uint64_t hash = text.n >= STRIPE ? hash_stripes(&text, seed) : seed + PRIME5;
 
 	hash = hash_tail(text, hash + size_bytes);
+	/* The final mix: every input bit affects every output bit. */
 	hash = (hash ^ hash >> 33) * PRIME2;
 	hash = (hash ^ hash >> 29) * PRIME3;
 	return hash ^ hash >> 32;

@@ -1,3 +1,6 @@
+/* Formats a line in a buffer on the stack and writes it with one system call. Nothing is allocated,
+ * so a process that is out of memory can still log. */
+
 #include "log.h"
 
 #include <assert.h>
@@ -9,6 +12,7 @@
 
 #include "macro.h"
 
+/* On the stack of every thread that logs. A longer line is cut. */
 #define LOG_LINE_MAX 4096
 
 static const char *const level_names[] = {
@@ -67,7 +71,9 @@ static void put_text(struct log_line *l, const char *s)
 	put(l, str_from(s));
 }
 
-/* The length of the UTF-8 character at the start (RFC 3629), or 0 when it is invalid. */
+/* The length of the UTF-8 character at the start (RFC 3629), or 0 when it is invalid.
+ * The bounds of the second byte exclude overlong forms, surrogates and code points above U+10FFFF,
+ * which JSON parsers refuse. */
 static size_t utf8_span(struct str s)
 {
 	static const struct {
@@ -126,6 +132,8 @@ static void put_quoted(struct log_line *l, struct str s)
 	put_text(l, "\"");
 	if (!l->full)
 		return;
+	/* Uses the reserved LINE_TAIL. That happens once per line: when the line is full, no
+	 * further field is begun. */
 	memcpy(l->p + l->n, CUT_QUOTED, strlen(CUT_QUOTED));
 	l->n += strlen(CUT_QUOTED);
 }
@@ -185,6 +193,8 @@ void log_write(enum log_level level, const char *msg, const struct log_field *fi
 
 	if (level > threshold)
 		return;
+	/* systemd sets this variable when standard error is connected to the journal. Elsewhere,
+	 * for example in a container log, the prefix would be part of the text. */
 	if (getenv("JOURNAL_STREAM")) {
 		buf[0] = '<';
 		buf[1] = level_priorities[level];

@@ -1,3 +1,6 @@
+/* systemd's notification protocol without libsystemd: one datagram to the socket in NOTIFY_SOCKET.
+ * Failures are ignored, because the program works the same without a service manager. */
+
 #include "notify.h"
 
 #include <stddef.h>
@@ -24,6 +27,8 @@ void notify_manager(const char *state)
 	fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
 	if (fd < 0)
 		return;
+	/* The length is exact: an abstract name has no terminating NUL, a NUL would be part of it.
+	 */
 	(void)sendto(fd, state, strlen(state), MSG_NOSIGNAL, (struct sockaddr *)&address,
 		     (socklen_t)(offsetof(struct sockaddr_un, sun_path) + n));
 }

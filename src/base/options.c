@@ -1,3 +1,6 @@
+/* Values are not copied: strings from argv and the environment live as long as the process, and the
+ * caller of options_set() provides for its own. */
+
 #include "options.h"
 
 #include <ctype.h>
@@ -57,6 +60,7 @@ static bool is_choice(const char *choices, const char *value)
 	return false;
 }
 
+/* An empty environment variable means false, like one that is not set. */
 static int parse_flag(const char *value, bool *ret)
 {
 	static const char *const yes[] = { "1", "true", "yes" };
@@ -190,6 +194,8 @@ static int parse_letters(struct options *o, struct arg_cursor *c, struct err *er
 		const char *value = p + 1;
 		int r;
 
+		/* Rows without a short form have letter 0 and never match, because *p is not 0
+		 * here. */
 		while (!option_is_end(d) && d->letter != *p)
 			d++;
 		if (option_is_end(d))
@@ -218,6 +224,8 @@ int options_parse(struct options *o, int argc, char **argv, struct option_list *
 	bool only_operands = false;
 	int r;
 
+	/* Each source starts with no list seen, so its first value replaces the list of the source
+	 * before. */
 	o->lists_seen = 0;
 	r = read_environment(o, err);
 	if (r < 0)

@@ -1,3 +1,6 @@
+/* Untrusted text in error messages: quoted, in printable ASCII and of limited length, so that it
+ * cannot be confused with the message around it or control a terminal. */
+
 #include "quote.h"
 
 #include <stdio.h>

@@ -1,3 +1,6 @@
+/* Views and the text builder. An empty view may have a null pointer, and the mem* functions do not
+ * accept one even with length 0: that is why lengths are checked before them. */
+
 #include "str.h"
 
 #include <stdio.h>
@@ -23,6 +26,11 @@ int str_cmp(struct str a, struct str b)
 	if (r)
 		return r;
 	return (a.n > b.n) - (a.n < b.n);
+}
+
+int str_order(const void *a, const void *b)
+{
+	return str_cmp(*(const struct str *)a, *(const struct str *)b);
 }
 
 bool str_starts(struct str s, struct str prefix)
@@ -79,6 +87,8 @@ bool str_next(struct str_split *split, char sep, struct str *ret)
 		return true;
 	}
 	*ret = (struct str){ split->rest.p, (size_t)(hit - split->rest.p) };
+	/* After a separator at the very end `rest` is empty but `ended` is not set: "a," has two
+	 * items. */
 	split->rest = str_skip(split->rest, ret->n + 1);
 	return true;
 }
@@ -92,6 +102,8 @@ bool str_to_u64(struct str s, uint64_t max, uint64_t *ret)
 	for (size_t i = 0; i < s.n; i++) {
 		unsigned digit = (unsigned)(unsigned char)s.p[i] - '0';
 
+		/* A character below '0' wraps around to a large number, so one comparison finds
+		 * both kinds. */
 		if (digit > 9 || value > (UINT64_MAX - digit) / 10)
 			return false;
 		value = value * 10 + digit;
@@ -100,6 +112,15 @@ bool str_to_u64(struct str s, uint64_t max, uint64_t *ret)
 		return false;
 	*ret = value;
 	return true;
+}
+
+int str_hex_digit(char c)
+{
+	if (c >= '0' && c <= '9')
+		return c - '0';
+	if (c >= 'A' && c <= 'F')
+		return c - 'A' + 10;
+	return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
 }
 
 struct str str_dup(struct arena *a, struct str s)
@@ -141,6 +162,7 @@ char *strbuf_reserve(struct strbuf *b, size_t n)
 	size_t cap = b->cap ? b->cap : 64;
 	char *p;
 
+	/* With this bound doubling the capacity below cannot overflow. */
 	if (b->failed || n > SIZE_MAX / 4 - b->n) {
 		b->failed = true;
 		return NULL;
@@ -196,6 +218,7 @@ void strbuf_vprintf(struct strbuf *b, const char *fmt, va_list ap)
 
 	va_copy(again, ap);
 	n = vsnprintf(NULL, 0, fmt, ap);
+	/* One byte more for vsnprintf's NUL, which does not count as part of the text. */
 	space = n >= 0 ? strbuf_reserve(b, (size_t)n + 1) : NULL;
 	if (space) {
 		(void)vsnprintf(space, (size_t)n + 1, fmt, again);

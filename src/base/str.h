@@ -25,7 +25,8 @@ struct str {
 
 struct str str_from(const char *text); /* NULL gives the empty string */
 bool str_eq(struct str a, struct str b);
-int str_cmp(struct str a, struct str b); /* bytewise, shorter first: the order of sorted keys */
+int str_cmp(struct str a, struct str b);     /* bytewise, shorter first: the order of sorted keys */
+int str_order(const void *a, const void *b); /* the same for qsort() of struct str */
 bool str_starts(struct str s, struct str prefix);
 bool str_ends(struct str s, struct str suffix);
 bool str_has(struct str s, struct str part);
@@ -43,6 +44,7 @@ bool str_next(struct str_split *split, char sep, struct str *ret);
 
 /* Decimal digits only: no sign, no blank. False when empty, not a digit, or above `max`. */
 bool str_to_u64(struct str s, uint64_t max, uint64_t *ret);
+int str_hex_digit(char c); /* 0 to 15; -1 when it is none */
 
 struct str str_dup(struct arena *a, struct str s); /* with a NUL after the last byte */
 const char *str_cstr(struct arena *a, struct str s);

@@ -1,3 +1,6 @@
+/* Finds mappings in /proc/self/smaps and drops their pages with MADV_DONTNEED. For a private file
+ * mapping without anonymous pages this loses nothing: the next access reads the page cache. */
+
 #include "trim.h"
 
 #include <fcntl.h>
@@ -10,6 +13,7 @@
 #include "file.h"
 #include "macro.h"
 
+/* Mappings beyond these limits stay resident; nothing else depends on them. */
 #define MAX_SMAPS ((size_t)1 << 20)
 #define MAX_MAPPINGS 256
 
@@ -20,6 +24,8 @@ static bool parse_mapping(struct str line, struct trim_mapping *ret)
 	unsigned long start, end, inode;
 	char text[128], mode[5];
 
+	/* The path at the end of the line may be long, but the inode before it is all that is
+	 * needed. */
 	if (line.n >= sizeof(text))
 		line.n = sizeof(text) - 1;
 	(void)snprintf(text, sizeof(text), PRI_STR, FMT_STR(line));
@@ -38,6 +44,8 @@ size_t trim_parse(struct str smaps, struct trim_mapping *ret, size_t max)
 	size_t n = 0;
 
 	while (n < max && str_next(&lines, '\n', &line)) {
+		/* A header line starts with a hexadecimal address in lower case, attributes with an
+		 * upper-case letter. */
 		if (line.n && ((line.p[0] >= '0' && line.p[0] <= '9') ||
 			       (line.p[0] >= 'a' && line.p[0] <= 'f')))
 			is_candidate = parse_mapping(line, &mapping);
@@ -62,6 +70,7 @@ void trim_memory(void)
 	if (file_read_at(AT_FDCWD, "/proc/self/smaps", MAX_SMAPS, &a, &text, NULL) == 0)
 		n = trim_parse(text, mappings, MAX_MAPPINGS);
 	arena_done(&a);
+	/* After arena_done(), so that the memory of this function is returned as well. */
 	(void)malloc_trim(0);
 	for (size_t i = 0; i < n; i++)
 		(void)madvise((void *)mappings[i].start, mappings[i].end - mappings[i].start,

@@ -1,3 +1,6 @@
+/* Recursive visit of directories in a fixed order: the output of a command must not depend on the
+ * order in which the file system lists names. */
+
 #include "walk.h"
 
 #include <errno.h>
@@ -9,6 +12,7 @@
 #include "err.h"
 #include "file.h"
 
+/* Bounds the recursion. Links to directories are not followed, so there are no endless loops. */
 #define WALK_MAX_DEPTH 32
 
 static int walk_path(const struct walk *w, const char *path, unsigned depth, struct err *err);
@@ -43,12 +47,14 @@ static int walk_path(const struct walk *w, const char *path, unsigned depth, str
 
 	if (fstatat(AT_FDCWD, path, &st, depth ? AT_SYMLINK_NOFOLLOW : 0) < 0)
 		return err_set(err, errno, "%s: %s", path, strerror(errno));
+	/* Broken links are skipped like links to directories: Emacs locks files with them. */
 	if (S_ISLNK(st.st_mode) && (stat(path, &st) < 0 || S_ISDIR(st.st_mode)))
 		return 0;
 	if (!is_wanted(w, path, depth, S_ISDIR(st.st_mode)))
 		return 0;
 	if (S_ISDIR(st.st_mode))
 		return walk_directory(w, path, depth, err);
+	/* A path that the user named is visited whatever it is: it may be a pipe (/dev/stdin). */
 	if (S_ISREG(st.st_mode) || !depth)
 		return w->visit(w->data, path, err);
 	return 0;

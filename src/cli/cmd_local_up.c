@@ -42,20 +42,9 @@ static void on_failure(const struct err *err)
 	log_warning("cannot start, move or save a container, retrying", LOG_ERR(err));
 }
 
-static void write_all(int fd, struct str text)
-{
-	while (text.n) {
-		ssize_t n = write(fd, text.p, text.n);
-
-		if (n <= 0 && errno != EINTR)
-			return;
-		text = str_skip(text, n > 0 ? (size_t)n : 0);
-	}
-}
-
 static void on_report(struct str text)
 {
-	write_all(STDERR_FILENO, text);
+	(void)file_write_fd(STDERR_FILENO, text);
 }
 
 static struct str summary(const struct local_node *node, const struct local_plan *plan,
@@ -84,17 +73,17 @@ static void on_ready(const struct local_node *node, const struct local_plan *pla
 	struct arena a;
 
 	arena_init(&a, 0);
-	write_all(STDERR_FILENO, report);
+	(void)file_write_fd(STDERR_FILENO, report);
 	was_refused = outcome == 2;
 	if (outcome < 2)
-		write_all(STDOUT_FILENO, summary(node, plan, &a));
+		(void)file_write_fd(STDOUT_FILENO, summary(node, plan, &a));
 	if (ready_fd >= 0 && outcome < 2) { /* detached_child() reports failures */
 		char status = (char)('0' + outcome);
 
 		(void)dup2(null_fd, STDIN_FILENO);
 		(void)dup2(node->log_fd, STDOUT_FILENO);
 		(void)dup2(node->log_fd, STDERR_FILENO);
-		write_all(ready_fd, (struct str){ &status, 1 });
+		(void)file_write_fd(ready_fd, (struct str){ &status, 1 });
 		(void)close(ready_fd);
 		is_ready = true;
 	}
@@ -133,7 +122,7 @@ __attribute__((noreturn)) static void detached_child(const struct local_options 
 	if (supervise(o, dir, &err) >= 0)
 		_exit(EXIT_YES);
 	if (was_refused || !is_ready)
-		write_all(ready_fd, str_printf(a, "2%s", err.msg));
+		(void)file_write_fd(ready_fd, str_printf(a, "2%s", err.msg));
 	else
 		log_error("supervisor stopped", LOG_ERR(&err));
 	_exit(EXIT_BAD);

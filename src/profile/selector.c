@@ -62,11 +62,6 @@ int selector_matches(yyjson_val *selector, yyjson_val *labels, struct err *err)
 	return 1;
 }
 
-static int by_bytes(const void *a, const void *b)
-{
-	return str_cmp(*(const struct str *)a, *(const struct str *)b);
-}
-
 struct str labels_format(yyjson_val *labels, struct arena *a)
 {
 	struct str *pairs = arena_array(a, struct str, yyjson_obj_size(labels) + 1);
@@ -78,7 +73,7 @@ struct str labels_format(yyjson_val *labels, struct arena *a)
 		pairs[n++] = str_printf(a, PRI_STR "=" PRI_STR, FMT_STR(doc_str(key)),
 					FMT_STR(doc_str(value)));
 	}
-	qsort(pairs, n, sizeof(*pairs), by_bytes);
+	qsort(pairs, n, sizeof(*pairs), str_order);
 	strbuf_init(&b, a);
 	for (size_t i = 0; i < n; i++) {
 		if (i)
