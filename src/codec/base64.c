@@ -1,3 +1,6 @@
+/* Standard base64 with padding (RFC 4648), as in Kubernetes Secrets, patches in admission responses
+ * and Ignition files. Decoding is strict: there is exactly one text for given bytes. */
+
 #include "base64.h"
 
 #include <endian.h>
@@ -18,6 +21,9 @@ struct str base64_encode(struct str bytes, struct arena *a)
 
 	if (!out)
 		return STR("");
+	/* The loop reads eight bytes and uses six, so it stops while eight are left; the plain loop
+	 * below does the rest. Patches are encoded within the budget of an admission decision
+	 * (D22). */
 	for (; i + 8 <= bytes.n; i += 6, p += 8) {
 		uint64_t word; /* six bytes at once, read before anything is written */
 
@@ -53,6 +59,7 @@ struct str base64_encode(struct str bytes, struct arena *a)
 /* Decodes four characters; returns how many bytes they hold, or -1. */
 static int decode_group(const char *in, unsigned char out[3])
 {
+	/* A "=" anywhere else is found below: it is not in the alphabet. */
 	int pad = in[3] != '=' ? 0 : in[2] != '=' ? 1 : 2;
 	unsigned bits = 0;
 
@@ -84,6 +91,7 @@ int base64_decode(struct str text, struct arena *a, struct str *ret, struct err 
 		unsigned char bytes[3];
 		int got = decode_group(text.p + i, bytes);
 
+		/* Padding ends the text. */
 		if (got < 0 || (got < 3 && i + 4 < text.n))
 			return err_set(err, EINVAL, "base64: bad character near offset %zu", i);
 		memcpy(out + n, bytes, (size_t)got);

@@ -1,3 +1,6 @@
+/* JSON by yyjson, with all memory from an arena. Nothing is freed one by one, so documents, views
+ * of their strings and built documents live exactly as long as the arena. */
+
 #include "doc.h"
 
 #include <errno.h>
@@ -23,6 +26,8 @@ struct doc_limits doc_limits_fill(const struct doc_limits *limits)
 	return l;
 }
 
+/* yyjson's allocator interface. realloc gets the old size, which the arena needs and does not
+ * store. */
 static void *alc_malloc(void *ctx, size_t size)
 {
 	return arena_alloc(ctx, size, 16);
@@ -97,6 +102,7 @@ static yyjson_val *find_too_deep(const struct doc *doc, size_t limit)
 			continue;
 		if (depth == limit)
 			return v;
+		/* The value after a container in the array is the first that is not inside it. */
 		ends[depth++] = unsafe_yyjson_get_next(v);
 	}
 	return NULL;
@@ -116,12 +122,16 @@ int doc_parse(struct str text, struct str file, const struct doc_limits *limits,
 	if (text.n > l.size_bytes)
 		return doc_err_at(err, EFBIG, file, (struct doc_pos){ 0 }, "larger than %zu bytes",
 				  l.size_bytes);
+	/* A copy, because yyjson parses in place: it unescapes strings inside the buffer and
+	 * terminates them there. The original text stays for positions in messages. The padding
+	 * lets it read beyond the end. */
 	copy = arena_alloc(a, text.n + YYJSON_PADDING_SIZE, 16);
 	if (!copy)
 		return no_memory(err, file);
 	if (text.n)
 		memcpy(copy, text.p, text.n);
 	memset(copy + text.n, 0, YYJSON_PADDING_SIZE);
+	/* Numbers stay text: a conversion to double would change quantities and 64-bit integers. */
 	json = yyjson_read_opts(copy, text.n,
 				YYJSON_READ_NUMBER_AS_RAW | YYJSON_READ_INSITU |
 					(l.first_only ? YYJSON_READ_STOP_WHEN_DONE : 0),
@@ -160,6 +170,8 @@ static int check_keys_of(const struct doc *doc, yyjson_val *object, struct arena
 	DOC_EACH_PAIR (object, key, value)
 		keys[i++] = key;
 	(void)value;
+	/* Sorted and not compared pairwise: an object of a hostile client may have very many keys.
+	 */
 	qsort(keys, n, sizeof(yyjson_val *), by_key);
 	for (i = 1; i < n; i++)
 		if (str_eq(doc_str(keys[i - 1]), doc_str(keys[i])))
@@ -195,6 +207,8 @@ static bool find_offset(const struct doc *doc, yyjson_val *v, size_t *ret)
 	return true;
 }
 
+/* Objects, arrays, true, false and null have no position of their own: the nearest string or number
+ * before them is reported. */
 static struct doc_pos json_position(const struct doc *doc, size_t index)
 {
 	size_t offset;
@@ -208,6 +222,8 @@ static struct doc_pos json_position(const struct doc *doc, size_t index)
 
 struct doc_pos doc_position(const struct doc *doc, yyjson_val *v)
 {
+	/* As integers: v may be of another document, and subtracting pointers into different arrays
+	 * is undefined. */
 	size_t index = ((uintptr_t)v - (uintptr_t)doc->root) / sizeof(*v);
 
 	if (!v || v < doc->root || index >= doc->n_values)
@@ -261,6 +277,7 @@ bool doc_int(yyjson_val *v, int64_t *ret)
 	bool negative = str_starts(text, STR("-"));
 	uint64_t magnitude;
 
+	/* Values of built documents are numbers already. */
 	if (yyjson_is_sint(v) || (yyjson_is_uint(v) && yyjson_get_uint(v) <= INT64_MAX)) {
 		*ret = yyjson_get_sint(v); /* numbers that were read are raw text */
 		return true;
@@ -306,6 +323,7 @@ yyjson_mut_doc *doc_build(struct arena *a)
 
 yyjson_mut_val *doc_new_str(yyjson_mut_doc *m, struct str s)
 {
+	/* Not copied: the string must live as long as the document. */
 	return yyjson_mut_strn(m, s.n ? s.p : "", s.n);
 }
 
@@ -380,6 +398,7 @@ static struct str indent(struct str compact, struct arena *a)
 		bool opens = !in_string && (c == '{' || c == '[');
 		bool closes = !in_string && (c == '}' || c == ']');
 
+		/* Empty containers stay on one line. */
 		if (closes && compact.p[i - 1] != c - 2) /* '[' + 2 is ']', '{' + 2 is '}' */
 			add_line(&b, --depth);
 		strbuf_addc(&b, c);

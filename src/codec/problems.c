@@ -1,3 +1,6 @@
+/* Findings about input files, collected instead of returned one by one, so that a user sees all of
+ * them in one run. */
+
 #include "problems.h"
 
 #include <stdarg.h>
@@ -46,6 +49,8 @@ void problem_from_err(struct problem_list *p, const struct err *err)
 	new_problem(p, PROBLEM_ERROR)->text = str_dup(p->a, str_from(err->msg));
 }
 
+/* Problems of different files compare as equal: a stable sort then keeps the order in which the
+ * files were read. */
 static int by_position(const struct problem *a, const struct problem *b)
 {
 	if (a->file.p != b->file.p || a->file.n != b->file.n)

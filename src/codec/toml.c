@@ -1,3 +1,6 @@
+/* Writes TOML line by line into a text, without a document in between: the files that need it have
+ * a fixed layout and comments. */
+
 #include "toml.h"
 
 #include <ctype.h>
@@ -14,6 +17,7 @@ static void add_quoted(struct strbuf *b, struct str s)
 			strbuf_addc(b, '\\');
 			strbuf_addc(b, (char)c);
 		} else if (c < 0x20 || c == 0x7f) {
+			/* TOML forbids control characters in basic strings, also DEL. */
 			strbuf_printf(b, "\\u%04X", c);
 		} else {
 			strbuf_addc(b, (char)c);

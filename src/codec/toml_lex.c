@@ -1,3 +1,6 @@
+/* Characters, strings, keys and numbers of TOML 1.0. Strict where the specification is: a file that
+ * the runtime refuses must not be accepted here with another meaning. */
+
 #include "toml_lex.h"
 
 #include <errno.h>
@@ -106,21 +109,14 @@ static void put_utf8(struct strbuf *b, uint32_t c)
 	strbuf_addc(b, (char)(0x80 | (c & 0x3f)));
 }
 
-static int hex_digit(int c)
-{
-	if (c >= '0' && c <= '9')
-		return c - '0';
-	c |= 0x20;
-	return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
-}
-
 static int read_unicode(struct toml_lexer *l, unsigned digits, struct strbuf *b)
 {
 	const size_t from = l->at;
 	uint32_t c = 0;
 
 	while (digits-- > 0) {
-		const int d = hex_digit(toml_peek(l));
+		/* The end of the text is -1, which is no digit as a character either. */
+		const int d = str_hex_digit((char)toml_peek(l));
 
 		if (d < 0)
 			return toml_fail(l, l->at, "a hexadecimal digit is missing");
@@ -194,6 +190,7 @@ int toml_read_string(struct toml_lexer *l, struct str *ret)
 	strbuf_init(&b, l->a);
 	if (!is_long)
 		l->at++;
+	/* A line end directly after the opening quotes is not part of the string. */
 	else if (!toml_take(l, "\r\n"))
 		(void)toml_take(l, "\n");
 	for (;;) {
@@ -207,6 +204,7 @@ int toml_read_string(struct toml_lexer *l, struct str *ret)
 		if ((c < 0x20 && c != '\t' && !(is_long && (c == '\n' || c == '\r'))) || c == 0x7f)
 			return toml_fail(l, l->at, "control character in a string");
 		l->at++;
+		/* Strings in single quotes have no escapes. */
 		if (c == '\\' && mark == '"') {
 			e = read_escape(l, is_long, &b);
 			if (e < 0)
@@ -254,7 +252,7 @@ static bool parse_digits(struct str s, unsigned base, uint64_t max, uint64_t *re
 	bool after_digit = false;
 
 	for (size_t i = 0; i < s.n; i++) {
-		const int d = hex_digit((unsigned char)s.p[i]);
+		const int d = str_hex_digit(s.p[i]);
 
 		if (s.p[i] == '_') {
 			if (!after_digit || i + 1 == s.n)
@@ -275,6 +273,7 @@ bool toml_parse_int(struct str s, int64_t *ret)
 {
 	const bool is_signed = s.n > 0 && (s.p[0] == '+' || s.p[0] == '-');
 	const bool is_negative = is_signed && s.p[0] == '-';
+	/* The lowest number has no positive counterpart in int64_t. */
 	const uint64_t max = (uint64_t)INT64_MAX + is_negative;
 	unsigned base = 10;
 	uint64_t value;
@@ -306,6 +305,7 @@ bool toml_parse_float(struct toml_lexer *l, struct str s, double *ret)
 		*ret = 0; /* JSON has neither, and no setting that is read here uses them */
 		return true;
 	}
+	/* 64 characters bound the work; the precision of a double ends long before. */
 	if (bare.n == 0 || bare.p[0] < '0' || bare.p[0] > '9' || bare.n > 64)
 		return false;
 	strbuf_init(&b, l->a);
@@ -320,5 +320,6 @@ bool toml_parse_float(struct toml_lexer *l, struct str s, double *ret)
 	if (b.failed || !has_mark)
 		return false;
 	*ret = strtod(b.p, &end);
+	/* strtod() must have used all of it, up to the NUL that was added. */
 	return end == b.p + b.n - 1 && isfinite(*ret);
 }

@@ -1,3 +1,7 @@
+/* The tables of a TOML file as a JSON document, so that callers read TOML, YAML and JSON with the
+ * same functions. The difficult part is which tables may be opened again; a mark per table
+ * remembers how it was defined. */
+
 #include "toml_read.h"
 
 #include <errno.h>
@@ -31,6 +35,8 @@ struct toml_reader {
 
 static struct table_mark *mark_find(struct toml_reader *r, yyjson_mut_val *table)
 {
+	/* From the newest: lookups are nearly always for a table that was just defined.
+	 * TOML_MAX_TABLES bounds the cost for other files. */
 	for (size_t i = r->n_marks; i-- > 0;)
 		if (r->marks[i].table == table)
 			return &r->marks[i];
@@ -105,6 +111,7 @@ static int read_pair(struct toml_reader *r, yyjson_mut_val *table)
 	if (!toml_take(&r->lex, "="))
 		return toml_fail(&r->lex, r->lex.at, "'=' is missing");
 	toml_skip_blanks(&r->lex);
+	/* Before the value is read, so that the message points to the second key. */
 	if (yyjson_mut_obj_getn(table, key.p, key.n))
 		return toml_fail_name(&r->lex, at, "already defined:", key);
 	e = read_value(r, &value);
@@ -194,6 +201,8 @@ static int read_scalar(struct toml_reader *r, yyjson_mut_val **ret)
 		return toml_fail(&r->lex, from, "a value is missing");
 	if (str_eq(word, STR("true")) || str_eq(word, STR("false")))
 		*ret = yyjson_mut_bool(r->doc, word.n == 4);
+	/* Before numbers: a date starts like one. Times stay text; no setting that is read here is
+	 * a time. */
 	else if (is_time(word))
 		*ret = doc_new_str(r->doc, word);
 	else if (toml_parse_int(word, &number))
@@ -339,6 +348,7 @@ int toml_parse(struct str text, struct str file, struct arena *a, yyjson_val **r
 		e = read_lines(&r, root);
 	if (e < 0)
 		return e;
+	/* Callers get the immutable form that parsed documents have. */
 	frozen = doc_freeze(root, a);
 	if (!frozen)
 		return toml_no_memory(&r.lex);

@@ -1,3 +1,7 @@
+/* YAML by libyaml's event parser, built into the same documents as JSON. Aliases and merge keys are
+ * expanded by copying, with limits, so that no reader of a document has to know about them. Rules
+ * for plain scalars are those of the YAML parser in Kubernetes' tools; see yaml_scalar.c. */
+
 #include "yaml.h"
 
 #include <assert.h>
@@ -69,6 +73,7 @@ static int next_event(struct yaml_reader *r)
 		return 0;
 	if (r->parser.error == YAML_MEMORY_ERROR)
 		return no_memory(r);
+	/* A reader error (invalid UTF-8) has an offset and no line. */
 	if (r->parser.error == YAML_READER_ERROR)
 		return fail(r, doc_position_at(r->text, r->parser.problem_offset),
 			    r->parser.problem);
@@ -90,6 +95,8 @@ static int new_node(struct yaml_reader *r, struct doc_pos pos, struct node **ret
 	return 0;
 }
 
+/* An anchor may be defined again: the list is searched from the newest, so the last definition
+ * before an alias counts. */
 static int remember_anchor(struct yaml_reader *r, const yaml_char_t *name, struct node *node)
 {
 	struct anchor *anchor;
@@ -227,6 +234,7 @@ static int resolve(struct yaml_reader *r, struct yaml_scalar *ret)
 
 	if (!tag && plain)
 		s = yaml_scalar_resolve(text, r->a);
+	/* "!" forces a string, like quotes. */
 	else if (tag && strcmp(tag, YAML_STR_TAG) != 0 && strcmp(tag, "!") != 0) {
 		enum yaml_kind want = strcmp(tag, YAML_INT_TAG) == 0   ? YAML_NUMBER :
 				      strcmp(tag, YAML_FLOAT_TAG) == 0 ? YAML_NUMBER :
@@ -363,7 +371,10 @@ static int read_mapping(struct yaml_reader *r, struct node *n)
 		if (x < 0)
 			return x;
 		if (r->event.type == YAML_MAPPING_END_EVENT)
+			/* At the end, because explicit keys win wherever they stand in the mapping.
+			 */
 			return merged ? merge(r, n, merged) : 0;
+		/* Only a plain "<<" merges; in quotes it is an ordinary key. */
 		is_merge = r->event.type == YAML_SCALAR_EVENT &&
 			   r->event.data.scalar.plain_implicit &&
 			   strcmp((const char *)r->event.data.scalar.value, "<<") == 0;
@@ -379,6 +390,8 @@ static int read_mapping(struct yaml_reader *r, struct node *n)
 		if (is_merge)
 			merged = &value->v;
 		else
+			/* Duplicates are added here and refused in finish_document(), in one sorted
+			 * pass per mapping. */
 			yyjson_mut_obj_add(&n->v, &key->v, &value->v);
 	}
 }
@@ -403,6 +416,8 @@ static int read_collection(struct yaml_reader *r, struct node **ret)
 		x = remember_anchor(r, anchor, n);
 	if (x < 0)
 		return x;
+	/* The anchor is known before the content is read: that is how an alias to an enclosing
+	 * value is found. */
 	n->open = true;
 	x = sequence ? read_sequence(r, n) : read_mapping(r, n);
 	n->open = false;
@@ -475,6 +490,7 @@ static int read_document(struct yaml_reader *r, struct doc_list *list)
 	if (x < 0)
 		return x;
 	assert(root);
+	/* An empty document, for example after a trailing "---", is skipped, as kubectl does. */
 	if (!yyjson_mut_is_null(&root->v)) {
 		x = finish_document(r, root, &doc);
 		if (x < 0)
@@ -543,6 +559,8 @@ static int parse_yaml(struct str text, struct str file, const struct doc_limits 
 		return x;
 	if (!yaml_parser_initialize(&r.parser))
 		return no_memory(&r);
+	/* Otherwise libyaml detects UTF-16 from a byte order mark, and positions would no longer
+	 * match. */
 	yaml_parser_set_encoding(&r.parser, YAML_UTF8_ENCODING);
 	yaml_parser_set_input_string(&r.parser, (const unsigned char *)(text.n ? text.p : ""),
 				     text.n);

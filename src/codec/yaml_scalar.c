@@ -27,6 +27,7 @@ static const struct {
 	{ STR_INIT("OFF"), YAML_BOOL, false },
 };
 
+/* JSON has no such numbers, so they are a kind of their own that the reader refuses. */
 static const char *const not_finite[] = {
 	".nan",	 ".NaN",  ".NAN",  ".inf",  ".Inf",  ".INF",
 	"+.inf", "+.Inf", "+.INF", "-.inf", "-.Inf", "-.INF",
@@ -64,14 +65,6 @@ static struct str without_underscores(struct str text, struct arena *a)
 	return strbuf_str(&b);
 }
 
-static int digit_value(char c)
-{
-	if (c >= '0' && c <= '9')
-		return c - '0';
-	c = (char)tolower((unsigned char)c);
-	return c >= 'a' && c <= 'f' ? c - 'a' + 10 : 99;
-}
-
 static int base_of(struct str *digits)
 {
 	char second = digits->n > 1 ? (char)tolower((unsigned char)digits->p[1]) : '\0';
@@ -95,9 +88,9 @@ static bool parse_whole(struct str plain, bool *ret_negative, uint64_t *ret)
 	if (!digits.n)
 		return false;
 	for (size_t i = 0; i < digits.n; i++) {
-		int d = digit_value(digits.p[i]);
+		int d = str_hex_digit(digits.p[i]);
 
-		if (d >= base || __builtin_mul_overflow(value, (uint64_t)base, &value) ||
+		if (d < 0 || d >= base || __builtin_mul_overflow(value, (uint64_t)base, &value) ||
 		    __builtin_add_overflow(value, (uint64_t)d, &value))
 			return false;
 	}
@@ -173,6 +166,7 @@ static struct str decimal_as_json(const struct decimal *d, struct arena *a)
 	return strbuf_str(&b);
 }
 
+/* The common case, and it keeps the text exactly as it was written: 1.50 stays 1.50. */
 static bool is_json_number(struct str text)
 {
 	struct decimal d;
@@ -234,6 +228,8 @@ static bool looks_numeric(struct str text)
 
 bool yaml_scalar_is_plain_safe(struct str text)
 {
+	/* "@" is reserved, "," ends a scalar in flow style, and "-" may start a list item or "---".
+	 */
 	if (!text.n || text.p[0] == '-' || text.p[0] == ',' || text.p[0] == '@')
 		return false;
 	for (size_t i = 0; i < ARRAY_LEN(words); i++)

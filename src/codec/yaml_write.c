@@ -124,7 +124,10 @@ int yaml_write(yyjson_mut_val *v, struct arena *a, struct str *ret, struct err *
 	if (!yaml_emitter_initialize(&e))
 		return err_set(err, ENOMEM, "cannot write YAML: not enough memory");
 	yaml_emitter_set_output(&e, append, &b);
+	/* No line folding: a folded plain scalar reads back the same, but diffs and searches of
+	 * long values break. */
 	yaml_emitter_set_width(&e, -1);
+	/* Otherwise every character beyond ASCII is written as an escape. */
 	yaml_emitter_set_unicode(&e, 1);
 	if (!emit_document(&e, v))
 		return err_set(err, b.failed ? ENOMEM : EINVAL, "cannot write YAML: %s",
