@@ -126,8 +126,8 @@ static int pick_requested(struct pick_input *in, struct cpuset *ret, struct err 
 
 		topology_split(&in->t, TOPOLOGY_CORE, &in->available, &split);
 		cpuset_minus(&in->available, &split);
-		r = pick_check_full_pcpus(&in->t, in->request.n_cpus, cpuset_count(&in->available),
-					  err);
+		r = pick_check_full_pcpus(topology_average(&in->t, TOPOLOGY_CORE),
+					  in->request.n_cpus, cpuset_count(&in->available), err);
 		if (r < 0)
 			return r;
 	}

@@ -1,3 +1,6 @@
+/* CPU sets as bit arrays of a fixed size, and the texts they are read from and written to. A fixed
+ * size needs no allocation, so no operation on sets can fail. */
+
 #include "cpuset.h"
 
 #include <errno.h>
@@ -12,6 +15,8 @@ static uint64_t bits_from(unsigned bit)
 	return ~UINT64_C(0) << bit;
 }
 
+/* Both shifts stay below 64, where C defines them: the range is inclusive, so a whole word is bits
+ * 0 to 63. */
 static uint64_t bits_to(unsigned bit)
 {
 	return ~UINT64_C(0) >> (63 - bit);
@@ -80,6 +85,7 @@ bool cpuset_intersects(const struct cpuset *a, const struct cpuset *b)
 	return common;
 }
 
+/* Every bit belongs to a CPU and there is no padding, so equal sets have equal bytes. */
 bool cpuset_eq(const struct cpuset *a, const struct cpuset *b)
 {
 	return memcmp(a, b, sizeof(*a)) == 0;
@@ -183,6 +189,7 @@ static int list_parse(struct str list, bool lenient, struct cpuset *ret, struct 
 	struct str item;
 	int r;
 
+	/* An empty list is the empty set, while an empty item between commas is an error. */
 	while (list.n && str_next(&items, ',', &item)) {
 		if (!item.n)
 			return err_set(err, EINVAL, "empty item in CPU list %s", quote(list).text);
@@ -213,17 +220,6 @@ int cpuset_parse_kernel(struct str text, struct cpuset *ret, struct err *err)
 	return list_parse(text, false, ret, err);
 }
 
-static int hex_digit(char c)
-{
-	if (c >= '0' && c <= '9')
-		return c - '0';
-	if (c >= 'a' && c <= 'f')
-		return c - 'a' + 10;
-	if (c >= 'A' && c <= 'F')
-		return c - 'A' + 10;
-	return -1;
-}
-
 /* Adds one hexadecimal number whose lowest bit is CPU `base`. */
 static int word_parse(struct str word, size_t base, struct cpuset *s, struct err *err)
 {
@@ -231,7 +227,7 @@ static int word_parse(struct str word, size_t base, struct cpuset *s, struct err
 		return err_set(err, EINVAL, "empty word in CPU mask");
 	for (size_t i = 0; i < word.n; i++) {
 		size_t cpu = base + 4 * (word.n - 1 - i);
-		int digit = hex_digit(word.p[i]);
+		int digit = str_hex_digit(word.p[i]);
 
 		if (digit < 0)
 			return err_set(err, EINVAL, "bad word %s in CPU mask", quote(word).text);
@@ -246,6 +242,7 @@ static int word_parse(struct str word, size_t base, struct cpuset *s, struct err
 
 int cpuset_parse_mask(struct str mask, struct cpuset *ret, struct err *err)
 {
+	/* Two forms: the kernel writes words of 32 bits with commas, taskset one long number. */
 	bool is_plain = !str_has(mask, STR(","));
 	struct cpuset s = { 0 };
 	size_t base = 0;
@@ -322,6 +319,7 @@ struct str cpuset_format_hex(const struct cpuset *s, struct arena *a)
 	return strbuf_str(&b);
 }
 
+/* Without leading empty words, unlike the kernel, which prints as many as the machine needs. */
 struct str cpuset_format_words(const struct cpuset *s, struct arena *a)
 {
 	unsigned i = last_word32(s);

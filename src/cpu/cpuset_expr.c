@@ -1,3 +1,6 @@
+/* Expressions over CPU lists, evaluated from left to right without precedence. Operators stand
+ * between blanks, because "-" is also part of a range such as 2-5. */
+
 #include "cpuset_expr.h"
 
 #include <errno.h>

@@ -1,3 +1,6 @@
+/* The CPU manager's part of the kubelet's topology manager (which masks can hold a request) and the
+ * policies that decide about the merged hint. Merging itself is in hints_merge.c. */
+
 #include "hints.h"
 
 #include <errno.h>
@@ -10,6 +13,8 @@
 #include "pick_options.h"
 #include "topology.h"
 
+/* The kubelet's limit: the number of masks doubles with each node, and its merge tries their
+ * product. */
 #define DEFAULT_MAX_NODES 8
 
 static const struct str policy_names[] = {
@@ -37,6 +42,7 @@ int hint_scope_parse(struct str name, enum hint_scope *ret, struct err *err)
 	return 0;
 }
 
+/* The messages are the kubelet's. Go's Atoi accepts a sign. */
 static int set_max_nodes(struct hint_config *c, struct str value, struct err *err)
 {
 	const bool negative = value.n && value.p[0] == '-';
@@ -124,6 +130,8 @@ struct hint_decision hints_decide(const struct hint_config *c, const struct hint
 				  const struct hint_provider *providers, size_t n, struct arena *a)
 {
 	const bool single = c->policy == HINT_POLICY_SINGLE_NUMA_NODE;
+	/* With single-numa-node every mask that is left has at most one node: there is no distance
+	 * to compare. */
 	struct hint_rule rule = { .nodes = nodes, .prefer_closest = c->prefer_closest && !single };
 	struct hint_decision decision = { .admit = true };
 	struct hint_list *lists;
@@ -141,6 +149,7 @@ struct hint_decision hints_decide(const struct hint_config *c, const struct hint
 		decision.hint.has_mask = false;
 		decision.hint.mask = 0;
 	}
+	/* best-effort admits with any hint, the other two only with a preferred one. */
 	decision.admit = c->policy == HINT_POLICY_BEST_EFFORT || decision.hint.preferred;
 	return decision;
 }
@@ -156,16 +165,6 @@ struct cpu_counts {
 	unsigned all_reusable;
 };
 
-static unsigned count_in_node(const struct topology *t, unsigned node, const struct cpuset *s)
-{
-	const struct topology_elements *numa = &t->level[TOPOLOGY_NUMA];
-	unsigned n = 0;
-
-	for (unsigned i = numa->first[node]; s && i < numa->first[node + 1]; i++)
-		n += cpuset_has(s, numa->cpus[i]);
-	return n;
-}
-
 static uint64_t sockets_of_node(const struct topology *t, unsigned node)
 {
 	const struct topology_elements *numa = &t->level[TOPOLOGY_NUMA];
@@ -180,14 +179,20 @@ static int count_nodes(const struct topology *t, const struct cpu_hint_request *
 		       struct cpu_counts *c, struct err *err)
 {
 	const struct topology_elements *numa = &t->level[TOPOLOGY_NUMA];
+	/* A container that has its CPUs gets the hints of exactly that set: a restart must not move
+	 * it. */
 	const struct cpuset *available = rq->allocated ? rq->allocated : rq->available;
 	const struct cpuset *reusable = rq->allocated ? NULL : rq->reusable;
 
 	for (unsigned i = 0; i < numa->n; i++) {
-		const unsigned capacity = rq->capacity ? count_in_node(t, i, rq->capacity) :
-							 topology_size(t, TOPOLOGY_NUMA, i);
-		const unsigned reuse = count_in_node(t, i, reusable);
+		const unsigned capacity =
+			rq->capacity ? topology_count_in(t, TOPOLOGY_NUMA, i, rq->capacity) :
+				       topology_size(t, TOPOLOGY_NUMA, i);
+		const unsigned reuse = reusable ? topology_count_in(t, TOPOLOGY_NUMA, i, reusable) :
+						  0;
 
+		/* Also of nodes outside the pool: reusable CPUs that no mask contains make every
+		 * mask unsuitable. */
 		c->all_reusable += reuse;
 		if (!capacity)
 			continue;
@@ -198,7 +203,7 @@ static int count_nodes(const struct topology *t, const struct cpu_hint_request *
 				       HINTS_MAX_NODES);
 		c->id[c->n] = numa->ids[i];
 		c->capacity[c->n] = capacity;
-		c->available[c->n] = count_in_node(t, i, available);
+		c->available[c->n] = topology_count_in(t, TOPOLOGY_NUMA, i, available);
 		c->reusable[c->n] = reuse;
 		c->sockets[c->n++] = sockets_of_node(t, i);
 	}
@@ -247,6 +252,8 @@ static bool next_combination(unsigned *chosen, unsigned size, unsigned n)
  * lexicographically. A bit is a row of the counts. */
 static unsigned *enumerate(unsigned n, struct arena *a)
 {
+	/* 2^n entries, at most 65536 because n is at most HINTS_MAX_NODES. The empty mask is left
+	 * out, which makes 2^n - 1 of them. */
 	unsigned *masks = arena_array(a, unsigned, (size_t)1 << n), used = 0;
 
 	for (unsigned size = 1; masks && size <= n; size++) {
@@ -306,6 +313,8 @@ static int generate(const struct topology *t, const struct cpu_hint_request *rq,
 	for (unsigned i = 0; i < (1U << c.n) - 1; i++) {
 		const struct cpu_mask m = measure(&c, masks[i]);
 
+		/* A mask must contain all reusable CPUs: they are taken before others
+		 * (docs/reference/topology-manager.md#cpu-hints). */
 		if (m.reusable < c.all_reusable || m.reusable + m.available < rq->n_cpus)
 			continue;
 		hints[n++] = (struct numa_hint){
@@ -335,6 +344,8 @@ int hints_for_cpus(const struct topology *t, const struct cpu_hint_request *requ
 
 struct str hint_mask_format(uint64_t mask, struct arena *a)
 {
+	/* The kubelet's width is one digit short for these
+	 * (docs/reference/topology-manager.md#masks). */
 	const bool power_of_four = mask > 1 && !(mask & (mask - 1)) && !(__builtin_ctzll(mask) & 1);
 	unsigned digits = mask ? 64 - (unsigned)__builtin_clzll(mask) : 1;
 	struct strbuf b;

@@ -1,3 +1,6 @@
+/* The merge of hint lists into one mask, with the results of the kubelet and without its cost. The
+ * order of candidates is significant: of equally good masks the first one wins. */
+
 #include "hints_merge.h"
 
 #include <string.h>
@@ -14,6 +17,7 @@ bool hint_mask_is_narrower(uint64_t a, uint64_t b)
 	return bits(a) != bits(b) ? bits(a) < bits(b) : a < b;
 }
 
+/* A shift by 64 or more is undefined in C, and node ids are not limited to 63 here. */
 static bool mask_has(uint64_t mask, uint32_t id)
 {
 	return id < 64 && (mask >> id & 1);
@@ -51,6 +55,7 @@ unsigned hint_best_non_preferred(const struct hint_list *lists, size_t n)
 	unsigned most = 0;
 
 	for (size_t i = 0; i < n; i++) {
+		/* Above every possible number of bits: the list has no hint with a mask. */
 		unsigned least = 65;
 
 		for (size_t j = 0; j < lists[i].n; j++)
@@ -133,6 +138,7 @@ static size_t state_slot(const struct states *s, const struct merge_state *x)
 	uint64_t h = x->mask * UINT64_C(0x9e3779b97f4a7c15) ^
 		     x->common * UINT64_C(0xbf58476d1ce4e5b9) ^ (x->preferred ? 128 : 0) ^
 		     (x->has_common ? 512 : 0);
+	/* Open addressing; the table is at most half full, so that a free slot is always found. */
 	size_t at = (size_t)((h ^ h >> 32) & (2 * s->cap - 1));
 
 	for (; s->slots[at]; at = (at + 1) & (2 * s->cap - 1)) {
@@ -209,6 +215,9 @@ struct numa_hint hint_lists_merge(const struct hint_rule *rule, const struct hin
 	struct numa_hint best = { .mask = all, .has_mask = true }, *current = NULL;
 	struct states states = { .a = a };
 
+	/* Start with all nodes and grow list by list: state s of the lists so far with every hint
+	 * of the next list. Iterating the older states outside keeps the kubelet's order of
+	 * combinations. */
 	states_add(&states, &(struct merge_state){ .mask = all, .preferred = true });
 	for (size_t i = 0; i < n; i++) {
 		struct states next = { .a = a };

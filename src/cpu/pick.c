@@ -1,3 +1,7 @@
+/* The kubelet's takeByTopology: which CPUs a request gets. It must choose the same CPUs as the
+ * kubelet (D14), so each step follows it in order and in ties, and differs only in how the lists
+ * are computed. */
+
 #include "pick.h"
 
 #include <assert.h>
@@ -58,6 +62,8 @@ static unsigned cpus_of_cores_in(struct accumulator *acc, unsigned uncore, unsig
 	const struct topology *t = acc->t;
 	const struct topology_elements *cores = &t->level[TOPOLOGY_CORE];
 	const struct topology_elements *e = &t->level[TOPOLOGY_UNCORE];
+	/* The rank arrays are free between two calls of accumulator_order(); no other buffer is
+	 * needed. */
 	uint16_t *wanted = acc->rank[0];
 	unsigned n = 0;
 
@@ -95,6 +101,7 @@ static void take_partial_uncore(struct accumulator *acc, unsigned uncore)
 	unsigned n;
 
 	n = cpus_of_cores_in(acc, uncore, (acc->need + per_core - 1) / per_core, cpus);
+	/* An odd request ends with half a core; the CPU with the highest number is left out. */
 	if (acc->need % 2 && per_core > 1 && n > acc->need)
 		drop_highest(cpus, n--);
 	if (n != acc->need)
@@ -111,6 +118,8 @@ static void take_uncore(struct accumulator *acc)
 	uint16_t *order = acc->rank[1]; /* free for use: no other list is made below */
 
 	memcpy(order, acc->order, n * sizeof(*order));
+	/* The average and not the real size, as upstream: it only decides whether whole caches are
+	 * tried at all, and each cache is compared with its real size below. */
 	if (acc->need >= topology_average(acc->t, TOPOLOGY_UNCORE)) {
 		for (unsigned i = 0; i < n && acc->need; i++)
 			if (accumulator_is_whole(acc, TOPOLOGY_UNCORE, order[i]) &&
@@ -138,6 +147,7 @@ static void pack(struct accumulator *acc, bool spread, bool uncore)
 	n = acc->need ? accumulator_order_cpus(acc, spread, acc->need) : 0;
 	for (unsigned i = 0; i < n; i++)
 		accumulator_take_cpu(acc, acc->order[i]);
+	/* The caller has checked the number of free CPUs, and single CPUs always fit. */
 	assert(!acc->need);
 }
 
@@ -186,10 +196,13 @@ static unsigned divide_up(unsigned a, unsigned b)
 static bool find_plan(const struct distribution *d, const struct topology *t,
 		      struct distribute_plan *ret)
 {
+	/* Capacity of a node in groups, from the whole machine and not from free CPUs: the least
+	 * number of nodes depends on the hardware alone, as in the kubelet. */
 	const unsigned groups = divide_up(t->n_cpus, d->rq.group);
 	const unsigned per_node = divide_up(groups, t->level[TOPOLOGY_NUMA].n);
 	const unsigned need = d->rq.n / d->rq.group;
 
+	/* More nodes than groups would leave a node without any. */
 	for (unsigned k = divide_up(need, per_node); k <= need && k <= d->rq.n_nodes; k++)
 		if (distribute_over(&d->rq, k, ret))
 			return true;
@@ -242,6 +255,8 @@ static bool distribute(struct accumulator *acc, const struct pick_request *reque
 	d.rq.n = request->n_cpus;
 	d.rq.group = request->group ? request->group : 1;
 	d.rq.align_by_socket = request->align_by_socket;
+	/* A request that is no multiple of the group cannot be dealt out in groups. It is packed
+	 * instead. */
 	if (d.rq.n % d.rq.group || !describe_nodes(&d, acc) || !find_plan(&d, acc->t, &plan))
 		return false;
 	accumulator_init(&d.inner, acc->t, a);
@@ -273,18 +288,15 @@ int pick_cpus(const struct topology *t, const struct cpuset *available,
 	return 0;
 }
 
-int pick_check_full_pcpus(const struct topology *t, unsigned n_cpus, unsigned n_free,
-			  struct err *err)
+int pick_check_full_pcpus(unsigned per_core, unsigned n_cpus, unsigned n_free, struct err *err)
 {
-	const unsigned per_core = topology_average(t, TOPOLOGY_CORE);
-
 	if (n_cpus % per_core)
-		return err_set(err, EINVAL,
+		return err_set(err, EDOM,
 			       "SMT Alignment Error: requested %u cpus not multiple cpus per core "
 			       "= %u",
 			       n_cpus, per_core);
 	if (n_cpus > n_free)
-		return err_set(err, ENOSPC,
+		return err_set(err, EDOM,
 			       "SMT Alignment Error: not enough free physical CPUs: available "
 			       "physical CPUs = %u, requested CPUs = %u, CPUs per core = %u",
 			       n_free, n_cpus, per_core);

@@ -33,11 +33,10 @@ struct pick_request pick_request_for(const struct pick_options *o, const struct 
 int pick_cpus(const struct topology *t, const struct cpuset *available,
 	      const struct pick_request *request, struct cpuset *ret, struct err *err);
 
-/* docs/reference/cpu-manager.md#full-pcpus-only: refuses a number that is not whole cores (-EINVAL)
- * and more than `n_free`, the number of free CPUs of cores that are not split (-ENOSPC), with the
- * kubelet's "SMT Alignment Error: ...". */
-int pick_check_full_pcpus(const struct topology *t, unsigned n_cpus, unsigned n_free,
-			  struct err *err);
+/* docs/reference/cpu-manager.md#full-pcpus-only: refuses (-EDOM) a number that is not whole cores
+ * of `per_core` CPUs, and more than `n_free`, the number of free CPUs of cores that are not split,
+ * with the kubelet's "SMT Alignment Error: ...". */
+int pick_check_full_pcpus(unsigned per_core, unsigned n_cpus, unsigned n_free, struct err *err);
 
 /* The elements of a level that have free CPUs, best candidate first
  * (docs/reference/cpu-manager.md#order); with `whole`, only those that are entirely free. Writes at

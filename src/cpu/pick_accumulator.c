@@ -1,3 +1,6 @@
+/* Counts of free CPUs per element and the sorted lists made from them. Elements and CPUs are 16-bit
+ * indices, which keeps the memory that a pick touches small (D22). */
+
 #include "pick_accumulator.h"
 
 #include <stdlib.h>
@@ -37,6 +40,7 @@ void accumulator_start(struct accumulator *acc, const uint64_t *available, const
 	for (size_t i = 0; i < N_COUNTED; i++)
 		memset(acc->count[counted[i]], 0, t->level[counted[i]].n * sizeof(uint16_t));
 	for (unsigned i = 0; i < t->n_words; i++) {
+		/* An offline CPU has no index in the topology, so it must never count as free. */
 		acc->free[i] = available[i] & t->online.w[i] & (within ? within[i] : UINT64_MAX);
 		acc->result[i] = 0;
 	}
@@ -70,7 +74,9 @@ void accumulator_take_element(struct accumulator *acc, enum topology_level level
 		accumulator_take_cpu(acc, e->cpus[i]);
 }
 
-/* One pass of a radix sort: stable, by eight bits of key[item]. */
+/* One pass of a radix sort: stable, by eight bits of key[item].
+ * Radix and not qsort(): it is stable without comparing ids, and a list of thousands of CPUs costs
+ * two linear passes. */
 static void sort_pass(struct accumulator *acc, unsigned n, const uint16_t *key, unsigned shift)
 {
 	uint16_t start[257] = { 0 };
@@ -91,6 +97,8 @@ static void sort_by(struct accumulator *acc, unsigned n, const uint16_t *key, un
 	if (n < 2)
 		return;
 	sort_pass(acc, n, key, 0);
+	/* Keys are counts or ranks; below 256 the upper byte is zero for all and its pass can be
+	 * left out. */
 	if (max_key > 255)
 		sort_pass(acc, n, key, 8);
 }
@@ -100,6 +108,8 @@ bool accumulator_is_numa_first(const struct topology *t)
 	return t->level[TOPOLOGY_SOCKET].n >= t->level[TOPOLOGY_NUMA].n;
 }
 
+/* The larger of NUMA nodes and sockets is the outer level and has no parent. Which one is larger
+ * depends on the machine: a socket may have several nodes, or a node several sockets. */
 static bool parent_of(const struct topology *t, enum topology_level level, enum topology_level *ret)
 {
 	const bool numa_first = accumulator_is_numa_first(t);
@@ -132,6 +142,7 @@ static unsigned rank_by_parent(struct accumulator *acc, enum topology_level leve
 
 	for (unsigned i = 0; i < n; i++)
 		parent_rank[acc->order[i]] = (uint16_t)i;
+	/* Elements without a free CPU keep the highest rank; they are not in the list. */
 	memset(rank, 0xff, acc->t->level[level].n * sizeof(*rank));
 	ACCUMULATOR_EACH_FREE(acc, cpu)
 	{

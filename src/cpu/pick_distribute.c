@@ -1,3 +1,6 @@
+/* The search for the best combination of NUMA nodes: combinations of k nodes, and for each the
+ * subset that gives the remainder. Recursion depth is at most DISTRIBUTE_MAX_NODES. */
+
 #include "pick_distribute.h"
 
 #include <assert.h>
@@ -58,7 +61,9 @@ static double balance_of(const struct distribute_search *s, const unsigned *left
 }
 
 /* Distributes `rest` in rounds: each member that still has a group gives one, until none is needed.
- * Rounds in which all members give are done at once. False when the members have too few. */
+ * Rounds in which all members give are done at once. False when the members have too few.
+ * The remainder is not divided but dealt in rounds, because a node may run out of groups before the
+ * others. */
 static bool deal(unsigned *left, const uint8_t *members, unsigned n, unsigned rest, unsigned group)
 {
 	while (rest) {
@@ -89,6 +94,8 @@ static void try_subset(struct distribute_search *s, unsigned n)
 	unsigned left[DISTRIBUTE_MAX_NODES];
 	double balance;
 
+	/* Out of budget, the best result so far is used: a good distribution now is better than the
+	 * best one after seconds. */
 	if (!s->budget) {
 		s->done = true;
 		return;
@@ -131,6 +138,8 @@ static unsigned share_of(const struct distribute_search *s)
 	const struct distribute_request *rq = s->rq;
 	unsigned share = whole_groups(rq->n / s->k, rq->group);
 
+	/* With align-by-socket the share shrinks to the node that has least: staying in one socket
+	 * counts more than equal shares. */
 	for (unsigned i = 0; rq->align_by_socket && i < s->k; i++) {
 		const unsigned groups = whole_groups(rq->free[s->chosen[i]], rq->group);
 
@@ -156,6 +165,8 @@ static void keep_best(struct distribute_search *s)
 	const bool in_one_socket = aligns && is_in_one_socket(s);
 	bool better = !s->found || s->balance < s->best;
 
+	/* A combination within one socket wins over any balance; the balance decides among equals.
+	 */
 	if (aligns && s->found && in_one_socket != s->in_one_socket)
 		better = in_one_socket;
 	if (!better)
@@ -187,6 +198,7 @@ static void try_combination(struct distribute_search *s)
 	s->n_remainder = 0;
 	if (!s->rest)
 		s->balance = balance_of(s, s->left);
+	/* Larger subsets first: of equal balances the first one found is kept. */
 	for (unsigned n = s->n_givers; s->rest && n >= 1; n--)
 		each_subset(s, n, 0, 0);
 	if (s->balance < DBL_MAX)
@@ -219,6 +231,8 @@ static void each_combination(struct distribute_search *s, unsigned depth, unsign
 
 		for (unsigned j = start; j < i && !repeated; j++)
 			repeated = are_alike(s, s->candidate[j], node);
+		/* The bound prunes: even the best nodes that are left cannot reach the request with
+		 * this one. */
 		if (repeated || with + s->top[i + 1][missing - 1] < s->rq->n)
 			continue;
 		s->chosen[depth] = (uint8_t)node;
@@ -238,6 +252,8 @@ static void find_candidates(struct distribute_search *s)
 			s->candidate[s->n_candidates++] = (uint8_t)i;
 }
 
+/* Filled from the end, so that the list of what later candidates can give only grows by one item
+ * that is inserted in order. */
 static void fill_tops(struct distribute_search *s)
 {
 	unsigned falling[DISTRIBUTE_MAX_NODES]; /* what candidates from i on can give, sorted */
@@ -266,6 +282,7 @@ bool distribute_over(const struct distribute_request *request, unsigned k,
 	assert(k > 0 && request->group > 0);
 	for (unsigned i = 0; i < request->n_nodes; i++)
 		total += request->free[i];
+	/* Rounded here too: without it some ties are decided otherwise. */
 	s.mean = round3((total - request->n) / request->n_nodes);
 	find_candidates(&s);
 	if (s.n_candidates < k)

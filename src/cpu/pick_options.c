@@ -1,3 +1,6 @@
+/* The CPU manager's policy options by name. Pairs that exclude each other refer to rows of the
+ * table, so the order of the rows matters. */
+
 #include "pick_options.h"
 
 #include <errno.h>
@@ -32,6 +35,8 @@ const char *pick_option_name(size_t i)
 
 bool *pick_option_value(const struct pick_options *o, size_t i)
 {
+	/* One accessor for readers and writers; the cast drops const for the writers, whose struct
+	 * is not const. */
 	return (bool *)((char *)(uintptr_t)o + table[i].offset);
 }
 

@@ -1,3 +1,6 @@
+/* A machine as sorted arrays: CPUs, and for each level its elements and their members. Everything
+ * is in one arena, is built once, and never changes; a hot-plugged CPU means a new topology. */
+
 #include "topology.h"
 
 #include <errno.h>
@@ -85,9 +88,11 @@ static int copy_cpus(const struct topology_input *in, struct arena *a, struct to
 	}
 	t->cpus = cpus;
 	t->n_cpus = (unsigned)in->n_cpus;
+	/* The CPUs are sorted: the last has the highest number. */
 	t->n_words = cpus[in->n_cpus - 1].cpu / 64U + 1;
 	t->offline = in->offline;
 	t->isolated = in->isolated;
+	/* The kernel also lists isolated CPUs that are offline. */
 	cpuset_intersect(&t->isolated, &t->online);
 	return 0;
 }
@@ -97,6 +102,8 @@ static void fill_members(struct topology_elements *e, const struct topology *t,
 			 const uint16_t *index, uint16_t *first, uint16_t *members)
 {
 	for (unsigned i = 0; i < t->n_cpus; i++)
+		/* Counts are stored one place ahead, so that the sums turn them into start
+		 * positions in place. */
 		first[index[t->cpus[i].cpu] + 1]++;
 	for (unsigned i = 0; i < e->n; i++) {
 		if (first[i + 1] > e->max_size)
@@ -117,6 +124,7 @@ static int build_level(struct topology *t, enum topology_level level, struct are
 	struct topology_elements *e = &t->level[level];
 	uint32_t *ids = arena_array(a, uint32_t, t->n_cpus);
 	uint16_t *index = arena_array(a, uint16_t, (size_t)t->n_words * 64);
+	/* One more than there are elements at most: first[n] is the end of the last element. */
 	uint16_t *first = arena_array(a, uint16_t, (size_t)t->n_cpus + 2);
 	uint16_t *members = arena_array(a, uint16_t, t->n_cpus);
 
@@ -224,9 +232,8 @@ void topology_add_element(const struct topology *t, enum topology_level level, u
 		cpuset_add(s, e->cpus[i]);
 }
 
-/* Members of an element that are in the set. */
-static unsigned count_in(const struct topology *t, enum topology_level level, unsigned element,
-			 const struct cpuset *s)
+unsigned topology_count_in(const struct topology *t, enum topology_level level, unsigned element,
+			   const struct cpuset *s)
 {
 	const struct topology_elements *e = &t->level[level];
 	unsigned n = 0;
@@ -242,7 +249,7 @@ void topology_whole(const struct topology *t, enum topology_level level, const s
 	struct cpuset whole = { 0 };
 
 	for (unsigned i = 0; i < t->level[level].n; i++)
-		if (count_in(t, level, i, s))
+		if (topology_count_in(t, level, i, s))
 			topology_add_element(t, level, i, &whole);
 	*ret = whole;
 }
@@ -253,7 +260,7 @@ void topology_split(const struct topology *t, enum topology_level level, const s
 	struct cpuset split = { 0 };
 
 	for (unsigned i = 0; i < t->level[level].n; i++)
-		if (count_in(t, level, i, s) < topology_size(t, level, i))
+		if (topology_count_in(t, level, i, s) < topology_size(t, level, i))
 			topology_add_element(t, level, i, &split);
 	cpuset_intersect(&split, s);
 	*ret = split;
@@ -264,7 +271,7 @@ unsigned topology_span(const struct topology *t, enum topology_level level, cons
 	unsigned n = 0;
 
 	for (unsigned i = 0; i < t->level[level].n; i++)
-		n += count_in(t, level, i, s) > 0;
+		n += topology_count_in(t, level, i, s) > 0;
 	return n;
 }
 

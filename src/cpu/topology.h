@@ -116,6 +116,10 @@ void topology_whole(const struct topology *t, enum topology_level level, const s
 void topology_split(const struct topology *t, enum topology_level level, const struct cpuset *s,
 		    struct cpuset *ret);
 
+/* How many CPUs of one element are in the set. */
+unsigned topology_count_in(const struct topology *t, enum topology_level level, unsigned element,
+			   const struct cpuset *s);
+
 /* How many elements of a level a set touches. */
 unsigned topology_span(const struct topology *t, enum topology_level level, const struct cpuset *s);
 

@@ -33,20 +33,6 @@ static void confine(void)
 		(void)dup2(null, STDERR_FILENO);
 }
 
-static bool write_all(int fd, struct str text)
-{
-	while (text.n) {
-		ssize_t n = write(fd, text.p, text.n);
-
-		if (n < 0 && errno == EINTR)
-			continue;
-		if (n <= 0)
-			return false;
-		text = str_skip(text, (size_t)n);
-	}
-	return true;
-}
-
 /* Writes JSON (exit status 0) or an error message (1). Never returns. */
 static void run_child(int fd, struct str text, struct str file)
 {
@@ -59,8 +45,8 @@ static void run_child(int fd, struct str text, struct str file)
 	arena_init(&a, 0);
 	if (topology_parse(text, file, &a, &t, &err) == 0 &&
 	    doc_write(topology_to_doc(&t, doc_build(&a), &a), false, &a, &response, &err) == 0)
-		_exit(write_all(fd, response) ? 0 : 2);
-	(void)write_all(fd, str_from(err.msg));
+		_exit(file_write_fd(fd, response) == 0 ? 0 : 2);
+	(void)file_write_fd(fd, str_from(err.msg));
 	_exit(1);
 }
 
@@ -73,9 +59,12 @@ int topology_parse_child(struct str text, struct str file, struct arena *a, stru
 
 	if (pipe2(pipes, O_CLOEXEC) < 0)
 		return err_set(err, errno, "pipe: %s", strerror(errno));
+	/* No exec: the child has the text in memory already. It leaves with _exit(), so that no
+	 * buffer is flushed twice and no exit handler runs. */
 	child = fork();
 	if (child == 0)
 		run_child(pipes[1], text, file);
+	/* Before reading: as long as the parent has this end open, the pipe never ends. */
 	(void)close(pipes[1]);
 	r = child < 0 ? err_set(err, errno, "fork: %s", strerror(errno)) :
 			file_read_fd(pipes[0], "hwloc's result", RESULT_MAX, a, &response, err);
@@ -88,6 +77,7 @@ int topology_parse_child(struct str text, struct str file, struct arena *a, stru
 		return r;
 	if (WIFEXITED(status) && WEXITSTATUS(status) == 1)
 		return err_set(err, EINVAL, PRI_STR, FMT_STR(response));
+	/* A signal: a crash, or the end of CHILD_MAX_SECONDS of CPU time. */
 	if (!WIFEXITED(status) || WEXITSTATUS(status) != 0)
 		return err_set(err, EINVAL, PRI_STR ": hwloc crashed on this file: it is damaged",
 			       FMT_STR(file));

@@ -41,6 +41,7 @@ static int to_cpuset(hwloc_const_bitmap_t from, struct cpuset *ret, struct err *
 	const int last = from ? hwloc_bitmap_last(from) : -1;
 	int cpu;
 
+	/* A weight below 0 is hwloc's sign for an infinite set. */
 	if (last >= CPUSET_MAX || (from && hwloc_bitmap_weight(from) < 0))
 		return err_set(err, ERANGE, "CPU %d is too large, the limit is %d", last,
 			       CPUSET_MAX - 1);
@@ -141,6 +142,8 @@ static int read_cpus(hwloc_topology_t h, const struct topology_extra *extra, str
 
 	if (n < 1 || n > CPUSET_MAX)
 		return err_set(err, ERANGE, "hwloc sees %d CPUs, the limit is %d", n, CPUSET_MAX);
+	/* The complete set has offline CPUs too, which have no object. What is left after all
+	 * objects are removed from it is offline. */
 	r = to_cpuset(hwloc_topology_get_complete_cpuset(h), &in->offline, err);
 	if (r < 0)
 		return r;
@@ -276,6 +279,8 @@ static uint64_t synthetic_size(struct str text)
 		for (; i < text.n && text.p[i] >= '0' && text.p[i] <= '9'; i++)
 			number = number > CPUSET_MAX ? number :
 						       number * 10 + (uint64_t)(text.p[i] - '0');
+		/* Cannot overflow: each factor is below 10 * CPUSET_MAX and the loop ends above
+		 * CPUSET_MAX. */
 		product *= number ? number : 1;
 		if (i == text.n)
 			break;

@@ -122,6 +122,7 @@ static int read_distances(const struct doc *doc, yyjson_val *node, size_t n, uin
 	DOC_EACH_ITEM (row, v) {
 		int64_t distance;
 
+		/* The ACPI table (SLIT) stores a distance in one byte. */
 		if (!doc_int(v, &distance) || distance < 0 || distance > 255)
 			return doc_err(err, doc, v, "distances: not a number from 0 to 255");
 		*ret++ = (uint32_t)distance;
@@ -135,6 +136,7 @@ static int read_nodes(const struct doc *doc, struct arena *a, struct topology_in
 {
 	yyjson_val *nodes = doc_get(doc->root, STR("nodes")), *node;
 	const size_t n = yyjson_arr_size(nodes);
+	/* The first node decides; each of the others must then have as many. */
 	const bool has_distances = doc_get(yyjson_arr_get_first(nodes), STR("distances"));
 	uint32_t *ids, *distances;
 	int r = 0;

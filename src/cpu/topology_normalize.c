@@ -1,3 +1,6 @@
+/* Turns group names (lowest CPUs) into small consecutive ids, so that hwloc and sysfs give the same
+ * topology, and the same hash, for one machine. */
+
 #include "topology_normalize.h"
 
 #include <string.h>
@@ -16,6 +19,8 @@ static size_t count_known(const struct topology_cpu *cpus, size_t n, enum topolo
 /* Replaces names by their ranks. */
 static void rank(struct topology_cpu *cpus, size_t n, enum topology_level level)
 {
+	/* A table indexed by name instead of a sort: names are below MAX_NAMES, and this runs once.
+	 */
 	uint32_t ranks[MAX_NAMES], next = 0;
 
 	memset(ranks, 0, sizeof(ranks));
@@ -53,6 +58,8 @@ void topology_normalize(struct topology_cpu *cpus, size_t n)
 	for (size_t i = 0; i < n; i++)
 		if (cpus[i].id[TOPOLOGY_UNCORE] == TOPOLOGY_NO_ID)
 			cpus[i].id[TOPOLOGY_UNCORE] =
+				/* Above all names of caches, so that a socket cannot collide with
+				 * one (docs/reference/cpu-manager.md#cache-ids). */
 				CPUSET_MAX + (cpus[i].id[TOPOLOGY_SOCKET] % CPUSET_MAX);
 	rank(cpus, n, TOPOLOGY_UNCORE);
 }

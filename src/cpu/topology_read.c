@@ -1,3 +1,6 @@
+/* Decides by its form how a topology argument is read: "host", a directory, a file, or a synthetic
+ * string. */
+
 #include "topology_read.h"
 
 #include <errno.h>
@@ -29,6 +32,7 @@ int topology_read_host(struct arena *a, struct topology *ret, struct err *err)
 {
 	AUTO_CLOSE int system = open("/sys/devices/system", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	struct topology_extra extra = { 0 };
+	/* Without /sys hwloc has other sources, and the extra sets stay empty. */
 	int r = system < 0 ? 0 : topology_sysfs_extra(system, &extra, err);
 
 	return r < 0 ? r : topology_hwloc_host(&extra, a, ret, err);
@@ -72,5 +76,6 @@ int topology_read(const char *from, struct arena *a, struct topology *ret, struc
 		return r;
 	if (str_starts(str_trim(text), STR("{")))
 		return topology_parse_json(text, str_from(from), a, ret, err);
+	/* JSON does not go through hwloc, so it needs no process of its own. */
 	return topology_parse_child(text, str_from(from), a, ret, err);
 }

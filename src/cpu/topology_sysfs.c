@@ -75,6 +75,8 @@ static void assign(struct sysfs *fs, const struct cpuset *list, enum topology_le
 	unsigned first;
 
 	cpuset_intersect(&members, &fs->online);
+	/* Among online members: a group whose lowest CPU is offline is named after one that exists.
+	 */
 	first = cpuset_first(&members);
 	CPUSET_FOREACH (cpu, &members)
 		fs->cpus[fs->row[cpu]].id[level] = first;
@@ -135,6 +137,8 @@ static int read_die(struct sysfs *fs, struct topology_cpu *cpu, struct err *err)
 /* The L3 is one of a handful of cache directories, in no fixed place. */
 static int read_uncore(struct sysfs *fs, struct topology_cpu *cpu, struct err *err)
 {
+	/* The first missing directory ends the search: the kernel numbers them from 0 without gaps.
+	 */
 	for (int i = 0; i < 8; i++) {
 		struct cpuset members;
 		uint32_t level = 0;
@@ -256,6 +260,7 @@ static int find_nodes(struct sysfs *fs, struct arena *a, struct topology_input *
 		    in->n_nodes < MAX_NODES)
 			nodes[in->n_nodes++] = (uint32_t)id;
 	}
+	/* file_list_at() sorts bytewise, where node10 is before node2. */
 	qsort(nodes, in->n_nodes, sizeof(*nodes), compare_nodes);
 	in->nodes = nodes;
 	return 0;
@@ -326,6 +331,8 @@ static int read_nodes(struct sysfs *fs, struct arena *a, struct topology_input *
 		if (r == 0)
 			r = read_distances(fs, in->nodes[i], in->n_nodes,
 					   &distances[i * in->n_nodes], err);
+		/* Distances count only if every node has a row: a matrix with holes would compare
+		 * nodes by zeros. */
 		known += r == 1;
 	}
 	if (known == in->n_nodes)
