@@ -1,3 +1,7 @@
+/* The kubelet's cpu_manager_state. Its checksum is not over the file but over a dump of the decoded
+ * Go structure, so verifying it means printing that dump from our own parse, byte for byte
+ * (docs/reference/checkpoint.md#checksum). */
+
 #include "checkpoint.h"
 
 #include <errno.h>
@@ -11,6 +15,8 @@
 #include "base/quote.h"
 #include "codec/doc.h"
 
+/* The dump contains the name of the Go type, which differs between kubelet releases for one
+ * content. */
 static const struct {
 	const char *type;
 	const char *entries_type;
@@ -113,6 +119,8 @@ static int dump_texts(yyjson_val *v, struct strbuf *b, struct err *err)
 	return dump_map(v, dump_text, b, err);
 }
 
+/* In the structure the set is decoded (a Go map of integers), unlike all other sets, which are
+ * text. Go prints maps with sorted keys. */
 static int dump_pod_set(yyjson_val *v, struct strbuf *b, struct err *err)
 {
 	struct cpuset cpus;
@@ -157,6 +165,7 @@ int checkpoint_hash_input(yyjson_val *root, enum checkpoint_form form, struct ar
 		if (r < 0)
 			return err_wrap(err, "podEntries");
 	}
+	/* The field itself is part of the dump, so the kubelet sets it to 0 before it computes. */
 	strbuf_add(&b, STR(" Checksum:(checksum.Checksum)0}"));
 	if (b.failed)
 		return err_set(err, ENOMEM, "not enough memory");
@@ -309,6 +318,7 @@ static int find_version(struct checkpoint *c, yyjson_val *root, int64_t checksum
 	bool flat = is_flat(get_folded(root, "entries"));
 
 	c->verified = true;
+	/* The file has no version number: the form whose checksum matches is the version. */
 	if (!flat && (matches(root, CHECKPOINT_V3, checksum, a) ||
 		      matches(root, CHECKPOINT_V3_NAMED, checksum, a)))
 		c->version = 3;
@@ -321,6 +331,7 @@ static int find_version(struct checkpoint *c, yyjson_val *root, int64_t checksum
 		c->version = flat ? 1 : 2;
 	else
 		return corrupted(err);
+	/* The kubelet accepts 0 as "no checksum" (docs/reference/checkpoint.md#checksum). */
 	c->verified = checksum != 0;
 	return 0;
 }
@@ -333,6 +344,8 @@ static int decode_root(struct checkpoint *c, yyjson_val *root, struct arena *a, 
 
 	(void)doc_int(get_folded(root, "checksum"), &checksum);
 	(void)doc_int(get_folded(root, "dataChecksum"), &data_checksum);
+	/* Version 4 is found by its members; what they hold counts, not the version 2 beside them.
+	 */
 	if (data.n || data_checksum) {
 		r = decode_v4(c, data, data_checksum, a, err);
 		return r < 0 ? err_wrap(err, "could not load v4 checkpoint") : 0;
@@ -379,6 +392,7 @@ const struct checkpoint_entry *checkpoint_find(const struct checkpoint *c, struc
 
 	if (!c->n_entries)
 		return NULL;
+	/* read_entries() walks sorted pods and, within each, sorted containers. */
 	return bsearch(&key, c->entries, c->n_entries, sizeof(key), by_pod_and_container);
 }
 
@@ -443,6 +457,9 @@ int checkpoint_check(const struct checkpoint *c, const struct checkpoint_machine
 	int r;
 
 	arena_init(&a, 0);
+	/* The checks and their order are the kubelet's at start
+	 * (docs/reference/cpu-manager.md#start-checks): a state that passes here lets the kubelet
+	 * start. */
 	if (m->strict)
 		cpuset_minus(&expected, &m->reserved);
 	if (cpuset_is_empty(&c->default_cpus)) {

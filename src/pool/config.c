@@ -1,3 +1,6 @@
+/* The CPU lists of the pools: what each pool consists of in the two modes, whether a configuration
+ * is valid on a machine, and its JSON form in the ledger's file. */
+
 #include "config.h"
 
 #include <errno.h>
@@ -41,6 +44,8 @@ static const struct cpuset *list_of(const struct pool_config *c, enum pool pool)
 	return lists[pool];
 }
 
+/* Offline CPUs belong to the machine: a configuration stays valid when one of its CPUs goes
+ * offline. */
 static void machine_cpus(const struct topology *t, struct cpuset *ret)
 {
 	*ret = t->online;
@@ -61,6 +66,8 @@ void pool_config_shared(const struct pool_config *c, const struct topology *t, s
 
 	if (c->is_classic) {
 		machine_cpus(t, ret);
+		/* Set by default (D23); without it the shared containers may also use the
+		 * management CPUs, as in a kubelet without the option. */
 		if (c->options.strict_cpu_reservation)
 			cpuset_minus(ret, &c->reserved);
 		return;
@@ -127,6 +134,8 @@ static int check_core_widths(const struct pool_config *c, const struct topology 
 {
 	unsigned seen = 0;
 
+	/* With offline siblings a core looks narrower than it is: refusing then would make a valid
+	 * configuration invalid after a hotplug event. */
 	if (c->is_classic || !c->options.full_pcpus_only || !cpuset_is_empty(&t->offline))
 		return 0;
 	CPUSET_FOREACH (cpu, &c->guaranteed) {
@@ -182,6 +191,8 @@ uint64_t pool_config_hash(const struct pool_config *c)
 	struct str text;
 
 	arena_init(&a, 0);
+	/* Over the written form and not over the struct: padding and the size of a set would be in
+	 * the hash. */
 	if (doc_write(pool_config_to_doc(c, doc_build(&a), &a), false, &a, &text, NULL) < 0)
 		return 0; /* only an arena with a limit can fail here, and this one has none */
 	return xxh64(text, 0);
@@ -272,6 +283,7 @@ int pool_reserve(const struct topology *t, const struct pick_options *o, unsigne
 		picked = *list;
 	else if ((r = pick_cpus(t, &t->online, &request, &picked, err)) < 0)
 		return r;
+	/* The messages are the kubelet's (docs/reference/cpu-manager.md#reserved-cpus). */
 	if (cpuset_count(&picked) != n)
 		return err_set(err, EINVAL,
 			       "[cpumanager] unable to reserve the required amount of CPUs (size "

@@ -1,3 +1,6 @@
+/* How many exclusive CPUs a container and a whole pod need, by the kubelet's rules
+ * (docs/reference/cpu-manager.md#eligibility, docs/reference/cpu-manager.md#pod-total). */
+
 #include "demand.h"
 
 #include "cpu/cpuset.h"
@@ -20,6 +23,9 @@ unsigned demand_pod_cpus(const struct demand *containers, size_t n)
 	for (size_t i = 0; i < n; i++) {
 		unsigned cpus = demand_cpus(&containers[i]);
 
+		/* Sidecars (restartable init containers) and containers run until the pod ends. An
+		 * ordinary init container runs alone with the sidecars that were started before it.
+		 */
 		if (containers[i].kind != CONTAINER_INIT)
 			lasting += cpus;
 		else if (lasting + cpus > fullest)

@@ -1,3 +1,7 @@
+/* The ledger's data and its transactions. Assignments are sorted pointers: lookups are binary
+ * searches, the assignments of a pod are adjacent, and the file is written in the same order. Every
+ * change is noted in a journal, so that a transaction whose write fails is undone completely. */
+
 #include "ledger.h"
 
 #include <assert.h>
@@ -125,6 +129,8 @@ static struct assignment *assignment_new(const struct assignment *from)
 	size_t size = sizeof(whole);
 	char *next;
 
+	/* Each assignment is encoded once, here: a write then only joins texts, however many there
+	 * are. */
 	arena_init(&arena, 0);
 	whole.encoded = STR("");
 	(void)assignment_encode(from, &arena, &whole.encoded,
@@ -154,6 +160,7 @@ static void insert(struct ledger *l, struct assignment *a)
 	memmove(l->items + at + 1, l->items + at, (l->n - at) * sizeof(struct assignment *));
 	l->items[at] = a;
 	l->n++;
+	/* Only grows. ledger_check() walks this many words of every assignment. */
 	while (l->n_words < CPUSET_WORDS && cpuset_next(&a->cpus, l->n_words * 64) != CPUSET_NONE)
 		l->n_words++;
 }
@@ -197,6 +204,7 @@ void ledger_remove(struct ledger *l, size_t index)
 	size_t first, n;
 
 	assert(l->in_transaction);
+	/* The assignment is not freed before the commit: a rollback inserts it again. */
 	note(l, a, true);
 	cpuset_minus(&l->now.sets.held, &a->cpus);
 	/* Other containers of the pod keep the init container CPUs that they share with it. */
@@ -217,6 +225,8 @@ void ledger_begin(struct ledger *l)
 void ledger_rollback(struct ledger *l)
 {
 	assert(l->in_transaction);
+	/* Newest first: a container that was removed and added again in one transaction must not be
+	 * found twice. */
 	while (l->n_journal) {
 		struct ledger_change c = l->journal[--l->n_journal];
 
@@ -226,6 +236,7 @@ void ledger_rollback(struct ledger *l)
 			free(take_out(l, ledger_position(l, c.assignment->pod_uid,
 							 c.assignment->container)));
 	}
+	/* Restores the derived sets too. They are values, so nothing has to be recomputed. */
 	l->now = l->before;
 	l->in_transaction = false;
 }
@@ -234,11 +245,14 @@ static int make_durable(struct ledger *l, struct err *err)
 {
 	int r;
 
+	/* Nothing to write: releasing an unknown pod, for example, costs no fsync. */
 	if (!l->n_journal && !l->frame_changed)
 		return 0;
 	r = ledger_check(l, err);
 	if (r < 0)
 		return err_wrap(err, "ledger");
+	/* The last step that can fail. After it the change is on disk, and only then do callers
+	 * hand out CPUs. */
 	return l->persist ? l->persist(l, l->persist_data, err) : 0;
 }
 

@@ -1,3 +1,7 @@
+/* Which CPUs a container gets, and when it loses them. Follows the kubelet's allocation order
+ * (docs/reference/cpu-manager.md#allocation-order) with the guaranteed pool in place of its default
+ * set. */
+
 #include <errno.h>
 #include <inttypes.h>
 
@@ -9,29 +13,11 @@
 #include "cpu/topology.h"
 #include "ledger_private.h"
 
+/* The errno is the only link between a refusal and its reason, so -EDOM is used for nothing else
+ * here. */
 const char *ledger_reject_reason(int code)
 {
 	return code == -EDOM ? "SMTAlignmentError" : "UnexpectedAdmissionError";
-}
-
-/* docs/reference/cpu-manager.md#full-pcpus-only, counted over the guaranteed pool and the pod's
- * reusable CPUs. */
-static int check_whole_cores(const struct ledger *l, const struct cpuset *available, unsigned n,
-			     struct err *err)
-{
-	unsigned group = l->now.sets.group, free = cpuset_count(available);
-
-	if (n % group != 0)
-		return err_set(
-			err, EDOM,
-			"SMT Alignment Error: requested %u cpus not multiple cpus per core = %u", n,
-			group);
-	if (n > free)
-		return err_set(err, EDOM,
-			       "SMT Alignment Error: not enough free physical CPUs: available "
-			       "physical CPUs = %u, requested CPUs = %u, CPUs per core = %u",
-			       free, n, group);
-	return 0;
 }
 
 static int take(const struct ledger *l, const struct cpuset *available, unsigned n,
@@ -55,6 +41,8 @@ static int pick_aligned(const struct ledger *l, const struct cpuset *available,
 	struct cpuset aligned, rest = *available, taken = { 0 };
 	int r;
 
+	/* Two picks, as in the kubelet: as many CPUs as the hinted nodes have, then the rest. One
+	 * pick over all CPUs would prefer whole sockets elsewhere. */
 	if (request->affinity.has_mask) {
 		topology_numa_cpus(f->topology, request->affinity.mask, &aligned);
 		if (f->config.options.align_by_socket)
@@ -84,11 +72,13 @@ static int choose(const struct ledger *l, const struct ledger_request *request, 
 
 	ledger_free(l, &available);
 	ledger_reusable(l, request->pod_uid, &reusable);
+	/* Unlike free CPUs, those of an init container may have gone offline since. */
 	cpuset_intersect(&reusable, &f->topology->online);
 	cpuset_union(&available, &reusable);
 	if (f->config.options.full_pcpus_only) {
 		cpuset_minus(&available, &f->sets.split);
-		r = check_whole_cores(l, &available, demand_cpus(&request->demand), err);
+		r = pick_check_full_pcpus(f->sets.group, demand_cpus(&request->demand),
+					  cpuset_count(&available), err);
 		if (r < 0)
 			return r;
 		/* Counting, as the kubelet does, is not enough: one thread of a core may be in use
@@ -99,21 +89,11 @@ static int choose(const struct ledger *l, const struct ledger_request *request, 
 	return pick_aligned(l, &available, request, ret, err);
 }
 
-/* For containers without exclusive CPUs. */
-static void grant_pool(const struct ledger *l, const struct ledger_request *request,
-		       struct ledger_grant *ret)
-{
-	*ret = (struct ledger_grant){
-		.pool = request->is_management ? POOL_MANAGEMENT : POOL_SHARED,
-	};
-	(void)ledger_cpus(l, ret->pool, &ret->cpus);
-}
-
 int ledger_allocate(struct ledger *l, const struct ledger_request *request,
 		    struct ledger_grant *ret, struct err *err)
 {
 	const struct assignment *a = ledger_find(l, request->pod_uid, request->container);
-	unsigned wanted = request->is_management ? 0 : demand_cpus(&request->demand);
+	unsigned wanted = ledger_wanted(request);
 	struct cpuset cpus;
 	bool entered;
 	int r;
@@ -127,7 +107,10 @@ int ledger_allocate(struct ledger *l, const struct ledger_request *request,
 		return 0;
 	}
 	if (!wanted) {
-		grant_pool(l, request, ret);
+		*ret = (struct ledger_grant){
+			.pool = request->is_management ? POOL_MANAGEMENT : POOL_SHARED,
+		};
+		(void)ledger_cpus(l, ret->pool, &ret->cpus);
 		return 0;
 	}
 	r = choose(l, request, &cpus, err);
@@ -146,7 +129,7 @@ int ledger_allocate(struct ledger *l, const struct ledger_request *request,
 static const char *obstacle(const struct ledger *l, const struct ledger_request *request,
 			    const struct cpuset *cpus)
 {
-	unsigned wanted = request->is_management ? 0 : demand_cpus(&request->demand);
+	unsigned wanted = ledger_wanted(request);
 	struct cpuset others = l->now.sets.held;
 	size_t n, first = ledger_find_pod(l, request->pod_uid, &n);
 
@@ -188,6 +171,7 @@ int ledger_release_pod(struct ledger *l, struct str pod_uid, struct err *err)
 	bool entered = ledger_enter(l);
 	size_t n, first = ledger_find_pod(l, pod_uid, &n);
 
+	/* From the end, so that the positions of the others stay valid. */
 	for (size_t i = n; i > 0; i--)
 		ledger_remove(l, first + i - 1);
 	return ledger_leave(l, entered, (int)n, err);
@@ -211,7 +195,7 @@ int ledger_check_update(const struct ledger *l, const struct ledger_request *req
 {
 	const struct assignment *a = ledger_find(l, request->pod_uid, request->container);
 	unsigned has = a ? cpuset_count(&a->cpus) : 0;
-	unsigned wants = request->is_management ? 0 : demand_cpus(&request->demand);
+	unsigned wants = ledger_wanted(request);
 
 	if (has == wants)
 		return 0;

@@ -1,3 +1,6 @@
+/* The invariants I1 to I5 (docs/reference/pools.md#invariants), computed from the assignments and
+ * not from the sets that the ledger keeps: a bug in the ledger must not reach the disk. */
+
 #include <errno.h>
 
 #include "base/arena.h"
@@ -49,6 +52,8 @@ static int check_assignment(const struct assignment *a, struct holders *h, unsig
 	uint64_t mask = a->kind == CONTAINER_INIT ? 0 : UINT64_MAX;
 	uint64_t any = 0, foreign = 0, twice = 0;
 
+	/* Accumulates instead of leaving the loop early: the compiler can vectorize it, and the
+	 * failing case is computed again for its message. */
 	for (unsigned i = 0; i < n_words; i++) {
 		uint64_t w = a->cpus.w[i];
 
@@ -79,6 +84,7 @@ static int check_assignments(const struct ledger *l, struct cpuset *ret_held, st
 	for (size_t i = 0; i < l->n; i++) {
 		const struct assignment *a = l->items[i];
 
+		/* The order also makes the check linear: the assignments of a pod are adjacent. */
 		if (i && assignment_cmp(l->items[i - 1], a) >= 0)
 			return broken(err, "the order of assignments", a, &a->cpus);
 		if (i && !str_eq(l->items[i - 1]->pod_uid, a->pod_uid)) {

@@ -24,5 +24,8 @@ void ledger_compute(struct ledger_frame *f);
 /* ledger_cpus() for a planned frame. */
 bool ledger_frame_cpus(const struct ledger_frame *f, enum pool pool, struct cpuset *ret);
 
+/* The number of exclusive CPUs that the request asks for. */
+unsigned ledger_wanted(const struct ledger_request *request);
+
 /* "namespace/name/container", or the pod's UID when its name is unknown. */
 struct str assignment_label(const struct assignment *a, struct arena *arena);

@@ -1,3 +1,6 @@
+/* Read-only views of the ledger. Pools are configured with offline CPUs; what containers may use is
+ * always the online part. */
+
 #include <errno.h>
 
 #include "base/arena.h"
@@ -51,13 +54,6 @@ static void online_part(const struct ledger_frame *f, const struct cpuset *of, s
 	*ret = s;
 }
 
-static void shared_now(const struct ledger_frame *f, struct cpuset *ret)
-{
-	online_part(f, &f->sets.shared, ret);
-	if (f->config.is_classic)
-		cpuset_minus(ret, &f->sets.held);
-}
-
 bool ledger_frame_cpus(const struct ledger_frame *f, enum pool pool, struct cpuset *ret)
 {
 	struct cpuset reserved, shared;
@@ -67,10 +63,14 @@ bool ledger_frame_cpus(const struct ledger_frame *f, enum pool pool, struct cpus
 		return !cpuset_is_empty(ret);
 	}
 	online_part(f, &f->config.reserved, &reserved);
-	shared_now(f, &shared);
+	online_part(f, &f->sets.shared, &shared);
+	if (f->config.is_classic) /* exclusive CPUs come out of the shared pool */
+		cpuset_minus(&shared, &f->sets.held);
 	*ret = pool == POOL_MANAGEMENT ? reserved : shared;
 	if (!cpuset_is_empty(ret))
 		return true;
+	/* All CPUs of the pool are offline or exclusive. Its containers must run somewhere, and an
+	 * empty list must not be written to a cgroup (docs/reference/pools.md#offline-cpus). */
 	*ret = pool == POOL_MANAGEMENT ? shared : reserved;
 	if (cpuset_is_empty(ret)) { /* any online CPU that is not exclusive */
 		*ret = f->topology->online;
@@ -108,6 +108,7 @@ void ledger_reusable(const struct ledger *l, struct str pod_uid, struct cpuset *
 		if (l->items[i]->kind == CONTAINER_INIT)
 			cpuset_union(&reusable, &l->items[i]->cpus);
 	for (size_t i = first; i < first + n; i++)
+		/* A CPU that a later container has already reused is taken. */
 		if (l->items[i]->kind != CONTAINER_INIT)
 			cpuset_minus(&reusable, &l->items[i]->cpus);
 	*ret = reusable;
@@ -129,6 +130,8 @@ static int64_t milli_of(const struct ledger_frame *f, const struct cpuset *s)
 void ledger_capacity(const struct ledger *l, struct ledger_capacity *ret)
 {
 	const struct ledger_frame *f = &l->now;
+	/* Not from free CPUs (I5): the scheduler subtracts running pods itself, and a capacity that
+	 * shrinks with use would count them twice. */
 	struct cpuset usable = f->sets.guaranteed;
 
 	if (f->config.options.full_pcpus_only)
@@ -183,7 +186,7 @@ static int make_hints(const struct ledger *l, struct cpu_hint_request hint, stru
 	return hints_for_cpus(f->topology, &hint, a, ret, err);
 }
 
-static unsigned wanted_by(const struct ledger_request *request)
+unsigned ledger_wanted(const struct ledger_request *request)
 {
 	return request->is_management ? 0 : demand_cpus(&request->demand);
 }
@@ -194,7 +197,7 @@ int ledger_hints(const struct ledger *l, const struct ledger_request *request, s
 	const struct assignment *has = ledger_find(l, request->pod_uid, request->container);
 	struct cpuset reusable;
 	struct cpu_hint_request hint = {
-		.n_cpus = wanted_by(request),
+		.n_cpus = ledger_wanted(request),
 		.reusable = &reusable,
 		.allocated = has ? &has->cpus : NULL,
 	};
@@ -218,7 +221,7 @@ int ledger_pod_hints(const struct ledger *l, const struct ledger_request *contai
 
 		if (!c->is_management)
 			demands[i] = c->demand;
-		if (has && cpuset_count(&has->cpus) != wanted_by(c)) {
+		if (has && cpuset_count(&has->cpus) != ledger_wanted(c)) {
 			*ret = (struct hint_list){ 0 }; /* cannot be satisfied */
 			return 0;
 		}
@@ -226,6 +229,8 @@ int ledger_pod_hints(const struct ledger *l, const struct ledger_request *contai
 			cpuset_union(&held, &has->cpus);
 	}
 	hint.n_cpus = demand_pod_cpus(demands, n);
+	/* All containers have their CPUs: the pod keeps them. Otherwise those it has must be part
+	 * of the hint. */
 	if (hint.n_cpus && cpuset_count(&held) == hint.n_cpus) {
 		hint.allocated = &held;
 	} else if (n) {

@@ -1,3 +1,7 @@
+/* Changes of the pools and of the machine while containers run. Planning is separate from doing,
+ * because the agent has to move shared containers in between (docs/reference/pools.md#pool-resize).
+ */
+
 #include <errno.h>
 #include <stdio.h>
 
@@ -42,6 +46,7 @@ int ledger_plan_resize(const struct ledger *l, const struct pool_config *c, stru
 	r = pool_config_check(c, l->now.topology, err);
 	if (r < 0)
 		return r;
+	/* A resize moves no assignment. Classic mode computes both pools from them. */
 	next.sets.held = l->now.sets.held;
 	ledger_compute(&next);
 	(void)ledger_frame_cpus(&next, POOL_MANAGEMENT, &plan.reserved);

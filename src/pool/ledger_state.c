@@ -1,3 +1,6 @@
+/* The state file's text. Keys are written in a fixed order and assignments sorted, so equal ledgers
+ * have equal files. */
+
 #include "ledger_state.h"
 
 #include <errno.h>
@@ -56,6 +59,7 @@ static int add_facts(const struct ledger_state *s, struct strbuf *b, struct err 
 	r = doc_write(v, false, b->a, &text, err);
 	if (r < 0)
 		return err_wrap(err, "state");
+	/* Without its braces: the members continue the object that HEAD opened. */
 	strbuf_add(b, (struct str){ text.p + 1, text.n - 2 });
 	return 0;
 }
@@ -64,6 +68,8 @@ static int add_entries(const struct ledger_state *s, struct strbuf *b, struct er
 {
 	strbuf_add(b, STR(",\"assignments\":["));
 	for (size_t i = 0; i < s->n_entries; i++) {
+		/* Empty when encoding failed before: it fails again here, where the error can be
+		 * returned. */
 		struct str text = s->entries[i]->encoded;
 		int r = text.n ? 0 : assignment_encode(s->entries[i], b->a, &text, err);
 
@@ -87,6 +93,7 @@ int ledger_state_encode(const struct ledger_state *s, struct arena *a, struct st
 
 	strbuf_init(&b, a);
 	(void)strbuf_reserve(&b, 2048 + s->n_entries * 256); /* usually enough: one allocation */
+	/* Zeros in place of the checksum, which is known only when the rest is written. */
 	strbuf_printf(&b, HEAD "%d" CHECKSUM "%0*d\",", LEDGER_STATE_VERSION, DIGITS, 0);
 	head = b.n;
 	r = add_facts(s, &b, err);
@@ -142,6 +149,7 @@ static int check_head(struct str text, struct str file, struct err *err)
 		digits++;
 	if (!str_to_u64((struct str){ rest.p, digits }, UINT32_MAX, &version))
 		return err_set(err, EUCLEAN, PRI_STR ": not a state file", FMT_STR(file));
+	/* Before the checksum: another version may compute it differently. */
 	if (version != LEDGER_STATE_VERSION)
 		return err_set(err, EPROTO,
 			       PRI_STR ": version %" PRIu64
@@ -248,6 +256,7 @@ static int read_entries(const struct doc *doc, struct arena *a, struct ledger_st
 		r = read_entry(doc, v, &entries[n], err);
 		if (r < 0)
 			return r;
+		/* The ledger searches by bisection and relies on this order. */
 		if (n && assignment_cmp(&entries[n - 1], &entries[n]) >= 0)
 			return doc_err(err, doc, v, "assignments: not sorted, or a duplicate");
 		order[n] = &entries[n];

@@ -1,14 +1,12 @@
+/* Compares the ledger with the containers that the runtime lists, after a connection or a restart
+ * (docs/reference/pools.md#synchronization). */
+
 #include <stdlib.h>
 
 #include "base/arena.h"
 #include "base/err.h"
 #include "base/macro.h"
 #include "ledger_private.h"
-
-static int by_text(const void *a, const void *b)
-{
-	return str_cmp(*(const struct str *)a, *(const struct str *)b);
-}
 
 /* Removes assignments of pods that are gone. Those of finished containers of existing pods stay: a
  * restarted container gets the same CPUs. */
@@ -21,9 +19,9 @@ static void release_absent(struct ledger *l, const struct ledger_live *live, siz
 	uids = arena_array(&a, struct str, n + 1);
 	for (size_t i = 0; i < n; i++)
 		uids[i] = live[i].request.pod_uid;
-	qsort(uids, n, sizeof(*uids), by_text);
+	qsort(uids, n, sizeof(*uids), str_order);
 	for (size_t i = l->n; i > 0; i--)
-		if (!bsearch(&l->items[i - 1]->pod_uid, uids, n, sizeof(*uids), by_text))
+		if (!bsearch(&l->items[i - 1]->pod_uid, uids, n, sizeof(*uids), str_order))
 			ledger_remove(l, i - 1);
 }
 
@@ -47,6 +45,8 @@ static void allocate_all(struct ledger *l, struct ledger_live *live, size_t n)
 			if ((c->request.demand.kind == CONTAINER_INIT) != (pass == 0))
 				continue;
 			c->refused = (struct err){ 0 };
+			/* It runs already and cannot be refused: it continues in the shared pool,
+			 * and `refused` says why. */
 			if (ledger_allocate(l, &c->request, &c->grant, &c->refused) < 0)
 				c->grant = (struct ledger_grant){ .pool = POOL_SHARED };
 		}
@@ -58,6 +58,9 @@ int ledger_synchronize(struct ledger *l, struct ledger_live *live, size_t n, str
 	bool entered = ledger_enter(l);
 	int r;
 
+	/* The order matters: first CPUs become free, then running containers keep what they have,
+	 * and only then are new CPUs picked, so that no pick takes a CPU on which a container
+	 * already runs. */
 	release_absent(l, live, n);
 	adopt_all(l, live, n);
 	allocate_all(l, live, n);

@@ -1,3 +1,7 @@
+/* Opens, locks and replaces the ledger's file. Whatever its content is, the agent must start: a
+ * file that cannot be used is kept aside for analysis, and the state is rebuilt from the running
+ * containers. */
+
 #include "store.h"
 
 #include <errno.h>
@@ -72,6 +76,8 @@ static int lock(struct store *s, struct err *err)
 
 	if (snprintf(name, sizeof(name), "%s.lock", s->path) >= (int)sizeof(name))
 		return err_set(err, ENAMETOOLONG, "%s: name too long", s->path);
+	/* A file of its own: the state file is replaced by rename(), and a lock would stay with the
+	 * old inode. */
 	s->lock_fd = openat(s->dir_fd, name, O_RDWR | O_CREAT | O_CLOEXEC, STATE_MODE);
 	if (s->lock_fd < 0)
 		return err_set(err, errno, "open %s: %s", name, strerror(errno));
@@ -120,6 +126,7 @@ static int resume(struct ledger *l, const struct ledger_state *state,
 	report->machine_differs = state->topology_hash != l->now.topology_hash;
 	report->outcome = STORE_RESTORED;
 	*why = (struct err){ 0 };
+	/* A resize like any other: refused when it would take CPUs from a container. */
 	if (state->config_hash != pool_config_hash(c))
 		report->outcome = ledger_resize(l, c, why) < 0 ? STORE_KEPT : STORE_RESIZED;
 	return 0;
@@ -145,6 +152,8 @@ static int recover(struct store *s, struct ledger *l, const struct store_setting
 		report->outcome = STORE_FRESH;
 		return start_afresh(l, settings, err);
 	}
+	/* An I/O error or missing permission is not the content's fault: starting afresh would
+	 * overwrite a good file. Too large is content. */
 	if (r < 0 && r != -EFBIG) {
 		if (err)
 			*err = why;
@@ -153,6 +162,7 @@ static int recover(struct store *s, struct ledger *l, const struct store_setting
 	report->why = why;
 	if (r >= 0)
 		r = ledger_state_decode(text, str_from(s->path), &s->scratch, &state, &report->why);
+	/* No container survives a reboot, and pods get their CPUs anew. */
 	if (r >= 0 && !str_eq(state.boot_id, str_from(s->boot_id))) {
 		report->outcome = STORE_REBOOTED;
 		return start_afresh(l, settings, err);
