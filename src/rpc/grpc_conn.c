@@ -12,10 +12,15 @@
 #include "net/buffer.h"
 #include "net/http2_session.h"
 
+/* Longer texts and paths are cut or ignored: both come from the peer, and one buffer of each exists
+ * per stream. */
 #define TEXT_MAX 512
 #define PATH_MAX_BYTES 256
-#define MAX_RESETS 1000 /* per connection: starting and cancelling calls is cheap for an attacker  \
-			 */
+/* Resets per connection: starting and cancelling calls costs an attacker nothing, the server a
+ * stream each time (CVE-2023-44487). */
+#define MAX_RESETS 1000
+/* HTTP/2's initial window of 64 KiB would make a large response wait for a WINDOW_UPDATE after each
+ * piece. */
 #define WINDOW_BYTES (1 << 20)
 
 struct grpc_stream {
@@ -52,6 +57,8 @@ static struct grpc_stream *stream_new(struct grpc *g, int32_t id)
 	return s;
 }
 
+/* A stream belongs to the list and is nghttp2's user data of the same id. It is freed when nghttp2
+ * closes the stream, or with the connection. */
 static void stream_free(struct grpc *g, struct grpc_stream *s)
 {
 	TAILQ_REMOVE(&g->streams, s, link);
@@ -99,6 +106,7 @@ static struct grpc_stream *find(const struct grpc *g, int32_t id)
 
 void grpc_respond(struct grpc *g, int32_t call, const struct grpc_response *response)
 {
+	/* The call may be gone: the client can cancel it while the owner works on the response. */
 	struct grpc_stream *s = find(g, call);
 	nghttp2_data_provider provider = { .source.ptr = s, .read_callback = read_out };
 	char code[16], text[TEXT_MAX];
@@ -109,11 +117,15 @@ void grpc_respond(struct grpc *g, int32_t call, const struct grpc_response *resp
 
 	if (!s)
 		return;
+	/* The body is sent when nghttp2 calls read_out(); nghttp2 copies header fields, so arrays
+	 * on the stack are enough. */
 	if (response->code == GRPC_OK) {
 		queue_message(s, response->message);
 		(void)nghttp2_submit_response(g->session, call, fields, 2, &provider);
 		return;
 	}
+	/* A failure has no message and thus no trailers: the status is in the only header block
+	 * ("Trailers-Only" in the gRPC specification). */
 	(void)snprintf(code, sizeof(code), "%d", (int)response->code);
 	grpc_escape(response->text, text, sizeof(text));
 	fields[2] = http2_field("grpc-status", code);
@@ -130,8 +142,11 @@ int32_t grpc_call(struct grpc *g, const char *path, struct str message)
 		http2_field(":path", path),
 		http2_field("content-type", "application/grpc"),
 		http2_field("user-agent", "pinfold"),
+		/* gRPC servers use this field to detect proxies that drop trailers. */
 		http2_field("te", "trailers"),
 	};
+	/* Before the request is submitted, because nghttp2 takes it as user data; the id is known
+	 * after that. */
 	struct grpc_stream *s = stream_new(g, 0);
 	nghttp2_data_provider provider = { .source.ptr = s, .read_callback = read_out };
 	int32_t id;
@@ -178,6 +193,7 @@ static int on_field(nghttp2_session *session, const nghttp2_frame *frame, const 
 	(void)user;
 	if (!s)
 		return 0;
+	/* A path that is too long stays empty, and no method has that name. */
 	if (str_eq(key, STR(":path")) && text.n < sizeof(s->path))
 		memcpy(s->path, text.p, text.n); /* the rest is zero; nghttp2 allows one path */
 	else if (str_eq(key, STR("content-type")))
@@ -203,13 +219,15 @@ static int on_body(nghttp2_session *session, uint8_t flags, int32_t id, const ui
 	(void)flags;
 	if (!s || s->is_broken)
 		return 0;
+	/* The rest of the stream is read and dropped, not reset: the server then responds with a
+	 * status. */
 	s->is_broken = buffer_len(&s->in) + n > max;
 	if (!s->is_broken)
 		buffer_add(&s->in, (struct str){ (const char *)data, n });
 	return 0;
 }
 
-static void refuse(struct grpc *g, int32_t id, enum grpc_code code, struct str text)
+static void respond_error(struct grpc *g, int32_t id, enum grpc_code code, struct str text)
 {
 	grpc_respond(g, id, &(struct grpc_response){ .code = code, .text = text });
 }
@@ -227,13 +245,13 @@ static void serve(struct grpc *g, struct grpc_stream *s)
 		return;
 	}
 	if (s->is_broken) {
-		refuse(g, s->id, GRPC_RESOURCE_EXHAUSTED, STR("the request is too large"));
+		respond_error(g, s->id, GRPC_RESOURCE_EXHAUSTED, STR("the request is too large"));
 		return;
 	}
 	r = grpc_message_of(buffer_str(&s->in), &message, &err);
 	if (r < 0) {
-		refuse(g, s->id, r == -ENOTSUP ? GRPC_UNIMPLEMENTED : GRPC_INTERNAL,
-		       str_from(err.msg));
+		respond_error(g, s->id, r == -ENOTSUP ? GRPC_UNIMPLEMENTED : GRPC_INTERNAL,
+			      str_from(err.msg));
 		return;
 	}
 	g->on_call(g->user, s->id, str_from(s->path), message);
@@ -244,6 +262,8 @@ static int on_frame(nghttp2_session *session, const nghttp2_frame *frame, void *
 	struct grpc *g = user;
 	struct grpc_stream *s;
 
+	/* Failing the callback makes nghttp2_session_mem_recv() fail, and the owner closes the
+	 * connection. */
 	if (frame->hd.type == NGHTTP2_RST_STREAM && ++g->resets > MAX_RESETS)
 		return NGHTTP2_ERR_CALLBACK_FAILURE;
 	if (!g->is_server || !(frame->hd.flags & NGHTTP2_FLAG_END_STREAM) ||
@@ -256,11 +276,13 @@ static int on_frame(nghttp2_session *session, const nghttp2_frame *frame, void *
 }
 
 /* Client: the stream is closed, with or without a response. */
-static struct grpc_response answer_of(struct grpc_stream *s, uint32_t error, struct err *err)
+static struct grpc_response response_of(struct grpc_stream *s, uint32_t error, struct err *err)
 {
 	struct grpc_response response = { .code = GRPC_OK };
 	int r = 0;
 
+	/* A status is valid even when the stream was reset after it: a server may end a call before
+	 * it has read the whole request. */
 	if (s->has_code && s->code != GRPC_OK)
 		return (struct grpc_response){ .code = s->code, .text = str_from(s->text) };
 	if (error != NGHTTP2_NO_ERROR)
@@ -270,7 +292,7 @@ static struct grpc_response answer_of(struct grpc_stream *s, uint32_t error, str
 		r = err_set(err, EPROTO, "the server does not speak gRPC (HTTP status %u)",
 			    s->http_status);
 	else if (s->is_broken)
-		r = err_set(err, EMSGSIZE, "the answer is larger than %zu bytes",
+		r = err_set(err, EMSGSIZE, "the response is larger than %zu bytes",
 			    GRPC_MAX_RESPONSE);
 	else
 		r = grpc_message_of(buffer_str(&s->in), &response.message, err);
@@ -292,9 +314,11 @@ static int on_stream_close(nghttp2_session *session, int32_t id, uint32_t error,
 
 	if (!s)
 		return 0;
+	/* nghttp2 may keep a closed stream in its table; callbacks for it must not find freed
+	 * memory. */
 	(void)nghttp2_session_set_stream_user_data(session, id, NULL);
 	if (!g->is_server) {
-		response = answer_of(s, error, &err);
+		response = response_of(s, error, &err);
 		g->on_response(g->user, id, &response);
 	}
 	stream_free(g, s);

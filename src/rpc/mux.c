@@ -1,3 +1,6 @@
+/* Reads and writes frames. A reader keeps a partial header between calls, because a socket may
+ * split the bytes anywhere; payload is never copied. */
+
 #include "mux.h"
 
 #include <assert.h>
@@ -28,6 +31,8 @@ int mux_read(struct mux_reader *m, struct str *bytes, struct mux_piece *ret, str
 		if (!header_fill(m->header, MUX_HEADER_SIZE, &m->n_header, bytes))
 			return 0;
 		length = be32_get(m->header + 4);
+		/* Such a length is no frame but a sign that the reader lost its position in the
+		 * stream. */
 		if (length > MUX_MAX_PAYLOAD)
 			return err_set(err, EMSGSIZE, "a frame of %u bytes, more than %u", length,
 				       MUX_MAX_PAYLOAD);

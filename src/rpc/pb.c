@@ -1,3 +1,8 @@
+/* Wire format: a field is a key (number << 3 | type) and, by type, a varint, 4 or 8 bytes, or a
+ * length and that many bytes. Decoding walks the bytes once and looks each number up in the
+ * message's table; encoding walks the table, so fields are written in the order of their numbers.
+ */
+
 #include "pb.h"
 
 #include <errno.h>
@@ -41,6 +46,7 @@ static int read_varint(struct str *in, uint64_t *ret, struct err *err)
 	for (size_t i = 0; i < VARINT_MAX && i < in->n; i++) {
 		const uint8_t byte = (uint8_t)in->p[i];
 
+		/* Seven bits per byte, lowest first. The tenth byte has space for one bit only. */
 		value |= (uint64_t)(byte & 0x7f) << (7 * i);
 		if (byte & 0x80)
 			continue;
@@ -72,6 +78,7 @@ static int read_field(struct str *in, struct wire *ret, struct err *err)
 	r = read_varint(in, &key, err);
 	if (r < 0)
 		return r;
+	/* Numbers have 29 bits and zero is reserved: anything else is not protobuf. */
 	if (key >> 3 == 0 || key > UINT32_MAX)
 		return bad(err, "a field has an impossible number");
 	w.number = (uint32_t)(key >> 3);
@@ -135,6 +142,7 @@ static int set_string(const char **ret, struct str bytes, struct arena *a, struc
 {
 	const char *text;
 
+	/* Strings become C strings. One with a NUL would be cut and could pass as another name. */
 	if (memchr(bytes.p, 0, bytes.n))
 		return bad(err, "a text holds a zero byte");
 	text = str_dup(a, bytes).p;
@@ -164,6 +172,8 @@ static int add_message(const struct pb_field *f, char *struct_p, struct str byte
 	char **items = (char **)(struct_p + f->offset);
 	size_t *n = (size_t *)(struct_p + f->second);
 	const size_t size = f->message->size;
+	/* The list may move when it grows, so pointers to earlier items must not be kept while
+	 * decoding. */
 	char *grown = arena_one_more(a, *items, *n, size), *item;
 
 	if (!grown)
@@ -237,6 +247,8 @@ static int set_wrapped(const struct pb_field *f, char *struct_p, struct str byte
 {
 	bool *has = (bool *)(struct_p + f->second);
 	int64_t *value = (int64_t *)(struct_p + f->offset); /* uint64_t has the same bits */
+	/* A wrapper that occurs twice is merged like any message: the second may be empty and then
+	 * leaves the first value. */
 	struct wrapped w = { *has ? *value : 0 };
 	int r;
 
@@ -301,6 +313,8 @@ int pb_decode(const struct pb_message *m, struct str bytes, struct arena *a, voi
 		if (r < 0)
 			return r;
 		f = field_find(m, w.number);
+		/* A known number with another type is skipped, as protobuf parsers do with unknown
+		 * fields. */
 		if (f && accepts(f->kind, w.type))
 			r = set_field(f, &w, ret, a, err);
 		else if (!f && others)
@@ -326,11 +340,6 @@ static void put_varint(struct strbuf *out, uint64_t v)
 	for (; v > 0x7f; v >>= 7)
 		strbuf_addc(out, (char)(v | 0x80));
 	strbuf_addc(out, (char)v);
-}
-
-static void put_key(struct strbuf *out, const struct pb_field *f)
-{
-	put_varint(out, (uint64_t)f->number << 3 | wire_type(f->kind));
 }
 
 static uint64_t scalar_of(const struct pb_field *f, const char *struct_p)
@@ -361,11 +370,6 @@ struct body {
 static struct body body_of_text(struct str text)
 {
 	return (struct body){ .text = text, .size = text.n };
-}
-
-static size_t wrapped_size(uint64_t value)
-{
-	return value ? 1 + varint_size(value) : 0;
 }
 
 /* How many bodies a field has, and the i-th of them. Zero values are not written (proto3). */
@@ -419,7 +423,9 @@ static struct body field_body(const struct pb_field *f, const char *struct_p, si
 		return b;
 	default:
 		b.wrapped = *(const uint64_t *)at;
-		b.size = wrapped_size(b.wrapped);
+		/* A key of one byte and the value; zero is not written, the wrapper is then empty.
+		 */
+		b.size = b.wrapped ? 1 + varint_size(b.wrapped) : 0;
 		return b;
 	}
 }
@@ -431,12 +437,15 @@ static struct str rest_of(const struct pb_message *m, const char *struct_p)
 	return *(const struct str *)(struct_p + m->fields[m->n - 1].offset);
 }
 
+/* A length precedes its message, so sizes are computed first. Each level computes those below
+ * again; messages here are only a few levels deep. */
 size_t pb_size(const struct pb_message *m, const void *value)
 {
 	size_t size = 0;
 
 	for (size_t i = 0; i < m->n; i++) {
 		const struct pb_field *f = &m->fields[i];
+		/* The type in the three lowest bits does not change the length. */
 		const size_t key = varint_size((uint64_t)f->number << 3);
 		const size_t count = field_count(f, value);
 
@@ -456,6 +465,7 @@ size_t pb_size(const struct pb_message *m, const void *value)
 
 static void put_numbers(const int64_t *numbers, size_t size, struct strbuf *out)
 {
+	/* The body knows its size in bytes, not the number of items. */
 	for (size_t i = 0; size > 0; i++) {
 		put_varint(out, (uint64_t)numbers[i]);
 		size -= varint_size((uint64_t)numbers[i]);
@@ -484,7 +494,7 @@ void pb_encode(const struct pb_message *m, const void *value, struct strbuf *out
 		for (size_t k = 0; k < count; k++) {
 			struct body b;
 
-			put_key(out, f);
+			put_varint(out, (uint64_t)f->number << 3 | wire_type(f->kind));
 			if (wire_type(f->kind) == WIRE_VARINT) {
 				put_varint(out, scalar_of(f, value));
 				continue;

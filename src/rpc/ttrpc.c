@@ -1,3 +1,7 @@
+/* Messages of containerd's ttrpc. A reader collects the data of one message; a message that is too
+ * long is counted through and dropped, so that the stream stays usable and the peer gets a status.
+ */
+
 #include "ttrpc.h"
 
 #include <errno.h>
@@ -40,6 +44,8 @@ void ttrpc_reader_done(struct ttrpc_reader *t)
 
 static void forget_data(struct ttrpc_reader *t)
 {
+	/* A synchronization can be megabytes and happens once per connection; requests are small.
+	 */
 	if (t->cap > KEEP_BYTES) {
 		free(t->data);
 		t->data = NULL;
@@ -70,6 +76,8 @@ static void begin_frame(struct ttrpc_reader *t)
 static void keep_data(struct ttrpc_reader *t, struct str piece)
 {
 	if (t->n + piece.n > t->cap) {
+		/* By doubling, and only for bytes that have arrived: ten bytes of header could
+		 * otherwise claim 4 MiB. */
 		size_t cap = t->cap ? t->cap : 4096;
 
 		while (cap < t->n + piece.n)
@@ -87,6 +95,7 @@ int ttrpc_read(struct ttrpc_reader *t, struct str *bytes, struct ttrpc_frame *re
 {
 	size_t take;
 
+	/* The previous message is valid until here. */
 	ttrpc_release(t);
 	if (t->n_header < TTRPC_HEADER_SIZE) {
 		if (!header_fill(t->header, TTRPC_HEADER_SIZE, &t->n_header, bytes))
