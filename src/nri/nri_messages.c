@@ -1,3 +1,7 @@
+/* Tables with the field numbers of NRI's api.proto. Numbers that are left out are fields that this
+ * library does not read; pb_decode() skips them. A protobuf map is on the wire a list of pairs with
+ * the key as field 1 and the value as field 2, so maps and lists of KeyValue share one table. */
+
 #include "nri_messages.h"
 
 static const struct pb_field pair_fields[] = {
@@ -101,6 +105,8 @@ static const struct pb_field call_fields[] = {
 };
 const struct pb_message nri_call_message = PB_TABLE(struct nri_call, call_fields);
 
+/* A table of its own: in calls about pods the fields 2 and 3 have other meanings than in calls
+ * about containers. */
 static const struct pb_field pod_call_fields[] = {
 	PB_SUB(struct nri_call, 1, pod, &pod_message),
 };

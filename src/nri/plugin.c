@@ -50,6 +50,7 @@ struct nri_plugin {
 	struct err problem;
 };
 
+/* Monotonic: setting the clock must neither delay a retry nor end a handshake. */
 static uint64_t now_ms(void)
 {
 	struct timespec t;
@@ -75,6 +76,8 @@ static int lock_file(const char *path)
 
 	if (!path)
 		return -1;
+	/* flock() and not the existence of the file: the kernel releases the lock when the process
+	 * dies. */
 	fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
 	if (fd < 0)
 		return -1;
@@ -120,6 +123,8 @@ struct nri_plugin *nri_plugin_new(const struct nri_options *options)
 
 	if (!p)
 		return NULL;
+	/* nri_plugin_free() runs also on a plugin that is only partly set up, and 0 is a valid
+	 * descriptor. */
 	p->fd = p->lock_fd = p->wake_fd = -1;
 	p->handlers = options->handlers;
 	p->user = options->user;
@@ -131,6 +136,7 @@ struct nri_plugin *nri_plugin_new(const struct nri_options *options)
 	p->socket_path = strdup(options->socket_path ? options->socket_path : NRI_DEFAULT_SOCKET);
 	if (!p->name || !p->index || !p->socket_path)
 		goto failed;
+	/* Set here because the check itself sets no errno, and nri_plugin_free() preserves it. */
 	errno = EINVAL;
 	if (!name_and_index_are_valid(p->name, p->index))
 		goto failed;
@@ -194,6 +200,8 @@ static void disconnect(struct nri_plugin *p, const struct err *why, uint64_t max
 	if (p->fd >= 0)
 		(void)close(p->fd);
 	p->fd = -1;
+	/* The runtime had accepted the plugin and most likely restarts: begin with the short pause.
+	 */
 	if (p->session.is_synced)
 		p->n_failures = 0;
 	p->session.is_synced = false;
@@ -218,6 +226,8 @@ static void try_connect(struct nri_plugin *p)
 		return;
 	}
 	memcpy(address.sun_path, p->socket_path, strlen(p->socket_path) + 1);
+	/* On a Unix socket connect() never stays in progress: it succeeds, or fails at once, with
+	 * EAGAIN when the runtime's queue is full. */
 	fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	if (fd < 0 || connect(fd, (const struct sockaddr *)&address, sizeof(address)) < 0) {
 		(void)err_set(&err, errno, "connect to %s: %s", p->socket_path, strerror(errno));
@@ -238,6 +248,7 @@ static int send_pending(struct nri_plugin *p, struct err *err)
 
 		if (rest.n == 0)
 			return 0;
+		/* A library must not let the whole program die of SIGPIPE. */
 		n = send(p->fd, rest.p, rest.n, MSG_NOSIGNAL);
 		if (n < 0 && errno == EINTR)
 			continue;
@@ -266,6 +277,8 @@ static int receive(struct nri_plugin *p, struct err *err)
 		if (n == 0)
 			return err_set(err, ECONNRESET, "the runtime closed the connection%s",
 				       mux_is_inside(&p->session.mux) ? " inside a frame" : "");
+		/* Responses are sent after each read: the runtime waits for them, and holds a lock
+		 * meanwhile (docs/reference/nri.md#locking). */
 		r = session_feed(&p->session, (struct str){ bytes, (size_t)n }, err);
 		if (r == 0)
 			r = send_pending(p, err);
@@ -289,6 +302,7 @@ int nri_plugin_dispatch(struct nri_plugin *p, short revents)
 		if (p->fd < 0)
 			return 0;
 	}
+	/* Also on POLLHUP: the runtime's last requests may still be in the socket's buffer. */
 	if (revents & (POLLIN | POLLHUP | POLLERR))
 		r = receive(p, &err);
 	if (r == 0)
@@ -318,6 +332,8 @@ void nri_plugin_poll(struct nri_plugin *p, struct nri_poll *ret)
 	else if (!p->session.is_synced)
 		until = p->deadline_ms;
 	if (p->fd >= 0 && session_pending(&p->session).n > 0)
+		/* Only with bytes to send: a socket is nearly always writable, and poll would
+		 * return at once. */
 		ret->events |= POLLOUT;
 	if (until || p->fd < 0)
 		ret->timeout_ms = until > now ? (int)(until - now) : 0;
@@ -350,6 +366,8 @@ void nri_plugin_stop(struct nri_plugin *p)
 	const uint64_t one = 1;
 	const int code = errno;
 
+	/* The flag first: run() checks it after the wakeup. The eventfd is never read, so it also
+	 * wakes a run() that enters poll() only now. */
 	p->is_stopped = 1;
 	while (write(p->wake_fd, &one, sizeof(one)) < 0 && errno == EINTR)
 		;
@@ -375,6 +393,7 @@ void nri_plugin_resync(struct nri_plugin *p)
 	(void)err_set(&why, ECONNRESET, "registering again");
 	p->n_failures = 0;
 	disconnect(p, &why, PAUSE_ABSENT_MAX_MS);
+	/* No pause: nothing failed. */
 	p->retry_ms = now_ms();
 }
 
@@ -402,6 +421,8 @@ int nri_plugin_update_cpu(struct nri_plugin *p, const char *container_id, const 
 
 const char *nri_find(const struct nri_pair *pairs, size_t n, const char *key)
 {
+	/* From the end: with duplicate keys the last one counts, as in a Go map
+	 * (docs/reference/nri.md#malformed-input). */
 	while (n-- > 0)
 		if (strcmp(pairs[n].key, key) == 0)
 			return pairs[n].value;

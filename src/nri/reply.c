@@ -1,3 +1,7 @@
+/* The functions with which a handler fills in its reply. Everything is copied into the arena of the
+ * call, because the reply is encoded after the handler has returned. An allocation that fails is
+ * not reported here: the arena remembers it, and the session responds with a failure. */
+
 #include "reply.h"
 
 #include <stdarg.h>
@@ -24,6 +28,8 @@ static struct nri_resources *resources_new(const struct nri_cpu *cpu, struct are
 	if (!r->cpu)
 		return NULL;
 	*r->cpu = *cpu;
+	/* NULL becomes "", which proto3 does not write: the field is then absent, which means
+	 * "unchanged". */
 	r->cpu->cpus = copy_text(a, cpu->cpus);
 	r->cpu->mems = copy_text(a, cpu->mems);
 	return r;
@@ -109,5 +115,6 @@ int nri_refuse(struct nri_reply *reply, const char *fmt, ...)
 	strbuf_vprintf(&b, fmt, ap);
 	va_end(ap);
 	reply->refusal = b.failed ? "refused" : str_cstr(reply->a, strbuf_str(&b));
+	/* Any negative number refuses; the text is what the runtime shows. */
 	return -1;
 }

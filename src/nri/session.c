@@ -1,3 +1,8 @@
+/* The state machine of a connection. Order of a connection: RegisterPlugin is sent, Configure comes
+ * (possibly before the response to it), Synchronize in one or more parts, then events
+ * (docs/reference/nri.md#handshake). A request is decoded, handled and its response queued within
+ * one call of session_feed(), so there is never more than one exchange. */
+
 #include "session.h"
 
 #include <errno.h>
@@ -53,6 +58,8 @@ void session_done(struct session *s)
 	arena_done(&s->outgoing);
 }
 
+/* Called only when all bytes are sent or the connection is gone: `out` is one text, and moving its
+ * rest to the front after each send would copy it again and again. */
 static void reset_output(struct session *s)
 {
 	arena_reset(&s->outgoing);
@@ -82,6 +89,8 @@ static int send_call(struct session *s, const char *method, const struct pb_mess
 	request.payload = strbuf_str(&payload);
 	r = ttrpc_write_request(&s->out, MUX_CONN_RUNTIME, s->next_stream, &request, &s->call);
 	*ret_stream = s->next_stream;
+	/* Also after a failure: an id must not be used twice, leaving one out is allowed
+	 * (docs/reference/nri.md#ttrpc). */
 	s->next_stream += 2;
 	return r;
 }
@@ -171,6 +180,8 @@ static int serve_synchronize(struct exchange *x, struct err *err)
 	int r;
 
 	s->parts.more = false;
+	/* Decoding into the same struct continues its lists: after the last part they are the whole
+	 * inventory. An absent `more` is not in the message, so it must be reset first. */
 	r = pb_decode(&nri_sync_message, x->payload, &s->syncing, &s->parts, err);
 	if (r < 0) {
 		s->parts.more = false; /* the inventory is incomplete without this part: drop it */
@@ -207,6 +218,7 @@ static bool event_is_of_pod(enum nri_event e)
 static int decode_call(struct exchange *x, const struct pb_message *m, struct nri_call *ret,
 		       struct err *err)
 {
+	/* Enough instead of pb_clear(): the struct itself has no strings. */
 	*ret = (struct nri_call){ 0 };
 	return pb_decode(m, x->payload, &x->s->call, ret, err);
 }
@@ -410,6 +422,8 @@ static void serve_request(struct session *s, const struct ttrpc_frame *frame)
 	} else if (frame->stream <= s->last_stream) {
 		fail(&x, TTRPC_INVALID_ARGUMENT, "StreamID cannot be re-used and must increment");
 	} else {
+		/* Before the length is checked: the id is used up also when the request is refused.
+		 */
 		s->last_stream = frame->stream;
 		if (frame->is_oversized)
 			fail(&x, TTRPC_RESOURCE_EXHAUSTED,
@@ -419,11 +433,14 @@ static void serve_request(struct session *s, const struct ttrpc_frame *frame)
 			dispatch(&x, frame);
 	}
 	send_response(&x);
+	/* A payload means that the method is known and its handler was called. */
 	if (s->handlers->handled && x.payload.p)
 		s->handlers->handled(s->user, x.method->name, now_ns() - began_ns);
 	arena_reset(&s->call);
 	if (!s->parts.more)
 		drop_sync_parts(s);
+	/* After the response is queued, so that a handler which sends updates does not send them
+	 * before it. */
 	if (s->is_synced && !was_synced && s->handlers->connected)
 		s->handlers->connected(s->user);
 }
@@ -476,6 +493,8 @@ int session_feed(struct session *s, struct str bytes, struct err *err)
 		r = feed_piece(s, &piece, err);
 		if (r < 0)
 			return r;
+		/* A peer that sends requests but reads nothing would otherwise grow this buffer
+		 * without limit. */
 		if (s->out.n - s->sent > SESSION_MAX_PENDING)
 			return err_set(err, ENOBUFS, "the runtime does not read our responses");
 	}
