@@ -5,6 +5,8 @@
 void api_failures_add(struct api_failures *f, uint64_t now_ms, const char *request,
 		      const struct err *err)
 {
+	/* The first failure is always logged: a wrong address or a missing permission shows at the
+	 * start. */
 	if (f->n++ && now_ms - f->logged_ms < API_FAILURES_LOG_MS)
 		return;
 	f->logged_ms = now_ms;

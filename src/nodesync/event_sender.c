@@ -1,3 +1,7 @@
+/* From the queue to the API server: event_sender_tick() takes the next Event and sends it,
+ * on_sent() removes what was sent. The Event stays in the queue meanwhile: a queue replaces only
+ * Events with nothing left to send, so the pointer in `in_flight` stays valid. */
+
 #include "event_sender.h"
 
 #include <errno.h>
@@ -12,6 +16,7 @@
 
 bool event_sender_retries(unsigned status, int code)
 {
+	/* An Event that the server refuses for good would block all later ones. */
 	return status != 403 && code != ENOENT && code != EINVAL && code != EEXIST;
 }
 
@@ -26,6 +31,8 @@ static void on_sent(struct api_call *call, yyjson_val *object, const struct err 
 	if (err && event_sender_retries(call->http.status, err->code))
 		s->retry_ms = now_ms + EVENT_SENDER_RETRY_MS;
 	else
+		/* Also when the Event was refused: it counts as sent. Repeats that were counted
+		 * during the request stay for the next one. */
 		event_queue_sent(&s->queue, s->in_flight, s->in_flight_count, now_ms);
 	s->in_flight = NULL;
 }
@@ -48,6 +55,8 @@ static int write_event(const struct event_sender *s, const struct event *event, 
 		.is_warning = event_is_warning(event->kind),
 		.count = event->count,
 		.now_s = (int64_t)time(NULL),
+		/* A retry gets another name: whether the server created the first object is unknown
+		 * when no response came. */
 		.random = backoff_random(),
 	};
 

@@ -1,3 +1,7 @@
+/* A sorted array: a check during container creation is a binary search without allocation, and
+ * changes are rare. Entries that a list does not confirm are found by their generation, as in the
+ * webhook's cache (cluster/cache_namespaces.c). */
+
 #include "namespace_allowlist.h"
 
 #include <stdlib.h>
@@ -66,12 +70,14 @@ void namespace_allowlist_done(struct namespace_allowlist *list)
 
 static bool is_allowed(const struct namespace_allowlist *list, yyjson_val *object)
 {
-	const struct namespace_permission facts = namespace_permission_of(object);
+	const struct namespace_permission permission = namespace_permission_of(object);
 
-	if (facts.has_allowed)
-		return type_is_allowed(facts.allowed, STR(NAME_TYPE_MANAGEMENT));
-	return list->is_legacy && facts.has_legacy_allowed &&
-	       type_is_allowed(facts.legacy_allowed, STR(NAME_TYPE_MANAGEMENT));
+	/* The annotation wins also when it does not allow the type: the label is a name of 2021 and
+	 * only an input (D2). */
+	if (permission.has_allowed)
+		return type_is_allowed(permission.allowed, STR(NAME_TYPE_MANAGEMENT));
+	return list->is_legacy && permission.has_legacy_allowed &&
+	       type_is_allowed(permission.legacy_allowed, STR(NAME_TYPE_MANAGEMENT));
 }
 
 void namespace_allowlist_put(struct namespace_allowlist *list, yyjson_val *namespace)
@@ -80,6 +86,7 @@ void namespace_allowlist_put(struct namespace_allowlist *list, yyjson_val *names
 	const size_t i = find_position(list, name);
 	const bool is_there = is_at(list, i, name);
 
+	/* Also reached by events for namespaces that were allowed until now. */
 	if (!is_allowed(list, namespace)) {
 		if (is_there)
 			remove_at(list, i);
@@ -106,6 +113,7 @@ void namespace_allowlist_begin_list(struct namespace_allowlist *list)
 
 void namespace_allowlist_end_list(struct namespace_allowlist *list)
 {
+	/* Backwards, because remove_at() moves the later entries. */
 	for (size_t i = list->n; i-- > 0;)
 		if (list->items[i].generation != list->generation)
 			remove_at(list, i);
@@ -115,6 +123,7 @@ void namespace_allowlist_end_list(struct namespace_allowlist *list)
 enum permission namespace_allowlist_check(const struct namespace_allowlist *list,
 					  struct str namespace)
 {
+	/* Unknown is not denied: until the first list is complete, a pod must look converted. */
 	if (!list->is_known)
 		return PERMISSION_UNKNOWN;
 	return is_at(list, find_position(list, namespace), namespace) ? PERMISSION_GRANTED :

@@ -1,3 +1,7 @@
+/* Fills the allowlist from a watch of all namespaces. While the watch is lost, the last list stays
+ * in effect. A cluster may have thousands of namespaces and the agent little memory (D22): only
+ * metadata is requested, in small pages, and their memory is returned after the list. */
+
 #include "namespace_watch.h"
 
 #include <malloc.h>
@@ -34,6 +38,7 @@ static void on_synced(struct watch *watch)
 	struct namespace_watch *w = namespace_watch_of(watch);
 	const bool was_known = w->allowlist.is_known;
 
+	/* A later refusal is news again. */
 	w->has_logged_forbidden = false;
 	namespace_allowlist_end_list(&w->allowlist);
 	(void)malloc_trim(0); /* the pages were larger than what is kept of them */

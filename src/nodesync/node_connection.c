@@ -1,3 +1,7 @@
+/* Opens the API client once. Two things may be missing when the agent starts: the kubeconfig, which
+ * the kubelet writes at the first boot, and files with credentials that it names. on_retry() waits
+ * for the first; the API client reads the second before each call. */
+
 #include "node_connection.h"
 
 #include <errno.h>
@@ -25,6 +29,8 @@ static int find_kubeconfig(const struct node_sync_config *config, struct arena *
 int node_connection_find(const struct node_sync_config *config, struct arena *a,
 			 struct kubeconfig *ret, struct str *ret_name, struct err *err)
 {
+	/* NODE_NAME is set by the DaemonSet from spec.nodeName: in a pod, the host name is the
+	 * pod's. */
 	const char *name = config->node_name ? config->node_name : getenv("NODE_NAME");
 	char host[256] = "";
 	int r;
@@ -61,6 +67,7 @@ static void on_retry(struct timer *t)
 	const uint64_t now_ms = loop_now_ms(c->loop);
 	struct err err = { 0 };
 
+	/* Set by node_connection_init() if the file existed then. */
 	if (!c->kubeconfig.host &&
 	    find_kubeconfig(c->config, &c->arena, &c->kubeconfig, &err) < 0) {
 		api_failures_add(c->failures, now_ms, "read the kubeconfig", &err);
@@ -91,6 +98,7 @@ void node_connection_start(struct node_connection *c, struct loop *loop,
 
 void node_connection_close(struct node_connection *c)
 {
+	/* The retry timer is closed with the loop. */
 	if (c->is_open)
 		api_close(&c->api);
 }

@@ -1,3 +1,7 @@
+/* From the manager's state to what the Node should say. Called once a second and after each change
+ * of the Node, so the text must not contain anything that changes all the time: every difference is
+ * a write. */
+
 #include "node_desired.h"
 
 #include <time.h>
@@ -49,6 +53,7 @@ struct node_desired node_desired_read(struct node_desired_source *s, uint64_t no
 	struct node_desired want = { .now_s = (int64_t)time(NULL) };
 	struct node_health health;
 
+	/* The counter never decreases: a difference means new failures since the last call. */
 	if (m->counters.write_failures != s->write_failures) {
 		s->write_failures = m->counters.write_failures;
 		s->write_failed_ms = now_ms;
@@ -57,6 +62,7 @@ struct node_desired node_desired_read(struct node_desired_source *s, uint64_t no
 		s->unready_since_ms = 0;
 	else if (!s->unready_since_ms)
 		s->unready_since_ms = now_ms;
+	/* Refused, deferred and failed follow RESIZE_DONE in the enum. */
 	health = (struct node_health){
 		.is_connected = m->runtime.is_connected,
 		.pools_are_refused = m->status.resize.state > RESIZE_DONE,

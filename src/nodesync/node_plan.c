@@ -1,3 +1,7 @@
+/* node_observed_of() keeps the few fields that matter of a Node, the plan functions compare them
+ * with struct node_desired and write only differences. Numbers are compared as values, not as text:
+ * the API server returns quantities in canonical form, such as "8k" for 8000. */
+
 #include "node_plan.h"
 
 #include <ctype.h>
@@ -63,6 +67,7 @@ const char *node_reason_status(enum node_reason r)
 
 enum node_reason node_reason_choose(const struct node_health *h)
 {
+	/* The first that holds is shown: without the runtime the other two are old. */
 	return !h->is_connected	    ? NODE_RUNTIME_LOST :
 	       h->writes_fail	    ? NODE_CGROUPS_FAIL :
 	       h->pools_are_refused ? NODE_POOLS_REFUSED :
@@ -81,6 +86,7 @@ static int64_t amount_in(yyjson_val *list, enum node_resource r)
 	yyjson_val *v = doc_get(list, str_from(resource_names[r]));
 	struct quantity q;
 
+	/* Unreadable counts as absent, so the correct amount is written. */
 	if (!v || quantity_parse(doc_text(v), &q, NULL) < 0)
 		return NODE_ABSENT;
 	return quantity_value(&q);
@@ -102,6 +108,7 @@ static void read_taints(yyjson_val *taints, struct node_observed *ret)
 	yyjson_val *taint;
 	int i = 0;
 
+	/* The index is kept, because JSON Patch addresses items of a list by it. */
 	ret->taint = -1;
 	ret->has_taints = yyjson_is_arr(taints);
 	DOC_EACH_ITEM (taints, taint) {
@@ -138,29 +145,21 @@ void node_observed_of(yyjson_val *node, struct node_observed *ret)
 	copy_text(ret->uid, sizeof(ret->uid), doc_str(doc_find(node, "/metadata/uid")));
 }
 
-/* Writing. */
-
-static struct str amount_text(int64_t milli, struct arena *a)
-{
-	const struct quantity q = quantity_from_int(milli, QUANTITY_DECIMAL_SI);
-
-	return quantity_format(&q, a);
-}
-
-/* null takes a member away in a merge patch. */
 static void put_amounts(yyjson_mut_doc *m, yyjson_mut_val *status, struct str list,
 			const int64_t *observed, const int64_t *want, struct arena *a)
 {
 	yyjson_mut_val *amounts = yyjson_mut_obj(m);
 
 	for (enum node_resource r = 0; r < NODE_RESOURCE__COUNT; r++) {
+		const struct quantity q = quantity_from_int(want[r], QUANTITY_DECIMAL_SI);
+
 		if (observed[r] == want[r])
 			continue;
 		if (want[r] == NODE_ABSENT) /* null removes the key in a merge patch */
 			doc_put(m, amounts, str_from(resource_names[r]), yyjson_mut_null(m));
 		else
 			doc_put_str(m, amounts, str_from(resource_names[r]),
-				    amount_text(want[r], a));
+				    quantity_format(&q, a));
 	}
 	if (yyjson_mut_obj_size(amounts))
 		doc_put(m, status, list, amounts);
@@ -233,6 +232,7 @@ int node_plan_removal(const struct node_observed *observed, struct arena *a, str
 
 	put_amounts(m, status, STR("capacity"), observed->capacity, none, a);
 	put_amounts(m, status, STR("allocatable"), observed->allocatable, none, a);
+	/* The list is merged by type: a directive removes one condition. */
 	if (observed->status[0]) {
 		doc_put_str(m, condition, STR("$patch"), STR("delete"));
 		doc_put_str(m, condition, STR("type"), STR(NAME_CONDITION_READY));
@@ -278,6 +278,8 @@ int node_plan_taint(const struct node_observed *observed, enum node_taint taint,
 	if (!patch_init(&p, a))
 		return err_set(err, ENOMEM, "out of memory");
 	if (taint == NODE_TAINT_REMOVE && observed->taint >= 0) {
+		/* The index is of the version that was read: the test fails if another taint is
+		 * there now. */
 		const struct str path =
 			patch_path_index(a, STR("/spec/taints"), (size_t)observed->taint);
 
@@ -288,6 +290,7 @@ int node_plan_taint(const struct node_observed *observed, enum node_taint taint,
 	} else if (taint == NODE_TAINT_PUT && observed->taint < 0) {
 		yyjson_mut_val *list = yyjson_mut_arr(p.doc);
 
+		/* `add` would replace a list that another client has created in the meantime. */
 		add_test(&p, STR("/metadata/resourceVersion"), str_from(observed->version));
 		yyjson_mut_arr_append(list, make_agent_taint(p.doc));
 		patch_add(&p, STR("/spec/taints"), list);
@@ -349,6 +352,8 @@ int node_registration_check(const struct node_registration *b, struct err *err)
 {
 	struct str key, value, effect;
 
+	/* Checked before anything connects: a typing error in a flag ends the agent at the
+	 * start. */
 	for (size_t i = 0; i < b->n_labels; i++)
 		if (!strchr(b->labels[i], '=') ||
 		    !parse_label(str_from(b->labels[i]), &key, &value))
@@ -402,6 +407,8 @@ int node_plan_registration(const struct node_registration *b, const struct node_
 	doc_put_str(m, meta, STR("name"), b->name);
 	put_labels(b, m, meta);
 	put_taints(b, want->taint == NODE_TAINT_PUT, m, doc_put_obj(m, root, STR("spec")));
+	/* A Node may be created with its status, as kubelets do; the webhook would refuse one
+	 * without the resource (D7). */
 	status = doc_put_obj(m, root, STR("status"));
 	put_amounts(m, status, STR("capacity"), none, want->amounts.milli, a);
 	put_amounts(m, status, STR("allocatable"), none, want->amounts.milli, a);

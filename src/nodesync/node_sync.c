@@ -1,3 +1,7 @@
+/* Wiring. on_open() starts the parts when the kubeconfig was read; a change of the Node, of the
+ * manager's state or of time ends in update_node(). Close cancels requests while the loop still
+ * runs; done frees memory that closing sources still use, after the loop. */
+
 #include "node_sync.h"
 
 #include "base/err.h"
@@ -31,6 +35,8 @@ static void on_node(struct node_watch *w, yyjson_val *node)
 	struct node_sync *s = container_of(w, struct node_sync, node_watch);
 
 	node_writer_observe(&s->writer, node);
+	/* NULL at the beginning of a list does not mean that the Node is gone: on_node_synced()
+	 * decides. */
 	if (node)
 		update_node(s);
 }
@@ -85,6 +91,7 @@ int node_sync_init(struct node_sync *s, const struct node_sync_config *config, s
 		.node_watch = { .on_node = on_node, .on_synced = on_node_synced },
 	};
 	event_sender_init(&s->events);
+	/* Also without --register: a wrong flag is an error before it matters. */
 	r = config->is_off ? 0 : node_registration_check(&registration, err);
 	return r < 0 ? r : node_connection_init(&s->connection, &s->config, err);
 }
@@ -166,6 +173,8 @@ bool node_sync_get_node(struct node_sync *s, struct nrt_node *ret)
 
 void node_sync_leave(struct node_sync *s)
 {
+	/* Without a watch the server is most likely unreachable, and waiting for it would only
+	 * delay the end. */
 	if (s->connection.is_open && s->node_watch.watch.is_current)
 		node_writer_leave(&s->writer);
 }
@@ -173,6 +182,7 @@ void node_sync_leave(struct node_sync *s)
 void node_sync_close(struct node_sync *s)
 {
 	if (s->manager) {
+		/* The manager lives longer and must not use these any more. */
 		s->manager->events = NULL;
 		s->manager->status.link = NULL;
 	}

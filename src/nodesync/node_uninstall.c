@@ -40,6 +40,8 @@ static int plan_removal(struct uninstall *u, yyjson_val *node, struct api_reques
 
 	node_observed_of(node, &observed);
 	if (!u->is_status_done) {
+		/* The response to each PATCH is the Node, which on_response() compares again; the
+		 * flag ends this even if a kubelet writes the resources again. */
 		u->is_status_done = true;
 		ret->content_type = API_PATCH_STRATEGIC;
 		ret->path = node_path(u->name, STR("status"), &u->arena);
@@ -59,6 +61,7 @@ static void on_response(struct api_call *call, yyjson_val *node, const struct er
 	struct api_request request = { .method = "PATCH" };
 	int r;
 
+	/* The Node is gone, and with it everything that was written. */
 	if (err && err->code == ENOENT) {
 		finish(u, 0);
 		return;
@@ -102,6 +105,8 @@ static int run_requests(struct uninstall *u, struct err *err)
 		if (r < 0)
 			r = err_set(err, -r, "Node " PRI_STR ": %s", FMT_STR(u->name), u->err.msg);
 	}
+	/* In this order: closing needs the loop, and the TLS context is used until the connection
+	 * is closed. */
 	api_close(&u->api);
 	loop_done(&u->loop);
 	api_done(&u->api);

@@ -1,3 +1,7 @@
+/* Watches one object: a field selector limits list and watch to the agent's own Node, so that a
+ * node does not receive the changes of all others. Every version is handed on, also the one after
+ * the agent's own write. */
+
 #include "node_watch.h"
 
 #include <malloc.h>
@@ -24,6 +28,7 @@ static void on_deleted(struct watch *watch, yyjson_val *node)
 
 	(void)node;
 	log_warning("the Node was deleted", LOG_STR("node", w->name));
+	/* The watch goes on: the kubelet may create the Node again under the same name. */
 	w->on_node(w, NULL);
 }
 

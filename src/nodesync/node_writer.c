@@ -1,3 +1,8 @@
+/* One write at a time: node_writer_update() compares, sends the first difference and waits for the
+ * response; on_response() starts a delay, and on_delay() compares again. The response to a write is
+ * the new state of the Node, so a second difference need not wait for the watch. The delay grows
+ * with every write, successful or not, and starts over after a quiet period. */
+
 #include "node_writer.h"
 
 #include <errno.h>
@@ -66,9 +71,12 @@ static void on_success(struct node_writer *w, enum node_write_kind kind, yyjson_
 	if (kind != NODE_WRITE_STATUS) /* heartbeats and restored resources have their own lines */
 		log_info("wrote the Node", LOG_STR("node", w->config.registration.name),
 			 LOG_STR("change", str_from(changes[kind])));
+	/* Compared before written_ms is set: writes in quick succession mean that something reverts
+	 * them. */
 	if (now_ms(w) - w->written_ms > QUIET_MS)
 		backoff_reset(&w->backoff);
 	w->written_ms = now_ms(w);
+	/* Status and registration contain the condition. */
 	if (kind != NODE_WRITE_TAINT)
 		w->heartbeat_ms = now_ms(w);
 	node_writer_observe(w, node);
@@ -87,6 +95,8 @@ static void on_response(struct api_call *call, yyjson_val *node, const struct er
 	/* After a conflict or a deletion the watch delivers the present state. */
 	if (err && err->code != EEXIST && err->code != ENOENT)
 		api_failures_add(w->config.failures, now_ms(w), "write the Node", err);
+	/* The admission plugin NodeRestriction forbids a kubelet's identity to change taints; the
+	 * status may still be written. */
 	if (call->http.status == 403 && kind == NODE_WRITE_TAINT &&
 	    w->backoff.n >= BACKOFF_SURE_FAILURES)
 		w->taint_after_ms = now_ms(w) + BACKOFF_FORBIDDEN_MS;
@@ -128,6 +138,7 @@ void node_writer_update(struct node_writer *w)
 	want = config->desired(config->desired_data, w->is_leaving, &a);
 	want.is_heartbeat_due = !w->heartbeat_ms || now_ms(w) - w->heartbeat_ms >= HEARTBEAT_MS;
 	rules = (struct node_write_rules){
+		/* An administrator who deletes the Node of a running agent wants it gone. */
 		.may_register = config->registers && !w->has_existed && !w->is_leaving,
 		.may_taint = !w->is_leaving && now_ms(w) >= w->taint_after_ms,
 		.registration = config->registration,
@@ -166,14 +177,17 @@ void node_writer_start(struct node_writer *w, struct api *api)
 
 void node_writer_leave(struct node_writer *w)
 {
+	/* A request in flight is not waited for: the agent must stop in time. */
 	if (!w->api || w->writing != NODE_WRITE_NONE || !w->observed.exists)
 		return;
 	w->is_leaving = true;
+	/* The last write must not wait for the delay after the previous one. */
 	timer_stop(&w->delay);
 	node_writer_update(w);
 	if (w->writing == NODE_WRITE_NONE)
 		return;
 	timer_start(&w->delay, LEAVE_MS, 0);
+	/* The agent's own run of the loop has ended; on_response() or the timer stops this one. */
 	loop_run(w->api->loop);
 }
 

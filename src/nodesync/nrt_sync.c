@@ -1,3 +1,7 @@
+/* Once a second the object is built from the manager's state and compared by hash with the one last
+ * written; only a difference, or the refresh, becomes a request. Building it is cheap compared with
+ * tracking every change that could matter to it. */
+
 #include "nrt_sync.h"
 
 #include <errno.h>
@@ -27,6 +31,7 @@ static void read_memory(struct nrt_sync *t)
 	AUTO_CLOSE int root = open("/", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	struct err err = { 0 };
 
+	/* The names in t->memories live here until the next refresh. */
 	arena_reset(&t->memory_arena);
 	t->memories = (struct nrt_memories){ 0 };
 	if (nrt_memory_read(root, &t->memory_arena, &t->memories, &err) < 0)
@@ -57,6 +62,7 @@ static void on_response(struct api_call *call, yyjson_val *object, const struct 
 	struct nrt_sync *t = container_of(call, struct nrt_sync, call);
 	const uint64_t now = loop_now_ms(call->api->loop);
 
+	/* The hash and not the response is kept: the server may add fields. */
 	(void)object;
 	t->is_busy = false;
 	if (!err) {
@@ -83,6 +89,8 @@ static void send_object(struct nrt_sync *t, const struct nrt_node *node, struct 
 					.resource = STR(NRT_RESOURCE),
 					.name = node->name };
 
+	/* Becomes `written` only with a success; the state may change again while the request is in
+	 * flight. */
 	t->sending = xxh64(text, 0);
 	t->is_busy = true;
 	api_start(node->api, &t->call,

@@ -1,3 +1,9 @@
+/* Builds a list of pods from two sources: the registry (what the runtime reports) and the ledger
+ * (who owns CPUs). CPU sets point into the ledger, names of the registry into the registry; names
+ * of the ledger are copied, because they have no NUL. The registry is read first, so its entry
+ * wins.
+ */
+
 #include "pod_resources.h"
 
 #include <string.h>
@@ -17,6 +23,8 @@ static struct podres_pod *put_pod(struct pod_list *l, const char *namespace, con
 {
 	struct podres_pod *p;
 
+	/* The API identifies pods by name, without UIDs: while a pod is replaced by one of the same
+	 * name, both are one entry. Backwards, because containers of a pod mostly follow it. */
 	for (size_t i = l->n_pods; i-- > 0;)
 		if (strcmp(l->pods[i].name, name) == 0 &&
 		    strcmp(l->pods[i].namespace, namespace) == 0)
@@ -62,6 +70,8 @@ static void add_assignments(struct pod_list *l, const struct manager *m)
 	{
 		struct podres_pod *p;
 
+		/* Init containers that are not restartable are not listed
+		 * (docs/reference/podresources.md#semantics). */
 		if (own->kind == CONTAINER_INIT || own->pod_name.n == 0 ||
 		    registry_is_standalone(own->pod_uid))
 			continue;
@@ -87,6 +97,7 @@ void pod_resources_snapshot(void *manager, struct arena *a, struct podres_snapsh
 	const struct manager *m = manager;
 	struct pod_list l = { .a = a };
 
+	/* Each pod of the registry and each assignment adds at most one. */
 	l.pods = arena_array(a, struct podres_pod, m->registry.n_pods + m->ledger->n);
 	for (size_t i = 0; i < m->registry.n_pods; i++)
 		if (!registry_is_standalone(str_from(m->registry.pods[i]->uid)))
