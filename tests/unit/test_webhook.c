@@ -243,7 +243,7 @@ TEST(sighup_reloads_the_state)
 	start(&d);
 	put_state(&d, "elsewhere");
 	(void)kill(d.pid, SIGHUP);
-	CHECK(logged(&d, "read the state again"));
+	CHECK(logged(&d, "reloaded the state files"));
 	CHECK_INT(ask(&d, "POST", "/mutate/pods", REVIEW, response, sizeof(response)), 200);
 	CHECK(strstr(response, "\"code\":404") != NULL); /* the namespace no longer exists */
 	put(&d, "state.yaml", STR("kind: [oh no\n"));
