@@ -1,3 +1,6 @@
+/* The same files three times, for machines that are installed already (a tree with install.sh), by
+ * Ignition and by cloud-init. */
+
 #include "bundle.h"
 
 #include "base/arena.h"
@@ -15,7 +18,8 @@ static struct str below(struct file_set *files, struct str dir, const char *what
 	return str_printf(files->a, PRI_STR "/%s" PRI_STR, FMT_STR(dir), what, FMT_STR(path));
 }
 
-/* As a grub.d drop-in. Quotes, dollars and backslashes are the shell's that reads it. */
+/* As a drop-in for /etc/default/grub.d, which update-grub reads as shell code; it extends the line
+ * of the distribution instead of replacing it. */
 static struct str grub_text(struct str line, struct arena *a)
 {
 	struct strbuf b;
@@ -63,6 +67,7 @@ static void add_ignition_files(yyjson_mut_doc *m, yyjson_mut_val *root, const st
 
 		doc_put_str(m, file, STR("path"), from->items[i].path);
 		doc_put_int(m, file, STR("mode"), from->items[i].mode);
+		/* Ignition fails on a file that exists, unless told otherwise. */
 		doc_put_bool(m, file, STR("overwrite"), true);
 		doc_put_str(m, doc_put_obj(m, file, STR("contents")), STR("source"),
 			    data_url(from->items[i].bytes, a));
@@ -77,6 +82,7 @@ int bundle_add_ignition(struct file_set *files, struct str dir, const struct nod
 	struct str text;
 	int r;
 
+	/* Kernel arguments came with version 3.3. */
 	doc_put_str(m, doc_put_obj(m, root, STR("ignition")), STR("version"), STR("3.4.0"));
 	if (args->n) {
 		list = doc_put_arr(m, doc_put_obj(m, root, STR("kernelArguments")),
@@ -108,6 +114,7 @@ static void add_cloud_file(yyjson_mut_doc *m, yyjson_mut_val *list,
 	yyjson_mut_val *file = yyjson_mut_arr_add_obj(m, list);
 
 	doc_put_str(m, file, STR("path"), from->path);
+	/* A string: YAML would read a bare 0644 as a number. */
 	doc_put_str(m, file, STR("permissions"), str_printf(a, "0%o", from->mode));
 	doc_put_str(m, file, STR("content"), from->bytes);
 }
@@ -152,6 +159,7 @@ int bundle_add_cloud_config(struct file_set *files, struct str dir,
 	}
 	if (file_set_find(&config->files, str_from(boot[0])))
 		add_command(m, list, boot, 2);
+	/* The kernel and most services already run, with the old settings. */
 	doc_put_str(m, doc_put_obj(m, root, STR("power_state")), STR("mode"), STR("reboot"));
 	r = yaml_write(root, files->a, &text, err);
 	if (r < 0)

@@ -1,3 +1,7 @@
+/* An array in the order of addition, with a hash table of the paths. There are twice as many slots
+ * as items, so that probing is short and always ends; a slot is the item's index plus one, and 0 is
+ * free. Tables that are outgrown stay in the arena. */
+
 #include "file_set.h"
 
 #include "base/arena.h"
@@ -45,6 +49,7 @@ void file_set_add(struct file_set *set, struct str path, unsigned mode, struct s
 	if (set->n == set->cap)
 		grow(set);
 	slot = slot_of(set, path);
+	/* The later file wins, as among MachineConfigs; the order does not change. */
 	if (*slot) {
 		set->items[*slot - 1].mode = mode;
 		set->items[*slot - 1].bytes = bytes;

@@ -1,3 +1,7 @@
+/* The same partition for machines without OpenShift: what its operators, MachineConfigs and TuneD
+ * do there is done here by drop-ins for systemd, the kubelet and the runtimes. No file of a
+ * distribution is replaced, so that removing the drop-ins restores the machine. */
+
 #include "host.h"
 
 #include "base/arena.h"
@@ -19,11 +23,6 @@
 #include "workload_settings.h"
 
 #define KUBELET_DROPIN_DIR "/etc/kubernetes/kubelet.conf.d"
-
-static void add(struct node_config *c, const char *path, unsigned mode, struct str bytes)
-{
-	file_set_add(&c->files, str_from(path), mode, bytes);
-}
 
 /* The runtime talks to the agent over NRI; containerd 1.7 has it off. Of a plugin's table the last
  * file read wins as a whole, so every key is given. */
@@ -61,14 +60,16 @@ static struct str crio_nri(struct str infra_cpus, struct arena *a)
 	return strbuf_str(&b);
 }
 
+/* For both runtimes, because a profile does not say which one its machines have. */
 static void add_runtimes(struct node_config *c, struct str infra_cpus, struct arena *a)
 {
-	add(c, "/etc/containerd/conf.d/50-pinfold.toml", MODE_PLAIN, containerd_nri(a));
-	add(c, NAME_CRIO_DIR "50-pinfold.conf", MODE_PLAIN, crio_nri(infra_cpus, a));
+	node_config_add(c, "/etc/containerd/conf.d/50-pinfold.toml", MODE_PLAIN, containerd_nri(a));
+	node_config_add(c, NAME_CRIO_DIR "50-pinfold.conf", MODE_PLAIN, crio_nri(infra_cpus, a));
 }
 
 /* Services stay on the reserved CPUs: by affinity from the start, by cgroup because a
- * service can change its affinity. */
+ * service can change its affinity. kubepods.slice is left out: the runtime and the agent set the
+ * CPUs of containers. */
 static void add_systemd(struct node_config *c, const struct partition *part, struct arena *a)
 {
 	static const struct {
@@ -80,15 +81,15 @@ static void add_systemd(struct node_config *c, const struct partition *part, str
 	};
 	struct str cpus = cpuset_format(&part->cpus[PROFILE_RESERVED], a);
 
-	add(c, "/etc/systemd/system.conf.d/50-pinfold.conf", MODE_PLAIN,
-	    str_printf(a, "[Manager]\nCPUAffinity=" PRI_STR "\n", FMT_STR(cpus)));
+	node_config_add(c, "/etc/systemd/system.conf.d/50-pinfold.conf", MODE_PLAIN,
+			str_printf(a, "[Manager]\nCPUAffinity=" PRI_STR "\n", FMT_STR(cpus)));
 	for (size_t i = 0; i < sizeof(units) / sizeof(units[0]); i++) {
 		struct str path =
 			str_printf(a, "/etc/systemd/system/%s.d/50-pinfold.conf", units[i].unit);
 
-		add(c, path.p, MODE_PLAIN,
-		    str_printf(a, "[%s]\nAllowedCPUs=" PRI_STR "\n", units[i].section,
-			       FMT_STR(cpus)));
+		node_config_add(c, path.p, MODE_PLAIN,
+				str_printf(a, "[%s]\nAllowedCPUs=" PRI_STR "\n", units[i].section,
+					   FMT_STR(cpus)));
 	}
 }
 
@@ -97,19 +98,22 @@ static void add_tmpfiles(struct node_config *c, const struct partition *part, st
 {
 	struct cpuset set = kernel_args_housekeeping(part);
 
-	add(c, "/etc/tmpfiles.d/pinfold.conf", MODE_PLAIN,
-	    str_printf(a, "w /sys/devices/virtual/workqueue/cpumask - - - - " PRI_STR "\n",
-		       FMT_STR(cpuset_format_words(&set, a))));
+	node_config_add(c, "/etc/tmpfiles.d/pinfold.conf", MODE_PLAIN,
+			str_printf(a,
+				   "w /sys/devices/virtual/workqueue/cpumask - - - - " PRI_STR "\n",
+				   FMT_STR(cpuset_format_words(&set, a))));
 }
 
 static void add_kubelet(struct node_config *c, struct str configuration)
 {
-	add(c, KUBELET_DROPIN_DIR "/50-pinfold.conf", MODE_PLAIN, configuration);
-	/* kubeadm's unit takes the configuration's place from this variable. */
-	add(c, "/etc/systemd/system/kubelet.service.d/50-pinfold.conf", MODE_PLAIN,
-	    STR("[Service]\nEnvironment=\"KUBELET_CONFIG_ARGS=--config=/var/lib/kubelet/"
-		"config.yaml "
-		"--config-dir=" KUBELET_DROPIN_DIR "\"\n"));
+	node_config_add(c, KUBELET_DROPIN_DIR "/50-pinfold.conf", MODE_PLAIN, configuration);
+	/* kubeadm's unit passes this variable to the kubelet. "50-" sorts after its own drop-in
+	 * "10-kubeadm.conf", which sets the variable without --config-dir. */
+	node_config_add(
+		c, "/etc/systemd/system/kubelet.service.d/50-pinfold.conf", MODE_PLAIN,
+		STR("[Service]\nEnvironment=\"KUBELET_CONFIG_ARGS=--config=/var/lib/kubelet/"
+		    "config.yaml "
+		    "--config-dir=" KUBELET_DROPIN_DIR "\"\n"));
 }
 
 static void add_kernel_args(struct node_config *c, const struct kernel_args *args, struct arena *a)
@@ -119,8 +123,9 @@ static void add_kernel_args(struct node_config *c, const struct kernel_args *arg
 	strbuf_init(&b, a);
 	for (size_t i = 0; i < args->n; i++)
 		strbuf_printf(&b, PRI_STR "\n", FMT_STR(args->items[i]));
-	add(c, "/etc/pinfold/kernel-args", MODE_PLAIN, strbuf_str(&b));
-	add(c, "/usr/local/sbin/pinfold-kernel-args", 0755, STR(PINFOLD_KERNEL_ARGS_SH));
+	node_config_add(c, "/etc/pinfold/kernel-args", MODE_PLAIN, strbuf_str(&b));
+	node_config_add(c, "/usr/local/sbin/pinfold-kernel-args", 0755,
+			STR(PINFOLD_KERNEL_ARGS_SH));
 }
 
 static int render_bundle(struct file_set *files, struct str dir, const struct node_config *config,
@@ -172,8 +177,10 @@ static int render_pool(struct host_rendering *h, const struct partition *part, s
 	add_kubelet(&config, text);
 	add_systemd(&config, part, a);
 	add_tmpfiles(&config, part, a);
-	add(&config, "/etc/tuned/pinfold/tuned.conf", MODE_PLAIN, tuned_host_conf(part, a));
+	node_config_add(&config, "/etc/tuned/pinfold/tuned.conf", MODE_PLAIN,
+			tuned_host_conf(part, a));
 	add_kernel_args(&config, &args, a);
+	/* kubeadm's name of a patch: the target, a suffix for the order, the type. */
 	file_set_add(h->files,
 		     str_printf(a, PRI_STR "/kubeadm/kubeletconfiguration0+merge.yaml",
 				FMT_STR(part->pool->name)),
@@ -181,7 +188,8 @@ static int render_pool(struct host_rendering *h, const struct partition *part, s
 	return render_bundle(h->files, part->pool->name, &config, &args, err);
 }
 
-/* A pool of a partitioned cluster that no profile is for: members, with all CPUs open. */
+/* A pool of a partitioned cluster that no profile is for: its nodes must advertise the resource to
+ * join (D7), and their management pods may use all CPUs. There are no kernel arguments. */
 static int render_default(struct host_rendering *h, struct str pool, struct err *err)
 {
 	const struct install_config *install = &h->layout->install;
@@ -193,9 +201,7 @@ static int render_default(struct host_rendering *h, struct str pool, struct err 
 	add_runtimes(&config, STR(""), a);
 	if (install->n_settings) {
 		workload_settings_build(install, h->options->quota_keys, a, &settings);
-		for (size_t i = 0; i < settings.files.n; i++)
-			file_set_add(&config.files, settings.files.items[i].path,
-				     settings.files.items[i].mode, settings.files.items[i].bytes);
+		file_set_copy(&config.files, &settings.files);
 		for (size_t i = 0; i < settings.n_units; i++)
 			node_config_add_unit(&config, settings.units[i].name.p,
 					     settings.units[i].contents);
@@ -219,6 +225,8 @@ int host_render(const struct layout *layout, const struct host_options *options,
 		file_set_copy(files, &pool);
 	}
 	for (size_t i = 0; i < layout->n_bootstrap && r == 0; i++) {
+		/* The directory of a profile is complete: nothing merges two, as MachineConfigs are
+		 * merged. */
 		if (layout_find(layout, layout->bootstrap[i]))
 			continue;
 		arena_reset(&scratch);

@@ -1,3 +1,6 @@
+/* One list, used in three ways: as the boot loader's line on other hosts, as the length check for
+ * both targets, and in parts by TuneD's [bootloader] section. */
+
 #include "kernel_args.h"
 
 #include "base/arena.h"
@@ -15,7 +18,8 @@ static bool has_size(const struct profile *profile, struct str size, bool per_no
 }
 
 /* With a default of 1G, 2M pages of single nodes need their size to be announced
- * (docs/reference/openshift-render.md#kernel-arguments). */
+ * (docs/reference/openshift-render.md#kernel-arguments). Order matters: the kernel applies a
+ * `hugepages` to the `hugepagesz` before it. The blanks are those of the operator's template. */
 struct str kernel_args_hugepages(const struct partition *part, struct arena *a)
 {
 	const struct profile *profile = part->profile;
@@ -50,7 +54,7 @@ struct cpuset kernel_args_housekeeping(const struct partition *part)
 	return set;
 }
 
-static struct cpuset tuned_cpus(const struct partition *part)
+struct cpuset kernel_args_isolated(const struct partition *part)
 {
 	struct cpuset set = part->cpus[PROFILE_ISOLATED];
 
@@ -86,9 +90,11 @@ static void add_words(struct adding *to, struct str words)
 void kernel_args_build(const struct partition *part, struct arena *a, struct kernel_args *ret)
 {
 	const struct profile *profile = part->profile;
-	struct cpuset isolated = tuned_cpus(part), housekeeping = kernel_args_housekeeping(part);
+	struct cpuset isolated = kernel_args_isolated(part),
+		      housekeeping = kernel_args_housekeeping(part);
 	struct adding to = { .a = a };
 
+	/* 12 at most do not come from the profile's lists. */
 	*ret = (struct kernel_args){
 		arena_array(a, struct str, 16 + profile->n_hugepages * 2 + profile->n_kernel_args),
 		0,
@@ -97,6 +103,8 @@ void kernel_args_build(const struct partition *part, struct arena *a, struct ker
 	add(&to, STR("nohz=on"));
 	add_cpus(&to, "rcu_nocbs=", &isolated);
 	add_cpus(&to, "nohz_full=", &isolated);
+	/* `domain` also ends load balancing between these CPUs, so that the threads of a container
+	 * stay where they are started. Hence it is an option. */
 	add_cpus(&to,
 		 profile->balance_isolated ? "isolcpus=managed_irq," :
 					     "isolcpus=domain,managed_irq,",
@@ -126,27 +134,19 @@ struct str kernel_args_join(const struct kernel_args *args, struct arena *a)
 	return strbuf_str(&b);
 }
 
-/* What is computed on the node has the affinity spelt out, CPU by CPU, and a mask. */
-static size_t tuned_extra(const struct partition *part, struct arena *a)
-{
-	struct cpuset rest = kernel_args_housekeeping(part);
-
-	return cpuset_format_expanded(&rest, a).n + cpuset_format_words(&rest, a).n +
-	       sizeof("tuned.non_isolcpus=");
-}
-
 void kernel_args_check(const struct partition *part, struct arena *a, struct problem_list *p)
 {
+	struct cpuset rest = kernel_args_housekeeping(part);
 	struct kernel_args args;
 	size_t n;
 
 	kernel_args_build(part, a, &args);
-	n = kernel_args_join(&args, a).n + tuned_extra(part, a);
+	/* TuneD's line has the affinity CPU by CPU and a mask in addition. The sum bounds both
+	 * lines; the kernel cuts off a longer one without an error. */
+	n = kernel_args_join(&args, a).n + cpuset_format_expanded(&rest, a).n +
+	    cpuset_format_words(&rest, a).n + sizeof("tuned.non_isolcpus=");
 	if (n > KERNEL_ARGS_MAX)
-		problem_error(p,
-			      PROBLEM_AT(part->profile->at.doc,
-					 part->profile->sets[PROFILE_ISOLATED].value,
-					 profile_set_field(PROFILE_ISOLATED)),
+		problem_error(p, profile_set_at(part->profile, PROFILE_ISOLATED),
 			      "the kernel arguments have %zu bytes, and the kernel reads only %d: "
 			      "use CPU sets with fewer ranges",
 			      n, KERNEL_ARGS_MAX);

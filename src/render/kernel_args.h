@@ -31,6 +31,9 @@ void kernel_args_check(const struct partition *part, struct arena *a, struct pro
  * ". Empty without huge pages. */
 struct str kernel_args_hugepages(const struct partition *part, struct arena *a);
 
+/* CPUs that are kept free of the kernel's work: isolated and OVS's. */
+struct cpuset kernel_args_isolated(const struct partition *part);
+
 /* CPUs the kernel may use for its own work, as far as they are known: all but isolated and OVS's
  * with a topology, else those that the profile names. */
 struct cpuset kernel_args_housekeeping(const struct partition *part);

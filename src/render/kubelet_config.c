@@ -1,3 +1,6 @@
+/* The annotation's fragment is the base. What partitioning depends on replaces it; everything else
+ * only fills in what the fragment lacks (docs/reference/openshift-render.md#kubeletconfig). */
+
 #include "kubelet_config.h"
 
 #include "base/arena.h"
@@ -9,11 +12,15 @@
 #include "object_build.h"
 #include "profile/layout.h"
 
+/* The kubelet's memory manager compares the sum of the three with reservedMemory, so none may be
+ * missing. */
 #define DEFAULT_RESERVATIONS                                                                       \
 	"{\"evictionHard\":{\"imagefs.available\":\"15%\",\"memory.available\":\"100Mi\","         \
 	"\"nodefs.available\":\"10%\",\"nodefs.inodesFree\":\"5%\"},"                              \
 	"\"kubeReserved\":{\"memory\":\"500Mi\"},\"systemReserved\":{\"memory\":\"500Mi\"}}"
 
+/* Members that Go's encoder writes although they are unset. The Machine Config Operator merges only
+ * values other than zero. */
 #define ZERO_VALUES                                                                                \
 	"{\"authentication\":{\"anonymous\":{},\"webhook\":{\"cacheTTL\":\"0s\"},\"x509\":{}},"    \
 	"\"authorization\":{\"webhook\":{\"cacheAuthorizedTTL\":\"0s\","                           \
@@ -48,17 +55,13 @@ static void set_str(yyjson_mut_doc *m, yyjson_mut_val *object, struct str key, s
 	object_set(m, object, key, doc_new_str(m, value));
 }
 
-static yyjson_mut_val *child(yyjson_mut_doc *m, yyjson_mut_val *object, struct str key)
-{
-	yyjson_mut_val *v = yyjson_mut_obj_getn(object, key.p, key.n);
-
-	return yyjson_mut_is_obj(v) ? v : doc_put_obj(m, object, key);
-}
-
+/* A user's value stays, also "false". */
 static void fill_option(yyjson_mut_doc *m, yyjson_mut_val *object, struct str name)
 {
-	yyjson_mut_val *options = child(m, object, STR("cpuManagerPolicyOptions"));
+	yyjson_mut_val *options = yyjson_mut_obj_get(object, "cpuManagerPolicyOptions");
 
+	if (!yyjson_mut_is_obj(options))
+		options = doc_put_obj(m, object, STR("cpuManagerPolicyOptions"));
 	if (!yyjson_mut_obj_getn(options, name.p, name.n))
 		doc_put_str(m, options, name, STR("true"));
 }
@@ -156,6 +159,6 @@ yyjson_mut_val *kubelet_configuration(yyjson_mut_doc *m, const struct partition 
 	set_cpu_manager(m, c, part, options);
 	set_str(m, c, STR("topologyManagerPolicy"), policy.n ? policy : STR("best-effort"));
 	set_str(m, c, STR("reservedSystemCPUs"), reserved_cpus(part, a));
-	set_memory_manager(m, c, part, a, p);
+	set_memory_manager(m, c, part, a, p); /* after the reservations, which it adds up */
 	return c;
 }

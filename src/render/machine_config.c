@@ -1,3 +1,7 @@
+/* MachineConfigs of the Machine Config Operator: an Ignition config inside a Kubernetes object. The
+ * many empty members are what Go's encoder leaves in
+ * (docs/reference/openshift-render.md#empty-members). */
+
 #include "machine_config.h"
 
 #include "base/arena.h"
@@ -9,8 +13,14 @@
 
 void node_config_init(struct node_config *c, struct arena *a)
 {
+	/* Only profiles set the kernel type. */
 	*c = (struct node_config){ .kernel_type = "" };
 	file_set_init(&c->files, a);
+}
+
+void node_config_add(struct node_config *c, const char *path, unsigned mode, struct str bytes)
+{
+	file_set_add(&c->files, str_from(path), mode, bytes);
 }
 
 void node_config_add_unit(struct node_config *c, const char *name, struct str contents)
@@ -40,7 +50,7 @@ static void add_files(yyjson_mut_doc *m, yyjson_mut_val *ignition, const struct 
 		doc_put_str(m, contents, STR("source"), data_url(files->items[i].bytes, a));
 		doc_put_obj(m, contents, STR("verification"));
 		doc_put_obj(m, file, STR("group"));
-		doc_put_int(m, file, STR("mode"), files->items[i].mode);
+		doc_put_int(m, file, STR("mode"), files->items[i].mode); /* 0644 as 420 */
 		doc_put_str(m, file, STR("path"), files->items[i].path);
 		doc_put_obj(m, file, STR("user"));
 	}
@@ -92,6 +102,7 @@ yyjson_mut_val *machine_config_build(yyjson_mut_doc *m, struct str name,
 	add_ignition(m, spec, config, a);
 	doc_put(m, spec, STR("extensions"), yyjson_mut_null(m));
 	doc_put_bool(m, spec, STR("fips"), false);
+	/* TuneD computes them on the node, and the operator writes them as 50-nto-<pool>. */
 	doc_put(m, spec, STR("kernelArguments"), yyjson_mut_null(m));
 	doc_put_str(m, spec, STR("kernelType"), str_from(config->kernel_type));
 	doc_put_str(m, spec, STR("osImageURL"), STR(""));

@@ -28,6 +28,8 @@ struct node_config {
 };
 
 void node_config_init(struct node_config *c, struct arena *a);
+/* The path is not copied. */
+void node_config_add(struct node_config *c, const char *path, unsigned mode, struct str bytes);
 void node_config_add_unit(struct node_config *c, const char *name, struct str contents);
 
 /* "data:text/plain;charset=utf-8;base64,..." */

@@ -1,3 +1,7 @@
+/* Paths, names and texts are those of the Node Tuning Operator, because MachineConfigs replace each
+ * other's files by path and users look for these names. The scripts are our own. Kernel
+ * arguments are not here: see tuned.c and host.c. */
+
 #include "node_files.h"
 
 #include "base/arena.h"
@@ -6,18 +10,15 @@
 #include "profile/layout.h"
 #include "scripts.h"
 
-static void add(struct node_config *c, const char *path, unsigned mode, struct str bytes)
-{
-	file_set_add(&c->files, str_from(path), mode, bytes);
-}
-
 void node_files_bootstrap(bool quota_keys, struct arena *a, struct node_config *ret)
 {
 	const struct workload_cpus all = { STR(NAME_TYPE_MANAGEMENT), STR("") };
 
 	node_config_init(ret, a);
-	add(ret, NAME_KUBELET_MARKER, MODE_PLAIN, pinning_marker(&all, 1, a));
-	add(ret, NAME_CRIO_DIR NAME_CRIO_DEFAULT, MODE_PLAIN, pinning_crio(&all, 1, quota_keys, a));
+	/* An empty CPU set pins nothing, but makes the kubelet advertise the resource. */
+	node_config_add(ret, NAME_KUBELET_MARKER, MODE_PLAIN, pinning_marker(&all, 1, a));
+	node_config_add(ret, NAME_CRIO_DIR NAME_CRIO_DEFAULT, MODE_PLAIN,
+			pinning_crio(&all, 1, quota_keys, a));
 }
 
 static void add_pinning(struct node_config *c, const struct partition *part,
@@ -26,13 +27,16 @@ static void add_pinning(struct node_config *c, const struct partition *part,
 	const struct workload_cpus reserved = { STR(NAME_TYPE_MANAGEMENT),
 						part->text[PROFILE_RESERVED] };
 
+	/* The cluster's flag alone decides, whatever the profile says
+	 * (docs/reference/openshift-render.md#pinning-files). */
 	if (o->pinned) {
-		add(c, NAME_CRIO_DIR NAME_CRIO_PINNING, MODE_PLAIN,
-		    pinning_crio(&reserved, 1, o->quota_keys, a));
-		add(c, NAME_KUBELET_MARKER, MODE_PLAIN, pinning_marker(&reserved, 1, a));
+		node_config_add(c, NAME_CRIO_DIR NAME_CRIO_PINNING, MODE_PLAIN,
+				pinning_crio(&reserved, 1, o->quota_keys, a));
+		node_config_add(c, NAME_KUBELET_MARKER, MODE_PLAIN,
+				pinning_marker(&reserved, 1, a));
 	}
 	if (profile_has_pools(part->profile))
-		add(c, NAME_POOLS_FILE, MODE_PLAIN, pinning_pools(part, a));
+		node_config_add(c, NAME_POOLS_FILE, MODE_PLAIN, pinning_pools(part, a));
 }
 
 /* Packets of virtual devices are steered to reserved CPUs by default
@@ -41,22 +45,25 @@ static void add_rps(struct node_config *c, const struct partition *part, struct 
 {
 	if (!part->profile->rps)
 		return;
-	add(c, "/etc/sysctl.d/99-default-rps-mask.conf", MODE_PLAIN,
-	    str_printf(a,
-		       "# Receive packet steering of new network devices: the reserved CPUs.\n"
-		       "net.core.rps_default_mask = " PRI_STR "\n",
-		       FMT_STR(cpuset_format_words(&part->cpus[PROFILE_RESERVED], a))));
+	node_config_add(
+		c, "/etc/sysctl.d/99-default-rps-mask.conf", MODE_PLAIN,
+		str_printf(a,
+			   "# Receive packet steering of new network devices: the reserved CPUs.\n"
+			   "net.core.rps_default_mask = " PRI_STR "\n",
+			   FMT_STR(cpuset_format_words(&part->cpus[PROFILE_RESERVED], a))));
 	if (part->profile->rps_on_physical)
 		return;
-	add(c, "/usr/local/bin/set-rps-mask.sh", MODE_SCRIPT, STR(SET_RPS_MASK_SH));
-	add(c, "/etc/udev/rules.d/99-netdev-physical-rps.rules", MODE_PLAIN,
-	    STR("# Physical devices have hardware queues: no software steering.\n"
-		"SUBSYSTEM==\"net\", ACTION==\"add\", ENV{DEVPATH}!=\"/devices/virtual/net/*\", "
-		"TAG+=\"systemd\", ENV{SYSTEMD_WANTS}=\"update-rps@%k.service\"\n"));
+	node_config_add(c, "/usr/local/bin/set-rps-mask.sh", MODE_SCRIPT, STR(SET_RPS_MASK_SH));
+	node_config_add(c, "/etc/udev/rules.d/99-netdev-physical-rps.rules", MODE_PLAIN,
+			STR("# Physical devices have hardware queues: no software steering.\n"
+			    "SUBSYSTEM==\"net\", ACTION==\"add\", "
+			    "ENV{DEVPATH}!=\"/devices/virtual/net/*\", "
+			    "TAG+=\"systemd\", ENV{SYSTEMD_WANTS}=\"update-rps@%k.service\"\n"));
 	node_config_add_unit(c, "update-rps@.service", STR(UNIT_RPS_MASK));
-	c->units[c->n_units - 1].enabled = false;
+	c->units[c->n_units - 1].enabled = false; /* a template, which the rule above starts */
 }
 
+/* The profile's reader accepts only sizes such as 64k, 2M and 1G. */
 static long size_kib(struct str size)
 {
 	uint64_t n = 0;
@@ -72,6 +79,8 @@ static long size_kib(struct str size)
 	return (long)n;
 }
 
+/* Pages of one NUMA node. They are allocated before the kubelet starts and counts them. All
+ * other pages are kernel arguments. */
 static void add_hugepages(struct node_config *c, const struct partition *part, struct arena *a)
 {
 	for (size_t i = 0; i < part->profile->n_hugepages; i++) {
@@ -82,8 +91,8 @@ static void add_hugepages(struct node_config *c, const struct partition *part, s
 			continue;
 		name = str_printf(a, "hugepages-allocation-%ldkB-NUMA%lld.service",
 				  size_kib(h->size), (long long)h->node);
-		add(c, "/usr/local/bin/hugepages-allocation.sh", MODE_SCRIPT,
-		    STR(HUGEPAGES_ALLOCATION_SH));
+		node_config_add(c, "/usr/local/bin/hugepages-allocation.sh", MODE_SCRIPT,
+				STR(HUGEPAGES_ALLOCATION_SH));
 		node_config_add_unit(c, name.p,
 				     str_printf(a, UNIT_HUGEPAGES, size_kib(h->size),
 						(long long)h->node, (long long)h->count,
@@ -93,22 +102,25 @@ static void add_hugepages(struct node_config *c, const struct partition *part, s
 
 static void add_offline(struct node_config *c, const struct partition *part, struct arena *a)
 {
+	/* CPU by CPU: the script splits the list at commas and knows no ranges. */
 	struct str cpus = cpuset_format_expanded(&part->cpus[PROFILE_OFFLINED], a);
 
 	if (!cpus.n)
 		return;
-	add(c, "/usr/local/bin/set-cpus-offline.sh", MODE_SCRIPT, STR(SET_CPUS_OFFLINE_SH));
+	node_config_add(c, "/usr/local/bin/set-cpus-offline.sh", MODE_SCRIPT,
+			STR(SET_CPUS_OFFLINE_SH));
 	node_config_add_unit(c, "set-cpus-offline.service",
 			     str_printf(a, UNIT_OFFLINE, FMT_STR(cpus), FMT_STR(cpus)));
 }
 
-/* CRI-O bans CPUs of pods from interrupts; after a reboot the ban is stale. */
+/* CRI-O bans the CPUs of pods from interrupts in irqbalance's configuration; after a reboot the ban
+ * is stale. OVS's CPUs stay banned. */
 static void add_irqbalance(struct node_config *c, const struct partition *part, struct arena *a)
 {
 	const struct cpuset *ovs = &part->cpus[PROFILE_OVS_DPDK];
 
-	add(c, "/usr/local/bin/clear-irqbalance-banned-cpus.sh", MODE_SCRIPT,
-	    STR(CLEAR_IRQBALANCE_BANNED_CPUS_SH));
+	node_config_add(c, "/usr/local/bin/clear-irqbalance-banned-cpus.sh", MODE_SCRIPT,
+			STR(CLEAR_IRQBALANCE_BANNED_CPUS_SH));
 	node_config_add_unit(
 		c, "clear-irqbalance-banned-cpus.service",
 		str_printf(a, UNIT_IRQBALANCE,
@@ -118,8 +130,8 @@ static void add_irqbalance(struct node_config *c, const struct partition *part, 
 						      FMT_STR(cpuset_format_hex(ovs, a))))));
 }
 
-/* Open vSwitch may use any CPU: it is moved out of the slice that systemd keeps on reserved ones.
- */
+/* Open vSwitch may use any CPU: it is moved out of the slice that systemd keeps on reserved ones,
+ * and OVN then sets its affinity to the CPUs that no container owns. */
 static void add_ovs(struct node_config *c, const struct partition *part, struct arena *a)
 {
 	const struct str slice = STR("[Service]\nSlice=ovs.slice\n");
@@ -130,16 +142,16 @@ static void add_ovs(struct node_config *c, const struct partition *part, struct 
 				      PRI_STR "Delegate=cpuset cpu pids\n"
 					      "Environment=OVS_DPDK_CPUS=" PRI_STR "\n",
 				      FMT_STR(slice), FMT_STR(part->text[PROFILE_OVS_DPDK]));
-	add(c, "/etc/systemd/system/ovs.slice", MODE_PLAIN,
-	    STR("[Unit]\nDescription=Open vSwitch, on any CPU\n\n[Slice]\n"));
-	add(c, "/etc/systemd/system/openvswitch.service.d/01-use-ovs-slice.conf", MODE_PLAIN,
-	    slice);
-	add(c, "/etc/systemd/system/ovsdb-server.service.d/01-use-ovs-slice.conf", MODE_PLAIN,
-	    slice);
-	add(c, "/etc/systemd/system/ovs-vswitchd.service.d/01-use-ovs-slice.conf", MODE_PLAIN,
-	    vswitchd);
-	add(c, "/var/lib/ovn-ic/etc/enable_dynamic_cpu_affinity", MODE_PLAIN,
-	    STR("Its presence lets OVN follow the CPUs that are free.\n"));
+	node_config_add(c, "/etc/systemd/system/ovs.slice", MODE_PLAIN,
+			STR("[Unit]\nDescription=Open vSwitch, on any CPU\n\n[Slice]\n"));
+	node_config_add(c, "/etc/systemd/system/openvswitch.service.d/01-use-ovs-slice.conf",
+			MODE_PLAIN, slice);
+	node_config_add(c, "/etc/systemd/system/ovsdb-server.service.d/01-use-ovs-slice.conf",
+			MODE_PLAIN, slice);
+	node_config_add(c, "/etc/systemd/system/ovs-vswitchd.service.d/01-use-ovs-slice.conf",
+			MODE_PLAIN, vswitchd);
+	node_config_add(c, "/var/lib/ovn-ic/etc/enable_dynamic_cpu_affinity", MODE_PLAIN,
+			STR("Its presence lets OVN follow the CPUs that are free.\n"));
 }
 
 void node_files_build(const struct partition *part, const struct node_files_options *options,
@@ -148,12 +160,14 @@ void node_files_build(const struct partition *part, const struct node_files_opti
 	const struct profile *profile = part->profile;
 
 	node_config_init(ret, a);
+	/* The precedence is the operator's. */
 	ret->kernel_type = profile->realtime_kernel    ? "realtime" :
 			   profile->large_kernel_pages ? "64k-pages" :
 							 "default";
 	add_hugepages(ret, part, a);
 	if (!options->plain_host)
-		add(ret, NAME_CRIO_DIR NAME_CRIO_RUNTIMES, MODE_PLAIN, pinning_runtimes(part, a));
+		node_config_add(ret, NAME_CRIO_DIR NAME_CRIO_RUNTIMES, MODE_PLAIN,
+				pinning_runtimes(part, a));
 	add_rps(ret, part, a);
 	add_pinning(ret, part, options, a);
 	add_offline(ret, part, a);
@@ -162,5 +176,5 @@ void node_files_build(const struct partition *part, const struct node_files_opti
 		add_ovs(ret, part, a);
 	}
 	if (profile_has_mixed_cpus(profile))
-		add(ret, NAME_MIXED_CPUS_FILE, MODE_PLAIN, pinning_mixed_cpus());
+		node_config_add(ret, NAME_MIXED_CPUS_FILE, MODE_PLAIN, pinning_mixed_cpus());
 }

@@ -1,3 +1,6 @@
+/* Objects are built as JSON and written as YAML with sorted keys, as Kubernetes' own YAML writer
+ * does, so that the order in which members are put does not matter. */
+
 #include "object_build.h"
 
 #include <stdlib.h>
@@ -45,6 +48,7 @@ void object_set_owner(yyjson_mut_doc *m, yyjson_mut_val *object, enum owner_mode
 
 void object_set(yyjson_mut_doc *m, yyjson_mut_val *object, struct str key, yyjson_mut_val *value)
 {
+	/* yyjson would keep both members. */
 	yyjson_mut_obj_remove_keyn(object, key.p, key.n);
 	doc_put(m, object, key, value);
 }
@@ -89,7 +93,7 @@ static void sort_keys(yyjson_mut_val *v, struct arena *a);
 static void sort_object(yyjson_mut_val *v, struct arena *a)
 {
 	size_t n = yyjson_mut_obj_size(v), i = 0;
-	struct pair *pairs = arena_array(a, struct pair, n + 1);
+	struct pair *pairs = arena_array(a, struct pair, n + 1); /* the loop ends with a NULL */
 	yyjson_mut_obj_iter it = yyjson_mut_obj_iter_with(v);
 
 	while ((pairs[i].key = yyjson_mut_obj_iter_next(&it))) {
@@ -98,6 +102,7 @@ static void sort_object(yyjson_mut_val *v, struct arena *a)
 		i++;
 	}
 	qsort(pairs, n, sizeof(*pairs), by_key);
+	/* The members are a linked list: all are taken out before one is put back. */
 	yyjson_mut_obj_clear(v);
 	for (i = 0; i < n; i++)
 		yyjson_mut_obj_add(v, pairs[i].key, pairs[i].value);

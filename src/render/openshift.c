@@ -1,3 +1,8 @@
+/* One file for each object, under the names that OpenShift's bootstrap expects, because pinfold can
+ * be called in place of the operator's `render`. Members without effect are written as well
+ * (docs/reference/openshift-render.md#empty-members), so that a diff with the operator's output
+ * shows only real differences. */
+
 #include "openshift.h"
 
 #include "base/arena.h"
@@ -65,7 +70,8 @@ static int render_infrastructure(struct rendering *r, struct err *err)
 }
 
 /* Adds a MachineConfig for all nodes of a pool. Its number orders it among the pool's
- * MachineConfigs: of two with the same file the later one wins. */
+ * MachineConfigs: of two with the same file the later one wins
+ * (docs/reference/openshift-render.md#machineconfig-order). */
 static int add_pool_config(struct rendering *r, struct str pool, const char *number,
 			   const char *what, const struct node_config *config, struct err *err)
 {
@@ -78,21 +84,17 @@ static int add_pool_config(struct rendering *r, struct str pool, const char *num
 	return add_object(r, file, object, err);
 }
 
+/* The files that a pool has without a profile. workloadSettings of the 2021 design come after the
+ * bootstrap files and before the profiles, whose MachineConfigs are numbered 50. */
 static int render_bootstrap(struct rendering *r, struct str pool, struct err *err)
 {
 	struct node_config config;
+	int ret;
 
 	node_files_bootstrap(r->options->quota_keys, r->a, &config);
-	return add_pool_config(r, pool, "01", "cpu-partitioning", &config, err);
-}
-
-/* workloadSettings of the 2021 design: after the bootstrap files, before the profiles. */
-static int render_settings(struct rendering *r, struct str pool, struct err *err)
-{
-	struct node_config config;
-
-	if (!r->layout->install.n_settings)
-		return 0;
+	ret = add_pool_config(r, pool, "01", "cpu-partitioning", &config, err);
+	if (ret < 0 || !r->layout->install.n_settings)
+		return ret;
 	workload_settings_build(&r->layout->install, r->options->quota_keys, r->a, &config);
 	return add_pool_config(r, pool, "02", "workload-partitioning", &config, err);
 }
@@ -127,6 +129,7 @@ static int render_kubelet_config(struct rendering *r, const struct partition *pa
 	doc_put(r->m, spec, STR("kubeletConfig"), config);
 	labels = doc_put_obj(r->m, doc_put_obj(r->m, spec, STR("machineConfigPoolSelector")),
 			     STR("matchLabels"));
+	/* A profile may select pools itself; otherwise all labels of its pool select that one. */
 	object_copy_pairs(r->m, labels,
 			  part->profile->pool_selector ? part->profile->pool_selector :
 							 part->pool->labels);
@@ -144,6 +147,8 @@ static int render_tuned(struct rendering *r, const struct partition *part, struc
 	return add_object(r, file, object, err);
 }
 
+/* The handler is that of 99-runtimes.conf. CRI-O's CPU annotations are allowed for it only, so pods
+ * that use them name this class. */
 static int render_runtime_class(struct rendering *r, const struct partition *part, struct str file,
 				struct err *err)
 {
@@ -178,7 +183,7 @@ static int render_profile(struct rendering *r, const struct partition *part, str
 			      PROBLEM_AT(part->profile->at.doc,
 					 doc_get(part->profile->at.object, STR("metadata")),
 					 "metadata.uid"),
-			      "required for --owner-ref k8s");
+			      "required for --owner-ref k8s"); /* the garbage collector needs it */
 	kernel_args_check(part, r->a, r->p);
 	for (size_t i = 0; i < sizeof(objects) / sizeof(objects[0]) && ret == 0; i++)
 		ret = objects[i].render(r, part,
@@ -188,7 +193,8 @@ static int render_profile(struct rendering *r, const struct partition *part, str
 	return ret;
 }
 
-/* What is made for one pool stays no longer than that: a cluster may have many. */
+/* The arena holds the objects of one pool at a time, because a cluster may have many; the caller
+ * copies the files before the next pool. */
 static void begin_pool(struct rendering *r)
 {
 	arena_reset(r->a);
@@ -211,8 +217,6 @@ int openshift_render(const struct layout *layout, const struct openshift_options
 	for (size_t i = 0; i < layout->n_bootstrap && ret == 0; i++) {
 		begin_pool(&r);
 		ret = render_bootstrap(&r, layout->bootstrap[i], err);
-		if (ret == 0)
-			ret = render_settings(&r, layout->bootstrap[i], err);
 		file_set_copy(files, &pool);
 	}
 	for (size_t i = 0; i < layout->n_partitions && ret == 0; i++) {

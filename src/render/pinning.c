@@ -1,3 +1,7 @@
+/* Texts are put together by printf and not by an encoder, because they are compared byte for byte
+ * with OpenShift's. Workload types and CPU lists were checked when they were read, so nothing needs
+ * to be escaped. */
+
 #include "pinning.h"
 
 #include "base/arena.h"
@@ -29,6 +33,8 @@ struct str pinning_crio(const struct workload_cpus *workloads, size_t n, bool qu
 	struct strbuf b;
 
 	strbuf_init(&b, a);
+	/* 0 means not set: the shares of a container come from its annotation
+	 * (docs/reference/crio-workloads.md#resolving-a-container). */
 	for (size_t i = 0; i < n; i++)
 		strbuf_printf(&b,
 			      "\n[crio.runtime.workloads." PRI_STR "]\n"
@@ -47,6 +53,8 @@ struct str pinning_runtimes(const struct partition *part, struct arena *a)
 	struct strbuf b;
 
 	strbuf_init(&b, a);
+	/* Workloads do not move pause processes; only this option does
+	 * (docs/reference/crio-workloads.md#processes-left-on-all-cpus). */
 	strbuf_printf(&b, "\n[crio.runtime]\ninfra_ctr_cpuset = \"" PRI_STR "\"\n",
 		      FMT_STR(part->text[PROFILE_RESERVED]));
 	if (mixed)

@@ -1,3 +1,7 @@
+/* Compares two sets of files by path and content. What a change costs follows from the path alone;
+ * the CPU sets before the change are parsed from the old files, because the profile that they were
+ * rendered from is not known. */
+
 #include "plan.h"
 
 #include <string.h>
@@ -24,8 +28,9 @@ const char *plan_effect_name(enum plan_effect effect)
 	return names[effect];
 }
 
-/* The first rule whose text is in the path decides. OpenShift's operator drains and reboots for
- * every rendered file (docs/reference/openshift-render.md#reboots). */
+/* The first rule whose text is in the path decides, so special paths come before the directories
+ * that they are in. OpenShift's operator drains and reboots for every rendered file
+ * (docs/reference/openshift-render.md#reboots). */
 static const struct {
 	struct str part;
 	enum plan_effect effect;
@@ -52,6 +57,8 @@ static const struct {
 	{ STR_INIT(""), PLAN_NOTHING, "the same files in another format" },
 };
 
+/* From the name of the file. The character behind a name is checked, too, because one name may be
+ * the beginning of another: worker, worker-cnf. */
 static struct str pool_of_file(struct str path, const struct layout *layout)
 {
 	for (size_t i = 0; i < layout->n_partitions; i++) {
@@ -65,7 +72,8 @@ static struct str pool_of_file(struct str path, const struct layout *layout)
 	for (size_t i = 0; i < layout->n_pools; i++) {
 		struct str pool = layout->pools[i].name;
 
-		/* 01_01-<pool>-cpu-partitioning_..., 02_02-<pool>-workload-..., <pool>/... */
+		/* 01_01-<pool>-cpu-partitioning_..., 02_02-<pool>-workload-..., <pool>/...; the
+		 * first six characters are a number twice. */
 		if ((path.n > 6 + pool.n && path.p[0] == '0' && path.p[2] == '_' &&
 		     str_starts(str_skip(path, 6), pool) && path.p[6 + pool.n] == '-') ||
 		    (str_starts(path, pool) && path.n > pool.n && path.p[pool.n] == '/'))
@@ -102,6 +110,7 @@ static void compare(const struct file_set *before, const struct file_set *after,
 	for (size_t i = 0; i < after->n; i++) {
 		const struct rendered_file *old = file_set_find(before, after->items[i].path);
 
+		/* Not the mode: files that were read from a directory have none here. */
 		if (!old || !str_eq(old->bytes, after->items[i].bytes))
 			add_file(plan, layout, old, &after->items[i]);
 	}
@@ -110,7 +119,8 @@ static void compare(const struct file_set *before, const struct file_set *after,
 			add_file(plan, layout, &before->items[i], NULL);
 }
 
-/* What the old files say of a pool's sets. */
+/* The sets of a pool, as far as the old files have them. A set that is not found stays unknown and
+ * is not reported as changed. */
 struct old_render {
 	const struct file_set *files;
 	const struct partition *part;
@@ -123,14 +133,25 @@ static void old_set_parse(struct old_render *r, enum profile_set_id id, struct s
 	r->sets->is_known[id] = cpuset_parse(list, &r->sets->before[id], NULL) == 0;
 }
 
-static yyjson_val *read_old(struct old_render *r, struct str path)
+/* The first document of a file; NULL when there is none. */
+static yyjson_val *read_document(const struct file_set *files, struct str path, struct arena *a)
 {
-	const struct rendered_file *file = file_set_find(r->files, path);
+	const struct rendered_file *file = file_set_find(files, path);
 	struct doc_list docs;
 
-	if (!file || yaml_parse(file->bytes, path, NULL, r->a, &docs, NULL) < 0 || !docs.n)
+	if (!file || yaml_parse(file->bytes, path, NULL, a, &docs, NULL) < 0 || !docs.n)
 		return NULL;
 	return docs.items[0].root;
+}
+
+yyjson_val *plan_kubelet_config(const struct file_set *files, const struct partition *part,
+				struct arena *a)
+{
+	return read_document(
+		files,
+		str_printf(a, PRI_STR "/rootfs/etc/kubernetes/kubelet.conf.d/50-pinfold.conf",
+			   FMT_STR(part->pool->name)),
+		a);
 }
 
 static void old_pools_parse(struct old_render *r, struct str text)
@@ -166,9 +187,12 @@ static void read_openshift(struct old_render *r)
 	struct str name = r->part->profile->name;
 	yyjson_val *config, *tuned, *machine, *file;
 
-	config = read_old(r, str_printf(r->a, PRI_STR "_kubeletconfig.yaml", FMT_STR(name)));
-	tuned = read_old(r, str_printf(r->a, PRI_STR "_tuned.yaml", FMT_STR(name)));
-	machine = read_old(r, str_printf(r->a, PRI_STR "_machineconfig.yaml", FMT_STR(name)));
+	config = read_document(
+		r->files, str_printf(r->a, PRI_STR "_kubeletconfig.yaml", FMT_STR(name)), r->a);
+	tuned = read_document(r->files, str_printf(r->a, PRI_STR "_tuned.yaml", FMT_STR(name)),
+			      r->a);
+	machine = read_document(
+		r->files, str_printf(r->a, PRI_STR "_machineconfig.yaml", FMT_STR(name)), r->a);
 	if (config)
 		old_set_parse(r, PROFILE_RESERVED,
 			      doc_str(doc_find(config, "/spec/kubeletConfig/reservedSystemCPUs")));
@@ -197,9 +221,7 @@ static struct str host_file(struct old_render *r, const char *path)
 
 static void read_host(struct old_render *r)
 {
-	yyjson_val *kubelet = read_old(
-		r, str_printf(r->a, PRI_STR "/rootfs/etc/kubernetes/kubelet.conf.d/50-pinfold.conf",
-			      FMT_STR(r->part->pool->name)));
+	yyjson_val *kubelet = plan_kubelet_config(r->files, r->part, r->a);
 	struct str args = host_file(r, "/etc/pinfold/kernel-args");
 
 	if (kubelet)
@@ -207,7 +229,7 @@ static void read_host(struct old_render *r)
 			      doc_str(doc_get(kubelet, STR("reservedSystemCPUs"))));
 	if (args.n)
 		old_set_parse(r, PROFILE_ISOLATED, value_after(args, "nohz_full="));
-	old_pools_parse(r, host_file(r, NAME_POOLS_FILE));
+	old_pools_parse(r, host_file(r, NAME_POOLS_FILE)); /* last: it has all three sets */
 }
 
 bool plan_moves(const struct plan_pool *pool, enum profile_set_id id)
@@ -222,6 +244,7 @@ static void make_pool(struct plan *plan, const struct file_set *before,
 	struct old_render r = { before, part, &pool->sets, a };
 
 	*pool = (struct plan_pool){ .part = part };
+	/* The old files may be of either target; the other one's names are not found. */
 	read_openshift(&r);
 	read_host(&r);
 	for (size_t i = 0; i < plan->n_files; i++)

@@ -76,6 +76,10 @@ bool plan_moves(const struct plan_pool *pool, enum profile_set_id id);
 void plan_pods(const struct layout *layout, const struct manifests *ms, struct arena *a,
 	       struct plan *plan);
 
+/* The kubelet's drop-in that was rendered for a pool of plain hosts; NULL when there is none. */
+yyjson_val *plan_kubelet_config(const struct file_set *files, const struct partition *part,
+				struct arena *a);
+
 /* A file of the kubelet's state as it lies on a node. */
 struct plan_state {
 	const char *file; /* "cpu_manager_state", "memory_manager_state" */

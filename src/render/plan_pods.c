@@ -1,3 +1,7 @@
+/* Whether the running pods of each node still fit the new pools. Pods are added up in the order of
+ * the input, so those that no longer fit are a possible choice, not a prediction: the kubelet
+ * admits pods in its own order after a reboot. */
+
 #include <inttypes.h>
 
 #include "base/arena.h"
@@ -10,7 +14,7 @@
 #include "pool/demand.h"
 #include "profile/layout.h"
 
-#define DEMAND_MAX 256
+#define DEMAND_MAX 256 /* containers of a pod; the rest of a larger one is not counted */
 
 /* The requests of one node's pods so far. */
 struct node_use {
@@ -19,7 +23,7 @@ struct node_use {
 	int64_t shared_milli;
 };
 
-struct pod_facts {
+struct pod_request {
 	bool is_management;
 	unsigned whole_cpus;
 	int64_t shared_milli; /* requests of containers without CPUs of their own */
@@ -37,26 +41,28 @@ static int64_t cpu_milli(const struct container *c)
 	return milli;
 }
 
-static struct pod_facts facts_of(const struct pod *pod)
+static struct pod_request request_of(const struct pod *pod)
 {
 	struct container_iter it = container_iter(pod, false);
 	enum qos_class class = QOS_BEST_EFFORT;
-	struct pod_facts f = { 0 };
+	struct pod_request request = { 0 };
 	struct demand demands[DEMAND_MAX];
 	struct container c;
 	size_t n = 0;
 
+	/* A quantity that does not parse leaves BestEffort, hence no exclusive CPUs. */
 	(void)qos_kubernetes(pod, &class, NULL);
-	f.is_management =
+	request.is_management =
 		doc_get(pod_annotations(pod), STR(NAME_TARGET_PREFIX NAME_TYPE_MANAGEMENT)) != NULL;
 	while (container_next(&it, &c) && n < DEMAND_MAX) {
 		demands[n] = (struct demand){ c.kind, class == QOS_GUARANTEED, cpu_milli(&c) };
+		/* Init containers run before the others and use the same CPUs. */
 		if (!demand_cpus(&demands[n]) && c.kind != CONTAINER_INIT)
-			f.shared_milli += demands[n].cpu_milli;
+			request.shared_milli += demands[n].cpu_milli;
 		n++;
 	}
-	f.whole_cpus = demand_pod_cpus(demands, n);
-	return f;
+	request.whole_cpus = demand_pod_cpus(demands, n);
+	return request;
 }
 
 /* CPUs that containers may own: the isolated ones; without pools all that are not reserved. */
@@ -72,44 +78,47 @@ static unsigned guaranteed_size(const struct partition *part)
 	return cpuset_count(&cpus);
 }
 
-static void check_pod(const struct plan_pool *pool, const struct pod_facts *f, struct node_use *use,
-		      struct plan_pod *pod, struct arena *a)
+static void check_pod(const struct plan_pool *pool, const struct pod_request *request,
+		      struct node_use *use, struct plan_pod *pod, struct arena *a)
 {
 	const struct partition *part = pool->part;
 	unsigned size = guaranteed_size(part);
-	int64_t shared_room = (int64_t)cpuset_count(&part->cpus[PROFILE_SHARED]) * 1000;
+	int64_t shared_capacity = (int64_t)cpuset_count(&part->cpus[PROFILE_SHARED]) * 1000;
 
 	pod->fits = true;
-	pod->class = f->is_management ? "management" : f->whole_cpus ? "guaranteed" : "shared";
-	if (f->is_management) {
+	pod->class = request->is_management ? "management" :
+		     request->whole_cpus    ? "guaranteed" :
+					      "shared";
+	if (request->is_management) {
 		if (plan_moves(pool, PROFILE_RESERVED))
 			pod->why = STR("moves to the new management CPUs");
 		return;
 	}
-	if (use->guaranteed + f->whole_cpus > size) {
+	if (use->guaranteed + request->whole_cpus > size) {
 		pod->fits = false;
 		pod->why = str_printf(a, "requests %u exclusive CPUs; %u of %u are assigned",
-				      f->whole_cpus, use->guaranteed, size);
+				      request->whole_cpus, use->guaranteed, size);
 		return;
 	}
-	if (profile_has_pools(part->profile) && use->shared_milli + f->shared_milli > shared_room) {
+	if (profile_has_pools(part->profile) &&
+	    use->shared_milli + request->shared_milli > shared_capacity) {
 		pod->fits = false;
 		pod->why = str_printf(a,
 				      "requests %" PRId64 "m of the shared pool; %" PRId64
 				      "m of %" PRId64 "m are requested already",
-				      f->shared_milli, use->shared_milli, shared_room);
+				      request->shared_milli, use->shared_milli, shared_capacity);
 		return;
 	}
-	use->guaranteed += f->whole_cpus;
-	use->shared_milli += f->shared_milli;
-	if (f->whole_cpus && plan_moves(pool, PROFILE_ISOLATED))
+	use->guaranteed += request->whole_cpus;
+	use->shared_milli += request->shared_milli;
+	if (request->whole_cpus && plan_moves(pool, PROFILE_ISOLATED))
 		pod->why = STR("gets other CPUs of the guaranteed pool");
-	else if (!f->whole_cpus &&
+	else if (!request->whole_cpus &&
 		 (plan_moves(pool, PROFILE_SHARED) || plan_moves(pool, PROFILE_RESERVED)))
 		pod->why = STR("moves to the new shared CPUs");
 }
 
-static struct node_use *use_of(struct node_use *uses, size_t *n, struct str node)
+static struct node_use *node_use_of(struct node_use *uses, size_t *n, struct str node)
 {
 	for (size_t i = 0; i < *n; i++)
 		if (str_eq(uses[i].name, node))
@@ -146,7 +155,7 @@ void plan_pods(const struct layout *layout, const struct manifests *ms, struct a
 	for (size_t i = 0; i < ms->pods.n; i++) {
 		struct plan_pod found = { 0 };
 		struct plan_pool *pool;
-		struct pod_facts facts;
+		struct pod_request request;
 		struct pod pod;
 
 		if (!pod_from_object(ms->pods.items[i].object, &pod))
@@ -157,9 +166,9 @@ void plan_pods(const struct layout *layout, const struct manifests *ms, struct a
 		pool = pool_of_pod(plan, layout, ms, found.node);
 		if (!pool || !found.node.n)
 			continue;
-		facts = facts_of(&pod);
-		check_pod(pool, &facts, use_of(uses, &n_uses, found.node), &found, a);
-		if (!found.why.n)
+		request = request_of(&pod);
+		check_pod(pool, &request, node_use_of(uses, &n_uses, found.node), &found, a);
+		if (!found.why.n) /* it stays as it is */
 			continue;
 		if (!pool->pods)
 			pool->pods = arena_array(a, struct plan_pod, ms->pods.n);

@@ -1,28 +1,15 @@
+/* The kubelet does not start with a state file that was written under another policy, or that does
+ * not fit its reserved CPUs (docs/reference/cpu-manager.md#start-checks). install.sh moves such
+ * files away; a machine that is changed by other means keeps them. */
+
 #include <string.h>
 
 #include "base/arena.h"
 #include "base/err.h"
-#include "codec/yaml.h"
 #include "cpu/topology.h"
-#include "file_set.h"
 #include "plan.h"
 #include "pool/checkpoint.h"
 #include "profile/layout.h"
-
-/* The kubelet's configuration that was rendered for the pool. */
-static yyjson_val *kubelet_of(const struct partition *part, const struct file_set *after,
-			      struct arena *a)
-{
-	struct str path =
-		str_printf(a, PRI_STR "/rootfs/etc/kubernetes/kubelet.conf.d/50-pinfold.conf",
-			   FMT_STR(part->pool->name));
-	const struct rendered_file *file = file_set_find(after, path);
-	struct doc_list docs;
-
-	if (!file || yaml_parse(file->bytes, path, NULL, a, &docs, NULL) < 0 || !docs.n)
-		return NULL;
-	return docs.items[0].root;
-}
 
 static struct str differs(struct str have, struct str want, struct arena *a)
 {
@@ -45,6 +32,7 @@ static struct str cpu_state_blocks(struct str text, const struct partition *part
 	if (checkpoint_decode(text, STR("cpu_manager_state"), a, &c, &err) < 0)
 		return str_dup(a, str_from(err.msg));
 	why = differs(c.policy, want, a);
+	/* The CPUs are compared with the machine only where the machine is known. */
 	if (why.n || !str_eq(want, STR(CHECKPOINT_POLICY_STATIC)) || !part->topology)
 		return why;
 	machine.cpus = part->topology->online;
@@ -64,6 +52,7 @@ static struct str memory_state_blocks(struct str text, yyjson_val *kubelet, stru
 
 	if (doc_parse(text, STR("memory_manager_state"), NULL, a, &doc, &err) < 0)
 		return str_dup(a, str_from(err.msg));
+	/* An unset policy is the kubelet's default, None. */
 	return differs(doc_str(doc_get(doc.root, STR("policyName"))), want.n ? want : STR("None"),
 		       a);
 }
@@ -71,7 +60,7 @@ static struct str memory_state_blocks(struct str text, yyjson_val *kubelet, stru
 struct str plan_state_blocks(const struct plan_state *state, const struct partition *part,
 			     const struct file_set *after, struct arena *a)
 {
-	yyjson_val *kubelet = kubelet_of(part, after, a);
+	yyjson_val *kubelet = plan_kubelet_config(after, part, a);
 
 	if (!kubelet)
 		return STR("");

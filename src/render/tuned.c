@@ -1,3 +1,8 @@
+/* Profiles in TuneD's INI format. The parent `cpu-partitioning` computes isolated_cores_expanded
+ * and not_isolated_cpumask from isolated_cores and brings settings for RHEL, some of which are
+ * replaced here: a key of the same name replaces the parent's value, a value that begins with "+"
+ * is appended to the command line, and an empty value turns the parent's off. */
+
 #include "tuned.h"
 
 #include "base/arena.h"
@@ -28,9 +33,8 @@ static void add_main(struct strbuf *b, const struct partition *part)
 
 static void add_variables(struct strbuf *b, const struct partition *part, struct arena *a)
 {
-	struct cpuset isolated = part->cpus[PROFILE_ISOLATED];
+	struct cpuset isolated = kernel_args_isolated(part);
 
-	cpuset_union(&isolated, &part->cpus[PROFILE_OVS_DPDK]);
 	strbuf_printf(
 		b,
 		"\n[variables]\n"
@@ -41,6 +45,7 @@ static void add_variables(struct strbuf *b, const struct partition *part, struct
 
 static void add_cpu(struct strbuf *b, const struct profile *profile)
 {
+	/* CRI-O sets governor and C-states of each pod's CPUs, so TuneD must not. */
 	if (profile->hint_per_pod_power)
 		strbuf_add(b, STR("\n[cpu]\nenabled=false\n"));
 	else
@@ -54,15 +59,25 @@ static void add_services(struct strbuf *b, const struct profile *profile)
 		      "\n[service]\nservice.fwupd-refresh.timer=stop,disable\n"
 		      "service.stalld=%s\n",
 		      profile->hint_realtime ? "start,enable" : "stop,disable");
+}
+
+static void add_vm_and_irqbalance(struct strbuf *b, const struct profile *profile)
+{
 	strbuf_add(b, STR("\n[vm]\ntransparent_hugepages=never\n"));
+	/* Turns the parent's plugin off, not irqbalance: CRI-O bans CPUs per pod in the same file,
+	 * and a restart of TuneD would undo that. */
 	if (!profile->irq_balancing_off)
 		strbuf_add(b, STR("\n[irqbalance]\nenabled=false\n"));
 }
 
+/* Kernel threads that must run although a real-time thread occupies their CPU: SCHED_FIFO (f) with
+ * priority 11, which is also that of rcutree.kthread_prio. */
 static void add_scheduler(struct strbuf *b, const struct profile *profile)
 {
 	strbuf_add(b, STR("\n[scheduler]\nruntime=0\ngroup.ksoftirqd=0:f:11:*:ksoftirqd.*\n"
 			  "group.rcuc=0:f:11:*:rcuc.*\ngroup.ktimers=0:f:11:*:ktimers.*\n"));
+	/* Otherwise TuneD moves interrupts off all isolated CPUs, also off those that no container
+	 * owns. */
 	if (!profile->irq_balancing_off)
 		strbuf_add(b, STR("default_irq_smp_affinity=ignore\nirq_process=false\n"));
 }
@@ -73,6 +88,8 @@ static void add_sysctl(struct strbuf *b, const struct profile *profile)
 	if (profile->hint_realtime)
 		strbuf_add(b, STR("kernel.hung_task_timeout_secs=600\nkernel.nmi_watchdog=0\n"
 				  "kernel.sched_rt_runtime_us=-1\nvm.stat_interval=10\n"));
+	/* timer_migration is off in the parent. Timers must leave a CPU that gets assigned to a
+	 * container, and on OpenShift that happens all the time. */
 	strbuf_add(b,
 		   STR("net.ipv4.tcp_fastopen=3\nvm.dirty_ratio=10\nvm.dirty_background_ratio=3\n"
 		       "vm.swappiness=10\nkernel.timer_migration=1\n"));
@@ -110,6 +127,7 @@ static void add_device_regex(struct strbuf *b, yyjson_val *device)
 	strbuf_addc(b, '\n');
 }
 
+/* As many queues as reserved CPUs: one for each CPU that serves interrupts. */
 static void add_net(struct strbuf *b, const struct partition *part)
 {
 	unsigned queues = cpuset_count(&part->cpus[PROFILE_RESERVED]), n = 0;
@@ -132,14 +150,7 @@ static void add_net(struct strbuf *b, const struct partition *part)
 	}
 }
 
-/* systemd stays on the reserved set; without a shared set that is everything not isolated. */
-static struct str systemd_affinity(const struct partition *part, struct arena *a)
-{
-	if (!profile_has_pools(part->profile))
-		return STR("${not_isolated_cores_expanded}");
-	return cpuset_format_expanded(&part->cpus[PROFILE_RESERVED], a);
-}
-
+/* OVS's CPUs are in isolated_cores, but unlike isolated ones they may never get an interrupt. */
 static void add_irq_affinity(struct strbuf *b, const struct partition *part, struct arena *a)
 {
 	struct cpuset set = part->cpus[PROFILE_ISOLATED];
@@ -157,6 +168,12 @@ static void add_bootloader(struct strbuf *b, const struct partition *part, struc
 {
 	const struct profile *profile = part->profile;
 	struct str huge = kernel_args_hugepages(part, a);
+	/* OpenShift's text, computed on the node: all but the isolated CPUs. With a shared set that
+	 * is too much, because systemd stays on the reserved CPUs
+	 * (docs/reference/pools.md#kernel-arguments). */
+	struct str affinity = profile_has_pools(profile) ?
+				      cpuset_format_expanded(&part->cpus[PROFILE_RESERVED], a) :
+				      STR("${not_isolated_cores_expanded}");
 
 	strbuf_printf(b,
 		      "\n[bootloader]\ninitrd_remove_dir=\ninitrd_dst_img=\ninitrd_add_dir=\n"
@@ -167,8 +184,7 @@ static void add_bootloader(struct strbuf *b, const struct partition *part, struc
 		      "cmdline_cpu_tuning=+skew_tick=1\n"
 		      "cmdline_iommu=\n"
 		      "cmdline_isolation=+isolcpus=%smanaged_irq,${isolated_cores}\n",
-		      FMT_STR(systemd_affinity(part, a)),
-		      profile->balance_isolated ? "" : "domain,");
+		      FMT_STR(affinity), profile->balance_isolated ? "" : "domain,");
 	if (profile->hint_realtime)
 		strbuf_add(b, STR("cmdline_realtime_nosoftlookup=+nosoftlockup\n"
 				  "cmdline_realtime_common=+rcutree.kthread_prio=11\n"));
@@ -211,6 +227,7 @@ static struct str main_profile(const struct partition *part, struct arena *a)
 	add_variables(&b, part, a);
 	add_cpu(&b, part->profile);
 	add_services(&b, part->profile);
+	add_vm_and_irqbalance(&b, part->profile);
 	add_scheduler(&b, part->profile);
 	add_sysctl(&b, part->profile);
 	strbuf_add(&b, STR("\n[selinux]\navc_cache_threshold=8192\n"));
@@ -220,14 +237,7 @@ static struct str main_profile(const struct partition *part, struct arena *a)
 	return strbuf_str(&b);
 }
 
-static struct str realtime_profile(const struct partition *part, struct arena *a)
-{
-	(void)part;
-	(void)a;
-	return STR("[main]\nsummary=Real-time kernel\n\n[sysctl]\n"
-		   "drop=kernel.numa_balancing,net.core.busy_read,net.core.busy_poll\n");
-}
-
+/* The driver's mode. In mode `passive` the generic governors decide, which CRI-O sets per pod. */
 static const char *pstate(const struct profile *profile, const char *otherwise)
 {
 	return profile->hint_per_pod_power ? "passive" :
@@ -274,22 +284,20 @@ static struct str amd_profile(const struct partition *part, struct arena *a)
 	return strbuf_str(&b);
 }
 
-static struct str arm_profile(const struct partition *part, struct arena *a)
-{
-	(void)part;
-	(void)a;
-	return STR("[main]\nsummary=Arm processors\n");
-}
-
+/* All five are always written: the main one includes others by these names, and the node decides
+ * which. In the order of the operator's list. */
 static const struct {
 	const char *infix;
 	struct str (*text)(const struct partition *part, struct arena *a);
+	struct str constant; /* where there is no function */
 } profiles[] = {
-	{ "", main_profile },
-	{ "rt-", realtime_profile },
-	{ "amd-x86-", amd_profile },
-	{ "arm-aarch64-", arm_profile },
-	{ "intel-x86-", intel_profile },
+	{ "", main_profile, { 0 } },
+	{ "rt-", NULL,
+	  STR_INIT("[main]\nsummary=Real-time kernel\n\n[sysctl]\n"
+		   "drop=kernel.numa_balancing,net.core.busy_read,net.core.busy_poll\n") },
+	{ "amd-x86-", amd_profile, { 0 } },
+	{ "arm-aarch64-", NULL, STR_INIT("[main]\nsummary=Arm processors\n") },
+	{ "intel-x86-", intel_profile, { 0 } },
 };
 
 void profile_machine_labels(yyjson_mut_doc *m, yyjson_mut_val *to, const struct partition *part)
@@ -309,7 +317,7 @@ static void add_recommend(yyjson_mut_doc *m, yyjson_mut_val *spec, const struct 
 	profile_machine_labels(m, doc_put_obj(m, entry, STR("machineConfigLabels")), part);
 	config = doc_put_obj(m, doc_put_obj(m, entry, STR("operand")), STR("tunedConfig"));
 	doc_put(m, config, STR("reapply_sysctl"), yyjson_mut_null(m));
-	doc_put_int(m, entry, STR("priority"), 20);
+	doc_put_int(m, entry, STR("priority"), 20); /* the operator's; the lowest number wins */
 	doc_put_str(m, entry, STR("profile"),
 		    str_printf(a, PROFILE_PREFIX PRI_STR, FMT_STR(part->profile->name)));
 }
@@ -328,7 +336,8 @@ yyjson_mut_val *tuned_object(yyjson_mut_doc *m, const struct partition *part, st
 	for (size_t i = 0; i < sizeof(profiles) / sizeof(profiles[0]); i++) {
 		yyjson_mut_val *entry = yyjson_mut_arr_add_obj(m, list);
 
-		doc_put_str(m, entry, STR("data"), profiles[i].text(part, a));
+		doc_put_str(m, entry, STR("data"),
+			    profiles[i].text ? profiles[i].text(part, a) : profiles[i].constant);
 		doc_put_str(m, entry, STR("name"),
 			    str_printf(a, PROFILE_PREFIX "%s" PRI_STR, profiles[i].infix,
 				       FMT_STR(name)));
@@ -345,9 +354,7 @@ struct str tuned_host_conf(const struct partition *part, struct arena *a)
 	strbuf_init(&b, a);
 	strbuf_add(&b, STR("[main]\nsummary=Partitioned CPUs: low latency on the isolated ones\n"));
 	add_cpu(&b, part->profile);
-	strbuf_add(&b, STR("\n[vm]\ntransparent_hugepages=never\n"));
-	if (!part->profile->irq_balancing_off)
-		strbuf_add(&b, STR("\n[irqbalance]\nenabled=false\n"));
+	add_vm_and_irqbalance(&b, part->profile);
 	add_scheduler(&b, part->profile);
 	strbuf_printf(&b, "isolated_cores=" PRI_STR "\n",
 		      FMT_STR(cpuset_format(&part->cpus[PROFILE_ISOLATED], a)));

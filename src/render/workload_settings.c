@@ -1,3 +1,7 @@
+/* CPUs per workload type, and optionally per node. The files of all nodes are in a directory
+ * that CRI-O does not read; at boot pinfold-node-pinning.sh copies those of its node to CRI-O's
+ * drop-ins. */
+
 #include "workload_settings.h"
 
 #include "base/arena.h"
@@ -28,6 +32,7 @@ size_t workload_settings_of_node(const struct install_config *install, struct st
 			continue;
 		while (at < n && !str_eq(ret[at].type, s->type))
 			at++;
+		/* The order of entries does not matter: a general one never replaces a node's. */
 		if (at == n)
 			ret[n++] = (struct workload_cpus){ s->type, s->text };
 		else if (s->n_nodes)
@@ -36,6 +41,7 @@ size_t workload_settings_of_node(const struct install_config *install, struct st
 	return n;
 }
 
+/* Several entries may name a node, one for each type; its files are written for the first. */
 static bool is_repeated(const struct install_config *install, size_t setting, size_t node)
 {
 	struct str name = install->settings[setting].nodes[node];
