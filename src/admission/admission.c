@@ -1,3 +1,7 @@
+/* Which steps decide about a request. For a pod: management, then pools, then the required plugin.
+ * The steps add operations on resources to the patch and record annotations, which are added last;
+ * a refusal drops all of them. */
+
 #include "admission.h"
 
 #include <errno.h>
@@ -20,8 +24,11 @@ static enum target target_of(const struct admission_request *rq)
 
 	if (is_core && str_eq(rq->resource, STR("pods")))
 		return rq->subresource.n ? TARGET_POD_SUBRESOURCE : TARGET_POD;
+	/* Not nodes/status: OpenShift does not inspect it either, so a kubelet can always
+	 * report. */
 	if (is_core && str_eq(rq->resource, STR("nodes")) && !rq->subresource.n)
 		return TARGET_NODE;
+	/* With any subresource: the cluster flag is in the status. */
 	if (str_eq(rq->group, STR("config.openshift.io")) &&
 	    str_eq(rq->resource, STR("infrastructures")))
 		return TARGET_INFRASTRUCTURE;

@@ -1,3 +1,6 @@
+/* The state that decisions use, from manifests: for the commands, and for a webhook with state
+ * files. The webhook's caches fill the same struct in src/cluster/cache.c. */
+
 #include "admission_state.h"
 
 #include <errno.h>
@@ -43,6 +46,9 @@ bool node_has_resource(yyjson_val *resources, struct str part)
 	yyjson_val *key, *value;
 
 	DOC_EACH_PAIR (resources, key, value)
+		/* OpenShift looks for a part of the name
+		 * (docs/reference/admission.md#node-admission), so that every workload type
+		 * counts. */
 		if (str_has(doc_str(key), part))
 			return true;
 	(void)value;
@@ -60,6 +66,8 @@ static bool has_cores(const void *owner, struct str type)
 {
 	const struct state_manifests *m = owner;
 
+	/* A search over all nodes is enough: only a cluster with a single control plane node needs
+	 * it (D3). */
 	for (size_t i = 0; i < m->n_nodes; i++) {
 		yyjson_val *status = doc_get(m->nodes[i], STR("status"));
 		yyjson_val *key, *value;
@@ -100,6 +108,8 @@ static void add_gates(struct state_manifests *m, yyjson_val *object)
 
 	DOC_EACH_ITEM (doc_find(object, "/spec/customNoUpgrade/enabled"), gate)
 		if (str_eq(doc_str(gate), STR(NAME_GATE_POOLS)))
+			/* A gate only adds: what a flag turned on stays on, in whatever order the
+			 * objects come. */
 			m->state.settings.pools = true;
 }
 
@@ -185,6 +195,7 @@ static struct node_totals node_totals_of(const struct state_manifests *m)
 		yyjson_val *allocatable = doc_get(status, STR("allocatable"));
 
 		t.n_reporting += allocatable || doc_get(status, STR("capacity"));
+		/* A cordoned node gets no new pods, so it need not advertise the pool (D12). */
 		if (doc_bool(doc_find(m->nodes[i], "/spec/unschedulable"), false))
 			continue;
 		t.n_schedulable++;
@@ -202,6 +213,7 @@ void state_manifests_seal(struct state_manifests *m)
 	drop_replaced_nodes(m);
 	m->state.nodes = node_totals_of(m);
 	m->state.is_synced = true;
+	/* The struct must not move from here on. */
 	m->state.owner = m;
 	m->state.find_namespace = find_namespace;
 	m->state.has_cores = has_cores;

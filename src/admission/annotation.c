@@ -1,3 +1,6 @@
+/* Workload annotations: what their JSON may say, and which of them a pod keeps. Values are decoded
+ * as Go does it, so that both the accepted values and the messages are OpenShift's. */
+
 #include "annotation.h"
 
 #include <errno.h>
@@ -11,6 +14,7 @@
 #include "kube/names.h"
 #include "kube/patch.h"
 
+/* Deeper than any valid value; a bound for hostile ones. */
 static const struct doc_limits one_object = { .depth = 8 };
 
 /* The type of a value in messages of Go's encoding/json. */
@@ -85,6 +89,7 @@ static int effect_read_map(struct str value, yyjson_val *root, struct arena *a, 
 	size_t n = yyjson_obj_size(root);
 	yyjson_val *key, *v;
 
+	/* In Go null decodes into an empty map, which then has no key "effect". */
 	if (!yyjson_is_obj(root) && !yyjson_is_null(root))
 		return unreadable_effect(
 			value,
@@ -97,6 +102,7 @@ static int effect_read_map(struct str value, yyjson_val *root, struct arena *a, 
 		arena_array(a, struct str, 2 * (n < EFFECT_MAX_KEYS ? n + 1 : EFFECT_MAX_KEYS));
 	ret->n = 0;
 	DOC_EACH_PAIR (root, key, v) {
+		/* In the order of the text, as Go finds the first value of a wrong type. */
 		if (!yyjson_is_str(v) && !yyjson_is_null(v))
 			return unreadable_effect(
 				value,
@@ -274,6 +280,8 @@ struct str cores_resource(struct str type, struct arena *a)
 
 static bool match_own_key(struct str key, bool legacy, struct own_annotation *ret)
 {
+	/* Everything that this table matches is removed from a pod that is not converted. A key of
+	 * a user must not match by accident, so names without a suffix are compared whole. */
 	static const struct {
 		struct str prefix;
 		enum own_kind kind;
@@ -300,6 +308,8 @@ static bool match_own_key(struct str key, bool legacy, struct own_annotation *re
 	return false;
 }
 
+/* Sorting loses the order of the pod's annotations. No caller depends on it: more than one target
+ * is an error, or any of them may count. */
 static int by_key(const void *a, const void *b)
 {
 	return str_cmp(((const struct own_annotation *)a)->key,
@@ -317,6 +327,7 @@ void annotations_scan(struct annotations *ann, yyjson_val *map, bool legacy, str
 	*ann = (struct annotations){ .a = a, .map = map };
 	if (!n)
 		return;
+	/* For all annotations of the pod, because counting ours first costs a second pass. */
 	ann->own = arena_alloc(a, n * sizeof(*ann->own), 16);
 	if (!ann->own) {
 		ann->failed = true;
@@ -376,6 +387,8 @@ static void add_annotation_map(const struct annotations *ann, yyjson_val *meta, 
 	for (size_t i = 0; i < ann->n_sets; i++)
 		doc_put_str(p->doc, map, ann->sets[i].key, ann->sets[i].value);
 	if (yyjson_is_obj(meta)) {
+		/* A patch cannot add a member to an object that is missing or null, so the object
+		 * comes with it. */
 		patch_put(p, STR("/metadata/annotations"), ann->map != NULL, map);
 		return;
 	}
@@ -393,6 +406,7 @@ void annotations_flush(struct annotations *ann, yyjson_val *meta, struct patch *
 			add_annotation_map(ann, meta, p);
 		return;
 	}
+	/* First what is set: it marks annotations as kept, which the loop below would remove. */
 	for (size_t i = 0; i < ann->n_sets; i++) {
 		const struct annotation_set *set = &ann->sets[i];
 		struct own_annotation *own = annotations_find(ann, set->key);
@@ -405,6 +419,7 @@ void annotations_flush(struct annotations *ann, yyjson_val *meta, struct patch *
 			  doc_get(ann->map, set->key) != NULL, doc_new_str(p->doc, set->value));
 	}
 	for (size_t i = 0; i < ann->n_own; i++)
+		/* As OpenShift, which overwrites an old warning and never removes it. */
 		if (!ann->own[i].is_kept && ann->own[i].kind != OWN_WARNING)
 			patch_remove(p, patch_path(p->arena, base, ann->own[i].key));
 }

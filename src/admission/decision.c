@@ -1,3 +1,6 @@
+/* The record of a decision, and the texts of refusals as the API server writes them: users see the
+ * same text as on OpenShift, where admission is part of the API server. */
+
 #include "decision.h"
 
 #include <stdio.h>
@@ -9,6 +12,8 @@
 #include "kube/names.h"
 #include "kube/quantity.h"
 
+/* In the order of enum admission_rule. Names are in audit logs and metric labels, questions and
+ * advice in the output of `explain`. */
 static const struct {
 	const char *name, *question, *advice;
 } rules[] = {
@@ -119,6 +124,7 @@ bool result_init(struct admission_result *r, struct arena *a)
 void result_step(struct admission_result *r, enum admission_rule rule, enum rule_verdict verdict,
 		 struct str seen)
 {
+	/* There are fewer rules than places, so a chain is not cut in practice. */
 	if (r->n_steps < RESULT_MAX_STEPS)
 		r->steps[r->n_steps++] = (struct rule_step){ rule, verdict, seen };
 }
@@ -162,6 +168,7 @@ void result_refuse(struct admission_result *r, enum admission_rule rule, unsigne
 void result_forbid(struct admission_result *r, enum admission_rule rule, const struct subject *s,
 		   struct str text)
 {
+	/* As the API server: a pod of a controller has no name yet, only generateName. */
 	struct str name = s->name.n	     ? s->name :
 			  s->generate_name.n ? s->generate_name :
 					       STR("Unknown");
@@ -207,6 +214,7 @@ void result_invalid(struct admission_result *r, enum admission_rule rule, const 
 	struct strbuf b;
 
 	strbuf_init(&b, r->patch.arena);
+	/* The name is empty for generateName; the API server falls back only in its 403. */
 	strbuf_printf(&b, "%s \"" PRI_STR "\" is invalid: ", s->kind, FMT_STR(s->name));
 	if (p->n > 1)
 		strbuf_addc(&b, '[');
@@ -276,6 +284,7 @@ struct str print_map(yyjson_val *map, bool quantities, struct arena *a)
 			strbuf_addc(&b, ',');
 		add_json_string(&b, doc_str(keys[i]));
 		strbuf_addc(&b, ':');
+		/* yyjson stores a value right after its key. */
 		value = yyjson_obj_iter_get_val(keys[i]);
 		add_json_string(&b, value_text(value, quantities, a));
 	}

@@ -1,3 +1,7 @@
+/* What the API server does to resources before admission, for the commands, which start from files.
+ * Without it, a pod with only a CPU limit would look as if it had no CPU request, and would not be
+ * converted. */
+
 #include "defaults.h"
 
 #include <errno.h>
@@ -14,6 +18,8 @@ static void round_list(yyjson_mut_doc *m, yyjson_mut_val *list, struct arena *a)
 
 	while ((key = yyjson_mut_obj_iter_next(&it))) {
 		yyjson_mut_val *value = yyjson_mut_obj_iter_get_val(key);
+		/* Numbers are kept as raw text when a document is read, so that no digit is
+		 * lost. */
 		struct str text = yyjson_mut_is_raw(value) ? str_from(yyjson_mut_get_raw(value)) :
 							     doc_mut_str(value);
 		struct quantity q;
@@ -39,6 +45,7 @@ static void default_resources(yyjson_mut_doc *m, yyjson_mut_val *resources, stru
 	while ((key = yyjson_mut_obj_iter_next(&it))) {
 		struct str name = doc_mut_str(key);
 
+		/* An explicit 0 counts as present. */
 		if (!yyjson_mut_obj_getn(requests, name.p, name.n))
 			doc_put(m, requests, name,
 				yyjson_mut_val_mut_copy(m, yyjson_mut_obj_iter_get_val(key)));
@@ -82,6 +89,8 @@ int pod_from_workload(yyjson_val *object, struct arena *a, yyjson_val **ret, str
 	doc_put_str(m, root, STR("kind"), STR("Pod"));
 	meta = yyjson_is_obj(pod.meta) ? yyjson_val_mut_copy(m, pod.meta) : yyjson_mut_obj(m);
 	doc_put(m, root, STR("metadata"), meta);
+	/* Only for messages. A Deployment's pods also have the hash of their ReplicaSet in the
+	 * name. */
 	doc_put_str(m, meta, STR("generateName"),
 		    str_printf(a, PRI_STR "-", FMT_STR(pod_name(&pod))));
 	if (doc_get(pod.object_meta, STR("namespace")))

@@ -1,3 +1,6 @@
+/* The migration as a patch: `migrate` applies it, and for `lint` a patch that is not empty is a
+ * finding, so that both agree on what is old. */
+
 #include "legacy.h"
 
 #include "base/arena.h"
@@ -18,6 +21,7 @@ static void set_annotation(struct migration *m, struct str base, yyjson_val *met
 	struct str path = patch_path(m->patch.arena, base, STR("annotations"));
 	yyjson_mut_val *added;
 
+	/* The current name wins over the one of 2021. */
 	if (doc_get(map, key))
 		return;
 	if (yyjson_is_obj(map)) {
@@ -67,6 +71,8 @@ static void migrate_target(struct migration *m, yyjson_val *object, const struct
 	yyjson_val *old = label(pod->meta, STR(NAME_LEGACY_TARGET));
 	struct str base = str_printf(a, "%s/metadata", pod->prefix);
 
+	/* On a workload itself the label has no effect; only that of the template reaches the
+	 * pods. */
 	if (*pod->prefix && label(pod->object_meta, STR(NAME_LEGACY_TARGET)))
 		drop_label(m, STR("/metadata"), STR(NAME_LEGACY_TARGET));
 	if (!old)

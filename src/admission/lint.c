@@ -1,3 +1,7 @@
+/* Findings about manifests. What admission decides is not repeated here: the pod is admitted to a
+ * permissive cluster, and the rule that stopped it becomes the finding, so that lint and the
+ * webhook agree. */
+
 #include "lint.h"
 
 #include <string.h>
@@ -90,6 +94,7 @@ static bool allows_all(const void *owner, struct str name, struct namespace_perm
 	return true;
 }
 
+/* Never called: the cluster is partitioned, so the rule for single nodes does not apply. */
 static bool has_no_cores(const void *owner, struct str type)
 {
 	(void)owner;
@@ -141,10 +146,13 @@ static void check_decision(yyjson_val *object, yyjson_val *at, struct str type,
 	enum lint_rule rule;
 	yyjson_val *pod;
 
+	/* Its own type is allowed in this cluster: whether the namespace allows it is
+	 * lint_namespace(). */
 	if (pod_from_workload(object, f->a, &pod, NULL) < 0 ||
 	    pod_default_resources(pod, f->a, &pod, NULL) < 0 ||
 	    admit_pod(&state, pod, f->a, &result) < 0 || !lint_rule_of(result.rule, &rule))
 		return;
+	/* Every rule in the map that lets a pod pass adds a warning (D11). */
 	add_finding(f, (struct lint_finding){
 			       .rule = rule,
 			       .at = at,
@@ -221,6 +229,7 @@ static bool owns_cpus(const struct container *c)
 	struct quantity q;
 	int64_t milli;
 
+	/* The limit counts as well: it becomes the request by default. */
 	return (resource_get(c->requests, STR(NAME_CPU), &q, NULL) == 1 ||
 		resource_get(c->limits, STR(NAME_CPU), &q, NULL) == 1) &&
 	       quantity_milli(&q, &milli, NULL) == 0 && milli > 0 && milli % 1000 == 0;

@@ -55,6 +55,8 @@ static bool reject_annotations(struct pod_context *ctx, enum admission_rule rule
 static bool check_type(struct pod_context *ctx)
 {
 	struct str problem = STR("");
+	/* Before the cluster is known: errors in the type are reported even where partitioning is
+	 * off. */
 	size_t n = pod_context_find_type(ctx, &problem);
 
 	if (problem.n)
@@ -102,6 +104,8 @@ static bool check_cluster(struct pod_context *ctx)
 {
 	const struct infrastructure_status *i = &ctx->state->infrastructure;
 
+	/* OpenShift waits up to 10 s for its caches. A handler here never waits, so the request is
+	 * refused at once, and controllers retry. */
 	if (!pod_context_is_synced(ctx))
 		return false;
 	if (!i->is_present)
@@ -160,6 +164,8 @@ static bool check_effect(struct pod_context *ctx)
 {
 	struct str problem;
 
+	/* After the namespace: where it is not annotated, an invalid effect only leads to a
+	 * warning. */
 	if (effect_check(ctx->effect, ctx->a, &problem) < 0)
 		return reject_annotations(ctx, RULE_EFFECT, problem);
 	return next_rule(ctx, RULE_EFFECT, STR(NAME_EFFECT_PREFERRED));
@@ -199,6 +205,7 @@ static bool find_cores(const struct pod_context *ctx, const struct container_res
 	struct str legacy;
 	int64_t milli;
 
+	/* An unreadable amount counts as none; the API server refuses the pod later. */
 	if (resource_get(f->c.requests, resource, ret, NULL) == 1)
 		return true;
 	if (!ctx->state->settings.legacy)
@@ -233,6 +240,8 @@ static bool was_converted(struct pod_context *ctx, const struct container_resour
 	ret->source = SOURCE_CORES;
 	ret->conversion.cores = cores;
 	ret->conversion.cpu.shares = cpu_shares_from_milli(milli);
+	/* The limit is not in the cores: its source is the earlier annotation, or a CPU limit that
+	 * is still there. */
 	if (has_before)
 		ret->conversion.cpu.limit_milli = before.limit_milli > 0 ? before.limit_milli : 0;
 	else if (f->has_limit[QOS_CPU])
@@ -313,6 +322,7 @@ static void convert_pod(struct pod_context *ctx, const struct container_plan *pl
 		else
 			convert_container(ctx, f, &plans[i], resource);
 	}
+	/* Last, and in the compact form, as OpenShift stores it. */
 	annotations_set(&ctx->annotations, key, STR(NAME_TARGET_VALUE));
 	ctx->is_managed = true;
 	result_decide(ctx->result, RULE_CONVERT, VERDICT_CHANGE, ctx->type);
@@ -336,6 +346,9 @@ static void check_qos_and_convert(struct pod_context *ctx)
 		return;
 	}
 	next_rule(ctx, RULE_GUARANTEED, str_from(qos_name(before)));
+	/* Without a CPU limit a pod cannot be Guaranteed, so the only change is from Burstable
+	 * to BestEffort, for a pod without memory amounts. It would get another cgroup and OOM
+	 * score. */
 	after = class_of(ctx, plans, true);
 	if (after != before) {
 		skip(ctx, RULE_QOS_CHANGE, str_from(qos_name(after)),

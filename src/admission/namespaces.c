@@ -1,3 +1,6 @@
+/* Permissions of namespaces in a sorted array: no pointers between entries, so a table of 10,000
+ * namespaces stays small (D22), and one lookup for each pod is a binary search. */
+
 #include "namespaces.h"
 
 #include <stdlib.h>
@@ -40,6 +43,8 @@ bool type_is_allowed(struct str allowed, struct str type)
 void namespace_table_add(struct namespace_table *t, yyjson_val *object, struct arena *a)
 {
 	t->items = arena_reserve(a, t->items, t->n, &t->cap, sizeof(*t->items));
+	/* qsort() is not stable, so the order of addition is stored to find the last of equal
+	 * names. */
 	t->items[t->n] = (struct namespace_entry){ object_name(object),
 						   namespace_permission_of(object), t->n };
 	t->n++;
@@ -70,6 +75,7 @@ void namespace_table_seal(struct namespace_table *t)
 
 static struct str copy_of(struct str s, struct arena *a)
 {
+	/* Most namespaces have neither annotation nor label: no memory for them. */
 	return s.n ? str_dup(a, s) : STR("");
 }
 

@@ -16,6 +16,7 @@ static void list_missing(yyjson_val *node, struct field_errors *problems)
 	static const struct str lists[] = { STR_INIT("capacity"), STR_INIT("allocatable") };
 	yyjson_val *status = doc_get(node, STR("status"));
 
+	/* Capacity first, as in OpenShift's message. */
 	for (size_t i = 0; i < sizeof(lists) / sizeof(lists[0]); i++)
 		if (!node_has_resource(doc_get(status, lists[i]), STR(NAME_CORES)))
 			field_errors_add(problems, str_printf(problems->a,
@@ -42,6 +43,7 @@ static bool check_request(const struct admission_state *state, const struct admi
 			      STR(NAME_PLUGIN_NODES " infra config cache not synchronized"));
 		return false;
 	}
+	/* An empty status is no error here, unlike for pods: it does not say AllNodes. */
 	if (!state->infrastructure.is_present) {
 		result_forbid(r, RULE_INFRASTRUCTURE, s,
 			      STR("infrastructure.config.openshift.io \"" NAME_INFRASTRUCTURE
@@ -99,6 +101,7 @@ static void add_taint(yyjson_val *node, struct patch *p)
 
 	doc_put_str(p->doc, taint, STR("key"), STR(NAME_TAINT_UNPARTITIONED));
 	doc_put_str(p->doc, taint, STR("effect"), STR(NAME_TAINT_EFFECT));
+	/* One operation for each shape: a patch cannot append to a list that does not exist. */
 	if (yyjson_is_arr(taints)) {
 		patch_add(p, STR("/spec/taints/-"), taint);
 		return;
@@ -118,6 +121,7 @@ void node_mutate(const struct admission_state *state, const struct admission_req
 	struct subject s = subject_of(rq->object, "nodes", "Node");
 	struct field_errors problems;
 
+	/* Both hooks see a node that joins, this one first. */
 	if (state->settings.nodes != NODE_MODE_TAINT) {
 		result_decide(r, RULE_SCOPE, VERDICT_LEAVE,
 			      s.name); /* the validating hook decides */

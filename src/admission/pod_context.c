@@ -1,3 +1,6 @@
+/* What all steps share about one pod. Views point into the request's document, everything new is in
+ * the request's arena; nothing outlives the response. */
+
 #include "pod_context.h"
 
 #include <errno.h>
@@ -14,6 +17,7 @@ bool request_is_static_pod(const struct admission_request *request)
 
 	if (!request->by_node)
 		return false;
+	/* Any other value counts, also an empty one; the annotation config.mirror is not read. */
 	source = doc_get(object_annotations(request->object), STR(NAME_CONFIG_SOURCE));
 	return source && !str_eq(doc_str(source), STR(NAME_CONFIG_SOURCE_API));
 }
@@ -38,6 +42,7 @@ bool pod_context_init(struct pod_context *ctx)
 		.kind = STR("Pod"),
 		.prefix = "",
 	};
+	/* The API server always sends it; the object of a CREATE may leave its own empty. */
 	ctx->namespace = rq->namespace.n ? rq->namespace : pod_namespace(&ctx->pod);
 	annotations_scan(&ctx->annotations, pod_annotations(&ctx->pod), ctx->state->settings.legacy,
 			 ctx->a);
@@ -76,6 +81,7 @@ size_t pod_context_find_type(struct pod_context *ctx, struct str *ret_problem)
 	for (size_t i = 0; i < ann->n_own; i++) {
 		if (ann->own[i].kind != OWN_TARGET)
 			continue;
+		/* Which one it is does not matter when there are several: that is an error. */
 		ctx->type = ann->own[i].name;
 		ctx->effect = ann->own[i].value;
 		n++;
@@ -146,6 +152,7 @@ static int read_container(const struct container *c, struct container_resources 
 
 	ret->c = *c;
 	for (size_t i = 0; i < QOS_COUNTED__COUNT; i++) {
+		/* Both are read even when the first fails: the user gets all errors at once. */
 		int request = read_amount(c, false, counted[i], &ret->request[i], problems);
 		int limit = read_amount(c, true, counted[i], &ret->limit[i], problems);
 
@@ -218,6 +225,8 @@ struct resource_edit resource_edit(struct patch *p, const struct container *c)
 	strbuf_addc(&b, '/');
 	strbuf_add_u64(&b, c->index);
 	strbuf_add(&b, STR("/resources"));
+	/* The flags above follow the patch while it grows: a list that an earlier operation added
+	 * must not be added again, because "add" replaces a member that exists. */
 	e.base = strbuf_str(&b);
 	e.lists[false] = patch_path(p->arena, e.base, STR("requests"));
 	e.lists[true] = patch_path(p->arena, e.base, STR("limits"));
@@ -281,6 +290,8 @@ int cpu_conversion_plan(const struct container_resources *r, struct cpu_conversi
 		code = container_milli(r, true, &conversion.cpu.limit_milli, problems);
 	if (code < 0)
 		return code;
+	/* The format of the CPU request is kept, as OpenShift does: 1 becomes 1k, 250m becomes
+	 * 250. */
 	conversion.cores = quantity_from_int(milli, r->request[QOS_CPU].format);
 	conversion.cpu.shares = cpu_shares_from_milli(milli);
 	*ret = conversion;

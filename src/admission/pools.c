@@ -20,6 +20,8 @@ static bool check_active(struct pod_context *ctx)
 
 	if (!ctx->state->settings.pools)
 		return false;
+	/* Every pod passes here, not only those that opted in, so an unknown cluster must not
+	 * refuse. */
 	if (ctx->state->is_synced && nodes->n_schedulable &&
 	    nodes->n_schedulable == nodes->n_schedulable_shared) {
 		result_step(ctx->result, RULE_POOL_NODES, VERDICT_GO_ON, STR(NAME_SHARED_CPUS));
@@ -47,6 +49,8 @@ static bool has_pod_level_cpu(const struct pod_context *ctx, struct quantity *re
 static bool stamp_containers(struct pod_context *ctx, struct cpu_stamp *stamps)
 {
 	yyjson_val *pod_level = doc_get(ctx->pod.spec, STR("resources"));
+	/* A pod with spec.resources gets no exclusive CPUs
+	 * (docs/reference/pools.md#pod-level-resources). */
 	bool can_be_exclusive = !pod_level || yyjson_is_null(pod_level);
 	enum qos_class class = QOS_BURSTABLE;
 	struct field_errors problems;
@@ -116,11 +120,13 @@ void pools_admit(struct pod_context *ctx)
 {
 	struct cpu_stamp *stamps;
 
+	/* Unreadable quantities refuse the pod; the API server would refuse it later as well. */
 	if (!check_active(ctx) || !pod_context_read_resources(ctx))
 		return;
 	stamps = arena_array(ctx->a, struct cpu_stamp, ctx->resources.n + 1);
 	if (!stamps || !stamp_containers(ctx, stamps))
 		return;
+	/* After all containers were stamped: it depends on whether any of them has an amount. */
 	assign_pod_level(ctx, stamps);
 	for (size_t i = 0; i < ctx->resources.n; i++)
 		count_container(ctx, &ctx->resources.items[i], &stamps[i]);

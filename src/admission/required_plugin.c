@@ -40,6 +40,7 @@ static bool add_name(struct str list, struct arena *a, struct str *ret)
 	yyjson_val *name;
 
 	*ret = STR("");
+	/* The validator reads YAML, so a user's list need not be JSON. */
 	if (yaml_parse(list, STR(""), &limits, a, &docs, NULL) < 0 || !docs.n ||
 	    !yyjson_is_arr(docs.items[0].root))
 		return false;
@@ -69,6 +70,7 @@ void required_plugin_admit(struct pod_context *ctx)
 	DOC_EACH_PAIR (map, key, value) {
 		if (!str_eq(doc_str(key), base) && !str_starts(doc_str(key), prefix))
 			continue;
+		/* A list for one container does not cover the others. */
 		is_covered |= str_eq(doc_str(key), base) ||
 			      str_eq(doc_str(key), STR(NAME_REQUIRED_PLUGINS POD_SUFFIX));
 		if (!add_name(doc_str(value), ctx->a, &list))

@@ -1,3 +1,6 @@
+/* The JSON around a decision. Strings of the response point into the request's body or the arena:
+ * yyjson does not copy them, so both must live until the text is written. */
+
 #include "review.h"
 
 #include <errno.h>
@@ -62,6 +65,7 @@ static const char *fault_of(yyjson_val *root, yyjson_val *rq,
 		return "request.resource.resource is missing";
 	if (!doc_str(doc_get(rq, STR("operation"))).n)
 		return "request.operation is missing";
+	/* DELETE has no object. */
 	if (parsed->operation == OPERATION_CREATE && !yyjson_is_obj(parsed->object))
 		return "request.object is missing";
 	return NULL;
@@ -73,6 +77,7 @@ static void put_status(yyjson_mut_doc *m, yyjson_mut_val *response, unsigned cod
 	yyjson_mut_val *status = yyjson_mut_obj(m);
 
 	yyjson_mut_obj_add_val(m, response, "status", status);
+	/* The API server passes code, reason and message on to the client. */
 	yyjson_mut_obj_add_uint(m, status, "code", code);
 	yyjson_mut_obj_add_str(m, status, "status", "Failure");
 	yyjson_mut_obj_add_str(m, status, "reason", reason);
@@ -119,6 +124,7 @@ struct envelope {
 	yyjson_mut_val *root, *response;
 };
 
+/* The same for both kinds of response; `allowed` false with a status is a refusal. */
 static struct envelope envelope(struct str uid, bool allowed, struct arena *a)
 {
 	struct envelope e = { .m = doc_build(a) };
@@ -157,6 +163,7 @@ static int write_response(struct str uid, const struct admission_result *result,
 		put_status(e.m, e.response, result->code, result->reason, result->message);
 	put_warnings(e.m, e.response, result);
 	if (result->rule < RULE__COUNT) {
+		/* The API server puts the webhook's name in front of the key. */
 		audit = yyjson_mut_obj_add_obj(e.m, e.response, "auditAnnotations");
 		yyjson_mut_obj_add_str(e.m, audit, "rule", rule_name(result->rule));
 	}
@@ -221,6 +228,7 @@ int review_respond(const struct admission_state *state, enum review_hook hook, s
 	r = review_handle(state, hook, doc.root, a, &text, &outcome, err);
 	if (r < 0)
 		return r;
+	/* Texts that did not fit are empty, without an error of their own. */
 	if (a->failed)
 		return exhausted(err);
 	*ret_response = text;

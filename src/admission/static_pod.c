@@ -1,3 +1,7 @@
+/* The conversion of static pods as OpenShift's kubelet does it; on a node with a stock kubelet the
+ * agent does it instead. The rules differ from those for other pods in small ways, which are kept
+ * (docs/reference/admission.md#static-pods). */
+
 #include "static_pod.h"
 
 #include <errno.h>
@@ -67,6 +71,7 @@ static void skip_guaranteed(struct static_conversion *cv)
 		STR("skipping pod CPUs requests modifications because it has guaranteed QoS class");
 
 	for (size_t i = 0; i < cv->annotations.n_own; i++)
+		/* find_type() kept them all; a skipped pod loses them. */
 		cv->annotations.own[i].is_kept = false;
 	annotations_set(&cv->annotations, STR(NAME_WARNING), text);
 	result_warn(cv->r, text);
@@ -117,6 +122,8 @@ static bool convert_container(struct static_conversion *cv, const struct contain
 		annotate_without_cpu(cv, f);
 		return true;
 	}
+	/* The agent's choice: OpenShift's kubelet would give up on the whole pod, and all of its
+	 * containers would keep their CPU requests. */
 	if (!has_cpu && cv->options->every_container) {
 		annotate_without_cpu(cv, f);
 		return true;
@@ -221,6 +228,7 @@ static void revert_container(const struct container *c, struct annotations *ann,
 	/* An invalid annotation is ignored: the request is restored from the cores alone. */
 	if (own)
 		(void)container_cpu_parse(own->value, p->arena, &cpu, NULL);
+	/* One unit of cores is one millicore, so the request is restored exactly. */
 	amount = quantity_from_milli(quantity_value(&cores), cores.format);
 	for (int of_limit = 0; of_limit <= 1; of_limit++)
 		resource_drop(&e, of_limit, name);
@@ -247,6 +255,7 @@ int static_pod_revert(yyjson_val *object, struct arena *a, struct patch *ret)
 	while (container_next(&it, &c))
 		revert_container(&c, &ann, ret);
 	for (size_t i = 0; i < ann.n_own; i++)
+		/* The target annotation stays: the manifest can be converted again. */
 		if (ann.own[i].kind != OWN_RESOURCES)
 			annotations_keep(&ann.own[i]);
 	annotations_flush(&ann, pod.meta, ret);

@@ -122,6 +122,9 @@ void pod_validate(struct pod_context *ctx)
 		result_decide(ctx->result, RULE_STATIC, VERDICT_LEAVE, ctx->subject.name);
 		return;
 	}
+	/* As in OpenShift, the Infrastructure is not consulted: the mutating hook removed the
+	 * annotations of a pod that it did not convert, so what is left must be consistent,
+	 * whichever webhook added it. */
 	if (!pod_context_is_synced(ctx) || !pod_context_find_namespace(ctx, &ns))
 		return;
 	field_errors_init(&p, ctx->a);
@@ -129,6 +132,7 @@ void pod_validate(struct pod_context *ctx)
 	if (problem.n)
 		pod_context_annotation_error(ctx, &p, problem);
 	n_annotations = check_resource_annotations(ctx, &p);
+	/* A type with an error counts as no type. */
 	if (!n_types || problem.n)
 		check_untargeted(ctx, n_annotations, &p);
 	else
@@ -170,6 +174,7 @@ static void check_annotations_stay(const struct admission_request *rq, struct fi
 	list_changes(&before, &after, "removed", p);
 }
 
+/* Counted by the scheduler under another name than cpu. */
 static bool is_accounted(yyjson_val *requests)
 {
 	return doc_get(requests, STR(NAME_SHARED_CPUS)) ||
@@ -183,6 +188,7 @@ static bool same_cpu(yyjson_val *before, yyjson_val *after)
 	int has_x = resource_get(before, STR(NAME_CPU), &x, NULL);
 	int has_y = resource_get(after, STR(NAME_CPU), &y, NULL);
 
+	/* By value: a client may write 1000m where the pod has 1. */
 	return has_x == has_y && quantity_cmp(&x, &y) == 0;
 }
 
@@ -216,6 +222,8 @@ void pod_update_validate(const struct admission_request *rq, struct admission_re
 	struct subject s = subject_of(rq->object, "pods", "Pod");
 	struct field_errors p;
 
+	/* Other subresources send other kinds, for example a Binding. A node may update
+	 * mirror pods. */
 	if (!yyjson_is_obj(rq->object) || !yyjson_is_obj(rq->old_object) ||
 	    !str_eq(object_kind(rq->object), STR("Pod")) || request_is_static_pod(rq)) {
 		result_decide(r, RULE_UPDATE, VERDICT_LEAVE, rq->subresource);
@@ -242,6 +250,7 @@ void infrastructure_validate(const struct admission_request *rq, struct admissio
 				      "Infrastructure.config.openshift.io");
 	struct field_errors p;
 
+	/* Turning it on is allowed, and so is every change while it is off. */
 	if (!str_eq(s.name, STR(NAME_INFRASTRUCTURE)) || !before.is_partitioned ||
 	    after.is_partitioned) {
 		result_decide(r, RULE_TURN_OFF, VERDICT_LEAVE, after.partitioning);
