@@ -1,3 +1,6 @@
+/* A list of chunks; blocks are cut from the newest by moving a pointer. There is no header per
+ * block, so its size is known to the caller only, which passes it to arena_realloc(). */
+
 #include "arena.h"
 
 #include <assert.h>
