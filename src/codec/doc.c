@@ -49,6 +49,8 @@ static yyjson_alc arena_alc(struct arena *a)
 	return (yyjson_alc){ alc_malloc, alc_realloc, alc_free, a };
 }
 
+/* Counts from the start each time. That is linear, but positions are needed for error messages
+ * only. */
 struct doc_pos doc_position_at(struct str text, size_t offset)
 {
 	struct doc_pos pos = { 1, 1 };
@@ -72,6 +74,7 @@ int doc_err_record_at(struct err *err, int code, struct str file, struct doc_pos
 	va_start(ap, fmt);
 	(void)vsnprintf(msg, sizeof(msg), fmt, ap);
 	va_end(ap);
+	/* The form of compilers, "file:line:column: message", which editors can jump to (D20). */
 	if (pos.line && file.n)
 		return err_set(err, code, PRI_STR ":%u:%u: %s", FMT_STR(file), pos.line, pos.column,
 			       msg);
@@ -334,6 +337,7 @@ yyjson_mut_val *doc_new_int(yyjson_mut_doc *m, int64_t n)
 
 bool doc_put(yyjson_mut_doc *m, yyjson_mut_val *object, struct str key, yyjson_mut_val *value)
 {
+	/* Put and not add: an existing key is replaced, so a built object never has a key twice. */
 	return yyjson_mut_obj_put(object, doc_new_str(m, key), value);
 }
 
@@ -394,6 +398,8 @@ static struct str indent(struct str compact, struct arena *a)
 
 	strbuf_init(&b, a);
 	for (size_t i = 0; i < compact.n; i++) {
+		/* Works on the compact text: outside strings it has no white space, so single
+		 * characters decide. */
 		char c = compact.p[i], next = i + 1 < compact.n ? compact.p[i + 1] : '\0';
 		bool opens = !in_string && (c == '{' || c == '[');
 		bool closes = !in_string && (c == '}' || c == ']');

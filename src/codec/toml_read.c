@@ -104,6 +104,8 @@ static int read_pair(struct toml_reader *r, yyjson_mut_val *table)
 			break;
 		r->lex.at++;
 		toml_skip_blanks(&r->lex);
+		/* A dotted key may extend only tables that dotted keys made: "a.b = 1" must not add
+		 * to a table that has a header somewhere else. */
 		e = open_subtable(r, table, key, TABLE_DOTTED, at, &table);
 		if (e < 0)
 			return e;
@@ -219,6 +221,8 @@ static int read_value(struct toml_reader *r, yyjson_mut_val **ret)
 	struct str text = STR("");
 	int e;
 
+	/* Bounds the recursion of values within values, and that of all code that walks the
+	 * document. */
 	if (r->depth == TOML_MAX_DEPTH)
 		return toml_fail(&r->lex, r->lex.at, "nested too deeply");
 	r->depth++;
@@ -254,6 +258,8 @@ static int open_item(struct toml_reader *r, yyjson_mut_val *parent, struct str k
 		array = yyjson_mut_arr(r->doc);
 		if (!array || !doc_put(r->doc, parent, key, array))
 			return toml_no_memory(&r->lex);
+		/* An array without a mark on its last item was written as a value, [ ... ], and is
+		 * complete. */
 	} else if (!yyjson_mut_is_arr(array) || !mark_find(r, yyjson_mut_arr_get_last(array))) {
 		return toml_fail_name(&r->lex, at, "already defined:", key);
 	}

@@ -45,6 +45,7 @@ struct yaml_reader {
 	struct err *err;
 };
 
+/* libyaml counts lines and columns from 0, in characters. */
 static struct doc_pos pos_of(yaml_mark_t mark)
 {
 	return (struct doc_pos){ (uint32_t)mark.line + 1, (uint32_t)mark.column + 1 };
@@ -68,6 +69,8 @@ static int fail_here(struct yaml_reader *r, const char *what)
 /* Reads the next event into r->event and deletes the previous one; its strings were copied. */
 static int next_event(struct yaml_reader *r)
 {
+	/* libyaml's own memory; deleting a zeroed event is allowed, so the first call needs no
+	 * exception. */
 	yaml_event_delete(&r->event);
 	if (yaml_parser_parse(&r->parser, &r->event))
 		return 0;
@@ -84,6 +87,7 @@ static int new_node(struct yaml_reader *r, struct doc_pos pos, struct node **ret
 {
 	struct node *n;
 
+	/* Counted over the whole stream: many small documents cost as much as one large. */
 	if (r->nodes++ >= r->limits.nodes)
 		return doc_err_at(r->err, EINVAL, r->file, pos, "more than %zu values",
 				  r->limits.nodes);
@@ -191,6 +195,7 @@ static int copy_node(struct yaml_reader *r, struct node *from, struct node **ret
 	*ret = n;
 	if (!yyjson_mut_is_ctn(&from->v)) {
 		n->v = from->v;
+		/* The copied value must not stay linked to the neighbours of the original. */
 		n->v.next = NULL;
 		return 0;
 	}
@@ -202,6 +207,8 @@ static int copy_node(struct yaml_reader *r, struct node *from, struct node **ret
 	return x;
 }
 
+/* A budget of work instead of an index: hostile files end here, and real ones never pay for a hash
+ * table. */
 static int count_comparisons(struct yaml_reader *r, size_t comparisons)
 {
 	r->compared += comparisons;
@@ -227,6 +234,7 @@ static int read_alias(struct yaml_reader *r, struct node **ret)
 static int resolve(struct yaml_reader *r, struct yaml_scalar *ret)
 {
 	const char *tag = (const char *)r->event.data.scalar.tag;
+	/* Copied, because the event's strings are freed with the next event. */
 	struct str text = str_dup(r->a, (struct str){ (const char *)r->event.data.scalar.value,
 						      r->event.data.scalar.length });
 	bool plain = r->event.data.scalar.style == YAML_PLAIN_SCALAR_STYLE;
@@ -271,6 +279,7 @@ static int read_scalar(struct yaml_reader *r, bool as_key, struct node **ret)
 	if (as_key &&
 	    s.kind == YAML_BOOL) /* as in Kubernetes' tools, "yes: 1" has the key "true" */
 		s.text = s.boolean ? STR("true") : STR("false");
+	/* Keys are strings in JSON: numbers keep the text of their value. */
 	if (as_key || s.kind == YAML_STRING)
 		yyjson_mut_set_strn(&n->v, s.text.p, s.text.n);
 	else if (s.kind == YAML_NUMBER)
@@ -314,6 +323,7 @@ static int merge_one(struct yaml_reader *r, struct node *into, yyjson_mut_val *f
 	if (!yyjson_mut_is_obj(from))
 		return fail(r, node_of(from)->pos, "only a mapping can be merged");
 	while ((key = yyjson_mut_obj_iter_next(&it))) {
+		/* yyjson_mut_obj_getn() below walks all keys. */
 		x = count_comparisons(r, yyjson_mut_obj_size(&into->v));
 		if (x < 0)
 			return x;
@@ -464,6 +474,8 @@ static void collect_marks(yyjson_mut_val *v, struct doc_pos *marks, size_t *n)
 
 static int finish_document(struct yaml_reader *r, struct node *root, struct doc *ret)
 {
+	/* At least as many as the document has values; a key "<<" and its value are counted and
+	 * dropped. */
 	struct doc_pos *marks = arena_array(r->a, struct doc_pos, r->nodes - r->nodes_before);
 	struct doc doc = { .root = doc_freeze(&root->v, r->a), .file = r->file, .marks = marks };
 
@@ -482,6 +494,7 @@ static int read_document(struct yaml_reader *r, struct doc_list *list)
 
 	if (list->n >= r->limits.documents)
 		return fail_here(r, "too many documents");
+	/* Anchors end with their document. */
 	r->anchors = NULL;
 	r->nodes_before = r->nodes;
 	x = next_event(r);

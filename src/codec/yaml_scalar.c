@@ -1,3 +1,6 @@
+/* Scalars are matched by hand-written scanners and not by regular expressions or strtod(): a number
+ * becomes JSON text without being converted, so no digit is lost. */
+
 #include "yaml_scalar.h"
 
 #include <ctype.h>
@@ -41,6 +44,7 @@ static bool is_not_finite(struct str text)
 	return false;
 }
 
+/* strchr() would find the NUL at the end of the set. */
 static bool is_one_of(char c, const char *set)
 {
 	return c && strchr(set, c);
@@ -94,8 +98,10 @@ static bool parse_whole(struct str plain, bool *ret_negative, uint64_t *ret)
 		    __builtin_add_overflow(value, (uint64_t)d, &value))
 			return false;
 	}
+	/* Values from 2^63 to 2^64 - 1 are accepted only as positive numbers. */
 	if (negative && value > (uint64_t)INT64_MAX + 1)
 		return false;
+	/* "-0x0" is 0: integers have no negative zero. */
 	*ret_negative = negative && value;
 	*ret = value;
 	return true;

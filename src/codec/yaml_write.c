@@ -1,3 +1,6 @@
+/* libyaml's emitter decides layout and escaping. Which strings need quotes is decided here: the
+ * emitter only knows the syntax, and would write the string "no" as a boolean. */
+
 #include <errno.h>
 #include <string.h>
 #include <yaml.h>
@@ -7,9 +10,6 @@
 #include "base/macro.h"
 #include "yaml.h"
 #include "yaml_scalar.h"
-
-/* libyaml's emitter decides layout and escaping. Which strings need quotes is decided here: the
- * emitter only knows the syntax, and would write the string "no" as a boolean. */
 
 static int append(void *data, unsigned char *bytes, size_t n)
 {
