@@ -31,6 +31,7 @@ static unsigned group_of(const struct ledger_frame *f)
 	const struct topology *t = f->topology;
 	unsigned widest = 1;
 
+	/* Classic mode follows the kubelet, which uses the average of the machine. */
 	if (f->config.is_classic && cpuset_is_empty(&t->offline))
 		return topology_average(t, TOPOLOGY_CORE);
 	CPUSET_FOREACH (cpu, &f->sets.guaranteed) {

@@ -135,6 +135,7 @@ static const char *obstacle(const struct ledger *l, const struct ledger_request 
 
 	if (!wanted || cpuset_count(cpus) != wanted)
 		return "their number differs from the request";
+	/* Also refuses CPUs that a resize took out of the pool while the agent did not run. */
 	if (!cpuset_is_subset(cpus, &l->now.sets.guaranteed))
 		return "not all are in the guaranteed pool";
 	for (size_t i = first; i < first + n; i++)
@@ -183,6 +184,8 @@ int ledger_release_container(struct ledger *l, struct str pod_uid, struct str co
 	size_t at = ledger_position(l, pod_uid, container);
 	bool entered;
 
+	/* ledger_position() returns an index also for an unknown container, namely where it would
+	 * be inserted. */
 	if (!ledger_find(l, pod_uid, container))
 		return 0;
 	entered = ledger_enter(l);

@@ -123,6 +123,7 @@ static bool parse_hex(struct str digits, uint64_t *ret)
 	static const char alphabet[] = "0123456789abcdef";
 	uint64_t n = 0;
 
+	/* Lower case and the full width only, as written: one form for one number. */
 	if (digits.n != DIGITS)
 		return false;
 	for (size_t i = 0; i < digits.n; i++) {
@@ -136,7 +137,9 @@ static bool parse_hex(struct str digits, uint64_t *ret)
 	return true;
 }
 
-/* Checks that need no parsing: version and checksum. */
+/* Checks that need no parsing: version and checksum.
+ * Done on bytes, before the JSON parser sees them: a truncated or damaged file is reported as such
+ * and not as a syntax error somewhere in it. */
 static int check_head(struct str text, struct str file, struct err *err)
 {
 	uint64_t version, checksum;

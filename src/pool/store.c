@@ -90,6 +90,8 @@ static int set_aside(struct store *s, struct store_report *report, struct err *e
 {
 	struct stat st;
 
+	/* Numbered, so that the first damage, which explains the others, is not overwritten by a
+	 * restart loop. */
 	for (int i = 0; i < MOST_ASIDE; i++) {
 		int n = snprintf(report->aside, sizeof(report->aside), "%s.corrupt-%d", s->path, i);
 
