@@ -240,6 +240,8 @@ static void serve(struct grpc *g, struct grpc_stream *s)
 	struct str message;
 	int r;
 
+	/* The gRPC specification recommends this HTTP status, not a gRPC status, for other
+	 * protocols. */
 	if (!s->is_grpc) {
 		(void)nghttp2_submit_response(g->session, s->id, &no_grpc, 1, NULL);
 		return;
@@ -378,6 +380,7 @@ void grpc_free(struct grpc *g)
 
 	if (!g)
 		return;
+	/* Before the streams: the session may still refer to them. */
 	nghttp2_session_del(g->session);
 	for (s = TAILQ_FIRST(&g->streams); s; s = next) {
 		next = TAILQ_NEXT(s, link);

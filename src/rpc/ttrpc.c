@@ -147,10 +147,12 @@ static int write_frames(struct strbuf *out, const struct outgoing *o, struct are
 	pb_encode(o->message, o->value, &data);
 	if (data.failed || data.n > TTRPC_MAX_DATA)
 		return -EMSGSIZE;
+	/* Length, stream, type, flags; the flags stay 0. */
 	be32_put(header, (uint32_t)data.n);
 	be32_put(header + 4, o->stream);
 	header[8] = o->type;
 	mux_write(out, o->conn, (struct str){ (const char *)header, sizeof(header) });
+	/* Without data the header is the whole message (docs/reference/nri.md#ttrpc). */
 	if (data.n > 0)
 		mux_write(out, o->conn, strbuf_str(&data));
 	return 0;
