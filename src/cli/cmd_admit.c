@@ -243,9 +243,8 @@ static int run(struct invocation *inv, struct err *err)
 	struct state_manifests m;
 	int r;
 
-	if (inv->args.n)
-		return err_set(err, EINVAL, "unexpected operand \"%s\" (files are given with -f)",
-			       inv->args.items[0]);
+	if (command_no_operands(inv, err) < 0)
+		return -EINVAL;
 	if (o->review)
 		return respond_to_review(o, inv->arena, err);
 	r = cluster_and_manifests(o->is_static ? NULL : &o->cluster, &o->files, inv->arena, &m,

@@ -4,9 +4,9 @@
 #include "agent/agent.h"
 #include "agentclient/run_dir.h"
 #include "base/err.h"
-#include "base/log.h"
 #include "command.h"
 #include "kube/names.h"
+#include "log_options.h"
 #include "pools_options.h"
 
 struct agent_options {
@@ -14,7 +14,7 @@ struct agent_options {
 	const char *cpu_manager;
 	struct option_list policy_options, namespaces, labels, taints;
 	const char *dialect, *topology_cpu;
-	const char *log_level, *log_format;
+	struct log_options log;
 	bool uninstall;
 };
 
@@ -113,11 +113,7 @@ static const struct option_desc options[] = {
 	{ OPT_ENUM, 0, "dialect", "NAME",
 	  "legacy-2021 also accepts the namespace label of the 2021 enhancement",
 	  "current|legacy-2021", AT(dialect) },
-	{ OPT_GROUP, 0, NULL, NULL, "Log", NULL, 0 },
-	{ OPT_ENUM, 0, "log-level", "LEVEL", "lowest level that is logged (default: info)",
-	  "error|warning|info|debug", AT(log_level) },
-	{ OPT_ENUM, 0, "log-format", "FORMAT", "text (default) or json lines", "text|json",
-	  AT(log_format) },
+	LOG_OPTIONS(struct agent_options, log),
 	{ 0 },
 };
 
@@ -145,16 +141,6 @@ static const struct command_example examples[] = {
 	{ 0 },
 };
 
-static void set_up_log(const struct agent_options *o)
-{
-	enum log_level level = LOG_LEVEL_INFO;
-
-	if (o->log_level)
-		(void)log_level_parse(str_from(o->log_level), &level);
-	log_setup(level, o->log_format && strcmp(o->log_format, "json") == 0 ? LOG_FORMAT_JSON :
-									       LOG_FORMAT_TEXT);
-}
-
 static int check_cluster(const struct agent_options *o, struct err *err)
 {
 	const struct node_sync_config *c = &o->config.cluster;
@@ -179,11 +165,11 @@ static int run(struct invocation *inv, struct err *err)
 	struct agent_options *o = inv->options;
 	struct agent_config *c = &o->config;
 
-	if (inv->args.n > 0)
-		return err_set(err, EINVAL, "the agent takes no operands, only options");
+	if (command_no_operands(inv, err) < 0)
+		return -EINVAL;
 	if (check_cluster(o, err) < 0)
 		return -EINVAL;
-	set_up_log(o);
+	log_options_apply(&o->log);
 	c->pools.policy_options = o->policy_options.items;
 	c->pools.n_policy_options = o->policy_options.n;
 	c->namespaces = o->namespaces.items;

@@ -172,9 +172,8 @@ static int run(struct invocation *inv, struct err *err)
 	struct str text;
 	int r;
 
-	if (inv->args.n)
-		return err_set(err, EINVAL, "unexpected operand %s (see pinfold allocate --help)",
-			       inv->args.items[0]);
+	if (command_no_operands(inv, err) < 0)
+		return -EINVAL;
 	r = parse_request(o, inv->arena, in, err);
 	if (r < 0)
 		return r;

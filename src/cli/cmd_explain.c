@@ -103,15 +103,6 @@ static void add_changes(struct strbuf *b, const struct patch *p)
 	}
 }
 
-/* What a refusal looked at is in its message, which the result repeats in full. */
-static void add_step(struct strbuf *b, size_t n, const struct rule_step *step)
-{
-	strbuf_printf(b, "%3zu. %s: %s — ", n, rule_name(step->rule), rule_question(step->rule));
-	if (step->verdict != VERDICT_REFUSE)
-		strbuf_printf(b, PRI_STR " — ", FMT_STR(step->seen));
-	strbuf_printf(b, "%s\n", verdict_name(step->verdict));
-}
-
 static void add_text(struct strbuf *b, const struct explained *e, struct arena *a)
 {
 	const struct admission_result *r = &e->result;
@@ -121,8 +112,16 @@ static void add_text(struct strbuf *b, const struct explained *e, struct arena *
 
 	strbuf_printf(b, PRI_STR ": " PRI_STR " " PRI_STR ", namespace " PRI_STR "\n",
 		      FMT_STR(place), FMT_STR(e->pod.kind), FMT_STR(name), FMT_STR(namespace));
-	for (size_t i = 0; i < r->n_steps; i++)
-		add_step(b, i + 1, &r->steps[i]);
+	for (size_t i = 0; i < r->n_steps; i++) {
+		const struct rule_step *step = &r->steps[i];
+
+		strbuf_printf(b, "%3zu. %s: %s — ", i + 1, rule_name(step->rule),
+			      rule_question(step->rule));
+		/* The message of a refusal contains the value, and the result repeats it. */
+		if (step->verdict != VERDICT_REFUSE)
+			strbuf_printf(b, PRI_STR " — ", FMT_STR(step->seen));
+		strbuf_printf(b, "%s\n", verdict_name(step->verdict));
+	}
 	strbuf_printf(b, "result: " PRI_STR "\n", FMT_STR(result));
 	add_cpus(b, e);
 	if (!patch_is_empty(&r->patch)) {
@@ -225,9 +224,8 @@ static int run(struct invocation *inv, struct err *err)
 	struct state_manifests m;
 	int r;
 
-	if (inv->args.n)
-		return err_set(err, EINVAL, "unexpected operand \"%s\" (files are given with -f)",
-			       inv->args.items[0]);
+	if (command_no_operands(inv, err) < 0)
+		return -EINVAL;
 	r = cluster_and_manifests(o->is_static ? NULL : &o->cluster, &o->files, inv->arena, &m,
 				  &list, err);
 	return r < 0 ? r : explain_all(o, &m, &list, inv->arena, err);

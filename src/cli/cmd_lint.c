@@ -230,11 +230,11 @@ static int write_fixes(struct linting *l, struct manifest_edits *edits, struct e
 
 		if (!manifest_edit_is_changed(e))
 			continue;
-		r = strcmp(e->file.path, "-") == 0 ? output_text(e->result, err) :
-						     manifest_edit_write(e, err);
+		r = manifest_edit_is_stdin(e) ? output_text(e->result, err) :
+						manifest_edit_write(e, err);
 		if (r < 0)
 			return r;
-		(void)fprintf(stderr, "%s: fixed%s\n", e->file.path,
+		(void)fprintf(stderr, "%s: fixed%s\n", manifest_edit_name(e),
 			      e->is_rewritten ? ", rewritten without its comments" : "");
 	}
 	return 0;

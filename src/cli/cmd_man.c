@@ -58,18 +58,13 @@ static void add_text(struct strbuf *b, const char *text)
 	}
 }
 
-static void add_upper(struct strbuf *b, const char *text)
-{
-	for (; *text; text++)
-		strbuf_addc(b, *text == ' ' ? '-' : (char)toupper((unsigned char)*text));
-}
-
 static void add_head(struct strbuf *b, const struct command *c, const char *date)
 {
 	strbuf_printf(b, ".Dd %s\n.Dt PINFOLD", date ? date : "$Mdocdate$");
-	if (c) {
-		strbuf_addc(b, '-');
-		add_upper(b, c->name);
+	for (const char *p = c ? c->name : ""; *p; p++) {
+		if (p == c->name)
+			strbuf_addc(b, '-');
+		strbuf_addc(b, *p == ' ' ? '-' : (char)toupper((unsigned char)*p));
 	}
 	strbuf_add(b, STR(" 1\n.Os\n.Sh NAME\n.Nm pinfold"));
 	for (const char *p = c ? c->name : ""; *p; p++) {
@@ -185,21 +180,17 @@ static struct str overview_page(const struct man_options *o, struct str prose, s
 	return strbuf_str(&b);
 }
 
-static const struct command *find_by_name(const char *name)
-{
-	for (size_t i = 0; commands[i]; i++)
-		if (strcmp(commands[i]->name, name) == 0)
-			return commands[i];
-	return NULL;
-}
-
 static int run(struct invocation *inv, struct err *err)
 {
 	const struct man_options *o = inv->options;
-	const struct command *c = inv->args.n ? find_by_name(inv->args.items[0]) : NULL;
+	const struct command *c = NULL;
 	struct str prose = STR("");
 	int r;
 
+	/* A family's command is one operand here: "profile check". */
+	for (size_t i = 0; inv->args.n && commands[i]; i++)
+		if (strcmp(commands[i]->name, inv->args.items[0]) == 0)
+			c = commands[i];
 	if (inv->args.n && !c)
 		return err_set(err, EINVAL, "unknown command \"%s\"", inv->args.items[0]);
 	if (o->prose) {

@@ -186,8 +186,8 @@ static int run(struct invocation *inv, struct err *err)
 {
 	struct map_options *o = inv->options;
 
-	if (inv->args.n > 0)
-		return err_set(err, EINVAL, "map takes no operands, only options");
+	if (command_no_operands(inv, err) < 0)
+		return -EINVAL;
 	return map_show(print_map, o, o->watch, inv->arena, err);
 }
 

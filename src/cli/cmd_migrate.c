@@ -63,8 +63,9 @@ static int migrate_file(struct manifest_edit *e, struct arena *a, struct err *er
 			append(&e->patches[i], &m.patch,
 			       it.is_list ? str_printf(a, "/items/%zu", at) : STR(""));
 			for (size_t k = 0; k < m.n_notes; k++)
-				(void)fprintf(stderr, "%s:%u:%u: note: " PRI_STR "\n", e->file.path,
-					      pos.line, pos.column, FMT_STR(m.notes[k]));
+				(void)fprintf(stderr, "%s:%u:%u: note: " PRI_STR "\n",
+					      manifest_edit_name(e), pos.line, pos.column,
+					      FMT_STR(m.notes[k]));
 		}
 	}
 	return 0;
@@ -74,11 +75,13 @@ static int write_result(const struct migrate_options *o, const struct manifest_e
 			struct arena *a, struct err *err)
 {
 	if (e->is_rewritten)
-		(void)fprintf(stderr, "%s: note: rewritten without its comments\n", e->file.path);
+		(void)fprintf(stderr, "%s: note: rewritten without its comments\n",
+			      manifest_edit_name(e));
 	if (o->output && strcmp(o->output, "diff") == 0)
-		return output_text(
-			diff_unified(e->file.text, e->result, e->file.path, "migrated", a), err);
-	if (!o->in_place || strcmp(e->file.path, "-") == 0)
+		return output_text(diff_unified(e->file.text, e->result, manifest_edit_name(e),
+						"migrated", a),
+				   err);
+	if (!o->in_place || manifest_edit_is_stdin(e))
 		return output_text(e->result, err);
 	return manifest_edit_is_changed(e) ? manifest_edit_write(e, err) : 0;
 }

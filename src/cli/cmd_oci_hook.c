@@ -131,25 +131,24 @@ static int run_hook(struct invocation *inv, struct hook_call *call, struct err *
 	return 0;
 }
 
-/* Prints the configuration to continue with; returns the exit status. */
-static int finish(const struct oci_hook_options *o, const struct hook_call *call, struct err *err)
-{
-	if (call->is_refused)
-		return o->refuses_later ? output_text(call->input, err) : EXIT_FINDING;
-	if (call->result.is_ignored)
-		(void)fprintf(stderr, PRI_STR "\n", FMT_STR(call->result.text));
-	return call->stage == OCI_PRECREATE ? output_text(call->result.adjusted, err) : EXIT_YES;
-}
-
 static int run(struct invocation *inv, struct err *err)
 {
+	const struct oci_hook_options *o = inv->options;
 	struct hook_call call = { 0 };
 	int r;
 
 	r = prepare(inv, &call, err);
 	if (r == 0)
 		r = run_hook(inv, &call, err);
-	return r < 0 ? err_wrap(err, "oci-hook") : finish(inv->options, &call, err);
+	if (r < 0)
+		return err_wrap(err, "oci-hook"); /* the runtime prints it among its own messages */
+	/* The runtime continues with the configuration on standard output, also with the unchanged
+	 * one. */
+	if (call.is_refused)
+		return o->refuses_later ? output_text(call.input, err) : EXIT_FINDING;
+	if (call.result.is_ignored)
+		(void)fprintf(stderr, PRI_STR "\n", FMT_STR(call.result.text));
+	return call.stage == OCI_PRECREATE ? output_text(call.result.adjusted, err) : EXIT_YES;
 }
 
 const struct command cmd_oci_hook = {

@@ -2,6 +2,7 @@
 
 #include "base/arena.h"
 #include "base/err.h"
+#include "base/macro.h"
 #include "command.h"
 #include "layout_input.h"
 #include "manifest_paths.h"
@@ -51,8 +52,9 @@ static const enum profile_set_id columns[] = { PROFILE_RESERVED, PROFILE_SHARED,
 
 static struct str format_partitions(const struct layout *layout, struct arena *a)
 {
-	const struct str heading[] = { STR("PROFILE"), STR("POOL"),	  STR("MANAGEMENT"),
-				       STR("SHARED"),  STR("GUARANTEED"), STR("OFFLINED") };
+	const struct str heading[] = { STR("PROFILE"),	  STR("MACHINE CONFIG POOL"),
+				       STR("MANAGEMENT"), STR("SHARED"),
+				       STR("GUARANTEED"), STR("OFFLINED") };
 	struct table t;
 
 	table_init(&t, 6, a);
@@ -61,11 +63,8 @@ static struct str format_partitions(const struct layout *layout, struct arena *a
 		const struct partition *part = &layout->partitions[i];
 		struct str cells[6] = { part->profile->name, part->pool->name };
 
-		for (size_t j = 0; j < 4; j++) {
-			cells[j + 2] = cpuset_format(&part->cpus[columns[j]], a);
-			if (!cells[j + 2].n)
-				cells[j + 2] = STR("-");
-		}
+		for (size_t j = 0; j < ARRAY_LEN(columns); j++)
+			cells[j + 2] = table_or_dash(cpuset_format(&part->cpus[columns[j]], a));
 		table_add(&t, cells);
 	}
 	return table_format(&t);
@@ -82,7 +81,7 @@ static yyjson_mut_val *partitions_to_doc(const struct layout *layout, yyjson_mut
 
 		doc_put_str(m, v, STR("profile"), part->profile->name);
 		doc_put_str(m, v, STR("pool"), part->pool->name);
-		for (size_t j = 0; j < 4; j++)
+		for (size_t j = 0; j < ARRAY_LEN(columns); j++)
 			doc_put_str(m, v, str_from(profile_set_pool(columns[j])),
 				    cpuset_format(&part->cpus[columns[j]], a));
 	}

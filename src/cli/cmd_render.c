@@ -42,9 +42,8 @@ static int run(struct invocation *inv, struct err *err)
 	struct layout_input in;
 	int r;
 
-	if (inv->args.n)
-		return err_set(err, EINVAL, "unexpected \"%s\" (see pinfold render --help)",
-			       inv->args.items[0]);
+	if (command_no_operands(inv, err) < 0)
+		return -EINVAL;
 	if (!output)
 		return err_set(err, EINVAL, "--asset-output-dir must be given");
 	layout_input_init(&in, inv->arena);

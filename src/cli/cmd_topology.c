@@ -95,9 +95,8 @@ static int run(struct invocation *inv, struct err *err)
 	struct topology t;
 	int r;
 
-	if (inv->args.n)
-		return err_set(err, EINVAL, "unexpected operand %s (see pinfold topology --help)",
-			       inv->args.items[0]);
+	if (command_no_operands(inv, err) < 0)
+		return -EINVAL;
 	r = topology_read(o->from, inv->arena, &t, err);
 	if (r < 0)
 		return r;

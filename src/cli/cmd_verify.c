@@ -49,8 +49,8 @@ static int run(struct invocation *inv, struct err *err)
 	struct agent_status status;
 	int r;
 
-	if (inv->args.n > 0)
-		return err_set(err, EINVAL, "verify takes no operands, only options");
+	if (command_no_operands(inv, err) < 0)
+		return -EINVAL;
 	if (proc < 0)
 		return err_set(err, errno, "open %s: %s", o->proc, strerror(errno));
 	r = status_client_read(o->run_dir, inv->arena, &status, err);

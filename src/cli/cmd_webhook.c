@@ -5,10 +5,10 @@
 #include "base/arena.h"
 #include "base/err.h"
 #include "base/file.h"
-#include "base/log.h"
 #include "cluster_options.h"
 #include "command.h"
 #include "config_file.h"
+#include "log_options.h"
 #include "output.h"
 #include "webhook/print_config.h"
 #include "webhook/state_cluster.h"
@@ -21,8 +21,7 @@ struct webhook_options {
 	const char *config_file;
 	const char *kubeconfig;
 	const char *context;
-	const char *log_level;
-	const char *log_format;
+	struct log_options log;
 	bool print_config;
 	struct print_config print;
 	const char *ca_path;
@@ -55,11 +54,7 @@ static const struct option_desc options[] = {
 	{ OPT_STR, 0, "context", "NAME",
 	  "the context of the kubeconfig (default: its current context)", NULL, AT(context) },
 	CLUSTER_OPTIONS(struct webhook_options, cluster),
-	{ OPT_GROUP, 0, NULL, NULL, "Log", NULL, 0 },
-	{ OPT_ENUM, 0, "log-level", "LEVEL", "lowest level that is logged (default: info)",
-	  "error|warning|info|debug", AT(log_level) },
-	{ OPT_ENUM, 0, "log-format", "FORMAT", "text (default) or JSON lines", "text|json",
-	  AT(log_format) },
+	LOG_OPTIONS(struct webhook_options, log),
 	{ OPT_GROUP, 0, NULL, NULL, "Configuration of the API server", NULL, 0 },
 	{ OPT_FLAG, 0, "print-config", NULL,
 	  "print the webhook configurations for an API server and exit", NULL, AT(print_config) },
@@ -91,16 +86,6 @@ static const struct command_example examples[] = {
 	  "what to apply to an API server on this machine" },
 	{ 0 },
 };
-
-static void set_up_log(const struct webhook_options *o)
-{
-	enum log_level level = LOG_LEVEL_INFO;
-
-	if (o->log_level)
-		(void)log_level_parse(str_from(o->log_level), &level);
-	log_setup(level, o->log_format && strcmp(o->log_format, "json") == 0 ? LOG_FORMAT_JSON :
-									       LOG_FORMAT_TEXT);
-}
 
 static yyjson_mut_val *as_list(yyjson_mut_val *items, struct arena *a)
 {
@@ -179,8 +164,8 @@ static int run(struct invocation *inv, struct err *err)
 {
 	const struct webhook_options *o = inv->options;
 
-	if (inv->args.n)
-		return err_set(err, EINVAL, "unexpected operand \"%s\"", inv->args.items[0]);
+	if (command_no_operands(inv, err) < 0)
+		return -EINVAL;
 	if (o->print_config)
 		return print(o, inv->arena, err);
 	if (!o->config.cert_path != !o->config.key_path)
@@ -198,7 +183,7 @@ static int run(struct invocation *inv, struct err *err)
 	if (o->config.threads > 1024)
 		return err_set(err, EINVAL, "--threads %u is too many (1024 at most)",
 			       o->config.threads);
-	set_up_log(o);
+	log_options_apply(&o->log);
 	return o->cluster.state.n ? serve_files(o, err) : serve_cluster(o, err);
 }
 

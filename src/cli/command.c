@@ -11,8 +11,7 @@
 #include "help.h"
 #include "output.h"
 
-/* The first word of "profile check" is the family "profile". */
-static bool names_family(const struct command *c, const char *word)
+bool command_is_of_family(const struct command *c, const char *word)
 {
 	size_t n = strlen(word);
 
@@ -22,7 +21,7 @@ static bool names_family(const struct command *c, const char *word)
 bool command_is_family(const char *word)
 {
 	for (size_t i = 0; commands[i]; i++)
-		if (names_family(commands[i], word))
+		if (command_is_of_family(commands[i], word))
 			return true;
 	return false;
 }
@@ -36,7 +35,7 @@ const struct command *command_find(int argc, char **argv, int *ret_words)
 			*ret_words = 1;
 			return c;
 		}
-		if (argc > 2 && names_family(c, argv[1]) &&
+		if (argc > 2 && command_is_of_family(c, argv[1]) &&
 		    strcmp(c->name + strlen(argv[1]) + 1, argv[2]) == 0) {
 			*ret_words = 2;
 			return c;
@@ -115,6 +114,14 @@ static int dispatch(int argc, char **argv, struct arena *a, struct err *err)
 	if (asks_for_help(argc - words, argv + words))
 		return output_text(help_command(c, a), err);
 	return run(c, argc - words, argv + words, a, err);
+}
+
+int command_no_operands(const struct invocation *inv, struct err *err)
+{
+	if (!inv->args.n)
+		return 0;
+	return err_set(err, EINVAL, "unexpected operand \"%s\" (see pinfold %s --help)",
+		       inv->args.items[0], inv->command->name);
 }
 
 int command_main(int argc, char **argv)

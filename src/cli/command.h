@@ -55,8 +55,14 @@ extern const struct command *const commands[]; /* ends with NULL */
 /* The command argv[1] (and, for a family, argv[2]) names; NULL when there is none. */
 const struct command *command_find(int argc, char **argv, int *ret_words);
 
+/* "profile check" is of the family "profile". */
+bool command_is_of_family(const struct command *c, const char *word);
+
 /* True when commands of two words begin with this one: "profile". */
 bool command_is_family(const char *word);
+
+/* -EINVAL with a sentence when there is an operand. */
+int command_no_operands(const struct invocation *inv, struct err *err);
 
 /* Parses the options, runs the command, prints the error if any. Returns the exit status. */
 int command_main(int argc, char **argv);

@@ -1,7 +1,5 @@
 #include "help.h"
 
-#include <string.h>
-
 #include "base/macro.h"
 #include "command.h"
 
@@ -31,10 +29,8 @@ static void add_commands(struct strbuf *b, enum command_group group, const char 
 
 	for (size_t i = 0; commands[i]; i++) {
 		const struct command *c = commands[i];
-		size_t n = family ? strlen(family) : 0;
 
-		if (c->hidden || (family ? strncmp(c->name, family, n) != 0 || c->name[n] != ' ' :
-					   c->group != group))
+		if (c->hidden || (family ? !command_is_of_family(c, family) : c->group != group))
 			continue;
 		if (!titled && !family)
 			strbuf_printf(b, "\n%s:\n", group_titles[group]);

@@ -11,13 +11,6 @@
 #include "codec/yaml.h"
 #include "yaml_edit.h"
 
-static bool looks_like_json(struct str text)
-{
-	struct str t = str_trim(text);
-
-	return t.n && (t.p[0] == '{' || t.p[0] == '[');
-}
-
 int manifest_edits_load(const struct option_list *paths, struct arena *a,
 			struct manifest_edits *ret, struct err *err)
 {
@@ -31,9 +24,12 @@ int manifest_edits_load(const struct option_list *paths, struct arena *a,
 					 files.n };
 	for (size_t i = 0; i < files.n; i++) {
 		struct manifest_edit *e = &edits.items[i];
+		struct str text = str_trim(files.items[i].text);
 
 		e->file = files.items[i];
-		e->is_json = looks_like_json(e->file.text);
+		/* JSON stays JSON; a YAML file in flow style becomes JSON, too, which YAML reads.
+		 */
+		e->is_json = text.n && (text.p[0] == '{' || text.p[0] == '[');
 		e->patches = arena_array(a, struct patch, e->file.docs.n + 1);
 		for (size_t k = 0; k < e->file.docs.n; k++)
 			if (!patch_init(&e->patches[k], a))
@@ -41,6 +37,16 @@ int manifest_edits_load(const struct option_list *paths, struct arena *a,
 	}
 	*ret = edits;
 	return 0;
+}
+
+bool manifest_edit_is_stdin(const struct manifest_edit *e)
+{
+	return strcmp(e->file.path, "-") == 0;
+}
+
+const char *manifest_edit_name(const struct manifest_edit *e)
+{
+	return manifest_edit_is_stdin(e) ? "<stdin>" : e->file.path;
 }
 
 bool manifest_edit_is_changed(const struct manifest_edit *e)
@@ -122,7 +128,7 @@ int manifest_edits_apply(struct manifest_edits *edits, struct arena *a, struct e
 {
 	for (size_t i = 0; i < edits->n; i++)
 		if (edit_apply(&edits->items[i], a, err) < 0)
-			return err_wrap(err, "%s", edits->items[i].file.path);
+			return err_wrap(err, "%s", manifest_edit_name(&edits->items[i]));
 	return 0;
 }
 

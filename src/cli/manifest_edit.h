@@ -31,6 +31,12 @@ struct manifest_edits {
 int manifest_edits_load(const struct option_list *paths, struct arena *a,
 			struct manifest_edits *ret, struct err *err);
 
+/* Read from standard input: the result is printed, because there is no file to write. */
+bool manifest_edit_is_stdin(const struct manifest_edit *e);
+
+/* For messages: the path, or "<stdin>". */
+const char *manifest_edit_name(const struct manifest_edit *e);
+
 bool manifest_edit_is_changed(const struct manifest_edit *e);
 
 /* Sets the result of every file. Like loading, it comes before the first write. */

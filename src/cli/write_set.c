@@ -24,11 +24,6 @@ static int remove_entry(const char *path, const struct stat *st, int type, struc
 	return remove(path);
 }
 
-static void remove_tree(const char *dir)
-{
-	(void)nftw(dir, remove_entry, 16, FTW_DEPTH | FTW_PHYS);
-}
-
 /* The directory part of a relative path; "" when there is none. */
 static struct str parent_of(struct str path)
 {
@@ -88,7 +83,7 @@ static int write_beside(const struct file_set *files, const char *dir, struct er
 	if (r == 0 && rename(temporary, dir) < 0)
 		r = err_set(err, errno, "%s: %s", dir, strerror(errno));
 	if (r < 0)
-		remove_tree(temporary);
+		(void)nftw(temporary, remove_entry, 16, FTW_DEPTH | FTW_PHYS);
 	free(temporary);
 	return r;
 }
