@@ -248,7 +248,7 @@ TEST(sighup_reloads_the_state)
 	CHECK(strstr(response, "\"code\":404") != NULL); /* the namespace no longer exists */
 	put(&d, "state.yaml", STR("kind: [oh no\n"));
 	(void)kill(d.pid, SIGHUP);
-	CHECK(logged(&d, "keeping the old one"));
+	CHECK(logged(&d, "keeping the old state"));
 	CHECK(logged(&d, "state.yaml:"));
 	CHECK_INT(get(&d, "/readyz", response, sizeof(response)), 200);
 	CHECK_INT(get(&d, "/metrics", response, sizeof(response)), 200);
