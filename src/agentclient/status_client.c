@@ -1,3 +1,6 @@
+/* A minimal HTTP client for one server, the agent: it sends Content-Length and "Connection: close",
+ * never chunks, so a response ends with the connection. */
+
 #include "status_client.h"
 
 #include <errno.h>
@@ -15,7 +18,7 @@
 #include "base/quote.h"
 #include "run_dir.h"
 
-#define TIMEOUT_S 5
+#define TIMEOUT_S 5 /* an agent that hangs must not block the creation of containers for longer */
 
 int status_client_body(struct str response, struct str *ret, struct err *err)
 {
@@ -64,6 +67,7 @@ static int send_request(const char *path, struct str request, struct arena *a, s
 
 	if (fd < 0)
 		return err_set(err, -fd, "%s: %s", path, strerror(-fd));
+	/* A request is one line and fits into an empty socket buffer: a part is a failure. */
 	if (send(fd, request.p, request.n, MSG_NOSIGNAL) != (ssize_t)request.n)
 		return err_set(err, errno, "%s: %s", path, strerror(errno));
 	return file_read_fd(fd, path, DOC_MAX_SIZE, a, ret, err);
@@ -83,6 +87,7 @@ int status_client_request(const char *run_dir, const char *method, struct str ta
 	r = send_request(path, request, a, &response, err);
 	if (r < 0)
 		return r;
+	/* The agent decided: its reason is the error. Any other status means that it did not. */
 	body = str_starts(response, refusal) ? memmem(response.p, response.n, "\r\n\r\n", 4) : NULL;
 	if (body) {
 		response = str_trim(str_skip(response, (size_t)(body - response.p)));
@@ -101,6 +106,8 @@ int status_client_read(const char *run_dir, struct arena *a, struct agent_status
 	int r;
 
 	r = status_client_request(run_dir, "GET", STR("/status"), a, &text, err);
+	/* No socket, or a socket that a killed agent left: no agent runs. Other failures, such as a
+	 * timeout, are errors, because the file of a running agent may be out of date. */
 	if (r == -ENOENT || r == -ECONNREFUSED) {
 		status.is_running = false;
 		status.from = file;

@@ -38,6 +38,14 @@ bool classify_is_static(const struct nri_pod *pod)
 	return source && strcmp(source, NAME_CONFIG_SOURCE_API) != 0;
 }
 
+enum permission permission_from_list(const char *const *names, size_t n, struct str namespace)
+{
+	for (size_t i = 0; i < n; i++)
+		if (str_eq(str_from(names[i]), namespace))
+			return PERMISSION_GRANTED;
+	return n ? PERMISSION_DENIED : PERMISSION_UNKNOWN;
+}
+
 enum permission classify_permission(const struct classify_rules *rules, bool is_static,
 				    struct str namespace)
 {

@@ -26,6 +26,9 @@ enum permission {
 
 typedef enum permission (*permission_fn)(const void *data, struct str namespace);
 
+/* By the namespaces that an administrator named (--allow-namespace); unknown without any. */
+enum permission permission_from_list(const char *const *names, size_t n, struct str namespace);
+
 struct classify_rules {
 	struct workload management;
 	permission_fn permission;
