@@ -1,3 +1,7 @@
+/* To the manager a standalone container is a pod with one container. The pod's id is made from the
+ * container's id (REGISTRY_OCI_PREFIX), and so is its UID unless annotations have one, so ledger
+ * and registry need no other case. */
+
 #include "oci_containers.h"
 
 #include <errno.h>
@@ -15,7 +19,8 @@
 #include "pin/manager_place.h"
 #include "pin/manager_state.h"
 
-/* The registry may lack the container after a restart, so the ledger is released by name, too. */
+/* The registry may lack the container after a restart, so the ledger is released by name, too. In
+ * classic mode released CPUs return to the shared pool, whose containers then have to be moved. */
 static void remove_entry(struct oci_containers *oci, const char *pod_id, struct str uid,
 			 struct str container)
 {
@@ -36,7 +41,9 @@ static void remove_record_entry(struct oci_containers *oci, const struct oci_rec
 	remove_entry(oci, o->pod.id, str_from(o->pod.uid), str_from(o->container.name));
 }
 
-/* enforce_container() returns 1 after a write; the second call reads the result back. */
+/* enforce_settings() returns a positive number after a write; the second call reads the result
+ * back. The runtime starts the container as soon as the hook returns, so a later check is too late.
+ */
 static int enforce_and_verify(struct manager *m, struct container_entry *c, struct err *err)
 {
 	int r;
@@ -56,6 +63,7 @@ static int enforce_and_verify(struct manager *m, struct container_entry *c, stru
 static int add_record(struct manager *m, const struct oci_record *o, struct container_entry **ret,
 		      struct err *err)
 {
+	/* Precreate has added it already: then create must not count it again. */
 	const bool is_known = registry_find(&m->registry, o->container.id) != NULL;
 	struct container_entry *entry;
 	struct placement p = { 0 };
@@ -66,7 +74,7 @@ static int add_record(struct manager *m, const struct oci_record *o, struct cont
 	if (r < 0)
 		return r;
 	entry = manager_record_container(m, &o->pod, &o->container, &p);
-	entry->is_started = !o->is_pending;
+	entry->is_started = !o->is_pending; /* a pending container has no cgroup to write */
 	if (entry->is_started)
 		r = enforce_and_verify(m, entry, err);
 	if (r < 0)
@@ -95,7 +103,7 @@ void oci_containers_remove(struct oci_containers *oci, struct str id)
 
 	arena_init(&a, 0);
 	c = registry_find(&oci->manager->registry, str_cstr(&a, id));
-	if (c)
+	if (c) /* copies, because the texts of the entry are freed with it */
 		remove_entry(oci, str_cstr(&a, str_from(c->pod->id)),
 			     str_dup(&a, str_from(c->pod->uid)), str_dup(&a, str_from(c->name)));
 	else if (oci_record_load(oci->run_fd, id, &a, &o, NULL) == 0)
@@ -165,6 +173,7 @@ void oci_containers_load(struct oci_containers *oci, struct str except)
 	arena_init(&a, 0);
 	if (oci_records_load(oci->run_fd, oci->manager->cgroups, &a, &list, &err) < 0)
 		log_warning("cannot read the records of standalone containers", LOG_ERR(&err));
+	/* First, so that CPUs of ended containers can be assigned to the others. */
 	for (size_t i = 0; i < list.n_gone; i++)
 		remove_record_entry(oci, list.gone[i]);
 	for (size_t i = 0; i < list.n; i++)
@@ -195,6 +204,7 @@ void oci_containers_sweep(struct oci_containers *oci)
 {
 	const struct registry *r = &oci->manager->registry;
 
+	/* Backwards, because a removal moves the entries behind it. */
 	for (size_t i = r->n_containers; i-- > 0;)
 		if (i < r->n_containers && has_vanished(oci, r->containers[i])) {
 			CLEANUP(arena_done) struct arena a;
@@ -204,6 +214,8 @@ void oci_containers_sweep(struct oci_containers *oci)
 		}
 }
 
+/* A synchronization releases the CPUs of pods that are not in the list
+ * (docs/reference/pools.md#synchronization), and no runtime lists standalone containers. */
 struct nri_inventory oci_containers_merge(const void *oci_containers,
 					  const struct nri_inventory *all, struct arena *a)
 {

@@ -1,3 +1,7 @@
+/* The record is written before the container is placed: it is how the agent learns about the
+ * container, because a request has only its id, and it lets the next agent find the container
+ * again. A hook that decides itself opens the same ledger as the agent, with the same lock. */
+
 #include "oci_hook.h"
 
 #include <errno.h>
@@ -50,12 +54,7 @@ static enum permission namespace_permission(const void *data, struct str namespa
 {
 	const struct oci_hook_config *c = data;
 
-	if (c->n_namespaces == 0)
-		return PERMISSION_UNKNOWN;
-	for (size_t i = 0; i < c->n_namespaces; i++)
-		if (str_eq(str_from(c->namespaces[i]), namespace))
-			return PERMISSION_GRANTED;
-	return PERMISSION_DENIED;
+	return permission_from_list(c->namespaces, c->n_namespaces, namespace);
 }
 
 static int open_manager(const struct hook *h, struct standalone_manager *own, struct err *err)
@@ -98,8 +97,9 @@ static int decide_without_agent(const struct hook *h, struct str *ret, struct er
 	manager_init(&own.manager, &own.ledger, &own.cgroups);
 	own.manager.rules.permission = namespace_permission;
 	own.manager.rules.permission_data = h->config;
-	oci_containers_load(
-		&oci, h->id); /* shared containers may have to leave CPUs that become exclusive */
+	/* The manager starts empty and must know all containers: shared ones may have to leave CPUs
+	 * that become exclusive. */
+	oci_containers_load(&oci, h->id);
 	if (h->stage == OCI_REMOVE)
 		oci_containers_remove(&oci, h->id);
 	else
@@ -111,22 +111,19 @@ static int decide_without_agent(const struct hook *h, struct str *ret, struct er
 	return r;
 }
 
-static int request_agent(const struct hook *h, struct str *ret, struct err *err)
-{
-	return status_client_request(h->config->run_dir, h->stage == OCI_REMOVE ? "DELETE" : "POST",
-				     str_printf(h->a, "/oci/" PRI_STR, FMT_STR(h->id)), h->a, ret,
-				     err);
-}
-
 /* Agent and hook never decide at the same time: the ledger has a lock, and -EBUSY means that the
- * other one holds it. */
+ * agent or another hook holds it. Any response of an agent is final: a hook that decided after a
+ * refusal would assign CPUs that the agent does not know of. */
 static int decide(const struct hook *h, struct str *ret, struct err *err)
 {
 	const struct timespec step = { .tv_nsec = AGENT_RETRY_MS * 1000000L };
+	const struct str target = str_printf(h->a, "/oci/" PRI_STR, FMT_STR(h->id));
 	int r = 0;
 
 	for (unsigned waited_ms = 0; waited_ms <= AGENT_WAIT_MS; waited_ms += AGENT_RETRY_MS) {
-		r = request_agent(h, ret, err);
+		r = status_client_request(h->config->run_dir,
+					  h->stage == OCI_REMOVE ? "DELETE" : "POST", target, h->a,
+					  ret, err);
 		if (r != -ENOENT && r != -ECONNREFUSED)
 			return r;
 		r = decide_without_agent(h, ret, err);
@@ -160,6 +157,8 @@ static int read_json(const char *path, size_t max, struct arena *a, struct doc *
 	return r < 0 ? r : doc_parse(text, str_from(path), NULL, a, ret, err);
 }
 
+/* From the process, because linux.cgroupsPath does not say where the runtime created the cgroup:
+ * with the systemd driver it is "slice:prefix:name", and it may be missing. */
 static int find_cgroup(const struct hook *h, const char **ret, struct err *err)
 {
 	struct str text = { 0 }, path;
@@ -203,7 +202,8 @@ static int read_source(const struct hook *h, struct doc *config, struct oci_reco
 	return r < 0 ? r : find_cgroup(h, &given->cgroup, err);
 }
 
-/* Returns 1 for a pause container, which is not placed. */
+/* Returns 1 for a pause container, which is not placed. Stage create replaces the record of
+ * precreate, so that the container is no longer pending. */
 static int write_record(const struct hook *h, struct err *err)
 {
 	struct oci_record_source given = { .id = h->id, .cgroup = "" };
@@ -220,7 +220,7 @@ static int write_record(const struct hook *h, struct err *err)
 }
 
 /* In a user namespace that does not map all uids, cgroups are delegated and the ledger is another
- * user's. */
+ * user's. The map of the initial namespace is "0 0 4294967295" (user_namespaces(7)). */
 static bool is_rootless(const struct hook *h)
 {
 	const char *path = str_cstr(h->a, str_printf(h->a, "%s/self/uid_map", h->config->proc));
@@ -252,7 +252,8 @@ static int ignore_container(struct oci_hook_result *ret, const struct hook *h, s
 	return 0;
 }
 
-/* A configuration without an id gets a temporary one, for the duration of this call. */
+/* A configuration without an id gets a temporary one, for the duration of this call. No later stage
+ * could release CPUs under it, so such a container gets no exclusive CPUs. */
 static void choose_id(struct hook *h)
 {
 	struct timespec now;
@@ -286,18 +287,6 @@ static int read_input(struct hook *h, struct str input, struct err *err)
 	return 0;
 }
 
-static int open_run_dir(struct hook *h, struct err *err)
-{
-	int r = file_mkdirs_at(AT_FDCWD, h->config->run_dir, 0700, err);
-
-	if (r < 0)
-		return r;
-	h->run_fd = open(h->config->run_dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	if (h->run_fd < 0)
-		return err_set(err, errno, "open %s: %s", h->config->run_dir, strerror(errno));
-	return 0;
-}
-
 static int handle_stage(const struct hook *h, struct oci_hook_result *ret, struct err *err)
 {
 	int r;
@@ -307,6 +296,8 @@ static int handle_stage(const struct hook *h, struct oci_hook_result *ret, struc
 		return ignore_container(ret, h, STR("pause container, not placed"));
 	if (r == 0)
 		r = decide(h, &ret->text, err);
+	/* A remove that failed keeps the record: a sweep of the agent or a later hook finds that
+	 * the cgroup is gone and releases the CPUs. */
 	if (r < 0 && h->stage != OCI_REMOVE)
 		oci_record_delete(h->run_fd, h->id);
 	if (r < 0 || h->stage != OCI_PRECREATE)
@@ -326,13 +317,14 @@ int oci_hook_run(const struct oci_hook_config *config, enum oci_stage stage, str
 	r = read_input(&h, input, err);
 	if (r < 0)
 		return r;
+	/* Both before the run directory is created: an ignored container leaves no trace. */
 	if (is_rootless(&h))
 		return ignore_container(ret, &h, STR("rootless container, not placed"));
 	if (is_unconfigured(&h))
 		return ignore_container(ret, &h,
 					STR("no agent is running and no pools are configured, "
 					    "container not placed"));
-	r = open_run_dir(&h, err);
+	r = run_dir_open(config->run_dir, &h.run_fd, err);
 	if (r < 0)
 		return r;
 	r = handle_stage(&h, ret, err);

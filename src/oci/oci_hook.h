@@ -18,7 +18,7 @@ enum oci_stage {
 
 struct oci_hook_config {
 	struct pools_source pools;
-	const char *run_dir, *cgroup_root, *topology, *kubelet_state;
+	const char *run_dir, *cgroup_root, *topology;
 	const char *proc; /* "/proc" */
 	const char *id;	  /* precreate only; NULL: from the configuration */
 	const char *const *namespaces;

@@ -1,3 +1,6 @@
+/* Records: from the OCI configuration to JSON, from JSON to the structs of NRI, and their files. A
+ * record has only what classify and placement need. */
+
 #include "oci_record.h"
 
 #include <errno.h>
@@ -40,7 +43,8 @@ bool oci_record_id_is_valid(struct str id)
 	return true;
 }
 
-/* Runtimes use different keys for the same fact; the first that is set. */
+/* Runtimes use different keys for the same fact, containerd's first and CRI-O's second; the first
+ * that is set. */
 static struct str annotation(yyjson_val *annotations, const char *const keys[2])
 {
 	struct str s = doc_str(doc_get(annotations, str_from(keys[0])));
@@ -136,7 +140,8 @@ bool oci_record_is_adjusted(const struct nri_cpu *cpu)
 	       cpu->shares == cpu_shares_from_milli((int64_t)cpuset_count(&cpus) * 1000);
 }
 
-/* The quota before precreate removed it: as many CPUs as the container has. */
+/* The quota before precreate removed it: as many CPUs as the container has. The bound of the period
+ * keeps the product below INT64_MAX. */
 static void restore_quota(struct nri_cpu *cpu)
 {
 	struct cpuset cpus;
@@ -155,7 +160,7 @@ static bool is_guaranteed(struct nri_cpu *cpu, int64_t memory)
 
 	if (memory <= 0 || cpu->quota_us <= 0 || cpu->period_us == 0)
 		return false;
-	milli = (int64_t)((__int128)cpu->quota_us * 1000 / cpu->period_us);
+	milli = (int64_t)((__int128)cpu->quota_us * 1000 / cpu->period_us); /* quota is any int64 */
 	if (!cpu->has_shares) {
 		cpu->has_shares = true;
 		cpu->shares = cpu_shares_from_milli(milli);
@@ -181,6 +186,8 @@ static int read_resources(const struct doc *doc, struct arena *a, struct oci_rec
 		return r;
 	if (period < 0 || shares < 0)
 		return doc_err(err, doc, doc->root, "shares and periodUs are not below 0");
+	/* Zero is "not set" in a runtime's configuration, as in NRI
+	 * (docs/reference/nri.md#unset-values). */
 	o->cpu = (struct nri_cpu){ .has_shares = shares > 0,
 				   .has_quota = quota != 0,
 				   .has_period = period > 0,
@@ -215,6 +222,7 @@ int oci_record_parse(const struct doc *record, struct arena *a, struct oci_recor
 	if (!oci_record_id_is_valid(id))
 		return doc_err(err, record, record->root, "invalid container id %s",
 			       quote(id).text);
+	/* The structs point at each other, so a record must not be copied or moved. */
 	ret->pod.on_linux = &ret->pod_linux;
 	ret->pod_linux.cgroups_path = "";
 	ret->container.on_linux = &ret->on_linux;
@@ -300,6 +308,8 @@ int64_t oci_record_now_s(void)
 
 struct str oci_record_cgroup(struct str text)
 {
+	/* Lines are "hierarchy:controllers:path"; v2 has no controllers there (cgroups(7)). On a
+	 * hybrid host both kinds exist; if cpuset is with v1, that line counts. */
 	struct str_split lines = str_split(text);
 	struct str line, unified = { 0 };
 
@@ -395,7 +405,7 @@ int oci_records_load(int run_fd, const struct cgroup_fs *cgroups, struct arena *
 			list.items[list.n++] = o;
 			continue;
 		}
-		if (r == 0)
+		if (r == 0) /* an unreadable record names no container to release */
 			list.gone[list.n_gone++] = o;
 		oci_record_delete(run_fd, id);
 	}

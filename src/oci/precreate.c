@@ -1,3 +1,5 @@
+/* Zero and null mean "not set" in an OCI configuration, so both are read like a missing member. */
+
 #include "precreate.h"
 
 #include <errno.h>
@@ -30,6 +32,7 @@ static struct str without_prefix(struct str step)
 	return step;
 }
 
+/* A colon means the systemd driver: runc and crun require "slice:prefix:name" there. */
 struct str precreate_id(const struct doc *config)
 {
 	const struct str path = cgroups_path(config);
@@ -67,6 +70,7 @@ static int check_objects(const struct doc *config, struct err *err)
 	for (size_t i = 0; i < ARRAY_LEN(pointers); i++) {
 		yyjson_val *v = doc_find(config->root, pointers[i]);
 
+		/* Only the document itself must not be null. */
 		if (v && !yyjson_is_obj(v) && !(yyjson_is_null(v) && i > 0))
 			return doc_err(err, config, v, "%s%swant an object, not %s", pointers[i],
 				       i > 0 ? ": " : "", doc_type(v));
@@ -74,6 +78,8 @@ static int check_objects(const struct doc *config, struct err *err)
 	return 0;
 }
 
+/* The record copies them, and oci_record_parse() refuses others: better here, where the message has
+ * the position in the configuration. */
 static int check_annotations(const struct doc *config, struct err *err)
 {
 	yyjson_val *key, *value;
