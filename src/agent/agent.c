@@ -1,3 +1,7 @@
+/* Start-up, event loop and end of the agent. Once the ledger is locked, no OCI hook decides on its
+ * own. Static pods are converted and standalone containers are loaded before READY=1, because
+ * systemd starts the kubelet after it. */
+
 #include "agent.h"
 
 #include <errno.h>
@@ -33,7 +37,7 @@
 #include "status.h"
 #include "status_server.h"
 
-#define TICK_MS 1000
+#define TICK_MS 1000		/* each resets the watchdog; far below WatchdogSec= of the unit */
 #define UNWATCHED_INTERVAL_S 20 /* reconcile interval while not every cgroup can be watched */
 #define MAX_CHECKPOINT ((size_t)4 << 20)
 
@@ -63,23 +67,20 @@ struct agent {
 	int failure;
 };
 
+/* Namespaces that are named on the node replace those of the cluster. */
 static enum permission namespace_permission(const void *data, struct str namespace)
 {
 	const struct agent *agent = data;
 	const struct agent_config *c = agent->config;
 
-	if (c->n_namespaces == 0)
-		return node_sync_permission(&agent->node_sync, namespace);
-	for (size_t i = 0; i < c->n_namespaces; i++)
-		if (str_eq(str_from(c->namespaces[i]), namespace))
-			return PERMISSION_GRANTED;
-	return PERMISSION_DENIED;
+	return c->n_namespaces ? permission_from_list(c->namespaces, c->n_namespaces, namespace) :
+				 node_sync_permission(&agent->node_sync, namespace);
 }
 
 /* --- start-up --- */
 
 /* With policy static the kubelet assigns exclusive CPUs itself and rewrites cpusets every few
- * seconds, so only one of the two may assign them. */
+ * seconds, so only one of the two may assign them (docs/reference/pools.md#two-cpu-managers). */
 static bool kubelet_is_static(const struct agent *agent)
 {
 	CLEANUP(arena_done) struct arena a;
@@ -136,18 +137,6 @@ static void log_store_report(const struct store_report *report)
 			  LOG_STR("backup", str_from(report->aside)), LOG_ERR(&report->why));
 }
 
-static int open_run_dir(struct agent *agent, struct err *err)
-{
-	const char *path = agent->config->run_dir;
-	int r;
-
-	r = file_mkdirs_at(AT_FDCWD, path, 0700, err);
-	if (r < 0)
-		return r;
-	agent->run_fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	return agent->run_fd < 0 ? err_set(err, errno, "open %s: %s", path, strerror(errno)) : 0;
-}
-
 static int open_ledger(struct agent *agent, struct err *err)
 {
 	AUTO_CLOSE int root = open("/", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -163,7 +152,7 @@ static int open_ledger(struct agent *agent, struct err *err)
 	if (r == 0)
 		r = store_read_boot_id(root, boot_id, err);
 	if (r == 0)
-		r = open_run_dir(agent, err);
+		r = run_dir_open(agent->config->run_dir, &agent->run_fd, err);
 	if (r < 0)
 		return r;
 	r = store_open(&agent->store, &agent->ledger,
@@ -176,6 +165,8 @@ static int open_ledger(struct agent *agent, struct err *err)
 	return 0;
 }
 
+/* The lock is needed although the ledger has one: two connected plugins that set the same field
+ * make the runtime fail every request (docs/reference/nri.md#replies). */
 static int create_plugin(struct agent *agent, struct err *err)
 {
 	const char *lock = str_cstr(&agent->arena, str_printf(&agent->arena, "%s/" AGENT_LOCK_FILE,
@@ -212,9 +203,10 @@ static void write_status(struct agent *agent)
 		    0 ||
 	    file_replace_at(agent->run_fd, AGENT_STATUS_FILE, text, 0600, &err) < 0)
 		log_warning("cannot write the status file", LOG_ERR(&err));
+	/* Not left to CLEANUP: the memory has to be free before malloc_trim() can return it. The
+	 * document of a full node is as large as the agent's other memory (D22). */
 	arena_done(&a);
-	(void)malloc_trim(
-		0); /* the document of a full node is as large as the agent's other memory */
+	(void)malloc_trim(0);
 }
 
 /* Registers what the plugin waits for: its socket and its next timeout. */
@@ -227,7 +219,8 @@ static void update_plugin_poll(struct agent *agent)
 	if (want.fd >= 0) {
 		event.events = (want.events & POLLIN ? EPOLLIN : 0u) |
 			       (want.events & POLLOUT ? EPOLLOUT : 0u);
-		/* The kernel removes a closed socket from the epoll set. */
+		/* The kernel removes a closed socket from the epoll set, so MOD fails for a new
+		 * connection even if it has the same number. */
 		if (epoll_ctl(agent->epoll_fd, EPOLL_CTL_MOD, want.fd, &event) < 0)
 			(void)epoll_ctl(agent->epoll_fd, EPOLL_CTL_ADD, want.fd, &event);
 	}
@@ -240,6 +233,7 @@ static void dispatch_plugin(struct agent *agent, short revents)
 {
 	const int r = nri_plugin_dispatch(agent->plugin, revents);
 
+	/* After the replies: the runtime waits for them and not for these writes. */
 	manager_flush(&agent->manager);
 	if (r < 0) { /* a runtime that launched the plugin itself has closed its connection */
 		agent->failure = r == -ESHUTDOWN ? 0 : r;
@@ -257,6 +251,7 @@ static void on_plugin_ready(uv_poll_t *handle, int status, int events)
 
 	(void)status;
 	(void)events;
+	/* An error or hang-up is passed on as readable: the plugin's read then returns it. */
 	if (epoll_wait(agent->epoll_fd, &event, 1, 0) == 1)
 		revents = (short)((event.events & (EPOLLIN | EPOLLHUP | EPOLLERR) ? POLLIN : 0) |
 				  (event.events & EPOLLOUT ? POLLOUT : 0));
@@ -301,14 +296,15 @@ static void check_hotplug(struct agent *agent)
 	arena_done(&agent->arena); /* paths in it are only used at start-up */
 	agent->arena = a;
 	agent->topology = now;
-	agent->ledger.now.topology = &agent->topology;
+	agent->ledger.now.topology = &agent->topology; /* it was `now`, on the stack */
 	config_watch_check_boot(&agent->config_watch);
 	log_warning("online CPUs changed",
 		    LOG_STR("online", cpuset_format(&agent->topology.online, &agent->arena)));
 	manager_repin(&agent->manager);
 }
 
-/* Containers to check per tick, so that all are checked once per interval. */
+/* Containers to check per tick, so that all are checked once per interval. Writes to cgroups are
+ * detected by inotify within a tick; this finds what raises no event (cgroup/cgroup_watch.h). */
 static size_t checks_per_tick(const struct agent *agent)
 {
 	const struct registry *r = &agent->manager.registry;
@@ -330,6 +326,7 @@ static void on_tick(struct timer *t)
 	config_watch_tick(&agent->config_watch);
 	if (agent->manager.is_changed)
 		write_status(agent);
+	/* Rare, and each costs system calls even when nothing changed. */
 	if (++agent->n_ticks % 10 == 0) {
 		check_hotplug(agent);
 		oci_containers_sweep(&agent->oci);
@@ -337,7 +334,7 @@ static void on_tick(struct timer *t)
 	node_sync_tick(&agent->node_sync);
 	if (node_sync_get_node(&agent->node_sync, &node))
 		nrt_sync_tick(&agent->nrt_sync, &node);
-	notify_manager("WATCHDOG=1");
+	notify_manager("WATCHDOG=1"); /* last: a tick that hangs must not reset the watchdog */
 }
 
 static void on_signal(struct signal_source *s, int number)
@@ -364,8 +361,9 @@ static int start_podres(struct agent *agent, struct err *err)
 		err);
 }
 
-/* Before the namespaces were known, a pod was accepted that its namespace does not allow. The
- * runtime reports all pods again, and each is classified anew. */
+/* Before the namespaces were known, a pod was accepted that its namespace does not allow (D15). The
+ * runtime reports all pods again, and each is classified anew. Registering again works with every
+ * runtime; UpdateContainers does not (docs/reference/nri.md#locking). */
 static void on_untrusted_pod(struct node_sync *s)
 {
 	struct agent *agent = container_of(s, struct agent, node_sync);
@@ -419,7 +417,7 @@ static int start_loop(struct agent *agent, struct err *err)
 	config_watch_start(&agent->config_watch, &agent->loop);
 	agent->node_sync.on_untrusted_pod = on_untrusted_pod;
 	node_sync_start(&agent->node_sync, &agent->loop, &agent->manager);
-	dispatch_plugin(agent, 0);
+	dispatch_plugin(agent, 0); /* begins to connect; containers are reported from now on */
 	return 0;
 }
 
@@ -440,6 +438,7 @@ static int agent_open(struct agent *agent, struct err *err)
 {
 	int r;
 
+	/* First, because it only checks flags: a mistake there changes nothing on the node. */
 	r = node_sync_init(&agent->node_sync, &agent->config->cluster, err);
 	if (r == 0)
 		r = open_ledger(agent, err);
@@ -467,7 +466,7 @@ static int agent_open(struct agent *agent, struct err *err)
 	r = choose_cpu_manager(agent, err);
 	if (r == 0)
 		r = create_plugin(agent, err);
-	if (r == 0)
+	if (r == 0) /* may write cgroups, so only when this is the only agent */
 		oci_containers_load(&agent->oci, STR(""));
 	return r < 0 ? r : start_loop(agent, err);
 }
@@ -494,6 +493,8 @@ int agent_run(const struct agent_config *config, struct err *err)
 	node_sync_send_ready(&agent.node_sync);
 	loop_run(&agent.loop);
 	notify_manager("STOPPING=1");
+	/* These two need the loop and the manager. The status file then serves `status` and
+	 * `verify` while no agent runs. */
 	node_sync_leave(&agent.node_sync);
 	log_info("agent stopping, containers keep their CPUs");
 	write_status(&agent);
@@ -504,12 +505,13 @@ int agent_run(const struct agent_config *config, struct err *err)
 	nri_plugin_free(agent.plugin);
 	nrt_sync_close(&agent.nrt_sync);
 	node_sync_close(&agent.node_sync);
+	/* Sources close asynchronously: their owners' memory stays until the loop is done. */
 	loop_done(&agent.loop);
 	node_sync_done(&agent.node_sync);
 	(void)close(agent.epoll_fd);
 	manager_done(&agent.manager);
 	ledger_done(&agent.ledger);
-	store_done(&agent.store);
+	store_done(&agent.store); /* unlocks the ledger: OCI hooks decide from here on */
 	cgroup_done(&agent.cgroups);
 	(void)close(agent.run_fd);
 	arena_done(&agent.arena);

@@ -1,3 +1,7 @@
+/* Files are watched by inotify on their directories: an administrator or a ConfigMap replaces a
+ * file by a rename, which a watch on the file itself would not follow. A directory that does not
+ * exist yet is tried again once a second. */
+
 #include "config_watch.h"
 
 #include <errno.h>
@@ -19,6 +23,7 @@
 
 /* --- pools --- */
 
+/* The comparison is repeated after every resize and hotplug; only a difference is logged. */
 static bool same_notes(const struct reboot_notes *x, const struct reboot_notes *y)
 {
 	for (size_t i = 0; i < x->n && i < y->n; i++)
@@ -84,7 +89,7 @@ static void resize(struct config_watch *l, const struct pool_config *pools, cons
 	(void)resize_apply(l->manager, pools, r);
 	l->manager->is_changed = true;
 	if (waited && r->state == RESIZE_DEFERRED)
-		return; /* logged before */
+		return; /* logged before: a deferred resize is tried again every second */
 	log_resize(r, from);
 	config_watch_check_boot(l);
 	manager_flush(l->manager);
@@ -113,6 +118,8 @@ static void read_pools(struct config_watch *l, bool is_requested)
 			  LOG_STR("from", str_from(from)), LOG_ERR(&err));
 		return;
 	}
+	/* Compared with the pools in force, not with the last file: a refused file that is written
+	 * again is tried again. */
 	if (!pool_config_eq(&pools, &l->manager->ledger->now.config)) {
 		resize(l, &pools, from);
 		return;
@@ -170,6 +177,7 @@ static enum watch_result start_watch(struct config_watch *l, struct dir_watch *w
 	if (w->fd >= 0)
 		return WATCH_UNCHANGED;
 	r = dir_watch_start(w, l->loop, dir, &err);
+	/* 0 without a descriptor: the old watch is still closing. Tried again at the next tick. */
 	if (r == -ENOENT || r == -ENOTDIR || (r == 0 && w->fd < 0))
 		return WATCH_UNCHANGED;
 	if (r < 0 && !l->watch_fails) {
@@ -186,7 +194,7 @@ static bool watch_dir_of(struct config_watch *l, struct dir_watch *w, const char
 
 	if (!file || strlen(file) >= sizeof(path))
 		return false;
-	(void)snprintf(path, sizeof(path), "%s", file);
+	(void)snprintf(path, sizeof(path), "%s", file); /* dirname() changes its argument */
 	return start_watch(l, w, dirname(path)) == WATCH_STARTED;
 }
 
@@ -221,7 +229,7 @@ static void scan_manifests(struct config_watch *l)
 	bool fails;
 	int r;
 
-	if (l->static_pods.dir_fd < 0) {
+	if (l->static_pods.dir_fd < 0) { /* it may not exist yet */
 		if (static_pods_open(&l->static_pods, l->config.static_pods, &err) < 0)
 			return;
 		l->manager->status.static_pods = &l->static_pods;
@@ -252,6 +260,8 @@ static void on_manifest(struct dir_watch *w, const char *name)
 {
 	struct config_watch *l = container_of(w, struct config_watch, manifests);
 
+	/* Each event starts the delay again, so that a series of writes is one scan. Files that the
+	 * kubelet does not read, such as the originals of converted pods, start none. */
 	if (!name || static_manifest_is_read(name))
 		timer_start(&l->scan_timer, SCAN_DELAY_MS, 0);
 }

@@ -1,3 +1,6 @@
+/* Reads the status document as text, not the manager: `verify` runs in its own process and has to
+ * work while no agent runs. */
+
 #include "node_audit.h"
 
 #include "base/arena.h"
@@ -69,6 +72,7 @@ static int read_snapshots(struct node_check *c, yyjson_val *containers, struct e
 		c->containers[c->n] = read_container(item);
 		has_owner |= c->containers[c->n++].is_exclusive;
 	}
+	/* Foreign processes matter on exclusive CPUs only, and reading all of /proc is slow. */
 	if (has_owner)
 		r = cgroup_snapshot_read_machine(c->source->proc_fd, c->a, &c->machine, err);
 	for (size_t i = 0; r >= 0 && i < n; i++) {
@@ -87,7 +91,7 @@ static int read_snapshots(struct node_check *c, yyjson_val *containers, struct e
 /* CRI-O's drop-in may pin management containers to other CPUs than the pools say. */
 static void check_workload(struct node_check *c, yyjson_val *status)
 {
-	static const struct audit_subject node = { 0 };
+	static const struct audit_subject node = { 0 }; /* no pod: the finding is the node's */
 	yyjson_val *own = doc_find(status, "/runtime/workload");
 	const struct str state = get_str(own, "state");
 
@@ -95,7 +99,7 @@ static void check_workload(struct node_check *c, yyjson_val *status)
 		return;
 	if (str_eq(state, STR("differs")))
 		audit_add(c->audit, &node, "crio-cpus", c->management, get_str(own, "cpus"));
-	else
+	else /* docs/reference/crio-workloads.md#cgroupfs-manager */
 		audit_add(c->audit, &node, "crio-cgroup-manager", STR("systemd"), STR("cgroupfs"));
 }
 
@@ -114,7 +118,9 @@ static void check_partition(struct node_check *c, size_t i, yyjson_val *item)
 						STR("invalid"));
 }
 
-/* Under CRI-O the parent of a container's first process is its monitor, conmon. */
+/* Under CRI-O the parent of a container's first process is its monitor, conmon. It is in a cgroup
+ * that the status document does not list, and CRI-O leaves it on all CPUs
+ * (docs/reference/crio-workloads.md#processes-left-on-all-cpus). */
 static void check_monitor(struct node_check *c, size_t i, const struct cpuset *management)
 {
 	const int proc = c->source->proc_fd;
@@ -146,6 +152,9 @@ static void check_pause(struct node_check *c, yyjson_val *item, const struct cpu
 			  cpuset_format(&now.effective, c->a));
 }
 
+/* Returns 1 when the pod was checked, 0 when it has no cgroup. Only weight and quota: the agent
+ * writes nothing else to a pod's cgroup. The weight is linear in the shares, as the kubelet
+ * computes it for pods (docs/reference/cgroups.md#shares-and-weight). */
 static int check_pod(struct node_check *c, yyjson_val *item, struct err *err)
 {
 	const struct cgroup_fs *fs = c->source->cgroups;
@@ -161,7 +170,7 @@ static int check_pod(struct node_check *c, yyjson_val *item, struct err *err)
 	if (!*path || !cgroup_exists(fs, path))
 		return 0;
 	r = cgroup_read(fs, path, cpu_settings_parts(&settings), &now, err);
-	if (r < 0)
+	if (r < 0) /* a pod that ended meanwhile is no error */
 		return cgroup_exists(fs, path) ? r : 0;
 	audit_compare(c->audit, &name, fs->version, &now, &settings);
 	return 1;

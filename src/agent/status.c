@@ -1,3 +1,6 @@
+/* The status document and the metrics are written from the same state, so the tables of names here
+ * are used for both. */
+
 #include "status.h"
 
 #include <stdio.h>
@@ -11,9 +14,10 @@
 #include "pin/manager.h"
 #include "staticpod/static_pods.h"
 
+/* The name is the key in the document; the metric is pinfold_NAME_total. */
 static const struct {
 	const char *name, *help;
-	size_t offset;
+	size_t offset; /* of a uint64_t in struct manager_counters */
 } counter_rows[] = {
 	{ "containers_refused", "Containers that were not created because no CPUs fit them.",
 	  offsetof(struct manager_counters, refused) },
@@ -58,6 +62,7 @@ static void describe_pools(const struct manager *m, yyjson_mut_doc *doc, yyjson_
 
 	ledger_capacity(m->ledger, &capacity);
 	for (enum pool p = 0; p < POOL__COUNT; p++) {
+		/* In the order of enum pool. */
 		const int64_t milli[] = { capacity.management_milli, capacity.shared_milli,
 					  capacity.guaranteed_milli };
 		yyjson_mut_val *pool = doc_put_obj(doc, pools, str_from(pool_name(p)));
@@ -111,7 +116,7 @@ static void describe_pod(const struct pod_entry *p, yyjson_mut_doc *doc, yyjson_
 	doc_put_int(doc, v, STR("pausePid"), p->pause_pid);
 	if (p->shares)
 		doc_put_int(doc, v, STR("shares"), (int64_t)p->shares);
-	if (p->lift_quota)
+	if (p->lift_quota) /* D13 */
 		doc_put_bool(doc, v, STR("noQuota"), true);
 	yyjson_mut_arr_append(list, v);
 }

@@ -1,3 +1,6 @@
+/* Every connection is one request and one response, then it is closed: clients are short-lived
+ * commands, hooks and a scraper, and without keep-alive no idle connection uses up the limit. */
+
 #include "status_server.h"
 
 #include <stdio.h>
@@ -16,8 +19,8 @@
 #include "pin/manager.h"
 #include "status.h"
 
-#define MAX_REQUEST 8192
-#define REQUEST_MS 10000
+#define MAX_REQUEST 8192 /* requests have no body: a hook's record is a file */
+#define REQUEST_MS 10000 /* from accept to the end of the response */
 
 struct connection {
 	struct stream stream;
@@ -31,6 +34,8 @@ struct connection {
 	unsigned n_open; /* libuv handles that are not closed yet */
 };
 
+/* libuv closes asynchronously and still uses a handle until its callback: the memory is freed with
+ * the last of the two. */
 static void on_handle_closed(struct connection *c)
 {
 	if (--c->n_open > 0)
@@ -69,6 +74,7 @@ static void send_response(struct connection *c, const char *status, const char *
 	c->has_response = true;
 	stream_write(&c->stream, str_from(head));
 	stream_write(&c->stream, body);
+	/* The kernel may have accepted everything at once; otherwise on_drained() closes. */
 	if (stream_queued(&c->stream) == 0)
 		close_connection(c);
 }
@@ -98,6 +104,7 @@ static void handle_hook(struct connection *c, struct str method, struct str id, 
 	} else if (!str_eq(method, STR("POST"))) {
 		send_response(c, "405 Method Not Allowed", "text/plain", STR("POST or DELETE\n"));
 	} else if (oci_containers_add(oci, id, a, &text, &err) < 0) {
+		/* The client reports this status as a refusal, with the text as its reason. */
 		send_response(c, "409 Conflict", "text/plain", str_from(err.msg));
 	} else {
 		send_response(c, "200 OK", "application/json", text);
@@ -141,7 +148,7 @@ static void on_data(struct stream *s, struct str bytes)
 	struct http1_request request;
 	int64_t r;
 
-	if (c->has_response)
+	if (c->has_response) /* further bytes of a client that does not wait are dropped */
 		return;
 	if (bytes.n > sizeof(c->bytes) - c->n) {
 		close_connection(c);
@@ -192,10 +199,10 @@ static void accept_connection(struct status_server *s, int fd, bool is_local)
 	}
 	c = calloc(1, sizeof(*c));
 	if (!c)
-		abort();
+		abort(); /* D21 */
 	c->server = s;
 	c->is_local = is_local;
-	c->n_open = 2;
+	c->n_open = 2; /* stream and timer */
 	s->n_connections++;
 	timer_init(&c->deadline, s->loop, on_deadline);
 	timer_start(&c->deadline, REQUEST_MS, 0);

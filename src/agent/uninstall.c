@@ -1,4 +1,5 @@
-/* pinfold agent --uninstall. */
+/* pinfold agent --uninstall. The Node is last: what is local is undone even if the API server
+ * cannot be reached, and the whole command can be repeated. */
 
 #include <errno.h>
 #include <fcntl.h>
@@ -20,7 +21,8 @@
 #include "staticpod/static_pods.h"
 #include "status.h"
 
-/* Gives every cgroup in the list the effective CPUs of its parent. Returns how many failed. */
+/* Gives every cgroup in the list the effective CPUs of its parent: on v1 an empty cpuset would not
+ * inherit them. Cgroups that are gone are skipped. Returns how many failed. */
 static size_t widen_cpusets(const struct cgroup_fs *fs, yyjson_val *list, struct str key,
 			    struct arena *a)
 {
@@ -60,7 +62,8 @@ static int restore_static_pods(const char *path, struct err *err)
 	return 0;
 }
 
-/* A running agent would restore all settings. */
+/* A running agent would restore all settings. The lock is released again, so it does not keep
+ * an agent from starting later. */
 static int check_no_agent_runs(int dir, struct err *err)
 {
 	AUTO_CLOSE int fd = openat(dir, AGENT_LOCK_FILE, O_RDONLY | O_CLOEXEC);
@@ -91,9 +94,11 @@ static int release_containers(const struct agent_config *config, int dir, size_t
 		r = cgroup_open(&fs, config->cgroup_root, err);
 	if (r < 0)
 		return r;
-	*ret_failed = isolate_undo(&fs, doc_get(doc.root, STR("containers")), &a) +
-		      widen_cpusets(&fs, doc_get(doc.root, STR("containers")), STR("cgroup"), &a) +
-		      widen_cpusets(&fs, doc_get(doc.root, STR("pods")), STR("pauseCgroup"), &a);
+	/* Partitions first: their CPUs are missing from the effective CPUs of the ancestors, with
+	 * which the cpusets are widened. */
+	*ret_failed = isolate_undo(&fs, doc_get(doc.root, STR("containers")), &a);
+	*ret_failed += widen_cpusets(&fs, doc_get(doc.root, STR("containers")), STR("cgroup"), &a);
+	*ret_failed += widen_cpusets(&fs, doc_get(doc.root, STR("pods")), STR("pauseCgroup"), &a);
 	return 0;
 }
 
