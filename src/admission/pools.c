@@ -37,14 +37,6 @@ static bool check_active(struct pod_context *ctx)
 	return false;
 }
 
-static bool has_pod_level_cpu(const struct pod_context *ctx, struct quantity *ret)
-{
-	yyjson_val *resources = doc_get(ctx->pod.spec, STR("resources"));
-
-	return resource_get(doc_get(resources, STR("requests")), STR(NAME_CPU), ret, NULL) == 1 ||
-	       resource_get(doc_get(resources, STR("limits")), STR(NAME_CPU), ret, NULL) == 1;
-}
-
 /* False when the pod was refused. */
 static bool stamp_containers(struct pod_context *ctx, struct cpu_stamp *stamps)
 {
@@ -84,10 +76,14 @@ static bool stamp_containers(struct pod_context *ctx, struct cpu_stamp *stamps)
  * containers can request extended resources, so the first app container requests it. */
 static void assign_pod_level(struct pod_context *ctx, struct cpu_stamp *stamps)
 {
+	yyjson_val *resources = doc_get(ctx->pod.spec, STR("resources"));
 	struct quantity q;
 	int64_t milli;
 
-	if (!has_pod_level_cpu(ctx, &q) || quantity_milli(&q, &milli, NULL) < 0)
+	if (resource_get(doc_get(resources, STR("requests")), STR(NAME_CPU), &q, NULL) != 1 &&
+	    resource_get(doc_get(resources, STR("limits")), STR(NAME_CPU), &q, NULL) != 1)
+		return;
+	if (quantity_milli(&q, &milli, NULL) < 0)
 		return;
 	for (size_t i = 0; i < ctx->resources.n; i++)
 		if (stamps[i].milli)
