@@ -58,14 +58,21 @@ void manager_release_pod(struct manager *m, struct pod_entry *entry)
 {
 	const bool has_sibling = registry_has_sibling(&m->registry, entry);
 	const struct str uid = str_dup(&m->scratch, str_from(entry->uid));
+	struct cpuset before, after;
 	struct err err = { 0 };
 
 	manager_remove_pod(m, entry);
 	if (has_sibling) /* the kubelet has created another sandbox for the same pod */
 		return;
-	if (ledger_release_pod(m->ledger, uid, &err) < 0)
+	(void)ledger_cpus(m->ledger, POOL_SHARED, &before);
+	if (ledger_release_pod(m->ledger, uid, &err) < 0) {
 		log_error("cannot release the CPUs of a pod", LOG_STR("uid", uid), LOG_ERR(&err));
-	else if (m->ledger->now.config.is_classic)
+		return;
+	}
+	/* In classic mode the shared pool grows by released exclusive CPUs. Most pods own none, and
+	 * comparing every shared container with the pool would dominate their removal. */
+	(void)ledger_cpus(m->ledger, POOL_SHARED, &after);
+	if (!cpuset_eq(&before, &after))
 		(void)manager_repin_shared(m);
 }
 
