@@ -1,3 +1,5 @@
+/* The table shows only the beginning of a long list; documents have all of it. */
+
 #include "audit_print.h"
 
 #include "base/arena.h"

@@ -1,3 +1,6 @@
+/* The cluster of an offline command: objects from files, or objects that are assumed so that a
+ * single manifest already gives a useful result. The webhook never assumes anything. */
+
 #include "cluster_options.h"
 
 #include <stdio.h>
@@ -83,6 +86,7 @@ static void assume_node(struct state_manifests *m)
 	yyjson_mut_val *object = begin_object(doc, "Node", STR("any"));
 	yyjson_mut_val *status = doc_put_obj(doc, object, STR("status"));
 
+	/* The amount does not matter: admission checks only whether a node has the resource. */
 	doc_put_str(doc, doc_put_obj(doc, status, STR("allocatable")), STR(NAME_SHARED_CPUS),
 		    STR("1k"));
 	(void)state_manifests_add(m, doc_freeze(object, m->arena), NULL);
@@ -120,6 +124,7 @@ static struct str requested_types(const struct manifest_list *given, struct str 
 	return strbuf_str(&b);
 }
 
+/* One object for each pod; those of a namespace that occurs again are equal. */
 static void assume_namespaces(struct state_manifests *m, const struct manifest_list *given)
 {
 	for (size_t i = 0; i < given->n; i++) {
@@ -146,6 +151,7 @@ static void assume_missing(struct state_manifests *m, const struct manifest_list
 			    stderr);
 		assume_infrastructure(m);
 	}
+	/* With one Namespace given, the input counts as complete. */
 	if (!m->namespaces.n) {
 		(void)fputs("note: no Namespace given, assuming that all allow the requested "
 			    "workload types\n",
@@ -181,6 +187,7 @@ int cluster_and_manifests(const struct cluster_options *o, const struct option_l
 		r = add_objects(ret_state, ret_list, err);
 	if (r < 0)
 		return r;
+	/* The state is valid only after it is sealed, and nothing can be added then. */
 	assume_missing(ret_state, ret_list);
 	state_manifests_seal(ret_state);
 	return 0;

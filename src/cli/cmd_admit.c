@@ -1,3 +1,7 @@
+/* Admission without a cluster. What is printed is what the API server would store after it called
+ * the webhook: a workload's template becomes a pod, the API's defaults are applied, then the pod is
+ * mutated and validated. Pods that are refused are not printed. */
+
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -87,12 +91,14 @@ static int respond_to_review(const struct admit_options *o, struct arena *a, str
 	r = output_text(str_printf(a, PRI_STR "\n", FMT_STR(response)), err);
 	if (r < 0)
 		return r;
+	/* The response is printed in any case: a caller that plays the API server needs it. */
 	if (outcome.is_malformed)
 		return err_set(err, EINVAL, "malformed AdmissionReview, the response has status %u",
 			       outcome.code);
 	return outcome.allowed ? EXIT_YES : EXIT_FINDING;
 }
 
+/* One run over all manifests. A pod that is refused does not stop it. */
 struct admitting {
 	const struct admit_options *options;
 	const struct admission_state *state;
@@ -154,6 +160,7 @@ static int admit_one(struct admitting *ad, const struct manifest *m, struct err 
 	if (r < 0)
 		return err_wrap(err, PRI_STR, FMT_STR(manifest_position(m, ad->a)));
 	pod = given;
+	/* A static pod is read by the kubelet, and no API server defaults it. */
 	if (!ad->options->is_static) {
 		r = pod_default_resources(given, ad->a, &pod, err);
 		if (r < 0)
@@ -163,6 +170,7 @@ static int admit_one(struct admitting *ad, const struct manifest *m, struct err 
 	if (r < 0)
 		return r;
 	print_result(ad, m, &result);
+	/* The kubelet runs a static pod in any case, so it is printed although it is refused. */
 	if (!result.allowed && !result.is_static)
 		return 0;
 	if (ad->options->output && strcmp(ad->options->output, "diff") == 0)
@@ -194,6 +202,7 @@ static int print_json(const struct admitting *ad, struct err *err)
 	yyjson_mut_doc *m = doc_build(ad->a);
 	yyjson_mut_val *list = yyjson_mut_obj(m), *items;
 
+	/* As kubectl: one object by itself, several in a List. */
 	if (ad->n_pods == 1)
 		return output_doc(yyjson_val_mut_copy(m, ad->pods[0]), OUTPUT_JSON, ad->a, err);
 	doc_put_str(m, list, STR("apiVersion"), STR("v1"));

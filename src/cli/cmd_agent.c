@@ -1,3 +1,6 @@
+/* Options of the agent; the agent itself is src/agent. Options that exclude each other are refused
+ * here, before anything is opened. */
+
 #include <errno.h>
 #include <string.h>
 
@@ -57,6 +60,7 @@ static const struct option_desc options[] = {
 	{ OPT_STR, 0, "static-pods", "DIR",
 	  "convert the kubelet's static pods in DIR in place, such as /etc/kubernetes/manifests",
 	  NULL, AT(config.static_pods) },
+	/* An option and not a command, because it needs the same sockets, directories and Node. */
 	{ OPT_FLAG, 0, "uninstall", NULL,
 	  "restore static pods, remove all CPU restrictions and what the agent added to the Node, "
 	  "then exit",
@@ -170,6 +174,8 @@ static int run(struct invocation *inv, struct err *err)
 	if (check_cluster(o, err) < 0)
 		return -EINVAL;
 	log_options_apply(&o->log);
+	/* Lists of options become arrays and choices become enums: the modules below do not know
+	 * option tables. */
 	c->pools.policy_options = o->policy_options.items;
 	c->pools.n_policy_options = o->policy_options.n;
 	c->namespaces = o->namespaces.items;

@@ -1,3 +1,6 @@
+/* The allocator for one request, with any machine and any free CPUs: to compare with a kubelet, or
+ * to see why a request does not fit. No ledger is read or written. */
+
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -76,6 +79,7 @@ static int parse_policy(const struct allocate_options *o, struct pick_options *r
 		if (r < 0)
 			return r;
 	}
+	/* After the options, so that --policy wins over --option of the same meaning. */
 	if (o->policy)
 		ret->distribute_cpus_across_numa = strcmp(o->policy, "distributed") == 0;
 	return 0;
@@ -167,6 +171,7 @@ static int run(struct invocation *inv, struct err *err)
 {
 	const struct allocate_options *o = inv->options;
 	enum output_format format = output_format_of(o->output);
+	/* In the arena: a topology and cpusets are large for a stack. */
 	struct pick_input *in = arena_new(inv->arena, struct pick_input);
 	struct cpuset picked;
 	struct str text;

@@ -76,6 +76,7 @@ static void add_bash_cases(struct strbuf *b, const struct command *c)
 	strbuf_add(b, STR("' ;;\n"));
 }
 
+/* The second word of a family: completed itself at position 2, and part of $cmd after that. */
 static void add_bash_families(struct strbuf *b)
 {
 	for (size_t i = 0; commands[i]; i++) {
@@ -117,6 +118,8 @@ static struct str bash_script(struct arena *a)
 	strbuf_add(&b, STR("'\n    _pinfold_reply\n    return\n  fi\n  case $cmd in\n"));
 	add_bash_families(&b);
 	strbuf_add(&b, STR("    *) ;;\n  esac\n  case \"$cmd:$prev\" in\n"));
+	/* Values before options within a command: the first matching case wins, and the second one
+	 * matches any previous word. */
 	for (size_t i = 0; commands[i]; i++)
 		if (!commands[i]->hidden)
 			add_bash_cases(&b, commands[i]);
@@ -140,7 +143,8 @@ static struct str zsh_script(struct arena *a)
 {
 	struct strbuf b;
 
-	/* zsh runs bash completions; one script is one thing to keep right. */
+	/* zsh runs bash completions, so there is one script to maintain. It lacks the builtin
+	 * mapfile. */
 	strbuf_init(&b, a);
 	strbuf_add(&b,
 		   STR("#compdef pinfold\n"

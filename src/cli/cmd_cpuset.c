@@ -1,3 +1,5 @@
+/* Arithmetic for scripts, which otherwise parse CPU lists by hand. */
+
 #include <errno.h>
 #include <string.h>
 
@@ -68,6 +70,7 @@ static int print_doc(const struct cpuset *set, enum output_format format, struct
 static struct str chosen_text(const struct cpuset_options *o, const struct cpuset *set,
 			      struct arena *a)
 {
+	/* The flags win over --format. */
 	if (o->count)
 		return str_printf(a, "%u", cpuset_count(set));
 	if (o->hex)

@@ -1,3 +1,6 @@
+/* The decision of admission with the steps that led to it. It calls the same functions as the
+ * webhook, so the explanation cannot differ from the decision. */
+
 #include <errno.h>
 
 #include "admission/admission.h"
@@ -54,6 +57,7 @@ static struct str outcome(const struct explained *e, struct arena *a)
 		return STR("converted: CPU requests become requests for the workload resource");
 	if (r->rule == RULE_POOLS)
 		return STR("admitted, and its CPU is counted in the pools");
+	/* A rule that strips the annotations always adds a warning with its reason. */
 	for (size_t i = 0; i < r->n_steps; i++)
 		if (r->steps[i].verdict == VERDICT_STRIP)
 			return str_printf(a, "skipped: " PRI_STR, FMT_STR(r->warnings[0]));
@@ -174,6 +178,7 @@ static int explain_one(const struct admission_state *state, bool is_static, stru
 	int r;
 
 	r = pod_from_workload(e->manifest->object, a, &pod, err);
+	/* A static pod is not defaulted: no API server has seen it. */
 	if (r >= 0 && !is_static)
 		r = pod_default_resources(pod, a, &pod, err);
 	if (r < 0)

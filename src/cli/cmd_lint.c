@@ -1,3 +1,7 @@
+/* Objects of all files are located first, because a namespace may be in another file than its pods,
+ * and may come later. With --fix every change is a patch in the file of its object; files are
+ * written only after all patches have been computed. */
+
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -114,6 +118,8 @@ static void fix_annotation(struct linting *l, const struct located *at, struct s
 	yyjson_val *old = doc_find(root, str_cstr(l->a, annotations));
 	yyjson_mut_val *map = yyjson_mut_obj(p->doc), *outer = yyjson_mut_obj(p->doc);
 
+	/* A patch may not add a member below a parent that does not exist, so the highest missing
+	 * parent is added with everything below it. */
 	l->n_fixed++;
 	if (yyjson_is_obj(old)) {
 		struct str path = patch_path(l->a, annotations, key);
@@ -170,6 +176,7 @@ static void report(struct linting *l, const struct located *at, const struct lin
 	}
 }
 
+/* The type that a pod opts in to, or else the one that it should. */
 static struct str type_of(const struct linting *l, const struct pod *pod)
 {
 	yyjson_val *key, *value;
@@ -216,6 +223,7 @@ static void lint_one(struct linting *l, size_t index)
 	namespace = find_namespace(l, name);
 	lint_namespace(namespace ? namespace->object : find_in_state(l, name), at->object, name,
 		       type, &f);
+	/* A namespace that is in no file is reported at the workload that needs it. */
 	report(l, namespace ? namespace : at, &f);
 }
 

@@ -157,6 +157,7 @@ static int run_apply(struct invocation *inv, struct err *err)
 		return err_set(err, EINVAL,
 			       "expected at most one operand, a directory of manifests");
 	if (inv->args.n) {
+		/* The supervisor may have another working directory. */
 		dir = realpath(inv->args.items[0], NULL);
 		if (!dir)
 			return err_set(err, errno, "%s: %s", inv->args.items[0], strerror(errno));
@@ -189,6 +190,7 @@ static int run_down(struct invocation *inv, struct err *err)
 
 	local_options_fill(o, inv->arena);
 	r = send_request(o, STR("down"), inv->arena, err);
+	/* EPIPE: the supervisor ended before it replied. Containers outlive a supervisor. */
 	if (r == -ENOENT || r == -ECONNREFUSED || r == -EPIPE)
 		r = down_without_supervisor(o, err);
 	return r;
@@ -257,6 +259,7 @@ static int make_plan(struct invocation *inv, struct problem_list *p, struct err 
 	r = ledger_init(&ledger, &topology, &config, err);
 	if (r < 0)
 		return r;
+	/* A ledger without a file. The commit checks its invariants. */
 	r = local_plan_make(&in, &config, &ledger, a, &plan, p);
 	if (r >= 0)
 		r = ledger_commit(&ledger, err);
@@ -267,7 +270,7 @@ static int make_plan(struct invocation *inv, struct problem_list *p, struct err 
 		r = print_plan(&plan, &machine, o->output, a, err);
 	ledger_done(&ledger);
 	(void)fprintf(stderr, PRI_STR, FMT_STR(local_plan_report(&plan, p, a)));
-	p->n = 0; /* printed */
+	p->n = 0; /* printed: run_plan() prints what is left */
 	return r < 0 ? r : plan.n_refusals ? EXIT_FINDING : EXIT_YES;
 }
 

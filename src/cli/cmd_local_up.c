@@ -1,3 +1,6 @@
+/* The foreground or background process that supervises the containers. In the background the parent
+ * waits until the containers have started, so that its exit status is that of the start. */
+
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -27,6 +30,7 @@ static const struct command_example examples[] = {
 /* Write end of the pipe on which the parent of a detached supervisor waits for the outcome of the
  * start; -1 in the foreground. */
 static int ready_fd = -1;
+/* What on_ready() found out; callbacks of the supervisor have no argument for it. */
 static bool was_refused, is_ready;
 
 static int read_directory(const char *dir, struct manifests *ret, struct problem_list *p,
@@ -80,6 +84,8 @@ static void on_ready(const struct local_node *node, const struct local_plan *pla
 	if (ready_fd >= 0 && outcome < 2) { /* detached_child() reports failures */
 		char status = (char)('0' + outcome);
 
+		/* From here on the terminal may go away. The parent is notified last, so that
+		 * nothing appears on its terminal after it has ended. */
 		(void)dup2(null_fd, STDIN_FILENO);
 		(void)dup2(node->log_fd, STDOUT_FILENO);
 		(void)dup2(node->log_fd, STDERR_FILENO);
@@ -118,6 +124,7 @@ __attribute__((noreturn)) static void detached_child(const struct local_options 
 {
 	struct err err = { 0 };
 
+	/* Otherwise an interrupt typed at the terminal would stop the supervisor. */
 	(void)setsid();
 	if (supervise(o, dir, &err) >= 0)
 		_exit(EXIT_YES);
@@ -144,6 +151,7 @@ static int detach(const struct local_options *o, const char *dir, struct arena *
 		ready_fd = ends[1];
 		detached_child(o, dir, a);
 	}
+	/* The parent's copy; with it open, the end of the child would not end the read. */
 	(void)close(ends[1]);
 	r = file_read_fd(ends[0], "the detached supervisor", sizeof(err->msg) + 1, a, &report, err);
 	(void)close(ends[0]);

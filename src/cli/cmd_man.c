@@ -46,7 +46,7 @@ static void add_text(struct strbuf *b, const char *text)
 			strbuf_add(b, STR("\\&"));
 		if (*text == '\\')
 			strbuf_add(b, STR("\\e"));
-		else if (*text == '-')
+		else if (*text == '-') /* roff prints a bare one as a hyphen */
 			strbuf_add(b, STR("\\-"));
 		else
 			strbuf_addc(b, *text);

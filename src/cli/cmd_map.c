@@ -1,3 +1,6 @@
+/* Pools and containers come from the agent's status document, so that the map of another node can
+ * be drawn from copies of its status and topology files. */
+
 #include <errno.h>
 #include <stdlib.h>
 
@@ -101,6 +104,7 @@ static int read_map(const struct doc *doc, struct arena *a, struct map *ret, str
 	}
 	if (r < 0)
 		return r;
+	/* map_draw() needs the containers of a pod to be adjacent. */
 	if (n)
 		qsort(containers, n, sizeof(*containers), compare_containers);
 	ret->containers = containers;
@@ -166,6 +170,7 @@ static int print_map(void *data, struct arena *a, struct err *err)
 	struct str text;
 	int r;
 
+	/* Read again at each refresh: CPUs may go offline, and the agent may restart. */
 	r = status_client_read(o->run_dir, a, &status, err);
 	if (r == 0)
 		r = topology_read(o->topology, a, &topology, err);

@@ -1,3 +1,6 @@
+/* Each object is migrated by itself; a List is patched item by item, below /items/N. All files are
+ * read and patched before the first one is written. */
+
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -81,6 +84,7 @@ static int write_result(const struct migrate_options *o, const struct manifest_e
 		return output_text(diff_unified(e->file.text, e->result, manifest_edit_name(e),
 						"migrated", a),
 				   err);
+	/* Unchanged files are printed as well, so that the output is complete. */
 	if (!o->in_place || manifest_edit_is_stdin(e))
 		return output_text(e->result, err);
 	return manifest_edit_is_changed(e) ? manifest_edit_write(e, err) : 0;
@@ -103,6 +107,7 @@ static int run(struct invocation *inv, struct err *err)
 	if (r >= 0)
 		r = manifest_edits_apply(&edits, inv->arena, err);
 	for (size_t i = 0; r >= 0 && i < edits.n; i++) {
+		/* Several files are printed as one YAML stream. */
 		if (i && !o->in_place && !o->output)
 			r = output_text(STR("---\n"), err);
 		if (r >= 0)

@@ -1,3 +1,6 @@
+/* The hook of runtimes that have no NRI. Standard output belongs to the runtime (it reads the
+ * configuration from there), so messages go to standard error only. */
+
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -15,7 +18,7 @@
 #include "output.h"
 #include "pools_options.h"
 
-#define MAX_HOOK_INPUT ((size_t)4 << 20)
+#define MAX_HOOK_INPUT ((size_t)4 << 20) /* far above any config.json; a bound for the arena */
 
 struct oci_hook_options {
 	struct oci_hook_config config;
@@ -124,6 +127,7 @@ static int run_hook(struct invocation *inv, struct hook_call *call, struct err *
 	const int r =
 		oci_hook_run(&o->config, call->stage, call->input, inv->arena, &call->result, err);
 
+	/* Every other error is a failure of the hook itself, with exit status 2. */
 	call->is_refused = r == -ENOSPC || r == -EDOM || r == -EPERM || r == -EBUSY;
 	if (!call->is_refused)
 		return r;

@@ -1,3 +1,6 @@
+/* `before` is either an earlier output of render or the files of a machine, under the same paths,
+ * so that both are compared in the same way. */
+
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
@@ -74,6 +77,7 @@ static int read_one(struct file_set *to, const char *root, struct str path, stru
 	return r;
 }
 
+/* Symbolic links are not followed: render writes none. */
 static int read_tree(struct file_set *to, const char *root, struct str below, struct err *err)
 {
 	const char *dir = str_cstr(to->a, str_printf(to->a, "%s/" PRI_STR, root, FMT_STR(below)));
@@ -88,7 +92,7 @@ static int read_tree(struct file_set *to, const char *root, struct str below, st
 
 		if (lstat(str_cstr(to->a, str_printf(to->a, "%s/" PRI_STR, root, FMT_STR(path))),
 			  &st) < 0)
-			continue;
+			continue; /* removed meanwhile */
 		if (S_ISDIR(st.st_mode))
 			r = read_tree(to, root, path, err);
 		else if (S_ISREG(st.st_mode))
@@ -97,6 +101,7 @@ static int read_tree(struct file_set *to, const char *root, struct str below, st
 	return r;
 }
 
+/* A machine does not know its pool, so with several the user must name it. */
 static const struct partition *chosen_pool(struct planning *p, struct err *err)
 {
 	const struct layout *layout = &p->in.layout;
@@ -128,10 +133,11 @@ static int read_machine(struct planning *p, const struct partition *part, struct
 		if (!str_starts(f->path, prefix))
 			continue;
 		file_set_add(&wanted, f->path, f->mode, f->bytes);
+		/* A file that is not there yet is an addition. */
 		(void)read_one(&p->before, p->o->node_root, str_skip(f->path, prefix.n), f->path,
 			       NULL);
 	}
-	p->after = wanted;
+	p->after = wanted; /* boot/, install.sh and so on are not installed as files */
 	if (file_read_at(AT_FDCWD,
 			 str_cstr(p->a, str_printf(p->a, "%s/" INSTALLED, p->o->node_root)),
 			 DOC_MAX_SIZE, p->a, &installed, err) < 0)
@@ -146,6 +152,7 @@ static int read_machine(struct planning *p, const struct partition *part, struct
 	return 0;
 }
 
+/* A machine on which no kubelet has run has no state, and a new one is created. */
 static void check_kubelet_state(struct planning *p, const struct partition *part)
 {
 	static const char *const names[] = { "cpu_manager_state", "memory_manager_state" };
@@ -322,6 +329,7 @@ static int run(struct invocation *inv, struct err *err)
 	p->o = inv->options;
 	p->a = inv->arena;
 	format = output_format_of(p->o->output);
+	/* Exactly one of the two. */
 	if (!p->o->present == !p->o->node_root)
 		return err_set(err, EINVAL, "either --present or --node-root is required");
 	if (p->o->node_root && !rendering_is_for_hosts(&p->o->rendering))

@@ -1,3 +1,6 @@
+/* The checks of render without its output. A profile with faults is a finding (status 1), input
+ * that cannot be read is an error (status 2): D20. */
+
 #include <errno.h>
 
 #include "base/arena.h"
@@ -119,6 +122,7 @@ static int run(struct invocation *inv, struct err *err)
 		return err_set(err, EINVAL,
 			       "no file or directory given (see pinfold profile check --help)");
 	layout_input_init(&in, inv->arena);
+	/* The looser rule: a profile is checked without a MachineConfigPool for its role, too. */
 	in.layout_options.plain_hosts = true;
 	in.layout_options.allow_split_cores = o->allow_split_cores;
 	r = layout_input_topologies(&in, &o->topologies, err);

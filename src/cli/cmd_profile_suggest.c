@@ -1,3 +1,5 @@
+/* A starting point for people: the reasons are comments of the profile, so they stay with it. */
+
 #include <errno.h>
 #include <string.h>
 
@@ -104,6 +106,7 @@ static int run(struct invocation *inv, struct err *err)
 	struct topology t;
 	int r;
 
+	/* Both become part of file names when the profile is rendered. */
 	if (!profile_is_name(str_from(o->name)) || !profile_is_name(str_from(o->role)))
 		return err_set(err, EINVAL,
 			       "--name and --role take lower-case letters, digits, "

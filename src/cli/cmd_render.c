@@ -1,3 +1,6 @@
+/* Nothing is written unless the whole input is valid: a directory that is half written could be
+ * applied by the installer. */
+
 #include <errno.h>
 
 #include "base/arena.h"
@@ -51,6 +54,7 @@ static int run(struct invocation *inv, struct err *err)
 	r = rendering_run(&o->rendering, &in, &files, err);
 	if (r < 0)
 		return r;
+	/* Warnings are printed although the files are written. */
 	layout_input_print_problems(&in);
 	r = layout_input_check(&in, "nothing was written", err);
 	return r < 0 ? r : write_set(&files, output, o->force, err);

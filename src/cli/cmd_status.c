@@ -1,3 +1,6 @@
+/* The agent's status document as text. Missing members are shown as "-", because the
+ * agent that runs may be older than this command. */
+
 #include <errno.h>
 #include <string.h>
 
@@ -92,6 +95,7 @@ static void add_counter_warnings(struct strbuf *b, yyjson_val *root)
 		const struct str n =
 			doc_text(doc_get(doc_get(root, STR("counters")), str_from(rows[i].key)));
 
+		/* Since the agent started: a restart clears these warnings. */
 		if (n.n > 0 && !str_eq(n, STR("0")))
 			strbuf_printf(b, "warning: " PRI_STR " %s\n", FMT_STR(n), rows[i].text);
 	}
@@ -174,6 +178,7 @@ static struct str table_text(const struct agent_status *status, bool with_contai
 	else
 		strbuf_printf(&b, "not connected to the runtime: " PRI_STR "\n",
 			      FMT_STR(doc_str(doc_get(runtime, STR("problem")))));
+	/* What a stopped agent knew of its connection is of no use. */
 	if (status->is_running)
 		add_cluster(&b, root);
 	add_pools(&b, root);

@@ -1,3 +1,6 @@
+/* Shows how this program sees a machine, and writes the topology file that the other commands
+ * accept in place of the machine. */
+
 #include <errno.h>
 
 #include "base/arena.h"
@@ -57,6 +60,7 @@ static int parse_pool(const char *list, const struct topology *t, struct topolog
 
 	if (r < 0)
 		return err_wrap(err, "--%s", pool->name);
+	/* Offline CPUs are not drawn, so their marks would be missing silently. */
 	if (!cpuset_is_subset(&pool->cpus, &t->online)) {
 		struct cpuset unknown = pool->cpus;
 

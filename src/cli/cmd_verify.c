@@ -1,3 +1,6 @@
+/* The agent's settings against the kernel, read by another process than the agent, so that a
+ * setting which the agent failed to write is found, too. */
+
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
@@ -53,6 +56,8 @@ static int run(struct invocation *inv, struct err *err)
 		return -EINVAL;
 	if (proc < 0)
 		return err_set(err, errno, "open %s: %s", o->proc, strerror(errno));
+	/* The expected settings first: what the agent changes afterwards is compared with an older
+	 * expectation and may be reported once. */
 	r = status_client_read(o->run_dir, inv->arena, &status, err);
 	if (r == 0)
 		r = cgroup_open(&fs, o->cgroup_root, err);

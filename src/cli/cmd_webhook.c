@@ -1,3 +1,6 @@
+/* Options of the webhook, and the choice of its state: files, or the watch of a cluster. The server
+ * itself is src/webhook. */
+
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
@@ -144,6 +147,7 @@ static int print(const struct webhook_options *o, struct arena *a, struct err *e
 		r = file_read_at(AT_FDCWD, o->ca_path, 1 << 20, a, &config.ca_pem, err);
 	if (r < 0)
 		return r;
+	/* With pools every pod is counted, not only those that opted in. */
 	config.all_pods = settings.pools;
 	config.taint_nodes = settings.nodes == NODE_MODE_TAINT;
 	r = print_config_make(&config, a, &list, err);
@@ -170,6 +174,7 @@ static int run(struct invocation *inv, struct err *err)
 		return print(o, inv->arena, err);
 	if (!o->config.cert_path != !o->config.key_path)
 		return err_set(err, EINVAL, "--tls-cert and --tls-key belong together");
+	/* Only a cluster has a Secret for a certificate of the webhook's own. */
 	if (!o->config.cert_path && o->cluster.state.n)
 		return err_set(err, EINVAL, "--tls-cert and --tls-key must be given with --state");
 	if (o->cluster.state.n && o->kubeconfig)

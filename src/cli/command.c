@@ -1,3 +1,6 @@
+/* Dispatch: `pinfold WORD...` to a row of the command table. The first word of a command with two
+ * words is its family; alone it prints the family's help. */
+
 #include "command.h"
 
 #include <assert.h>
@@ -44,6 +47,7 @@ const struct command *command_find(int argc, char **argv, int *ret_words)
 	return NULL;
 }
 
+/* Before parsing, so that help is printed although another option is wrong. */
 static bool asks_for_help(int argc, char **argv)
 {
 	for (int i = 1; i < argc && strcmp(argv[i], "--") != 0; i++)
@@ -58,10 +62,12 @@ static int run(const struct command *c, int argc, char **argv, struct arena *a, 
 	struct options o = { .table = c->options, .arena = a };
 	int r;
 
+	/* 16: the alignment of any member that an options struct may have. */
 	inv.options = arena_zalloc(a, c->options_size ? c->options_size : 1, 16);
 	if (c->defaults)
 		memcpy(inv.options, c->defaults, c->options_size);
 	o.target = inv.options;
+	/* From the lowest precedence to the highest: defaults, file, environment and flags. */
 	r = config_file_apply(&o, argc, argv, err);
 	if (r < 0)
 		return r;

@@ -1,3 +1,6 @@
+/* The file is applied before environment and command line, which may then replace its values. So
+ * --config must be found before the options are parsed, by find_path(). */
+
 #include "config_file.h"
 
 #include <errno.h>
@@ -11,7 +14,7 @@
 #include "codec/yaml.h"
 
 #define OPTION "config"
-#define MAX_CONFIG_BYTES ((size_t)1 << 20)
+#define MAX_CONFIG_BYTES ((size_t)1 << 20) /* a bound, so that a wrong path is an error */
 
 static bool takes_config(const struct option_desc *table)
 {
@@ -56,6 +59,7 @@ static int set_one(struct options *o, const struct doc *doc, yyjson_val *key, yy
 	if (!text)
 		return doc_err(err, doc, v, "%s must be a string, a number, true or false, not %s",
 			       name, doc_type(v));
+	/* It was found and read before, so a second path would be ignored silently. */
 	if (strcmp(name, OPTION) == 0)
 		return doc_err(err, doc, key, "a configuration file cannot name another");
 	return options_set(o, name, text, place, err);

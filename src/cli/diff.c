@@ -1,11 +1,14 @@
+/* The longest common subsequence by dynamic programming: quadratic, but short and exact. Manifests
+ * and node files are small. */
+
 #include "diff.h"
 
 #include <stdint.h>
 
 #include "base/arena.h"
 
-#define CONTEXT ((size_t)3)
-#define MAX_LINES 4000 /* beyond that the table of common lines gets too large: all is replaced */
+#define CONTEXT ((size_t)3) /* lines, as in diff -u */
+#define MAX_LINES 4000	    /* 32 MB of table; larger texts are shown as replaced entirely */
 
 struct lines {
 	struct str *items;
@@ -103,6 +106,7 @@ static void print_hunk(struct strbuf *b, const struct script *s, size_t begin, s
 
 	count(s, 0, begin, before);
 	count(s, begin, end, within);
+	/* Lines count from 1, but an empty side names the line before it: "-0,0" in a new file. */
 	strbuf_printf(b, "@@ -%zu,%zu +%zu,%zu @@\n", before[0] + (within[0] != 0), within[0],
 		      before[1] + (within[1] != 0), within[1]);
 	for (size_t i = begin; i < end; i++)

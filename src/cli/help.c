@@ -1,9 +1,12 @@
+/* All texts come from the tables that the parser uses, so help cannot list an option that does not
+ * exist. */
+
 #include "help.h"
 
 #include "base/macro.h"
 #include "command.h"
 
-#define HELP_INDENT 30 /* where descriptions begin */
+#define HELP_INDENT 30 /* column of descriptions; longer options have a line of their own */
 
 static const char *const group_titles[] = {
 	[COMMAND_TOOL] = "Tools",

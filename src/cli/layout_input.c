@@ -1,3 +1,6 @@
+/* Problems are collected and printed once, sorted by position, because reading and resolving find
+ * them in another order than a user reads the file. */
+
 #include "layout_input.h"
 
 #include <errno.h>
@@ -60,7 +63,7 @@ void layout_input_print_problems(struct layout_input *in)
 
 int layout_input_check(const struct layout_input *in, const char *what, struct err *err)
 {
-	size_t n = in->problems.n_errors;
+	size_t n = in->problems.n_errors; /* warnings and notes do not count */
 
 	return n ? err_set(err, EINVAL, "%zu problem%s; %s", n, n == 1 ? "" : "s", what) : 0;
 }

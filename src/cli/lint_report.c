@@ -1,3 +1,5 @@
+/* Three forms of the same findings. Positions count from 1; 0 means that the finding has none. */
+
 #include "lint_report.h"
 
 #include <string.h>
@@ -111,10 +113,13 @@ static void put_result(yyjson_mut_doc *m, yyjson_mut_val *results, const struct 
 			    STR("physicalLocation"));
 	doc_put_str(m, doc_put_obj(m, place, STR("artifactLocation")), STR("uri"), f->file);
 	region = doc_put_obj(m, place, STR("region"));
+	/* SARIF counts from 1 and has no value for an unknown line. */
 	doc_put_int(m, region, STR("startLine"), f->pos.line ? f->pos.line : 1);
 	doc_put_int(m, region, STR("startColumn"), f->pos.column ? f->pos.column : 1);
 }
 
+/* Rules are listed completely and in the order of the enum, because a result refers to its rule by
+ * index. */
 static int print_sarif(const struct lint_report *r, struct err *err)
 {
 	yyjson_mut_doc *m = doc_build(r->a);

@@ -1,3 +1,6 @@
+/* A local machine is found by its run directory alone: the state file in it names the topology and
+ * the mode, so no option has to be repeated. */
+
 #include "local_common.h"
 
 #include <errno.h>
@@ -21,6 +24,7 @@ void local_options_fill(struct local_options *o, struct arena *a)
 	o->topology = o->topology ? o->topology : "host";
 	if (o->run_dir)
 		return;
+	/* /tmp is shared: the user's id keeps the directories of users apart. */
 	if (geteuid() == 0)
 		o->run_dir = str_printf(a, "/run/pinfold/%s", o->name).p;
 	else if (runtime && *runtime)
@@ -47,6 +51,7 @@ int local_view_open(struct local_view *v, const struct local_options *o, struct 
 		r = container_cgroup_open(&v->cgroup, o->name, o->run_dir, err);
 	if (r < 0)
 		return r;
+	/* The mode of the running containers counts, not what this user could use. */
 	if (file->mode == LOCAL_AFFINITY)
 		container_cgroup_use_affinity(&v->cgroup);
 	if (v->cgroup.mode != file->mode)
@@ -82,6 +87,8 @@ static const char *current_state(const struct cgroup_snapshot *snapshot, enum lo
 {
 	if (snapshot->is_there)
 		return local_state_name(state == LOCAL_STOPPING ? state : LOCAL_RUNNING);
+	/* The supervisor has not noticed yet that the process ended, or waits before it restarts
+	 * the container. */
 	return state == LOCAL_RUNNING ? "restarting" : local_state_name(state);
 }
 
@@ -100,6 +107,7 @@ struct str local_table(const struct local_machine *machine, struct arena *a)
 {
 	const struct str head[] = { STR("POD"),	   STR("CONTAINER"), STR("POOL"), STR("CPUS"),
 				    STR("SHARES"), STR("QUOTA"),     STR("STATE") };
+	/* A plan has no state, so the last column is left out. */
 	const bool has_state = machine->snapshots != NULL;
 	struct table t;
 

@@ -1,3 +1,6 @@
+/* A file is edited as text where possible and rewritten from its documents otherwise. Either way
+ * the result must parse to what the patches say; edit_in_place() checks it. */
+
 #include "manifest_edit.h"
 
 #include <errno.h>
@@ -136,6 +139,7 @@ int manifest_edit_write(const struct manifest_edit *e, struct err *err)
 {
 	struct stat st;
 
+	/* The new file gets the mode of the old one, because it replaces it by a rename. */
 	if (stat(e->file.path, &st) != 0)
 		return err_set(err, errno, "%s: %s", e->file.path, strerror(errno));
 	return file_replace_at(AT_FDCWD, e->file.path, e->result, st.st_mode & 07777, err);

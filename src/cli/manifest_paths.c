@@ -1,3 +1,5 @@
+/* Operands and -f mean the same, so that shell patterns and scripts both work. */
+
 #include "manifest_paths.h"
 
 #include "base/arena.h"
@@ -22,6 +24,7 @@ int manifests_read(struct manifests *ms, const struct option_list *paths, struct
 {
 	struct manifest_files files;
 	struct manifest_list objects;
+	/* With `p`, a file that does not parse is a problem with its position and not the end. */
 	int r = manifest_load(paths, ms->a, p, &files, err);
 
 	if (r < 0)

@@ -1,3 +1,6 @@
+/* Two parts: the machine (topology_draw.c) with every CPU in one of four sets, and below it the
+ * containers. Both fit 80 columns, also with hundreds of containers. */
+
 #include "map_draw.h"
 
 #include <time.h>
@@ -29,6 +32,7 @@ static void fill_sets(const struct map *map, struct topology_pool sets[N_SETS])
 	sets[SHARED] = (struct topology_pool){ "shared", 's', "32", map->pools[POOL_SHARED] };
 	sets[FREE] = (struct topology_pool){ "guaranteed, free", 'g', "36",
 					     map->pools[POOL_GUARANTEED] };
+	/* Each CPU is drawn once, so every set loses what a set before it has. */
 	for (size_t i = 1; i < N_SETS; i++)
 		for (size_t k = 0; k < i; k++)
 			cpuset_minus(&sets[i].cpus, &sets[k].cpus);
@@ -58,6 +62,7 @@ struct label_list {
 	size_t column;
 };
 
+/* A label that is too long is followed by its items on the next line. */
 static void begin_line(struct label_list *l, struct str label)
 {
 	strbuf_add(&l->out, label);
@@ -206,6 +211,7 @@ static const struct map_container *owner_of(const struct map *map, unsigned cpu)
 
 yyjson_mut_val *map_cpus_to_doc(const struct map *map, yyjson_mut_doc *m)
 {
+	/* In the order of the sets. */
 	static const enum pool pool_of[N_SETS] = { POOL_GUARANTEED, POOL_MANAGEMENT, POOL_SHARED,
 						   POOL_GUARANTEED };
 	yyjson_mut_val *list = yyjson_mut_arr(m);
@@ -260,7 +266,7 @@ int map_show(map_print_fn print, void *data, bool watch, struct arena *a, struct
 	if (!watch)
 		return print(data, a, err);
 	do {
-		struct arena each;
+		struct arena each; /* a watch runs for hours */
 
 		arena_init(&each, 0);
 		r = print(data, &each, err);

@@ -1,3 +1,6 @@
+/* Output is written at once and checked at once: buffered output that fails at exit would be lost
+ * with status 0. */
+
 #include "output.h"
 
 #include <errno.h>
@@ -38,6 +41,7 @@ int output_doc(yyjson_mut_val *v, enum output_format format, struct arena *a, st
 		r = doc_write(v, true, a, &text, err);
 	if (r >= 0)
 		r = output_text(text, err);
+	/* The YAML writer ends with a newline, the JSON writer does not. */
 	if (r >= 0 && format == OUTPUT_JSON)
 		r = output_text(STR("\n"), err);
 	return r;
@@ -50,7 +54,7 @@ bool output_wants_colour(void)
 
 	if ((no_color && *no_color) || (term && strcmp(term, "dumb") == 0))
 		return false;
-	return isatty(STDOUT_FILENO);
+	return isatty(STDOUT_FILENO); /* no escape sequences in pipes and files */
 }
 
 size_t text_width(struct str s)

@@ -1,3 +1,6 @@
+/* Variables such as ASSET_INPUT_DIR are those of OpenShift's bootstrap, which starts `render` with
+ * them instead of flags. */
+
 #include "rendering.h"
 
 #include <errno.h>
@@ -25,6 +28,7 @@ bool rendering_is_for_hosts(const struct rendering_options *o)
 	return o->target && strcmp(o->target, "host") == 0;
 }
 
+/* From the environment as well, so the option table has not checked it. */
 static int owner_mode(const char *name, enum owner_mode *ret, struct err *err)
 {
 	if (strcmp(name, "label-name") == 0)
@@ -49,6 +53,8 @@ static int render_host(const struct rendering_options *o, struct layout_input *i
 {
 	const struct host_options host = {
 		.quota_keys = o->quota_keys,
+		/* Keeps shared containers off the reserved CPUs (D23). OpenShift's operator leaves
+		 * the option to the user. */
 		.kubelet = { .cpu_manager = cpu_manager_of(o), .strict_reservation = true },
 	};
 

@@ -1,3 +1,5 @@
+/* Boxes of ASCII characters. Widths are counted in columns, not bytes: colours take none. */
+
 #include "topology_draw.h"
 
 #include "base/arena.h"
@@ -26,6 +28,7 @@ static void draw_summary(struct canvas *c)
 	const unsigned caches = t->level[TOPOLOGY_UNCORE].n, cores = t->level[TOPOLOGY_CORE].n;
 
 	strbuf_printf(&c->out, "%u socket%s, ", sockets, plural(sockets));
+	/* Usually each socket is one die, and the number adds nothing. */
 	if (dies != sockets)
 		strbuf_printf(&c->out, "%u dies, ", dies);
 	strbuf_printf(&c->out, "%u NUMA node%s, %u L3 cache%s, %u core%s, %u CPU%s\n", t->n_nodes,
@@ -120,7 +123,7 @@ static void draw_cache(struct canvas *c, unsigned cache, const struct cpuset *cp
 		struct str cell = c->how->letters ? draw_letters(c, core, cpus) :
 						    draw_core(c, core, cpus);
 
-		if (cell.n == (c->how->letters ? 0 : 2)) /* no CPU of it is in here */
+		if (cell.n == (c->how->letters ? 0 : 2)) /* no CPU, so at most two brackets */
 			continue;
 		if (text_width(strbuf_str(&line)) + 1 + text_width(cell) > WIDTH - 4) {
 			draw_line(c, strbuf_str(&line));
@@ -165,6 +168,7 @@ static struct str node_title(struct canvas *c, uint32_t id, const struct cpuset 
 	return strbuf_str(&b);
 }
 
+/* Nodes with memory only are in no element of the level, but have a distance. */
 static void draw_node(struct canvas *c, uint32_t id)
 {
 	struct cpuset cpus = { 0 };

@@ -1,3 +1,7 @@
+/* Two ways to write all files or none. A new or empty directory is prepared beside and renamed,
+ * which is atomic. A directory with other files in it cannot be replaced: its files are staged
+ * under other names, and renamed one by one only when all of them are on the disk. */
+
 #include "write_set.h"
 
 #include <errno.h>
@@ -14,7 +18,7 @@
 #include "base/macro.h"
 #include "render/file_set.h"
 
-#define STAGED ".pinfold-new"
+#define STAGED ".pinfold-new" /* in the same directory: rename(2) needs one file system */
 
 static int remove_entry(const char *path, const struct stat *st, int type, struct FTW *ftw)
 {
@@ -67,7 +71,7 @@ static int write_all(const struct file_set *files, const char *dir, const char *
 static int write_beside(const struct file_set *files, const char *dir, struct err *err)
 {
 	char *temporary = NULL;
-	mode_t mask = umask(0);
+	mode_t mask = umask(0); /* the only way to read it */
 	int r;
 
 	(void)umask(mask);
@@ -78,7 +82,7 @@ static int write_beside(const struct file_set *files, const char *dir, struct er
 		free(temporary);
 		return r;
 	}
-	(void)chmod(temporary, 0777 & ~mask);
+	(void)chmod(temporary, 0777 & ~mask); /* mkdtemp() makes it 0700 */
 	r = write_all(files, temporary, "", err);
 	if (r == 0 && rename(temporary, dir) < 0)
 		r = err_set(err, errno, "%s: %s", dir, strerror(errno));
@@ -120,9 +124,11 @@ int write_set(const struct file_set *files, const char *dir, bool force, struct 
 	size_t n = 0;
 	int r;
 
+	/* With "out/" the temporary directory would be created inside it. */
 	while (path.n > 1 && path.p[path.n - 1] == '/')
 		path.n--;
 	dir = str_cstr(a, path);
+
 	r = file_list_at(AT_FDCWD, dir, a, &names, &n, err);
 	exists = r == 0;
 	if (r < 0 && r != -ENOENT)

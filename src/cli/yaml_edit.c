@@ -1,3 +1,7 @@
+/* Positions of the parser say on which line a member begins. From these follow inserted and removed
+ * lines, which are applied at the end, sorted, so that no insertion shifts the position of another.
+ * Everything that does not begin a line of its own (flow style, items) is left to the caller. */
+
 #include "yaml_edit.h"
 
 #include <stdlib.h>
@@ -108,6 +112,8 @@ static bool splice_add(struct yaml_editor *s, struct str path, yyjson_mut_val *v
 	parent = parent_of(s, path, &key);
 	if (!yyjson_is_obj(parent) || !yyjson_obj_size(parent))
 		return false;
+	/* Before the first member: its line and indent are known, while the last member may have
+	 * lines of its own, and comments after it. */
 	it = yyjson_obj_iter_with(parent);
 	first = yyjson_obj_iter_next(&it);
 	pos = doc_position(s->doc, first);
@@ -139,6 +145,7 @@ static bool splice_remove(struct yaml_editor *s, struct str path)
 	if (!begins_line(s, pos) || doc_position(s->doc, value).line != pos.line)
 		return false;
 	line = s->lines[pos.line - 1];
+	/* The value of a block scalar (| or >) begins on this line and continues below it. */
 	if (!str_has(line, doc_text(value)))
 		return false;
 	add_change(s, (struct change){ .line = pos.line, .removes = true });
@@ -164,6 +171,7 @@ static bool splice_patch(struct yaml_editor *s, const struct patch *p)
 	return true;
 }
 
+/* By order as well, because qsort() is not stable. */
 static int by_line(const void *a, const void *b)
 {
 	const struct change *x = a, *y = b;
