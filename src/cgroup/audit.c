@@ -1,3 +1,7 @@
+/* Two levels are compared, because each can be wrong alone: the control files of a cgroup, and the
+ * affinity of its threads. A thread can be narrower than its cpuset (it called sched_setaffinity),
+ * and a process can be in no container at all. */
+
 #include "audit.h"
 
 #include <inttypes.h>
@@ -15,12 +19,6 @@ void audit_add(struct audit *t, const struct audit_subject *name, const char *ch
 	t->findings = arena_reserve(t->a, t->findings, t->n_findings, &t->cap_findings,
 				    sizeof(*t->findings));
 	t->findings[t->n_findings++] = (struct finding){ *name, check, expected, actual };
-}
-
-static struct str label(const struct audit_subject *name, struct arena *a)
-{
-	return str_printf(a, PRI_STR "/" PRI_STR "/" PRI_STR, FMT_STR(name->namespace),
-			  FMT_STR(name->pod), FMT_STR(name->container));
 }
 
 /* --- one cgroup --- */
@@ -83,6 +81,7 @@ static void check_threads(struct audit *t, const struct audit_container *c,
 		for (size_t k = 0; k < s->processes.items[i].n_affinities; k++) {
 			const struct proc_affinity *p = &s->processes.items[i].affinities[k];
 
+			/* Fewer CPUs are the application's choice: it pins its own threads. */
 			if (cpuset_is_subset(&p->allowed, &c->settings.cpus))
 				continue;
 			n += p->n_threads;
@@ -103,18 +102,22 @@ static void check_threads(struct audit *t, const struct audit_container *c,
 
 /* --- exclusive CPUs --- */
 
+/* A finished container keeps its CPUs in the ledger until its pod is gone, but cannot be disturbed.
+ */
 static bool is_owner(const struct audit_input *in, size_t i)
 {
 	return in->snapshots[i].is_there && in->containers[i].is_exclusive;
 }
 
+/* docs/reference/cpu-manager.md#init-container-reuse */
 static bool may_share(const struct audit_container *x, const struct audit_container *y)
 {
 	return (x->hands_on || y->hands_on) && str_eq(x->name.namespace, y->name.namespace) &&
 	       str_eq(x->name.pod, y->name.pod);
 }
 
-/* The first other container that may run there. */
+/* The first other container that may run there, by what its threads may use now: what it should
+ * have does not matter to the owner, and not every container has a cgroup (local mode). */
 static void check_exclusive(struct audit *t, const struct audit_input *in, size_t i)
 {
 	const struct audit_container *c = &in->containers[i];
@@ -129,8 +132,9 @@ static void check_exclusive(struct audit *t, const struct audit_input *in, size_
 		audit_add(t, &c->name, "shared-exclusive",
 			  str_printf(t->a, PRI_STR " alone",
 				     FMT_STR(cpuset_format(&c->settings.cpus, t->a))),
-			  str_printf(t->a, PRI_STR " may run on " PRI_STR,
-				     FMT_STR(label(&other->name, t->a)),
+			  str_printf(t->a, PRI_STR "/" PRI_STR "/" PRI_STR " may run on " PRI_STR,
+				     FMT_STR(other->name.namespace), FMT_STR(other->name.pod),
+				     FMT_STR(other->name.container),
 				     FMT_STR(cpuset_format(&both, t->a))));
 		return;
 	}
@@ -145,6 +149,8 @@ static bool is_in_container(const struct audit_input *in, pid_t pid)
 	return false;
 }
 
+/* The affinities are compared first: few processes may run on exclusive CPUs, and the search
+ * through all containers is only for these. */
 static void check_foreign_process(struct audit *t, const struct audit_input *in,
 				  const struct process *p)
 {

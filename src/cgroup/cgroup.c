@@ -1,3 +1,6 @@
+/* Paths are relative to handles of the mounted trees, so the same code works on /sys/fs/cgroup, on
+ * a host tree mounted into the agent's pod, and on a directory of plain files in tests. */
+
 #include "cgroup.h"
 
 #include <errno.h>
@@ -16,7 +19,9 @@
 #include "base/file.h"
 #include "base/macro.h"
 
-#define VALUE_MAX ((size_t)64 << 10) /* of one value; cgroup.procs is a list, and may be long */
+/* One value: the longest is a list of every second of CPUSET_MAX CPUs, about 20 KB. */
+#define VALUE_MAX ((size_t)64 << 10)
+/* cgroup.procs: about half a million processes. */
 #define PROCS_MAX ((size_t)4 << 20)
 
 /* Only the names of the control files differ between the versions. */
@@ -45,14 +50,12 @@ static const char *const v2_files[CONTROL__COUNT] = {
 	[CONTROL_PROCS] = "cgroup.procs",
 };
 
-static bool is_cpuset_control(enum control c)
-{
-	return c == CONTROL_CPUS || c == CONTROL_EFFECTIVE || c == CONTROL_MEMS;
-}
-
+/* On v1 cpu and cpuset are two trees, each with its own directory for the same cgroup. */
 static int tree_of(const struct cgroup_fs *fs, enum control c)
 {
-	return is_cpuset_control(c) ? fs->cpuset_fd : fs->cpu_fd;
+	const bool is_cpuset = c == CONTROL_CPUS || c == CONTROL_EFFECTIVE || c == CONTROL_MEMS;
+
+	return is_cpuset ? fs->cpuset_fd : fs->cpu_fd;
 }
 
 static int control_path(const struct cgroup_fs *fs, const char *path, enum control c,
@@ -109,6 +112,7 @@ static bool has_controller(struct str list, struct str wanted)
 	return false;
 }
 
+/* A v2 tree that is mounted next to v1 trees lacks the controllers that those use. */
 static bool is_usable_v2(int fd)
 {
 	char buf[512];
@@ -124,6 +128,8 @@ static int open_dir(int at, const char *name)
 	return openat(at, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 }
 
+/* The name of the mount point depends on the distribution, so a directory counts only when it has
+ * the control file. */
 static int open_v1_tree(int mount, const char *const names[2], const char *needed)
 {
 	for (int i = 0; i < 2; i++) {
@@ -220,7 +226,7 @@ static int make_one(const struct cgroup_fs *fs, const char *parent, const char *
 		return 0;
 	if (mkdirat(fs->cpuset_fd, path, 0755) < 0 && errno != EEXIST)
 		return err_set(err, errno, "make cgroup %s: %s", path, strerror(errno));
-	r = inherit(fs, parent, path, CONTROL_MEMS, err);
+	r = inherit(fs, parent, path, CONTROL_MEMS, err); /* a task needs both */
 	return r < 0 ? r : inherit(fs, parent, path, CONTROL_CPUS, err);
 }
 
@@ -246,6 +252,7 @@ int cgroup_make(const struct cgroup_fs *fs, const char *path, struct err *err)
 	return 0;
 }
 
+/* On v2 the second removal finds nothing, which is no error. */
 int cgroup_remove(const struct cgroup_fs *fs, const char *path, struct err *err)
 {
 	int trees[] = { fs->cpu_fd, fs->cpuset_fd };
@@ -322,7 +329,7 @@ static int read_quota(const struct cgroup_fs *fs, const char *path, struct cgrou
 	r = read_control(fs, path, CONTROL_QUOTA, &a, &quota, err);
 	if (r < 0)
 		return r;
-	if (fs->version == CGROUP_V2) {
+	if (fs->version == CGROUP_V2) { /* "<quota> <period>" */
 		struct str_split split = str_split(quota);
 
 		if (!str_next(&split, ' ', &quota) || !str_next(&split, ' ', &period))
@@ -369,6 +376,8 @@ int cgroup_set_cpus(const struct cgroup_fs *fs, const char *path, const struct c
 		return err_set(err, EINVAL, "cgroup %s: refusing an empty CPU set", path);
 	arena_init(&a, 0);
 	r = write_control(fs, path, CONTROL_CPUS, cpuset_format(cpus, &a), err);
+	/* cpuset.cpus, not the effective set: on v2 the kernel keeps CPUs that an ancestor lacks or
+	 * that are offline, and uses the rest. */
 	if (r >= 0)
 		r = read_cpus(fs, path, CONTROL_CPUS, &kept, err);
 	if (r >= 0 && !cpuset_eq(&kept, cpus))
@@ -385,6 +394,7 @@ int cgroup_set_shares(const struct cgroup_fs *fs, const char *path, uint64_t sha
 	return cgroup_set_weight(fs, path, cgroup_weight_expected(fs, shares), err);
 }
 
+/* v1 silently moves a number into its range (2 to 262144), v2 refuses one outside 1 to 10000. */
 int cgroup_set_weight(const struct cgroup_fs *fs, const char *path, uint64_t weight,
 		      struct err *err)
 {
@@ -425,7 +435,7 @@ static int write_quota_v2(const struct cgroup_fs *fs, const char *path, int64_t 
 {
 	char text[48];
 
-	if (quota_us < 0)
+	if (quota_us < 0) /* with the period: "max" alone would keep the old one */
 		(void)snprintf(text, sizeof(text), "max %" PRIu64, period_us);
 	else
 		(void)snprintf(text, sizeof(text), "%" PRId64 " %" PRIu64, quota_us, period_us);
@@ -438,7 +448,7 @@ int cgroup_set_quota(const struct cgroup_fs *fs, const char *path, int64_t quota
 	struct cgroup_cpu kept;
 	int r;
 
-	if (quota_us < 0)
+	if (quota_us < 0) /* any negative number: the value read back has one form only */
 		quota_us = CGROUP_UNLIMITED;
 	r = fs->version == CGROUP_V2 ? write_quota_v2(fs, path, quota_us, period_us, err) :
 				       write_quota_v1(fs, path, quota_us, period_us, err);
@@ -454,6 +464,7 @@ int cgroup_set_quota(const struct cgroup_fs *fs, const char *path, int64_t quota
 
 /* --- tasks and children --- */
 
+/* cgroup.procs moves all threads of the process. On v1 it is in one cgroup per tree. */
 int cgroup_attach(const struct cgroup_fs *fs, const char *path, pid_t pid, struct err *err)
 {
 	char file[PATH_MAX], text[24];
@@ -480,11 +491,12 @@ int cgroup_procs(const struct cgroup_fs *fs, const char *path, struct arena *a, 
 	int r;
 
 	r = control_path(fs, path, CONTROL_PROCS, file, err);
+	/* Not file_read_value_at(): a list longer than a page arrives in several short reads. */
 	if (r >= 0)
 		r = file_read_at(fs->cpuset_fd, file, PROCS_MAX, a, &text, err);
 	if (r < 0)
 		return err_wrap(err, "cgroup");
-	pids = arena_array(a, pid_t, text.n / 2 + 1);
+	pids = arena_array(a, pid_t, text.n / 2 + 1); /* a digit and a newline each */
 	if (!pids)
 		return err_set(err, ENOMEM, "cgroup %s: not enough memory", path);
 	split = str_split(text);
@@ -523,6 +535,7 @@ int cgroup_children(const struct cgroup_fs *fs, const char *path, struct arena *
 
 /* --- weights --- */
 
+/* docs/reference/cgroups.md#shares-and-weight */
 #define SHARES_MIN 2
 #define SHARES_MAX 262144
 #define WEIGHT_MAX 10000
@@ -551,6 +564,7 @@ uint64_t cgroup_weight_from_shares_linear(uint64_t shares)
 	return 1 + (shares - SHARES_MIN) * (WEIGHT_MAX - 1) / (SHARES_MAX - SHARES_MIN);
 }
 
+/* Of containers: pods have the linear weight (cpu_settings.h). */
 uint64_t cgroup_weight_expected(const struct cgroup_fs *fs, uint64_t shares)
 {
 	return fs->version == CGROUP_V2 ? cgroup_weight_from_shares(shares) : shares;

@@ -1,3 +1,7 @@
+/* The cgroup driver decides the form of a name: with cgroupfs it is the path itself, with systemd
+ * it is "slice:prefix:id", and the path follows from systemd's naming rules. Names come from the
+ * runtime or from an OCI bundle, so they are checked before they are used as paths. */
+
 #include "cgroup_path.h"
 
 #include <string.h>

@@ -1,3 +1,6 @@
+/* Containers start and end while their state is read. A cgroup or process that disappears meanwhile
+ * is left out; only a failure on something that still exists is an error. */
+
 #include "cgroup_snapshot.h"
 
 #include <unistd.h>
@@ -6,7 +9,7 @@
 #include "base/err.h"
 #include "base/macro.h"
 
-#define DEPTH_MAX 16 /* of cgroups that a container creates below its own */
+#define DEPTH_MAX 16 /* of cgroups that a container creates below its own; bounds the recursion */
 
 static struct process *add_process(struct processes *l, const struct process *p, struct arena *a)
 {
@@ -65,7 +68,8 @@ int cgroup_snapshot_read_cgroup(const struct cgroup_fs *fs, int proc_fd, const c
 		r = cgroup_read(fs, path, CGROUP_ALL, &s.cgroup, err);
 		if (r >= 0)
 			r = add_cgroup(&search, path, 0, err);
-		is_there = cgroup_exists(fs, path); /* it may be gone by now */
+		/* It may be gone by now: then what was read is partial, or failed for that. */
+		is_there = cgroup_exists(fs, path);
 		if (r < 0 && is_there)
 			return r;
 	}
@@ -113,7 +117,9 @@ int cgroup_snapshot_read_machine(int proc_fd, struct arena *a, struct processes 
 	for (size_t i = 0; i < n; i++) {
 		struct process p = { .pid = pids[i] };
 
-		arena_reset(&scratch);
+		arena_reset(&scratch); /* `stat` points into it; only what is kept goes into `a` */
+		/* Kernel threads are left out: kernel arguments keep them off CPUs
+		 * (docs/reference/pools.md#kernel-arguments). */
 		if (p.pid != self && proc_stat(proc_fd, p.pid, &scratch, &stat) &&
 		    !stat.is_kernel &&
 		    proc_affinities(proc_fd, p.pid, a, &p.affinities, &p.n_affinities))

@@ -1,3 +1,7 @@
+/* The directory of a cgroup is watched, not its files: one watch covers all control files, and the
+ * number of watches per user is limited. A process's write to a control file passes through the VFS
+ * and raises IN_MODIFY; a change by the kernel itself does not. */
+
 #include "cgroup_watch.h"
 
 #include <errno.h>
@@ -9,6 +13,8 @@
 
 #include "cgroup.h"
 
+/* A failure counts at once. That it has ended is known only after a round in which every cgroup was
+ * added without one. */
 static void set_unwatched(struct cgroup_watch *w, int error)
 {
 	w->unwatched_errno = w->round_errno = error;
@@ -49,6 +55,7 @@ static void add_directory(struct cgroup_watch *w, int tree, const char *path, in
 	const int n = snprintf(full, sizeof(full), "/proc/self/fd/%d/%s", tree, path);
 	int wd;
 
+	/* Watched already: adding it again costs a path lookup at every check. */
 	if (*id || n < 0 || (size_t)n >= sizeof(full))
 		return;
 	wd = inotify_add_watch(w->fd, full, IN_MODIFY | IN_ONLYDIR);
@@ -90,6 +97,7 @@ static void report_writes(const char *bytes, size_t n, void (*on_write)(void *da
 		event = (const struct inotify_event *)(const void *)(bytes + at);
 		if (event->mask & IN_Q_OVERFLOW)
 			on_write(data, -1);
+		/* cpu.* and cpuset.*; a runtime writes cgroup.procs at every exec. */
 		else if (event->len > 0 && strncmp(event->name, "cpu", 3) == 0)
 			on_write(data, event->wd);
 	}

@@ -1,3 +1,6 @@
+/* The JSON form connects processes: verify reads it from the agent's status document, the OCI hook
+ * from the agent's reply. */
+
 #include "cpu_settings.h"
 
 #include "base/err.h"

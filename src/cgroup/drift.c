@@ -1,5 +1,11 @@
+/* A value that is correct but was written in another form must not count as drift: the agent would
+ * report an external change that no process has made, and verify would fail. */
+
 #include "drift.h"
 
+/* Both lists count: cpuset.cpus is what is requested, the effective list what tasks use. Effective
+ * CPUs outside of the wanted ones occur when cpuset.cpus of v2 names no CPU that the parent has:
+ * the cgroup then uses the parent's. */
 static unsigned cpus_drift(const struct cgroup_cpu *now, const struct cpuset *want)
 {
 	if (cpuset_is_empty(want))
@@ -32,7 +38,7 @@ static bool quota_fits(const struct cgroup_cpu *now, const struct cpu_settings *
 {
 	if (!s->has_quota)
 		return true;
-	if (s->quota_us < 0)
+	if (s->quota_us < 0) /* without a quota the period has no effect */
 		return now->quota_us < 0;
 	if (s->period_us && now->period_us != s->period_us)
 		return false;

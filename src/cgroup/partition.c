@@ -1,3 +1,9 @@
+/* The kernel accepts an isolated partition only when each ancestor lists its CPUs as exclusive, and
+ * the cgroups of the kubelet and of the runtime are no partitions. So the CPUs are listed from the
+ * top of the tree down to the container, then the container's cgroup becomes a partition; they
+ * are removed in the reverse order. The lists of the ancestors outlive the container's cgroup,
+ * which the runtime removes without knowing about them. */
+
 #include "partition.h"
 
 #include <errno.h>
@@ -147,6 +153,7 @@ static bool ancestors_next(struct ancestors *it)
 	return true;
 }
 
+/* From the top: a cgroup can pass on only CPUs that its parent lists. */
 static int add_exclusive(const struct cgroup_fs *fs, const char *leaf, const struct cpuset *cpus,
 			 struct err *err)
 {
@@ -167,6 +174,8 @@ static int add_exclusive(const struct cgroup_fs *fs, const char *leaf, const str
 	return set_exclusive(fs, leaf, cpus, err);
 }
 
+/* From below, so that no parent loses a CPU that a child still lists. Goes on after a failure: a
+ * CPU that stays listed below one pod cannot be listed below another one. */
 static int remove_exclusive(const struct cgroup_fs *fs, const char *leaf, const struct cpuset *cpus,
 			    struct err *err)
 {
@@ -230,12 +239,12 @@ int partition_enter(const struct cgroup_fs *fs, const char *path, const struct c
 	r = partition_read(fs, path, &before, err);
 	if (r < 0)
 		return r;
-	if (before.state == PARTITION_OTHER)
+	if (before.state == PARTITION_OTHER) /* another manager's: do not destroy it */
 		return err_set(err, EPERM, "it is a partition of another kind");
 	if (before.state == PARTITION_ISOLATED && read_exclusive(fs, path, &exclusive, NULL) == 0 &&
 	    cpuset_eq(&exclusive, cpus))
 		return 0;
-	if (before.state != PARTITION_MEMBER) {
+	if (before.state != PARTITION_MEMBER) { /* invalid, or of other CPUs: start anew */
 		r = partition_leave(fs, path, cpus, err);
 		if (r < 0)
 			return r;
@@ -247,6 +256,7 @@ int partition_enter(const struct cgroup_fs *fs, const char *path, const struct c
 		r = request_isolated(fs, path, &why);
 	if (r == 0)
 		return 1;
+	/* Not `cpus`: some may have been listed for another container of the pod. */
 	(void)partition_leave(fs, path, &fresh, NULL);
 	if (err)
 		*err = why;

@@ -1,3 +1,7 @@
+/* Cpus_allowed in /proc is the mask the scheduler uses: the cpuset of the cgroup and the thread's
+ * own affinity together. It is per thread; /proc/PID/status shows only the first thread of a
+ * process. */
+
 #include "proc.h"
 
 #include <stdio.h>
@@ -8,9 +12,11 @@
 #include "base/file.h"
 #include "base/macro.h"
 
-#define PROC_FILE_MAX 65536
+#define PROC_FILE_MAX 65536 /* a status file has about 2 KB, and more with thousands of CPUs */
 #define KERNEL_THREAD 0x00200000u /* PF_KTHREAD */
 
+/* The name is whatever the process chose, so it ends at the last parenthesis, not at the first.
+ * Only the seven fields after it are read, which fit `rest`. */
 bool proc_parse_stat(struct str text, struct proc_stat *ret)
 {
 	const char *from = text.n ? memchr(text.p, '(', text.n) : NULL;
@@ -115,6 +121,8 @@ int proc_list(int proc_fd, struct arena *a, pid_t **ret, size_t *ret_n, struct e
 	return list_numbers(proc_fd, ".", a, ret, ret_n, err);
 }
 
+/* One entry per mask, not per thread: a process may have thousands of threads, and a set has 1 KiB.
+ */
 struct affinities {
 	struct proc_affinity *items;
 	size_t n, cap;
@@ -157,7 +165,8 @@ bool proc_affinities(int proc_fd, pid_t pid, struct arena *a, struct proc_affini
 	}
 	if (p.n == 0)
 		return false;
-	/* Most processes have one affinity, and a machine has many processes. */
+	/* Give the spare capacity back: most processes have one affinity, and a machine has many
+	 * processes. */
 	*ret = arena_realloc(a, p.items, p.cap * sizeof(*p.items), p.n * sizeof(*p.items));
 	*ret_n = p.n;
 	return true;
