@@ -1,3 +1,6 @@
+/* The watches belong to the entries of the registry, so that an entry and its watches end together:
+ * a watch whose entry is gone would never be removed, and their number is limited. */
+
 #include "change_watch.h"
 
 #include <errno.h>
@@ -16,7 +19,7 @@ void change_watch_add_pod(struct manager *m, struct pod_entry *pod)
 {
 	if (!m->cgroups)
 		return;
-	if (pod->shares || pod->lift_quota)
+	if (pod->shares || pod->lift_quota) /* otherwise all its values are the kubelet's */
 		cgroup_watch_add(&m->cgroup_watch, m->cgroups, pod->cgroup,
 				 CGROUP_WEIGHT | CGROUP_QUOTA, &pod->watch);
 	cgroup_watch_add(&m->cgroup_watch, m->cgroups, pod->pause_cgroup, CGROUP_CPUS,
@@ -50,6 +53,8 @@ void change_watch_clear(struct manager *m)
 		remove_pod_watches(m, m->registry.pods[i]);
 }
 
+/* A search through all entries for each event: writes are rare, and some hundred comparisons cost
+ * less than an index that has to follow every change of the registry. */
 static void on_write(void *data, int id)
 {
 	struct manager *m = data;
@@ -81,7 +86,7 @@ static const char *limit_name(int error)
 
 void change_watch_collect(struct manager *m)
 {
-	const int error = m->cgroup_watch.unwatched_errno;
+	const int error = m->cgroup_watch.unwatched_errno; /* logged when it begins and ends */
 
 	cgroup_watch_read(&m->cgroup_watch, on_write, m);
 	if (!error == !m->reported_unwatched)

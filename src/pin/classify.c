@@ -1,3 +1,7 @@
+/* What a pod says about itself is checked against what the kubelet says about it: shares and quota
+ * in the runtime's request come from the pod's spec as admitted, and the cgroup path has its QoS
+ * class. An annotation can be written by every user that may create pods. */
+
 #include "classify.h"
 
 #include <string.h>
@@ -22,6 +26,7 @@ const char *distrust_text(enum distrust_reason distrust)
 	return texts[distrust];
 }
 
+/* The value does not matter (docs/reference/crio-workloads.md#selecting-a-workload). */
 static bool has_annotation(const struct nri_pod *pod, struct str key)
 {
 	for (size_t i = 0; i < pod->n_annotations; i++)
@@ -49,7 +54,7 @@ enum permission permission_from_list(const char *const *names, size_t n, struct 
 enum permission classify_permission(const struct classify_rules *rules, bool is_static,
 				    struct str namespace)
 {
-	if (is_static)
+	if (is_static) /* from this node's configuration, not from a user of the cluster */
 		return PERMISSION_GRANTED;
 	return rules->permission ? rules->permission(rules->permission_data, namespace) :
 				   PERMISSION_UNKNOWN;
@@ -73,6 +78,8 @@ bool classify_is_management(const struct classify_rules *rules, const struct nri
 	return true;
 }
 
+/* With the systemd driver the names are "kubepods-burstable-pod<uid>.slice", with cgroupfs
+ * "kubepods/burstable/pod<uid>". */
 bool classify_is_guaranteed(const struct nri_pod *pod)
 {
 	const char *parent = nri_pod_cgroup_parent(pod);
@@ -92,6 +99,7 @@ int64_t classify_milli(uint64_t shares, int64_t quota_us, uint64_t period_us)
 	}
 	if (shares <= CPU_SHARES_MIN)
 		return 0;
+	/* The kubelet rounds shares down, so this is the smallest request that has them. */
 	return (int64_t)((shares * 1000 + CPU_SHARES_PER_CPU - 1) / CPU_SHARES_PER_CPU);
 }
 
@@ -138,6 +146,8 @@ static void read_demand(const struct nri_pod *pod, const struct nri_container *c
 		ret->distrust = DISTRUST_STAMP;
 		stamp = NULL;
 	}
+	/* Without a stamp an init container counts as an app container: its CPUs are not reused
+	 * (docs/reference/pools.md#cpu-stamp). */
 	ret->demand = (struct demand){ .kind = stamp ? stamp->kind : CONTAINER_APP,
 				       .is_guaranteed = seen.is_guaranteed };
 	if (stamp)
@@ -155,6 +165,8 @@ int classify_container(const struct classify_rules *rules, const struct nri_pod 
 	enum distrust_reason distrust;
 	int r;
 
+	/* The annotation is parsed before the permission is checked: without data about the
+	 * namespace the permission depends on its values. */
 	if (classify_is_management(rules, pod, &distrust)) {
 		r = workload_resolve(&rules->management, c->name, pod->annotations,
 				     pod->n_annotations, a, &requested, err);

@@ -1,3 +1,6 @@
+/* CRI-O's files are parsed with CRI-O's own rules (workload.h): the question is what CRI-O does,
+ * not what its administrator meant. */
+
 #include "crio.h"
 
 #include <errno.h>
@@ -11,7 +14,7 @@
 #include "kube/names.h"
 #include "workload.h"
 
-#define MAX_CONFIG_SIZE ((size_t)1 << 20)
+#define MAX_CONFIG_SIZE ((size_t)1 << 20) /* of one file; real ones have a few KB */
 
 const char *crio_state_name(enum crio_state state)
 {
@@ -52,7 +55,7 @@ static int read_files(int dir, struct arena *a, struct files *f, struct err *err
 		return r;
 	f->texts = arena_array(a, struct str, n + 1);
 	f->names = arena_array(a, struct str, n + 1);
-	r = add_file(f, dir, "crio.conf", a, err);
+	r = add_file(f, dir, "crio.conf", a, err); /* first: drop-ins override it */
 	for (size_t i = 0; i < n && r == 0; i++)
 		r = add_file(f, dir,
 			     str_cstr(a, str_printf(a, "crio.conf.d/" PRI_STR, FMT_STR(drops[i]))),

@@ -1,3 +1,6 @@
+/* Reads before it writes: in the usual case nothing differs, and a write would raise an inotify
+ * event for the agent itself, which would check the cgroup again. */
+
 #include "enforce.h"
 
 #include <errno.h>
@@ -20,6 +23,7 @@ int enforce_settings(const struct cgroup_fs *fs, const char *path,
 	int r;
 
 	r = *path ? cgroup_read(fs, path, cpu_settings_parts(settings), &now, err) : -ENOENT;
+	/* A cgroup that is removed during the read fails with ENODEV or ENOENT. */
 	if (r < 0 && !cgroup_exists(fs, path))
 		return err_set(err, ENOENT, "cgroup %s is not there", path);
 	if (r < 0)
@@ -49,7 +53,8 @@ int enforce_pod(const struct cgroup_fs *fs, const struct pod_entry *pod, struct 
 	return enforce_settings(fs, pod->cgroup, &settings, err);
 }
 
-/* Both masks are arrays of 64-bit words with CPU 0 in the lowest bit. */
+/* Both masks are arrays of 64-bit words with CPU 0 in the lowest bit. The kernel ignores bits
+ * beyond its own number of CPUs. */
 static int set_affinity(pid_t pid, const struct cpuset *cpus, struct err *err)
 {
 	const void *mask = cpus->w;
@@ -67,6 +72,7 @@ int enforce_pause(const struct cgroup_fs *fs, const struct pod_entry *pod,
 
 	if (r != -ENOENT)
 		return r;
+	/* CRI-O drops the pause process where it can; the pid is 0 then. */
 	return pod->pause_pid ? set_affinity((pid_t)pod->pause_pid, cpus, err) : 0;
 }
 
@@ -78,6 +84,7 @@ int enforce_monitor(uint32_t pid, const struct cpuset *cpus, struct err *err)
 	int r;
 
 	arena_init(&a, 0);
+	/* By name: without a monitor the parent is another process, such as the runtime's shim. */
 	if (!pid || proc < 0 || !proc_stat(proc, (pid_t)pid, &a, &first) ||
 	    !proc_stat(proc, first.parent, &a, &monitor) || !str_eq(monitor.name, STR("conmon")))
 		return 0;

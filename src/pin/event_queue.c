@@ -1,3 +1,8 @@
+/* The API server must not be flooded by a node on which everything fails at once, so there are
+ * three limits: one entry per kind and container, one send per entry in five minutes, and a token
+ * bucket over all. Tokens are counted in milliseconds: time adds them, an Event costs
+ * EVENT_QUEUE_EVERY_MS. */
+
 #include "event_queue.h"
 
 #include <stdlib.h>
@@ -46,6 +51,7 @@ static void reset_event(struct event *event)
 
 void event_queue_init(struct event_queue *q)
 {
+	/* Full: an agent that starts on a broken node reports at once. */
 	*q = (struct event_queue){ .tokens_ms =
 					   (uint64_t)EVENT_QUEUE_BURST * EVENT_QUEUE_EVERY_MS };
 }
@@ -147,6 +153,7 @@ void event_queue_sent(struct event_queue *q, const struct event *event, uint32_t
 
 	q->tokens_ms -= EVENT_QUEUE_EVERY_MS;
 	q->sent++;
+	/* Repeats that were added while the request was under way are still to be sent. */
 	own->count -= count < own->count ? count : own->count;
 	own->was_sent = true;
 	own->sent_ms = now_ms;

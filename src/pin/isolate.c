@@ -1,3 +1,6 @@
+/* Isolation is an addition to the cpuset, never a condition: kernels before Linux 6.7 refuse it,
+ * and the container has its exclusive CPUs without it. */
+
 #include "isolate.h"
 
 #include <errno.h>
@@ -62,6 +65,7 @@ void isolate_container(struct manager *m, struct container_entry *c)
 	clear_error(c);
 	if (r == 0 && c->is_isolated)
 		return;
+	/* r == 0 and not marked: the partition is from before the synchronization. */
 	if (c->is_isolated) { /* it was one, and the kernel or another process ended it */
 		m->counters.drift_corrected++;
 		c->n_drift_corrected++;
@@ -108,7 +112,8 @@ void isolate_remove_stale(struct manager *m)
 		const char *path = str_cstr(&m->scratch, str_printf(&m->scratch, "%s/-",
 								    m->registry.pods[i]->cgroup));
 
-		/* No cgroup has this name, so only its ancestors change. */
+		/* partition_leave() changes a cgroup and its ancestors. No cgroup has this name, so
+		 * only the ancestors change: the pod's cgroup and those above. */
 		if (*m->registry.pods[i]->cgroup)
 			(void)partition_leave(m->cgroups, path, &stale, NULL);
 	}
@@ -140,6 +145,7 @@ void isolate_describe(const struct manager *m, yyjson_mut_doc *doc, yyjson_mut_v
 		doc_put_str(doc, v, STR("reason"), str_from(why));
 }
 
+/* From the status file of an earlier agent that isolated: this one has no registry yet. */
 size_t isolate_undo(const struct cgroup_fs *fs, yyjson_val *containers, struct arena *a)
 {
 	yyjson_val *item;

@@ -1,3 +1,11 @@
+/* The handlers of NRI calls. The runtime waits for each reply, holds a lock meanwhile
+ * (docs/reference/nri.md#locking) and drops a plugin after 2 s (docs/reference/nri.md#replies). So
+ * a handler calls no API server: Events are queued, and the pod's cgroups are written by
+ * manager_flush() after the reply.
+ *
+ * The scratch arena is reset at the end of a call. Texts in it may go into the reply, the registry
+ * or the queue of Events: each makes a copy. */
+
 #include "manager.h"
 
 #include <stdio.h>
@@ -11,6 +19,7 @@
 #include "manager_state.h"
 #include "manager_sync.h"
 
+/* Denser around the budget of 200 us (D22); the last ones show calls near the runtime's timeout. */
 const uint64_t manager_bounds_ns[MANAGER_BUCKETS] = {
 	10000, 25000, 50000, 100000, 200000, 500000, 1000000, 5000000, 50000000, 500000000
 };
@@ -54,11 +63,15 @@ static int on_create(void *user, const struct nri_pod *pod, const struct nri_con
 	struct nri_cpu cpu;
 	int r = 0;
 
+	/* The ledger's file has the CPUs before the reply hands them out. If the runtime fails to
+	 * create the container after all, they stay assigned: the next attempt has the same pod UID
+	 * and name and gets them again. */
 	if (place_container(m, pod, c, PLACE_NEW, &p, &err) < 0) {
 		r = refuse_container(m, pod, c, &err, reply);
 	} else {
 		m->counters.placed[p.pool]++;
 		(void)manager_record_container(m, pod, c, &p);
+		/* Only what differs: the creation fails when two plugins set the same field. */
 		if (settings_difference(&p.settings, nri_container_cpu(c), RUNTIME_CURRENT,
 					&m->scratch, &cpu))
 			nri_adjust_cpu(reply, &cpu);
@@ -83,13 +96,6 @@ static struct container_entry *adopt_missed(struct manager *m, const struct nri_
 	return entry;
 }
 
-static void log_unplaced(const struct nri_pod *pod, const struct nri_container *c,
-			 const struct err *err)
-{
-	log_error("running container has no CPUs", LOG_POD(pod),
-		  LOG_STR("container", str_from(c->name)), LOG_ERR(err));
-}
-
 /* A resize that would change the exclusive CPUs, or the pool, of a container is refused
  * (docs/reference/pools.md#in-place-resize). */
 static int check_resize(struct manager *m, const struct nri_pod *pod, const struct nri_container *c,
@@ -100,6 +106,8 @@ static int check_resize(struct manager *m, const struct nri_pod *pod, const stru
 	struct ledger_request request;
 	struct container_class class;
 
+	/* Without new shares the CPU request does not change: 0 means "unchanged"
+	 * (docs/reference/nri.md#unset-values). */
 	if (m->kubelet_manages || requested->shares == 0 || requested->shares == now->shares)
 		return 0;
 	if (classify_container(&m->rules, pod, c, &m->scratch, &class, err) < 0 ||
@@ -133,12 +141,14 @@ static int update(struct manager *m, const struct nri_pod *pod, const struct nri
 	if (!entry)
 		entry = adopt_missed(m, pod, c, PLACE_RUNNING, &err);
 	if (!entry) {
-		log_unplaced(pod, c, &err);
-		return 0;
+		manager_log_unplaced(pod, c, &err);
+		return 0; /* the kubelet repeats an update that fails, which helps nothing */
 	}
 	entry->pod->needs_write = true; /* the kubelet resizes the pod's cgroup before this call */
 	if (check_resize(m, pod, c, requested, &err) < 0)
 		return refuse_resize(m, pod, c, &err, reply);
+	/* The kubelet's static policy sends the new CPUs of shared containers whenever it assigns
+	 * or releases exclusive ones. In kubelet mode these are in force. */
 	if (m->kubelet_manages && entry->pool != POOL_MANAGEMENT && *requested->cpus) {
 		struct cpuset management;
 		struct placement p;
@@ -147,6 +157,8 @@ static int update(struct manager *m, const struct nri_pod *pod, const struct nri
 		if (placement_in_kubelet_mode(requested->cpus, &management, &p, &err) == 0)
 			entry->settings = p.settings;
 	}
+	/* The kubelet does not check what was applied: it takes its own values for the present ones
+	 * until it has new ones. */
 	if (settings_difference(&entry->settings, requested, RUNTIME_UPDATE, &m->scratch, &cpu)) {
 		m->counters.updates_overridden++;
 		nri_update_cpu(reply, c->id, &cpu, false);
@@ -166,6 +178,8 @@ static int on_update(void *user, const struct nri_pod *pod, const struct nri_con
 
 /* Events. */
 
+/* The ledger keeps the assignment: a container that is restarted gets the same CPUs, and the pod's
+ * removal releases them (docs/reference/cpu-manager.md#release). */
 static void on_remove_container(struct manager *m, const char *id)
 {
 	struct container_entry *entry = registry_find(&m->registry, id);
@@ -206,6 +220,7 @@ static int on_not_started(struct manager *m, enum nri_event event, const struct 
 
 	if (registry_find(&m->registry, c->id) || enforce_created(m, pod, c, PLACE_NEW, &err))
 		return 0;
+	/* The runtime only logs an error reply to PostCreateContainer; StartContainer is next. */
 	return event == NRI_START_CONTAINER ? refuse_container(m, pod, c, &err, reply) : 0;
 }
 
@@ -233,7 +248,7 @@ static int on_event(void *user, enum nri_event event, const struct nri_pod *pod,
 		break;
 	case NRI_POST_START_CONTAINER:
 		if (!enforce_created(m, pod, c, PLACE_RUNNING, &err))
-			log_unplaced(pod, c, &err);
+			manager_log_unplaced(pod, c, &err);
 		break;
 	case NRI_REMOVE_CONTAINER:
 		on_remove_container(m, c->id);
@@ -246,7 +261,10 @@ static int on_event(void *user, enum nri_event event, const struct nri_pod *pod,
 }
 
 /* Where CRI-O's drop-in names other CPUs for management containers, Pinfold's settings win: the
- * management CPUs are kept free for them. The status and verify report the difference. */
+ * management CPUs are kept free for them. The status and verify report the difference.
+ *
+ * Read once per connection: CRI-O reads its workloads only when it starts, and a restart of CRI-O
+ * is a new connection. */
 static void read_crio_config(struct manager *m)
 {
 	struct crio_config config = { 0 };
@@ -318,6 +336,7 @@ static void on_disconnected(void *user, const char *why)
 				str_printf(&m->scratch,
 					   "lost the connection to the container runtime: %s",
 					   why));
+	/* Failed attempts to connect come here, too; only a lost connection counts. */
 	m->counters.disconnects += m->runtime.is_connected;
 	m->runtime.is_connected = false;
 	m->is_changed = true;

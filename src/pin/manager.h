@@ -59,9 +59,9 @@ struct manager_runtime {
 	char *crio_cpus;      /* owned; may be NULL */
 };
 
-/* Results of other modules, which the status document and the Node's condition report. The manager
- * neither sets nor reads them: it is only the one struct that both the modules and the status have.
- * Each pointer belongs to the module that sets it and is NULL once that module is gone. */
+/* Results of other modules that the status document and the Node's condition report. They are here
+ * because the status is made from the manager, which itself neither sets nor reads them. A pointer
+ * belongs to the module that sets it, and that module clears it before it ends. */
 struct manager_status_sources {
 	struct str node;	     /* name of the Node; "" without a cluster */
 	struct resize_report resize; /* the last one */

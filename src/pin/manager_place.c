@@ -1,3 +1,7 @@
+/* A container that does not run yet can be refused, which is better than CPUs that are not its own.
+ * A running one cannot: stopping it would do more harm than the wrong CPUs, so it gets what its
+ * pool has. */
+
 #include "manager_place.h"
 
 #include <errno.h>
@@ -55,6 +59,7 @@ int place_class(struct manager *m, const struct nri_pod *pod, const struct nri_c
 	struct cpuset management;
 	int r;
 
+	/* Neither is an assignment, so neither is in the ledger. */
 	if (class->is_management || m->kubelet_manages) {
 		manager_management_cpus(m, &management);
 		return class->is_management ?
@@ -68,7 +73,10 @@ int place_class(struct manager *m, const struct nri_pod *pod, const struct nri_c
 	return r < 0 ? r : placement_of_grant(&granted, ret, err);
 }
 
-/* Places a container and clears its exclusive CPUs. */
+/* Places a container and clears its exclusive CPUs. First the ledger, then the shared containers
+ * leave, then the caller lets the container start: a crash in between leaves an assignment
+ * without its container, never a CPU with two users. With three pools (not classic) no shared
+ * container is on a guaranteed CPU (I2). */
 static int place_and_clear(struct manager *m, const struct nri_pod *pod,
 			   const struct nri_container *c, const struct container_class *class,
 			   struct placement *ret, struct err *err)
@@ -76,12 +84,15 @@ static int place_and_clear(struct manager *m, const struct nri_pod *pod,
 	int r;
 
 	r = place_class(m, pod, c, class, NULL, ret, err);
+	/* The removal of a pod may have gone unreported; the search costs a lookup per pod, so it
+	 * is made only when CPUs are missing. */
 	if (r < 0 && manager_release_vanished_pods(m) > 0)
 		r = place_class(m, pod, c, class, NULL, ret, err);
 	if (r < 0)
 		return r;
 	if (!ret->is_exclusive || !m->ledger->now.config.is_classic || manager_repin_shared(m) >= 0)
 		return 0;
+	/* A shared container is still there: give the CPUs back, to the shared ones, too. */
 	(void)ledger_release_container(m->ledger, str_from(pod->uid), str_from(c->name), NULL);
 	(void)manager_repin_shared(m);
 	return err_set(err, EBUSY, "cannot move shared containers off its exclusive CPUs");
@@ -97,6 +108,7 @@ static int place_running(struct manager *m, const struct nri_pod *pod,
 	r = place_and_clear(m, pod, c, &class, ret, err);
 	if (r == 0)
 		return 0;
+	/* Without a demand and settings: the whole shared or management pool. */
 	fallback = (struct container_class){ .is_management = class.is_management };
 	if (place_and_clear(m, pod, c, &fallback, ret, NULL) < 0)
 		return r;
@@ -118,6 +130,8 @@ int place_container(struct manager *m, const struct nri_pod *pod, const struct n
 	if (r < 0)
 		return r;
 	report_distrust(m, pod, c, class.distrust);
+	/* The ledger finds an assignment by pod and container: with an id that only this call knows
+	 * it could never be released. */
 	if (mode == PLACE_UNNAMED && !class.is_management && demand_cpus(&class.demand) > 0)
 		return err_set(err, EPERM,
 			       "exclusive CPUs need a container id, and linux.cgroupsPath has "

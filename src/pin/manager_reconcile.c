@@ -24,6 +24,7 @@ void manager_flush(struct manager *m)
 	}
 }
 
+/* Before the start the runtime itself writes the cgroup, and a difference is no drift. */
 static void check_container(struct manager *m, struct container_entry *c)
 {
 	if (!c->is_started)
@@ -39,6 +40,7 @@ void manager_reconcile(struct manager *m, size_t n)
 	if (!m->cgroups)
 		return;
 	change_watch_collect(m);
+	/* Known writes at once; the rest by turns, because inotify does not report everything. */
 	for (size_t i = 0; i < r->n_containers; i++)
 		if (r->containers[i]->was_written)
 			check_container(m, r->containers[i]);
@@ -46,6 +48,7 @@ void manager_reconcile(struct manager *m, size_t n)
 		if (r->pods[i]->was_written)
 			manager_enforce_pod(m, r->pods[i], true);
 	for (size_t i = 0; i < n; i++, m->next_check++) {
+		/* One index for both lists. They may have become shorter since the last call. */
 		if (m->next_check >= r->n_containers && m->next_check >= r->n_pods) {
 			m->next_check = 0;
 			cgroup_watch_end_round(&m->cgroup_watch);
@@ -59,6 +62,8 @@ void manager_reconcile(struct manager *m, size_t n)
 	arena_reset(&m->scratch); /* texts of what was corrected */
 }
 
+/* Exclusive containers are left alone: no other CPU is substituted for one that is offline
+ * (docs/reference/pools.md#offline-cpus). */
 void manager_repin(struct manager *m)
 {
 	struct cpuset management;

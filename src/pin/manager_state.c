@@ -1,3 +1,6 @@
+/* The order of steps in here keeps CPUs from having two users: a CPU is in the ledger's file before
+ * a cgroup gets it, and other containers have left it before its owner starts. */
+
 #include "manager_state.h"
 
 #include <errno.h>
@@ -33,6 +36,8 @@ struct container_entry *manager_record_container(struct manager *m, const struct
 						 const struct placement *p)
 {
 	const bool is_known = registry_find_pod(&m->registry, pod->id) != NULL;
+	/* The annotations of a known pod are those of its sandbox and do not change, so they are
+	 * not parsed again for each container. */
 	struct pod_entry *owner = is_known ? registry_put_pod(&m->registry, pod, &m->scratch) :
 					     manager_record_pod(m, pod);
 	struct container_entry *entry = registry_put(&m->registry, owner, c, &m->scratch);
@@ -40,15 +45,22 @@ struct container_entry *manager_record_container(struct manager *m, const struct
 	entry->pool = p->pool;
 	entry->is_exclusive = p->is_exclusive;
 	entry->settings = p->settings;
-	if (p->is_exclusive && !owner->lift_quota)
+	if (p->is_exclusive && !owner->lift_quota) /* D13 */
 		owner->lift_quota = owner->needs_write = true;
 	m->is_changed = true;
 	return entry;
 }
 
+void manager_log_unplaced(const struct nri_pod *pod, const struct nri_container *c,
+			  const struct err *err)
+{
+	log_error("running container has no CPUs", LOG_POD(pod),
+		  LOG_STR("container", str_from(c->name)), LOG_ERR(err));
+}
+
 void manager_remove_pod(struct manager *m, struct pod_entry *entry)
 {
-	isolate_release_pod(m, entry);
+	isolate_release_pod(m, entry); /* needs the entries, like the next */
 	change_watch_remove_pod(m, entry);
 	registry_remove_pod(&m->registry, entry->id);
 	m->is_changed = true;
@@ -57,7 +69,7 @@ void manager_remove_pod(struct manager *m, struct pod_entry *entry)
 void manager_release_pod(struct manager *m, struct pod_entry *entry)
 {
 	const bool has_sibling = registry_has_sibling(&m->registry, entry);
-	const struct str uid = str_dup(&m->scratch, str_from(entry->uid));
+	const struct str uid = str_dup(&m->scratch, str_from(entry->uid)); /* the entry is freed */
 	struct cpuset before, after;
 	struct err err = { 0 };
 
@@ -72,11 +84,12 @@ void manager_release_pod(struct manager *m, struct pod_entry *entry)
 	/* In classic mode the shared pool grows by released exclusive CPUs. Most pods own none, and
 	 * comparing every shared container with the pool would dominate their removal. */
 	(void)ledger_cpus(m->ledger, POOL_SHARED, &after);
-	if (!cpuset_eq(&before, &after))
+	if (!cpuset_eq(&before, &after)) /* a failure leaves them on fewer CPUs only */
 		(void)manager_repin_shared(m);
 }
 
-/* The kubelet creates a pod's cgroup before the sandbox and removes it after the last container. */
+/* The kubelet creates a pod's cgroup before the sandbox and removes it after the last container. A
+ * cgroup that was never seen proves nothing: its path may be unknown. */
 static bool has_vanished(const struct manager *m, const struct pod_entry *pod)
 {
 	if (!pod->was_seen || cgroup_exists(m->cgroups, pod->cgroup))
@@ -93,7 +106,7 @@ size_t manager_release_vanished_pods(struct manager *m)
 
 	if (!m->cgroups)
 		return 0;
-	for (size_t i = m->registry.n_pods; i-- > 0;) {
+	for (size_t i = m->registry.n_pods; i-- > 0;) { /* backwards: the list shrinks */
 		struct pod_entry *pod = m->registry.pods[i];
 
 		if (!has_vanished(m, pod))
@@ -115,7 +128,7 @@ int manager_enforce(struct manager *m, struct container_entry *c, bool is_drift)
 	/* Before that the runtime writes to the cgroup, and each write would be an event. */
 	if (c->is_started)
 		change_watch_add(m, c);
-	c->was_written = false;
+	c->was_written = false; /* before the cgroup is read, or a later write would be missed */
 	r = enforce_settings(m->cgroups, c->cgroup, &c->settings, &err);
 	if (r == -ENOENT)
 		return 0;
@@ -151,7 +164,7 @@ void manager_enforce_pod(struct manager *m, struct pod_entry *pod, bool is_drift
 
 	pod->was_written = false;
 	pod->was_seen = pod->was_seen || cgroup_exists(m->cgroups, pod->cgroup);
-	change_watch_add_pod(m, pod);
+	change_watch_add_pod(m, pod); /* before the cgroups are read, as above */
 	r = enforce_pod(m->cgroups, pod, &err);
 	manager_management_cpus(m, &management);
 	if (r >= 0 && !cpuset_is_empty(&management)) {
@@ -159,7 +172,7 @@ void manager_enforce_pod(struct manager *m, struct pod_entry *pod, bool is_drift
 
 		r = pause < 0 ? pause : r | pause;
 	}
-	if (r == -ENOENT || r == -ESRCH)
+	if (r == -ENOENT || r == -ESRCH) /* not created yet, or the pause process has ended */
 		return;
 	if (r < 0) {
 		m->counters.write_failures++;
@@ -189,7 +202,7 @@ int manager_repin_shared(struct manager *m)
 	int worst = 0;
 
 	(void)ledger_cpus(m->ledger, POOL_SHARED, &shared);
-	if (cpuset_is_empty(&shared))
+	if (cpuset_is_empty(&shared)) /* to v2 an empty list means every CPU of the parent */
 		return -ENOSPC;
 	for (size_t i = 0; i < m->registry.n_containers; i++) {
 		struct container_entry *c = m->registry.containers[i];
@@ -197,6 +210,7 @@ int manager_repin_shared(struct manager *m)
 
 		if (c->pool != POOL_SHARED || cpuset_eq(&c->settings.cpus, &shared))
 			continue;
+		/* Also when the write fails: the reconciliation repeats it. */
 		c->settings.cpus = shared;
 		r = manager_enforce(m, c, false);
 		if (r < 0)

@@ -27,6 +27,10 @@ struct container_entry *manager_record_container(struct manager *m, const struct
 						 const struct placement *p);
 struct pod_entry *manager_record_pod(struct manager *m, const struct nri_pod *pod);
 
+/* A running container could not be placed; it keeps the CPUs it has. */
+void manager_log_unplaced(const struct nri_pod *pod, const struct nri_container *c,
+			  const struct err *err);
+
 /* Removes the entries. The ledger keeps the assignments. */
 void manager_remove_pod(struct manager *m, struct pod_entry *entry);
 

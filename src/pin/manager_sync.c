@@ -1,3 +1,7 @@
+/* A container may have started, ended or changed its CPUs while no agent was connected, so nothing
+ * of the registry is trusted: it is built anew from the runtime's list, the ledger and the cgroups.
+ * The runtime waits for the reply with one timeout for the whole node. */
+
 #include "manager_sync.h"
 
 #include <errno.h>
@@ -59,17 +63,12 @@ static bool read_current(struct manager *m, const struct nri_container *c, struc
 
 	if (m->cgroups && *path && cgroup_exists(m->cgroups, path) &&
 	    cgroup_read(m->cgroups, path, CGROUP_CPUS, &now, NULL) == 0) {
+		/* On v2 an empty list means that the cgroup has its parent's CPUs. */
 		*ret = cpuset_is_empty(&now.cpus) ? now.effective : now.cpus;
 		return true;
 	}
 	return cpuset_parse(str_from(nri_container_cpu(c)->cpus), ret, NULL) == 0 &&
 	       !cpuset_is_empty(ret);
-}
-
-static void log_unplaced(const struct sync_item *item, const struct err *err)
-{
-	log_error("running container has no CPUs", LOG_POD(item->pod),
-		  LOG_STR("container", str_from(item->container->name)), LOG_ERR(err));
 }
 
 /* Management containers, and in kubelet mode all, need no grant. */
@@ -86,7 +85,7 @@ static void place_without_grant(struct manager *m, struct sync_item *item,
 				&err);
 	item->is_placed = r == 0;
 	if (r < 0)
-		log_unplaced(item, &err);
+		manager_log_unplaced(item->pod, item->container, &err);
 }
 
 static void collect(struct sync *s, const struct nri_inventory *all)
@@ -105,6 +104,8 @@ static void collect(struct sync *s, const struct nri_inventory *all)
 		struct ledger_live *live = &s->live[s->n];
 		struct container_class class;
 
+		/* A finished container needs no CPUs. Its assignment stays when the list has
+		 * another container of its pod. */
 		if (!pod || c->state == NRI_STOPPED)
 			continue;
 		*item = (struct sync_item){ .pod = *pod, .container = c };
@@ -149,7 +150,7 @@ static void place_by_ledger(struct sync *s)
 					      has_grants ? &live->grant : NULL, &item->placement,
 					      &err) == 0;
 		if (!item->is_placed)
-			log_unplaced(item, &err);
+			manager_log_unplaced(item->pod, item->container, &err);
 	}
 }
 
@@ -168,6 +169,7 @@ static void release_other_cpus(struct manager *m, struct sync_item *item)
 		return;
 	item->had_other_cpus = true;
 	cpuset_intersect(&kept, cpus);
+	/* Nothing in common: an empty list is no option, so it moves when it is adopted. */
 	if (!cpuset_is_empty(&kept))
 		(void)cgroup_set_cpus(m->cgroups, path, &kept, NULL);
 }
@@ -186,7 +188,7 @@ static void adopt(struct sync *s, const struct sync_item *item)
 	if (!registry_is_oci_pod(item->pod->id) && /* the runtime does not know these */
 	    settings_difference(&item->placement.settings, nri_container_cpu(item->container),
 				RUNTIME_CURRENT, &s->m->scratch, &cpu) &&
-	    s->n_updates++ < SYNC_MAX_UPDATES)
+	    s->n_updates++ < SYNC_MAX_UPDATES) /* may fail: it may have ended meanwhile */
 		nri_update_cpu(s->reply, item->container->id, &cpu, true);
 }
 
@@ -197,7 +199,7 @@ int manager_on_synchronize(void *user, const struct nri_inventory *all, struct n
 	struct nri_inventory joined;
 
 	m->counters.syncs++;
-	change_watch_clear(m);
+	change_watch_clear(m); /* the entries have the ids of the watches */
 	registry_clear(&m->registry);
 	if (m->add_inventory) {
 		joined = m->add_inventory(m->add_inventory_data, all, &m->scratch);
@@ -213,13 +215,14 @@ int manager_on_synchronize(void *user, const struct nri_inventory *all, struct n
 	for (size_t i = 0; i < s.n; i++)
 		if (s.items[i].is_placed)
 			release_other_cpus(m, &s.items[i]);
+	/* Shared and management containers first, so that they have left the exclusive CPUs. */
 	for (size_t i = 0; i < s.n; i++)
 		if (s.items[i].is_placed && !s.items[i].placement.is_exclusive)
 			adopt(&s, &s.items[i]);
 	for (size_t i = 0; i < s.n; i++)
 		if (s.items[i].is_placed && s.items[i].placement.is_exclusive)
 			adopt(&s, &s.items[i]);
-	isolate_remove_stale(m);
+	isolate_remove_stale(m); /* by now the registry has all partitions that are in use */
 	arena_done(&m->scratch); /* it grows with the number of containers; a call needs little */
 	m->wants_trim = true;
 	return 0;

@@ -1,3 +1,5 @@
+/* Sets stay sets until settings_difference(), which makes the text for the runtime. */
+
 #include "placement.h"
 
 #include <errno.h>
@@ -45,6 +47,7 @@ int placement_of_grant(const struct ledger_grant *grant, struct placement *ret, 
 	*ret = (struct placement){
 		.pool = grant->pool,
 		.is_exclusive = is_exclusive,
+		/* D13: with a quota an exclusive container would be throttled on its own CPUs. */
 		.settings = { .cpus = grant->cpus,
 			      .has_quota = is_exclusive,
 			      .quota_us = is_exclusive ? CGROUP_UNLIMITED : 0 },
@@ -62,6 +65,7 @@ int placement_in_kubelet_mode(const char *cpus, const struct cpuset *management,
 	r = cpuset_parse(str_from(cpus), &set, err);
 	if (r < 0)
 		return r;
+	/* Otherwise no settings at all: the kubelet's own list stays in force. */
 	if (cpuset_intersects(&set, management)) {
 		cpuset_minus(&set, management);
 		p.settings.cpus = set;

@@ -1,3 +1,5 @@
+/* One source has all pools: two sources that are merged could give a CPU to two pools. */
+
 #include "pools_source.h"
 
 #include <errno.h>
@@ -12,7 +14,7 @@
 #include "codec/doc.h"
 #include "kube/names.h"
 
-#define MAX_FILE_SIZE 65536
+#define MAX_FILE_SIZE 65536 /* three CPU lists of a machine with 8192 CPUs, at their worst */
 
 static int read_cpus(const struct doc *doc, yyjson_val *v, struct cpuset *ret, struct err *err)
 {
@@ -64,7 +66,7 @@ int pools_file_parse(struct str text, struct str file, struct arena *a, struct p
 			r = read_cpus(&doc, value, &c.guaranteed, err);
 		else if (str_eq(name, STR(NAME_POOLS_RESIZE_KEY)))
 			r = read_resize(&doc, value, &c.defers_resize, err);
-		else
+		else /* a typing error would silently remove a pool */
 			r = doc_err(err, &doc, key, "unknown pool %s", quote(name).text);
 		if (r < 0)
 			return r;
@@ -74,6 +76,8 @@ int pools_file_parse(struct str text, struct str file, struct arena *a, struct p
 	return 0;
 }
 
+/* The file is OpenShift's (docs/reference/openshift-render.md#pinning-files), so unknown members
+ * are ignored. */
 int marker_file_parse(struct str text, struct str file, struct arena *a, struct pool_config *ret,
 		      struct err *err)
 {

@@ -1,3 +1,6 @@
+/* Kernel arguments are what an administrator chose, possibly for other software. So they are only
+ * compared and reported; nothing here changes the boot configuration. */
+
 #include "reboot.h"
 
 #include <fcntl.h>
@@ -22,6 +25,7 @@ void reboot_compare(const struct boot_facts *f, const struct cpuset *reserved,
 	struct reboot_notes n = { 0 };
 	struct cpuset here = *reserved;
 
+	/* An affinity has only the CPUs that were online when it was set. */
 	cpuset_intersect(&here, &f->online);
 	if (!cpuset_is_empty(&f->isolated) && !cpuset_eq(&f->isolated, guaranteed))
 		add_note(&n, "isolcpus", &f->isolated, guaranteed,

@@ -1,3 +1,6 @@
+/* Two sorted arrays of pointers: entries do not move, so a container can point to its pod, and a
+ * few hundred entries need no hash table. */
+
 #include "registry.h"
 
 #include <stdlib.h>
@@ -135,6 +138,7 @@ struct pod_entry *registry_put_pod(struct registry *r, const struct nri_pod *pod
 							 at, p);
 	}
 	p = r->pods[at];
+	/* Not only for a new entry: a later report may have a path or pid that the first lacks. */
 	set_text(&p->uid, pod->uid);
 	set_text(&p->namespace, pod->pod_namespace);
 	set_text(&p->name, pod->name);
@@ -197,7 +201,7 @@ void registry_remove_pod(struct registry *r, const char *id)
 	if (!found)
 		return;
 	p = r->pods[at];
-	for (size_t i = r->n_containers; i-- > 0;)
+	for (size_t i = r->n_containers; i-- > 0;) /* no container outlives its pod's entry */
 		if (r->containers[i]->pod == p)
 			remove_container_at(r, i);
 	r->n_pods--;

@@ -1,3 +1,10 @@
+/* Only management and shared containers move. A guaranteed container keeps its CPUs as long as it
+ * runs, because the application has pinned its threads to them, so a resize that takes one is
+ * refused or deferred.
+ *
+ * Cgroups are written directly, not through the runtime: an update there costs a process of the OCI
+ * runtime for each container, and shared containers have to leave a CPU before it is assigned. */
+
 #include "resize.h"
 
 #include <errno.h>
@@ -33,6 +40,7 @@ static void add_step(struct resize_steps *s, struct resize_sets *now, enum pool 
 	now->of[pool] = *cpus;
 }
 
+/* `1 - pool` is the other one: only the management and the shared pool have steps. */
 static bool is_clear(const struct resize_sets *now, enum pool pool, const struct cpuset *cpus)
 {
 	return !cpuset_intersects(cpus, &now->of[1 - pool]);
@@ -44,6 +52,8 @@ void resize_order(const struct resize_sets *from, const struct resize_sets *to,
 	struct resize_steps s = { 0 };
 	struct resize_sets now = *from;
 
+	/* Shrinks: each pool keeps what it has before and after. They only free CPUs, so their
+	 * order does not matter. */
 	for (enum pool p = 0; p < POOL_GUARANTEED; p++) {
 		struct cpuset kept = now.of[p];
 
@@ -55,6 +65,8 @@ void resize_order(const struct resize_sets *from, const struct resize_sets *to,
 		if (!cpuset_is_empty(&kept) && !cpuset_eq(&kept, &now.of[p]))
 			add_step(&s, &now, p, &kept);
 	}
+	/* Growths: first the pool whose new CPUs the other one has left. When each waits for the
+	 * other, one has to go first and overlaps until the second has moved. */
 	for (size_t round = 0; round < POOL_GUARANTEED; round++) {
 		enum pool next = POOL_GUARANTEED;
 
@@ -104,7 +116,8 @@ static void add_owners(const struct ledger_resize_plan *plan, struct resize_repo
 	}
 }
 
-/* A management container whose annotation names some of the management CPUs. */
+/* A management container whose annotation names some of the management CPUs. It is not moved: its
+ * creator chose these CPUs. */
 static bool is_narrow(const struct container_entry *c, const struct cpuset *management)
 {
 	return c->pool == POOL_MANAGEMENT && !cpuset_is_empty(&c->settings.cpus) &&
@@ -247,12 +260,6 @@ static void undo(struct resize_work *w, const struct resize_steps *steps, size_t
 	w->report->why = why;
 }
 
-static void read_sets(const struct manager *m, struct resize_sets *ret)
-{
-	for (enum pool p = 0; p < POOL_GUARANTEED; p++)
-		(void)ledger_cpus(m->ledger, p, &ret->of[p]);
-}
-
 static void mark_unmoved(struct manager *m, const struct cpuset *management)
 {
 	for (size_t i = 0; i < m->registry.n_containers; i++) {
@@ -273,6 +280,8 @@ static int apply_steps(struct resize_work *w, const struct pool_config *pools,
 	int r = 0;
 
 	mark_unmoved(w->m, management);
+	/* One round more than steps: without a growth the ledger is written after the last shrink.
+	 * A failed step counts as taken, because some of its cgroups may be written. */
 	for (i = 0; r == 0 && i <= steps->n; i++) {
 		if (!is_in_ledger && (i == steps->n || !steps->items[i].is_shrink)) {
 			r = ledger_resize(w->m->ledger, pools, &w->report->why);
@@ -307,8 +316,9 @@ int resize_apply(struct manager *m, const struct pool_config *pools, struct resi
 	struct ledger_resize_plan plan;
 	int r;
 
-	ledger_withhold(m->ledger, NULL);
-	read_sets(m, &from);
+	ledger_withhold(m->ledger, NULL); /* of an earlier attempt, which this one replaces */
+	for (enum pool p = 0; p < POOL_GUARANTEED; p++)
+		(void)ledger_cpus(m->ledger, p, &from.of[p]);
 	r = ledger_plan_resize(m->ledger, pools, &m->scratch, &plan, &report.why);
 	report.state = RESIZE_REFUSED;
 	if (r == 0) {

@@ -1,3 +1,6 @@
+/* Follows CRI-O's code exactly, also where a check looks odd, because the result has to be the one
+ * that CRI-O's own drop-in would give. The differences to CRI-O are named where they are. */
+
 #include "workload.h"
 
 #include <errno.h>
@@ -15,6 +18,8 @@
 #include "kube/names.h"
 #include "nri/nri.h"
 
+/* CRI-O's (docs/reference/crio-workloads.md#resolving-a-container). 1 ms is also the least that the
+ * kernel accepts. */
 #define DEFAULT_PERIOD_US 100000
 #define QUOTA_MIN_US 1000
 #define PERIOD_MIN_US 1000
@@ -168,6 +173,7 @@ static int check_workload(const struct workload *w, struct err *err)
 	if (cpuset_parse_lenient(d->cpus, &cpus, &why) < 0)
 		return err_set(err, EDOM, "unable to parse cpuset %s: %s", quote(d->cpus).text,
 			       why.msg);
+	/* The units differ, microseconds and shares; CRI-O compares the numbers. */
 	if (d->quota_us != 0 && d->quota_us < (int64_t)d->shares)
 		return err_set(err, EDOM, "cpuquota %lld cannot be less than cpushares %llu",
 			       (long long)d->quota_us, (unsigned long long)d->shares);
@@ -275,7 +281,7 @@ const struct workload *workloads_match(const struct workloads *w,
 static const char *own_annotation(const struct workload *w, const char *container,
 				  const struct nri_pair *annotations, size_t n)
 {
-	while (n-- > 0) {
+	while (n-- > 0) { /* from the end: of two annotations with one key the last counts */
 		const struct str key = str_from(annotations[n].key);
 		const struct str rest = str_skip(key, w->prefix.n);
 
@@ -332,6 +338,7 @@ int workload_resolve(const struct workload *w, const char *container,
 	r = doc_parse(str_from(text), STR(""), NULL, a, &doc, err);
 	if (r == 0 && !yyjson_is_obj(doc.root) && !yyjson_is_null(doc.root))
 		r = err_set(err, EINVAL, "want an object, not %s", doc_type(doc.root));
+	/* null takes not even the defaults: CRI-O then changes nothing in the container. */
 	if (r == 0 && yyjson_is_null(doc.root)) {
 		*ret = (struct workload_cpu){ 0 };
 		return 0;
@@ -366,6 +373,8 @@ uint64_t workload_pod_shares(const struct workload *w, const struct nri_pair *an
 {
 	uint64_t sum = 0;
 
+	/* From the annotations, because the pod's cgroup gets its weight before the runtime reports
+	 * all containers. */
 	for (size_t i = 0; i < n; i++) {
 		const struct str key = str_from(annotations[i].key);
 		const struct str rest = str_skip(key, w->prefix.n);
@@ -374,7 +383,7 @@ uint64_t workload_pod_shares(const struct workload *w, const struct nri_pair *an
 		if (!str_starts(key, w->prefix) || rest.n < 2 || rest.p[0] != '/')
 			continue;
 		if (workload_resolve(w, rest.p + 1, annotations, n, a, &cpu, NULL) == 0 &&
-		    sum + cpu.shares >= sum)
+		    sum + cpu.shares >= sum) /* no overflow: users choose these numbers */
 			sum += cpu.shares;
 	}
 	return sum;
