@@ -36,11 +36,6 @@ const char *local_mode_name(enum local_mode mode)
 	return mode_names[mode];
 }
 
-const char *local_restart_name(enum local_restart restart)
-{
-	return restart_names[restart];
-}
-
 bool local_name_is_valid(struct str name, size_t max)
 {
 	if (!name.n || name.n > max || name.p[0] == '.')

@@ -57,7 +57,6 @@ enum local_state {
 
 const char *local_state_name(enum local_state state);
 const char *local_mode_name(enum local_mode mode);
-const char *local_restart_name(enum local_restart restart);
 
 /* Whether a name can be part of a path and of an id: lower-case letters, digits, "-" and ".", not
  * beginning with ".", at most `max` characters. Kubernetes names are. */

@@ -116,7 +116,6 @@ int waker_init(struct waker *w, struct loop *loop, waker_fn on_wake, struct err 
 	if (r < 0)
 		return err_set(err, -r, "cannot create a waker: %s", uv_strerror(r));
 	w->on_wake = on_wake;
-	w->on_closed = NULL;
 	return 0;
 }
 
@@ -124,20 +123,6 @@ void waker_wake(struct waker *w)
 {
 	/* The only function of libuv that is safe from another thread. */
 	(void)uv_async_send(&w->uv);
-}
-
-static void on_async_closed(uv_handle_t *handle)
-{
-	struct waker *w = container_of((uv_async_t *)handle, struct waker, uv);
-
-	if (w->on_closed)
-		w->on_closed(w);
-}
-
-void waker_close(struct waker *w, waker_fn on_closed)
-{
-	w->on_closed = on_closed;
-	uv_close((uv_handle_t *)&w->uv, on_async_closed);
 }
 
 static void on_uv_signal(uv_signal_t *uv, int number)
@@ -158,11 +143,6 @@ int signal_source_init(struct signal_source *s, struct loop *loop, int number, s
 	if (r < 0)
 		return err_set(err, -r, "cannot watch signal %d: %s", number, uv_strerror(r));
 	return 0;
-}
-
-void signal_source_close(struct signal_source *s)
-{
-	uv_close((uv_handle_t *)&s->uv, NULL);
 }
 
 static void on_fs_event(uv_fs_event_t *uv, const char *name, int events, int status)

@@ -56,12 +56,10 @@ typedef void (*waker_fn)(struct waker *w);
 struct waker {
 	uv_async_t uv;
 	waker_fn on_wake;
-	waker_fn on_closed;
 };
 
 int waker_init(struct waker *w, struct loop *loop, waker_fn on_wake, struct err *err);
 void waker_wake(struct waker *w);
-void waker_close(struct waker *w, waker_fn on_closed);
 
 /* Signal: SIGTERM, SIGINT, SIGHUP... delivered on the loop. */
 struct signal_source;
@@ -74,7 +72,6 @@ struct signal_source {
 
 int signal_source_init(struct signal_source *s, struct loop *loop, int number, signal_fn on_signal,
 		       struct err *err);
-void signal_source_close(struct signal_source *s);
 
 /* File watch: `path`, a file or a directory, changed. A file that is replaced by renaming, as in
  * Kubernetes mounts, is followed only by watching its directory. */

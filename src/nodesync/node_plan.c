@@ -26,11 +26,6 @@ static const char *const resource_names[] = {
 	[NODE_GUARANTEED] = NAME_GUARANTEED_CPUS,
 };
 
-const char *node_resource_name(enum node_resource r)
-{
-	return resource_names[r];
-}
-
 /* OpenShift's kubelet counts every online CPU as management cores
  * (docs/reference/admission.md#node-capacity). The guaranteed pool counts only CPUs that can be
  * assigned: whole cores with full-pcpus-only. */

@@ -24,8 +24,6 @@ enum node_resource {
 	NODE_RESOURCE__COUNT
 };
 
-const char *node_resource_name(enum node_resource r);
-
 #define NODE_ABSENT INT64_C(-1) /* no such amount, or an unreadable one */
 
 /* Millicores; NODE_ABSENT: the Node must not have the resource. */

@@ -35,11 +35,6 @@ const char *profile_set_name(enum profile_set_id id)
 	return sets[id].name;
 }
 
-const char *profile_set_field(enum profile_set_id id)
-{
-	return sets[id].field;
-}
-
 struct problem_at profile_set_at(const struct profile *profile, enum profile_set_id id)
 {
 	return PROBLEM_AT(profile->at.doc, profile->sets[id].value, sets[id].field);

@@ -31,7 +31,6 @@ enum profile_set_id {
 const char *profile_set_name(enum profile_set_id id); /* "reserved" */
 /* The pool that a set becomes on a node: "management"; for sets that become none, the set. */
 const char *profile_set_pool(enum profile_set_id id);
-const char *profile_set_field(enum profile_set_id id); /* "spec.cpu.reserved" */
 
 struct profile_set {
 	yyjson_val *value; /* NULL when the field is absent */

@@ -133,10 +133,3 @@ int certificate_init(struct certificate *c, struct loop *loop, struct tls_contex
 	timer_start(&c->timer, POLL_MS, POLL_MS);
 	return 0;
 }
-
-void certificate_close(struct certificate *c)
-{
-	file_watch_close(&c->cert_watch);
-	file_watch_close(&c->key_watch);
-	timer_close(&c->timer, NULL);
-}

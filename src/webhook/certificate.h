@@ -30,4 +30,3 @@ int certificate_use(struct certificate *c, struct str cert_pem, struct str key_p
 /* Loads the pair, which must be valid this first time, then watches the files. */
 int certificate_init(struct certificate *c, struct loop *loop, struct tls_context *tls,
 		     struct err *err);
-void certificate_close(struct certificate *c);

@@ -32,11 +32,6 @@ static const char *const result_names[] = {
 };
 _Static_assert(ARRAY_LEN(result_names) == RESULT__COUNT, "every result has a name");
 
-const char *hook_name(enum hook_kind hook)
-{
-	return hook_names[hook];
-}
-
 static void counter_add(_Atomic uint64_t *counter, uint64_t n)
 {
 	uint64_t old = atomic_load_explicit(counter, memory_order_relaxed);

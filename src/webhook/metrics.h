@@ -20,8 +20,6 @@ enum hook_kind {
 	HOOK__COUNT
 };
 
-const char *hook_name(enum hook_kind hook);
-
 enum review_result {
 	RESULT_ALLOWED, /* unchanged */
 	RESULT_CHANGED, /* allowed, with a patch */
