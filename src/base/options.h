@@ -32,8 +32,8 @@ struct option_desc {
 	enum option_kind kind;
 	char letter; /* 0 when there is no short form */
 	const char *name;
-	const char *value; /* what the help calls the value: "FILE" */
-	const char *help;  /* NULL: a former spelling, accepted and not shown */
+	const char *value;   /* what the help calls the value: "FILE" */
+	const char *help;    /* NULL: a former spelling, accepted and not shown */
 	const char *choices; /* "json|yaml|table", for OPT_ENUM */
 	size_t offset;
 };

@@ -58,20 +58,24 @@ static void add_text(struct strbuf *b, const char *text)
 	}
 }
 
+/* "-local-up" for `local up`: the part of a page's name after the program's. */
+static void add_page_suffix(struct strbuf *b, const struct command *c, bool in_capitals)
+{
+	if (!c)
+		return;
+	strbuf_addc(b, '-');
+	for (const char *p = c->name; *p; p++)
+		strbuf_addc(b, *p == ' '   ? '-' :
+			       in_capitals ? (char)toupper((unsigned char)*p) :
+					     *p);
+}
+
 static void add_head(struct strbuf *b, const struct command *c, const char *date)
 {
 	strbuf_printf(b, ".Dd %s\n.Dt PINFOLD", date ? date : "$Mdocdate$");
-	for (const char *p = c ? c->name : ""; *p; p++) {
-		if (p == c->name)
-			strbuf_addc(b, '-');
-		strbuf_addc(b, *p == ' ' ? '-' : (char)toupper((unsigned char)*p));
-	}
+	add_page_suffix(b, c, true);
 	strbuf_add(b, STR(" 1\n.Os\n.Sh NAME\n.Nm pinfold"));
-	for (const char *p = c ? c->name : ""; *p; p++) {
-		if (p == c->name)
-			strbuf_addc(b, '-');
-		strbuf_addc(b, *p == ' ' ? '-' : *p);
-	}
+	add_page_suffix(b, c, false);
 	strbuf_printf(b, "\n.Nd %s\n",
 		      c ? c->summary : "workload partitioning for every Kubernetes");
 }

@@ -11,7 +11,7 @@
 nghttp2_session *http2_session_new(const struct http2_session_config *config, void *user)
 {
 	nghttp2_session_callbacks *callbacks;
-	nghttp2_session *session;
+	nghttp2_session *session = NULL;
 
 	if (nghttp2_session_callbacks_new(&callbacks) != 0)
 		abort();
