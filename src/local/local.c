@@ -12,13 +12,6 @@ static const char *const mode_names[] = {
 };
 _Static_assert(ARRAY_LEN(mode_names) == LOCAL_MODE__COUNT, "every mode has a name");
 
-static const char *const restart_names[] = {
-	[LOCAL_RESTART_ALWAYS] = "Always",
-	[LOCAL_RESTART_ON_FAILURE] = "OnFailure",
-	[LOCAL_RESTART_NEVER] = "Never",
-};
-_Static_assert(ARRAY_LEN(restart_names) == LOCAL_RESTART__COUNT, "every policy has a name");
-
 static const char *const state_names[] = {
 	[LOCAL_NOT_STARTED] = "not started", [LOCAL_RUNNING] = "running",
 	[LOCAL_FINISHED] = "finished",	     [LOCAL_FAILED] = "failed",

@@ -106,8 +106,8 @@ static int check_lists(const struct pool_config *c, const struct topology *t, st
 	char problem[64];
 
 	machine_cpus(t, &machine);
-	for (int p = 0; p < POOL__COUNT; p++) {
-		const struct cpuset *list = list_of(c, (enum pool)p);
+	for (enum pool p = 0; p < POOL__COUNT; p++) {
+		const struct cpuset *list = list_of(c, p);
 
 		wrong = *list;
 		cpuset_minus(&wrong, &machine);
@@ -116,9 +116,9 @@ static int check_lists(const struct pool_config *c, const struct topology *t, st
 				       pool_name(p));
 			return refuse_cpus(err, &wrong, problem);
 		}
-		for (int q = 0; q < p; q++) {
+		for (enum pool q = 0; q < p; q++) {
 			wrong = *list;
-			cpuset_intersect(&wrong, list_of(c, (enum pool)q));
+			cpuset_intersect(&wrong, list_of(c, q));
 			if (cpuset_is_empty(&wrong))
 				continue;
 			(void)snprintf(problem, sizeof(problem), "both %s and %s", pool_name(q),
