@@ -118,7 +118,7 @@ const struct cpu_stamp *stamps_find(const struct cpu_stamp *stamps, size_t n, st
 	return NULL;
 }
 
-bool stamp_matches(const struct cpu_stamp *stamp, const struct cpu_seen *seen)
+bool stamp_matches(const struct cpu_stamp *stamp, const struct runtime_cpu *seen)
 {
 	/* 0: the runtime reported none. The kubelet computes the shares from the CPU request, which
 	 * the stamp repeats. */

@@ -36,7 +36,7 @@ int stamps_parse(struct str text, struct arena *a, struct cpu_stamp **ret, size_
 const struct cpu_stamp *stamps_find(const struct cpu_stamp *stamps, size_t n, struct str container);
 
 /* What a runtime reports about a container. */
-struct cpu_seen {
+struct runtime_cpu {
 	uint64_t shares;
 	int64_t quota_us; /* <= 0: none */
 	uint64_t period_us;
@@ -45,4 +45,4 @@ struct cpu_seen {
 
 /* False when the runtime's numbers contradict the stamp: it is forged, or the container was
  * resized. */
-bool stamp_matches(const struct cpu_stamp *stamp, const struct cpu_seen *seen);
+bool stamp_matches(const struct cpu_stamp *stamp, const struct runtime_cpu *seen);

@@ -132,8 +132,8 @@ static void read_demand(const struct nri_pod *pod, const struct nri_container *c
 {
 	const char *text = nri_find(pod->annotations, pod->n_annotations, NAME_STAMP);
 	const struct nri_cpu *cpu = nri_container_cpu(c);
-	const struct cpu_seen seen = { shares_of(cpu), quota_of(cpu), cpu->period_us,
-				       classify_is_guaranteed(pod) };
+	const struct runtime_cpu seen = { shares_of(cpu), quota_of(cpu), cpu->period_us,
+					  classify_is_guaranteed(pod) };
 	const struct cpu_stamp *stamp = NULL;
 	struct cpu_stamp *stamps;
 	size_t n;

@@ -476,7 +476,7 @@ TEST(a_stamp_is_compared_with_what_the_runtime_reports)
 	static const struct cpu_stamp small = { .milli = 200, .pool = POOL_SHARED };
 	static const struct {
 		const struct cpu_stamp *stamp;
-		struct cpu_seen seen;
+		struct runtime_cpu seen;
 		bool matches;
 	} rows[] = {
 		{ &two, { 2048, 200000, 100000, true }, true },
