@@ -251,24 +251,13 @@ static int body_step(struct http1_parser *p, const char *bytes, size_t n)
 	return 2;
 }
 
-static bool hex_digit(char c, size_t *ret)
-{
-	static const char digits[] = "0123456789abcdef";
-	const char *hit = c ? strchr(digits, c | 0x20) : NULL;
-
-	if (!hit || c < '0') /* below '0', `c | 0x20` may also give a digit */
-		return false;
-	*ret = (size_t)(hit - digits);
-	return true;
-}
-
 /* "1f;name=value". Extensions are skipped. */
 static int chunk_size(struct str line, size_t *ret)
 {
-	size_t digit, size = 0, i;
+	size_t size = 0, i;
 
-	for (i = 0; i < line.n && hex_digit(line.p[i], &digit); i++) {
-		size = size * 16 + digit;
+	for (i = 0; i < line.n && str_hex_digit(line.p[i]) >= 0; i++) {
+		size = size * 16 + (size_t)str_hex_digit(line.p[i]);
 		if (size > LIMIT_BODY_BYTES)
 			return TOO_LARGE;
 	}
