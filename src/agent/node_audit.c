@@ -88,6 +88,22 @@ static int read_snapshots(struct node_check *c, yyjson_val *containers, struct e
 
 /* --- checks of a node --- */
 
+/* Without an agent that receives containers, containers that it does not know are not checked, so
+ * the result is never a pass. */
+static void check_agent(struct node_check *c, yyjson_val *status)
+{
+	static const struct audit_subject node = { 0 };
+	yyjson_val *runtime = doc_get(status, STR("runtime"));
+	const struct str problem = get_str(runtime, "problem");
+
+	if (!c->source->agent_runs)
+		audit_add(c->audit, &node, "agent", STR("running"),
+			  STR("not running, compared with its last status"));
+	else if (!get_bool(runtime, "connected"))
+		audit_add(c->audit, &node, "runtime", STR("connected"),
+			  problem.n ? problem : STR("not connected"));
+}
+
 /* CRI-O's drop-in may pin management containers to other CPUs than the pools say. */
 static void check_workload(struct node_check *c, yyjson_val *status)
 {
@@ -219,6 +235,7 @@ int node_audit(const struct node_audit_source *source, yyjson_val *status, struc
 	r = read_snapshots(&c, containers, err);
 	if (r < 0)
 		return r;
+	check_agent(&c, status);
 	check_workload(&c, status);
 	audit_run(&audit, &(struct audit_input){ .version = source->cgroups->version,
 						 .containers = c.containers,
@@ -226,7 +243,9 @@ int node_audit(const struct node_audit_source *source, yyjson_val *status, struc
 						 .n = c.n,
 						 .machine = &c.machine });
 	r = check_node(&c, containers, doc_get(status, STR("pods")), err);
-	if (r == 0)
-		*ret = audit;
-	return r;
+	if (r < 0)
+		return r;
+	audit_require_containers(&audit, c.n);
+	*ret = audit;
+	return 0;
 }

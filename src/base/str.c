@@ -3,6 +3,7 @@
 
 #include "str.h"
 
+#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -179,6 +180,11 @@ char *strbuf_reserve(struct strbuf *b, size_t n)
 	b->p = p;
 	b->cap = cap;
 	return p + b->n;
+}
+
+struct str str_count(struct arena *a, uint64_t n, const char *one, const char *many)
+{
+	return str_printf(a, "%" PRIu64 " %s", n, n == 1 ? one : many);
 }
 
 void strbuf_add(struct strbuf *b, struct str s)

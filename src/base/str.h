@@ -50,6 +50,9 @@ struct str str_dup(struct arena *a, struct str s); /* with a NUL after the last 
 const char *str_cstr(struct arena *a, struct str s);
 struct str str_printf(struct arena *a, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 
+/* "1 process", "2 processes". */
+struct str str_count(struct arena *a, uint64_t n, const char *one, const char *many);
+
 /* A growing text. After an allocation failed, further additions do nothing and `failed` stays set,
  * so one check at the end is enough. */
 struct strbuf {

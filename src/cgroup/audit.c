@@ -21,6 +21,17 @@ void audit_add(struct audit *t, const struct audit_subject *name, const char *ch
 	t->findings[t->n_findings++] = (struct finding){ *name, check, expected, actual };
 }
 
+void audit_require_containers(struct audit *t, size_t n_listed)
+{
+	static const struct audit_subject node = { 0 };
+
+	if (t->n_containers > 0)
+		return;
+	audit_add(t, &node, "containers", STR("at least 1"),
+		  n_listed == 0 ? STR("none") :
+				  str_printf(t->a, "none of %zu is running", n_listed));
+}
+
 /* --- one cgroup --- */
 
 static struct str number(uint64_t n, struct arena *a)
@@ -173,8 +184,7 @@ static void check_foreign_process(struct audit *t, const struct audit_input *in,
 	t->foreign_processes = arena_reserve(t->a, t->foreign_processes, t->n_foreign,
 					     &t->cap_foreign, sizeof(*t->foreign_processes));
 	t->foreign_processes[t->n_foreign++] =
-		(struct foreign_process){ (int)p->pid, p->name, cpuset_format(&taken, t->a),
-					  owner->name };
+		(struct foreign_process){ (int)p->pid, p->name, p->cgroup, taken, owner->name };
 }
 
 void audit_run(struct audit *t, const struct audit_input *in)

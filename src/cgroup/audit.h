@@ -25,7 +25,7 @@ struct audit_container {
 
 struct finding {
 	struct audit_subject name;
-	/* Here: "cpus", "weight", "quota", "thread", "shared-exclusive". */
+	/* Here: "containers", "cpus", "weight", "quota", "thread", "shared-exclusive". */
 	const char *check;
 	struct str expected, actual;
 };
@@ -34,8 +34,8 @@ struct finding {
  * by itself. */
 struct foreign_process {
 	int pid;
-	struct str name;
-	struct str cpus;	    /* the exclusive CPUs it may run on */
+	struct str name, cgroup;
+	struct cpuset cpus;	    /* the exclusive CPUs it may run on */
 	struct audit_subject owner; /* the first container that owns them */
 };
 
@@ -57,6 +57,10 @@ void audit_add(struct audit *t, const struct audit_subject *name, const char *ch
 /* One cgroup: CPUs, weight, quota. */
 void audit_compare(struct audit *t, const struct audit_subject *name, enum cgroup_version version,
 		   const struct cgroup_cpu *now, const struct cpu_settings *settings);
+
+/* Adds the finding "containers" when none of the `n_listed` containers was checked: an audit that
+ * looked at nothing must not pass. */
+void audit_require_containers(struct audit *t, size_t n_listed);
 
 struct audit_input {
 	enum cgroup_version version; /* of containers with a cgroup */

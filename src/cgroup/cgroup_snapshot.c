@@ -11,11 +11,10 @@
 
 #define DEPTH_MAX 16 /* of cgroups that a container creates below its own; bounds the recursion */
 
-static struct process *add_process(struct processes *l, const struct process *p, struct arena *a)
+static void add_process(struct processes *l, const struct process *p, struct arena *a)
 {
 	l->items = arena_reserve(a, l->items, l->n, &l->cap, sizeof(*l->items));
-	l->items[l->n] = *p;
-	return &l->items[l->n++];
+	l->items[l->n++] = *p;
 }
 
 static void add_pid(struct processes *l, int proc_fd, pid_t pid, struct arena *a)
@@ -23,7 +22,7 @@ static void add_pid(struct processes *l, int proc_fd, pid_t pid, struct arena *a
 	struct process p = { .pid = pid };
 
 	if (proc_affinities(proc_fd, pid, a, &p.affinities, &p.n_affinities))
-		(void)add_process(l, &p, a);
+		add_process(l, &p, a);
 }
 
 struct search {
@@ -120,10 +119,13 @@ int cgroup_snapshot_read_machine(int proc_fd, struct arena *a, struct processes 
 		arena_reset(&scratch); /* `stat` points into it; only what is kept goes into `a` */
 		/* Kernel threads are left out: kernel arguments keep them off CPUs
 		 * (docs/reference/pools.md#kernel-arguments). */
-		if (p.pid != self && proc_stat(proc_fd, p.pid, &scratch, &stat) &&
-		    !stat.is_kernel &&
-		    proc_affinities(proc_fd, p.pid, a, &p.affinities, &p.n_affinities))
-			add_process(&list, &p, a)->name = str_dup(a, stat.name);
+		if (p.pid == self || !proc_stat(proc_fd, p.pid, &scratch, &stat) ||
+		    stat.is_kernel ||
+		    !proc_affinities(proc_fd, p.pid, a, &p.affinities, &p.n_affinities))
+			continue;
+		p.name = str_dup(a, stat.name);
+		p.cgroup = str_dup(a, proc_cgroup(proc_fd, p.pid, &scratch));
+		add_process(&list, &p, a);
 	}
 	*ret = list;
 	return 0;

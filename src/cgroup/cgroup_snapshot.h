@@ -15,7 +15,7 @@ struct err;
 /* A process and the CPUs its threads may use. */
 struct process {
 	pid_t pid;
-	struct str name; /* only of a list of the whole machine */
+	struct str name, cgroup; /* only of a list of the whole machine */
 	struct proc_affinity *affinities;
 	size_t n_affinities;
 };

@@ -61,6 +61,25 @@ bool proc_parse_allowed(struct str text, struct cpuset *ret)
 	       cpuset_parse_kernel(list, ret, NULL) == 0;
 }
 
+/* A line is "ID:CONTROLLERS:PATH", and the path may contain colons. */
+struct str proc_parse_cgroup(struct str text)
+{
+	struct str_split lines = str_split(text);
+	struct str line, found = STR("");
+
+	while (str_next(&lines, '\n', &line)) {
+		struct str_split fields = str_split(line);
+		struct str id, controllers;
+
+		if (!str_next(&fields, ':', &id) || !str_next(&fields, ':', &controllers))
+			continue;
+		/* With both hierarchies mounted, all may be in the root of the unified one. */
+		if (str_eq(id, STR("0")) ? found.n <= 1 : str_eq(controllers, STR("name=systemd")))
+			found = str_trim(fields.rest);
+	}
+	return found;
+}
+
 /* A thread that has ended stays in /proc until its exit status is collected. */
 static bool has_ended(struct str status)
 {
@@ -78,6 +97,17 @@ bool proc_stat(int proc_fd, pid_t pid, struct arena *a, struct proc_stat *ret)
 	(void)snprintf(path, sizeof(path), "%d/stat", (int)pid);
 	return file_read_at(proc_fd, path, PROC_FILE_MAX, a, &text, NULL) >= 0 &&
 	       proc_parse_stat(text, ret);
+}
+
+struct str proc_cgroup(int proc_fd, pid_t pid, struct arena *a)
+{
+	char path[32];
+	struct str text;
+
+	(void)snprintf(path, sizeof(path), "%d/cgroup", (int)pid);
+	return file_read_at(proc_fd, path, PROC_FILE_MAX, a, &text, NULL) >= 0 ?
+		       proc_parse_cgroup(text) :
+		       STR("");
 }
 
 bool proc_allowed(int proc_fd, pid_t pid, struct cpuset *ret)

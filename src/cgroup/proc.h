@@ -27,6 +27,13 @@ bool proc_parse_stat(struct str text, struct proc_stat *ret);
 /* The CPUs in /proc/PID/status. Pure. */
 bool proc_parse_allowed(struct str text, struct cpuset *ret);
 
+/* The cgroup in /proc/PID/cgroup, "/system.slice/cron.service": of the unified hierarchy or, where
+ * that has none, of systemd's own. "" when there is neither. Pure; it points into the text. */
+struct str proc_parse_cgroup(struct str text);
+
+/* The same of a process; "" also when it has ended. */
+struct str proc_cgroup(int proc_fd, pid_t pid, struct arena *a);
+
 bool proc_stat(int proc_fd, pid_t pid, struct arena *a, struct proc_stat *ret);
 bool proc_allowed(int proc_fd, pid_t pid, struct cpuset *ret);
 

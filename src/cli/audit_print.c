@@ -1,14 +1,12 @@
-/* The table shows only the beginning of a long list; documents have all of it. */
+/* The table shows foreign processes as groups with their remedy; documents also list each. */
 
 #include "audit_print.h"
 
 #include "base/arena.h"
 #include "cgroup/audit.h"
+#include "cgroup/foreign.h"
 #include "command.h"
 #include "output.h"
-
-/* Hosts whose services are not restricted to the management CPUs have hundreds. */
-#define FOREIGN_SHOWN 10
 
 static struct str findings_table(const struct audit *t, struct arena *a)
 {
@@ -28,30 +26,36 @@ static struct str findings_table(const struct audit *t, struct arena *a)
 	return table_format(&table);
 }
 
-static struct str audit_table(const struct audit *t, struct arena *a)
+static void add_groups(struct strbuf *b, const struct audit *t, const struct audit_format *form,
+		       struct arena *a)
+{
+	struct foreign_group *groups;
+	size_t n;
+
+	foreign_groups(t, &form->host, a, &groups, &n);
+	for (size_t i = 0; i < n; i++)
+		strbuf_printf(b,
+			      "foreign: " PRI_STR ": " PRI_STR " (" PRI_STR
+			      ") may run on exclusive CPUs " PRI_STR "\n  remedy: " PRI_STR "\n",
+			      FMT_STR(groups[i].name),
+			      FMT_STR(str_count(a, groups[i].n, "process", "processes")),
+			      FMT_STR(groups[i].names), FMT_STR(cpuset_format(&groups[i].cpus, a)),
+			      FMT_STR(groups[i].remedy));
+}
+
+static struct str audit_table(const struct audit *t, const struct audit_format *form,
+			      struct arena *a)
 {
 	struct strbuf b;
 
 	strbuf_init(&b, a);
 	if (t->n_findings > 0)
 		strbuf_add(&b, findings_table(t, a));
-	for (size_t i = 0; i < t->n_foreign && i < FOREIGN_SHOWN; i++) {
-		const struct foreign_process *s = &t->foreign_processes[i];
-
-		strbuf_printf(&b,
-			      "foreign process: " PRI_STR " (pid %d) may run on CPUs " PRI_STR
-			      " of " PRI_STR "/" PRI_STR "/" PRI_STR "\n",
-			      FMT_STR(s->name), s->pid, FMT_STR(s->cpus),
-			      FMT_STR(s->owner.namespace), FMT_STR(s->owner.pod),
-			      FMT_STR(s->owner.container));
-	}
-	if (t->n_foreign > FOREIGN_SHOWN)
-		strbuf_printf(&b, "%zu more foreign processes, listed by -o json\n",
-			      t->n_foreign - FOREIGN_SHOWN);
-	strbuf_printf(
-		&b,
-		"%zu containers checked, %zu findings, %zu foreign processes on exclusive CPUs\n",
-		t->n_containers, t->n_findings, t->n_foreign);
+	add_groups(&b, t, form, a);
+	strbuf_printf(&b, PRI_STR " checked, " PRI_STR ", " PRI_STR " on exclusive CPUs\n",
+		      FMT_STR(str_count(a, t->n_containers, "container", "containers")),
+		      FMT_STR(str_count(a, t->n_findings, "finding", "findings")),
+		      FMT_STR(str_count(a, t->n_foreign, "foreign process", "foreign processes")));
 	return strbuf_str(&b);
 }
 
@@ -62,7 +66,36 @@ static void put_subject(yyjson_mut_doc *m, yyjson_mut_val *o, const struct audit
 	doc_put_str(m, o, STR("container"), s->container);
 }
 
-static yyjson_mut_val *audit_document(const struct audit *t, yyjson_mut_doc *m)
+static void put_foreign(yyjson_mut_doc *m, yyjson_mut_val *root, const struct audit *t,
+			const struct audit_format *form, struct arena *a)
+{
+	yyjson_mut_val *list = doc_put_arr(m, root, STR("foreignProcesses")), *item;
+	struct foreign_group *groups;
+	size_t n;
+
+	for (size_t i = 0; i < t->n_foreign; i++) {
+		const struct foreign_process *p = &t->foreign_processes[i];
+
+		item = yyjson_mut_arr_add_obj(m, list);
+		doc_put_int(m, item, STR("pid"), p->pid);
+		doc_put_str(m, item, STR("name"), p->name);
+		doc_put_str(m, item, STR("cgroup"), p->cgroup);
+		doc_put_str(m, item, STR("cpus"), cpuset_format(&p->cpus, a));
+		put_subject(m, doc_put_obj(m, item, STR("owner")), &p->owner);
+	}
+	list = doc_put_arr(m, root, STR("foreignGroups"));
+	foreign_groups(t, &form->host, a, &groups, &n);
+	for (size_t i = 0; i < n; i++) {
+		item = yyjson_mut_arr_add_obj(m, list);
+		doc_put_str(m, item, STR("name"), groups[i].name);
+		doc_put_int(m, item, STR("processes"), (int64_t)groups[i].n);
+		doc_put_str(m, item, STR("cpus"), cpuset_format(&groups[i].cpus, a));
+		doc_put_str(m, item, STR("remedy"), groups[i].remedy);
+	}
+}
+
+static yyjson_mut_val *audit_document(const struct audit *t, const struct audit_format *form,
+				      yyjson_mut_doc *m, struct arena *a)
 {
 	yyjson_mut_val *root = yyjson_mut_obj(m), *list, *item;
 
@@ -77,14 +110,7 @@ static yyjson_mut_val *audit_document(const struct audit *t, yyjson_mut_doc *m)
 		doc_put_str(m, item, STR("expected"), f->expected);
 		doc_put_str(m, item, STR("actual"), f->actual);
 	}
-	list = doc_put_arr(m, root, STR("foreignProcesses"));
-	for (size_t i = 0; i < t->n_foreign; i++) {
-		item = yyjson_mut_arr_add_obj(m, list);
-		doc_put_int(m, item, STR("pid"), t->foreign_processes[i].pid);
-		doc_put_str(m, item, STR("name"), t->foreign_processes[i].name);
-		doc_put_str(m, item, STR("cpus"), t->foreign_processes[i].cpus);
-		put_subject(m, doc_put_obj(m, item, STR("owner")), &t->foreign_processes[i].owner);
-	}
+	put_foreign(m, root, t, form, a);
 	return root;
 }
 
@@ -94,8 +120,9 @@ int audit_print(const struct audit *t, const struct audit_format *form, struct a
 	const enum output_format format = output_format_of(form->output);
 	int r;
 
-	r = format == OUTPUT_TABLE ? output_text(audit_table(t, a), err) :
-				     output_doc(audit_document(t, doc_build(a)), format, a, err);
+	r = format == OUTPUT_TABLE ?
+		    output_text(audit_table(t, form, a), err) :
+		    output_doc(audit_document(t, form, doc_build(a), a), format, a, err);
 	if (r < 0)
 		return r;
 	return t->n_findings > 0 || (form->strict && t->n_foreign > 0) ? EXIT_FINDING : EXIT_YES;

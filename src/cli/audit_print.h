@@ -5,10 +5,10 @@
 #include <stdbool.h>
 
 #include "base/options.h"
+#include "cgroup/foreign.h"
 
 struct arena;
 struct err;
-struct audit;
 
 #define AUDIT_STRICT_OPTION(type)                                                                  \
 	{                                                                                          \
@@ -20,6 +20,7 @@ struct audit;
 struct audit_format {
 	const char *output; /* value of -o */
 	bool strict;
+	struct foreign_host host;
 };
 
 /* Returns EXIT_YES, or EXIT_FINDING when there are findings or, if strict, foreign processes. */

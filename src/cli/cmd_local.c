@@ -96,6 +96,7 @@ static int run_verify(struct invocation *inv, struct err *err)
 	AUTO_CLOSE int proc = process_open_proc(err);
 	struct processes processes;
 	struct local_view v;
+	struct foreign_host host;
 	struct audit audit;
 	int r = proc;
 
@@ -111,8 +112,13 @@ static int run_verify(struct invocation *inv, struct err *err)
 							 v.machine.snapshots, v.machine.states,
 							 v.machine.n, &processes },
 			    inv->arena);
+	host = (struct foreign_host){
+		cpuset_format(&v.machine.config->reserved, inv->arena),
+		v.file.mode == LOCAL_CGROUP_V1 ? CGROUP_V1 : CGROUP_V2,
+	};
 	local_view_done(&v);
-	return audit_print(&audit, &(struct audit_format){ o->output, o->strict }, inv->arena, err);
+	return audit_print(&audit, &(struct audit_format){ o->output, o->strict, host }, inv->arena,
+			   err);
 }
 
 /* --- apply and down --- */

@@ -62,11 +62,17 @@ static int run(struct invocation *inv, struct err *err)
 	if (r == 0)
 		r = cgroup_open(&fs, o->cgroup_root, err);
 	if (r == 0)
-		r = node_audit(&(struct node_audit_source){ &fs, proc }, status.doc.root,
-			       inv->arena, &audit, err);
+		r = node_audit(&(struct node_audit_source){ &fs, proc, status.is_running },
+			       status.doc.root, inv->arena, &audit, err);
 	if (r < 0)
 		return r;
-	return audit_print(&audit, &(struct audit_format){ o->output, o->strict }, inv->arena, err);
+	return audit_print(&audit,
+			   &(struct audit_format){
+				   o->output,
+				   o->strict,
+				   { doc_str(doc_find(status.doc.root, "/pools/management/cpus")),
+				     fs.version } },
+			   inv->arena, err);
 }
 
 const struct command cmd_verify = {
@@ -81,7 +87,9 @@ const struct command cmd_verify = {
 		"thread; also the cgroups of pods and pause containers. Lists foreign processes "
 		"that may\n"
 		"run on exclusive CPUs.\n"
-		"Exit status 1 when something differs.",
+		"Exit status 1 when something differs, when the agent is not running or not "
+		"connected to\n"
+		"the runtime, and when no container was checked.",
 	.options = options,
 	.options_size = sizeof(struct verify_options),
 	.defaults = &defaults,

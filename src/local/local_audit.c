@@ -43,5 +43,6 @@ struct audit local_audit(const struct local_audit_input *in, struct arena *a)
 					     .snapshots = in->snapshots,
 					     .n = in->n,
 					     .machine = in->machine });
+	audit_require_containers(&t, in->n);
 	return t;
 }

@@ -8,6 +8,7 @@
 #include "base/macro.h"
 #include "captured.h"
 #include "cgroup/audit.h"
+#include "cgroup/foreign.h"
 #include "cpus.h"
 #include "test.h"
 
@@ -29,7 +30,7 @@ static struct str findings_text(const struct audit *t, struct arena *a)
 	for (size_t i = 0; i < t->n_foreign; i++)
 		strbuf_printf(&b, "%s%d: " PRI_STR " of " PRI_STR "/" PRI_STR "/" PRI_STR,
 			      b.n ? "; " : "", t->foreign_processes[i].pid,
-			      FMT_STR(t->foreign_processes[i].cpus),
+			      FMT_STR(cpuset_format(&t->foreign_processes[i].cpus, a)),
 			      FMT_STR(t->foreign_processes[i].owner.namespace),
 			      FMT_STR(t->foreign_processes[i].owner.pod),
 			      FMT_STR(t->foreign_processes[i].owner.container));
@@ -265,6 +266,50 @@ TEST(snapshot_separates_container_and_foreign_processes)
 
 	cgroup_done(&fs);
 	captured_remove(&files);
+}
+
+/* Cgroup v1 has no AllowedCPUs=, and without pools there is no list to recommend. */
+TEST(remedy_of_foreign_processes_depends_on_the_host)
+{
+	static const struct {
+		struct foreign_host host;
+		const char *remedy;
+	} rows[] = {
+		{ { STR_INIT("0-1"), CGROUP_V2 },
+		  "systemctl set-property system.slice AllowedCPUs=0-1" },
+		{ { STR_INIT(""), CGROUP_V2 },
+		  "systemctl set-property system.slice AllowedCPUs=LIST" },
+		{ { STR_INIT("0-1"), CGROUP_V1 },
+		  "set CPUAffinity=0-1 in /etc/systemd/system.conf and restart the services of "
+		  "system.slice" },
+	};
+	struct foreign_process processes[] = {
+		{ 1,
+		  STR_INIT("cron"),
+		  STR_INIT("/system.slice/cron.service"),
+		  cpus("4"),
+		  { STR(""), STR(""), STR("") } },
+		{ 2,
+		  STR_INIT("sshd"),
+		  STR_INIT("/system.slice/ssh.service"),
+		  cpus("5"),
+		  { STR(""), STR(""), STR("") } },
+	};
+	const struct audit t = { .foreign_processes = processes, .n_foreign = 2 };
+	CLEANUP(arena_done) struct arena a;
+
+	arena_init(&a, 0);
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+		struct foreign_group *groups;
+		size_t n;
+
+		foreign_groups(&t, &rows[i].host, &a, &groups, &n);
+		CHECK_UINT(n, 1);
+		CHECK_UINT(groups[0].n, 2);
+		CHECK_STR(groups[0].names, "cron, sshd");
+		CHECK_STR(groups[0].remedy, rows[i].remedy);
+		CHECK_STR(cpuset_format(&groups[0].cpus, &a), "4-5");
+	}
 }
 
 TEST(snapshot_excludes_the_calling_process)

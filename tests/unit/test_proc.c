@@ -10,6 +10,25 @@
 #include "cgroup/proc.h"
 #include "test.h"
 
+TEST(cgroup_of_a_process_is_that_of_the_unified_hierarchy_or_of_systemd)
+{
+	static const struct {
+		const char *text, *cgroup;
+	} rows[] = {
+		{ "0::/system.slice/cron.service\n", "/system.slice/cron.service" },
+		{ "9:name=systemd:/user.slice/a:b.scope\n3:cpuset:/\n0::/\n",
+		  "/user.slice/a:b.scope" },
+		{ "1:name=systemd:/init.scope\n0::/init.scope\n", "/init.scope" },
+		{ "3:cpuset:/x\n0::/\n", "/" },
+		{ "3:cpuset:/x\n", "" },
+		{ "nothing", "" },
+		{ "", "" },
+	};
+
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++)
+		CHECK_STR(proc_parse_cgroup(str_from(rows[i].text)), rows[i].cgroup);
+}
+
 TEST(process_name_may_contain_any_character)
 {
 	static const struct {
