@@ -191,7 +191,8 @@ void *arena_reserve(struct arena *a, void *items, size_t n, size_t *cap, size_t 
 	if (n < *cap)
 		return items;
 	items = arena_realloc(a, items, *cap * size, wanted * size);
-	*cap = wanted;
+	if (items)
+		*cap = wanted;
 	return items;
 }
 

@@ -15,11 +15,16 @@ void problem_list_init(struct problem_list *p, struct arena *a)
 	*p = (struct problem_list){ .a = a };
 }
 
+/* NULL when memory ran out: the problem counts, so that the input is still refused. */
 static struct problem *new_problem(struct problem_list *p, enum problem_level level)
 {
-	p->items = arena_reserve(p->a, p->items, p->n, &p->cap, sizeof(*p->items));
+	struct problem *grown = arena_reserve(p->a, p->items, p->n, &p->cap, sizeof(*p->items));
+
 	p->n_errors += level == PROBLEM_ERROR;
 	p->n_warnings += level == PROBLEM_WARNING;
+	if (!grown)
+		return NULL;
+	p->items = grown;
 	p->items[p->n] = (struct problem){ .level = level };
 	return &p->items[p->n++];
 }
@@ -31,6 +36,8 @@ void problem_add(struct problem_list *p, enum problem_level level, struct proble
 	struct strbuf b;
 	va_list ap;
 
+	if (!item)
+		return;
 	strbuf_init(&b, p->a);
 	va_start(ap, fmt);
 	strbuf_vprintf(&b, fmt, ap);
@@ -46,7 +53,10 @@ void problem_add(struct problem_list *p, enum problem_level level, struct proble
 
 void problem_from_err(struct problem_list *p, const struct err *err)
 {
-	new_problem(p, PROBLEM_ERROR)->text = str_dup(p->a, str_from(err->msg));
+	struct problem *item = new_problem(p, PROBLEM_ERROR);
+
+	if (item)
+		item->text = str_dup(p->a, str_from(err->msg));
 }
 
 /* Problems of different files compare as equal: a stable sort then keeps the order in which the

@@ -319,6 +319,9 @@ static void on_data(struct stream *s, struct str bytes)
 	struct err err;
 	ssize_t n;
 
+	/* libuv may read several times before the teardown, which is in a later turn. */
+	if (c->state == HTTP_CLIENT_CLOSING)
+		return;
 	c->received_ms = loop_now_ms(c->loop);
 	tls_conn_feed(&c->tls, bytes);
 	/* One read of the socket may hold several TLS records, and the one that ends the handshake
@@ -330,6 +333,7 @@ static void on_data(struct stream *s, struct str bytes)
 		if (n > 0 && c->session && c->state != HTTP_CLIENT_CLOSING)
 			receive(c, (struct str){ buf, (size_t)n });
 	} while (n > 0 && c->state != HTTP_CLIENT_CLOSING);
+	c->tls.in.n = 0; /* the rest is in the loop's read buffer, which the next read overwrites */
 	if (n == -ESHUTDOWN)
 		(void)err_set(&err, ECONNRESET, "the server closed the connection");
 	if (n < 0)

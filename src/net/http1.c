@@ -273,7 +273,7 @@ static int take_line(struct http1_parser *p, const char *bytes, size_t n, struct
 	struct str rest = { bytes + p->position, n - p->position };
 
 	if (!rest.n || !memchr(rest.p, '\n', rest.n))
-		return rest.n > MAX_CHUNK_LINE ? BAD : 0;
+		return rest.n > MAX_CHUNK_LINE + 1 ? BAD : 0; /* one more: the CR */
 	if (!next_line(&rest, ret) || ret->n > MAX_CHUNK_LINE)
 		return BAD;
 	p->position = n - rest.n;

@@ -129,7 +129,7 @@ static void announce_end(struct worker *w)
 
 static void close_idle(struct worker *w)
 {
-	struct conn *c;
+	struct conn *c, *next;
 
 	w->phase = WORKER_CLOSING;
 	/* Connections in the backlog of this socket are reset, although other workers still listen:
@@ -148,9 +148,12 @@ static void close_idle(struct worker *w)
 	/* Requests in flight finish; GOAWAY refuses later ones. HTTP/1.1 responses say
 	 * "Connection: close" since the end was announced. */
 	for (enum conn_state state = CONN_NEW; state <= CONN_ACTIVE; state++)
-		for (c = TAILQ_FIRST(&w->lists[state]); c; c = TAILQ_NEXT(c, link))
+		for (c = TAILQ_FIRST(&w->lists[state]); c; c = next) {
+			next = TAILQ_NEXT(c, link); /* the flush may move the connection */
 			if (c->http2)
 				http2_close(c->http2);
+			conn_flush(c);
+		}
 	if (!w->n_conns)
 		loop_stop(&w->loop);
 }

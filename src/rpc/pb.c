@@ -146,7 +146,7 @@ static int set_string(const char **ret, struct str bytes, struct arena *a, struc
 	if (memchr(bytes.p, 0, bytes.n))
 		return bad(err, "a text holds a zero byte");
 	text = str_dup(a, bytes).p;
-	if (!text)
+	if (a->failed) /* the text is "" then: another name */
 		return no_memory(err);
 	*ret = text;
 	return 0;

@@ -1,4 +1,5 @@
 #include <errno.h>
+#include <poll.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -172,6 +173,34 @@ TEST(many_calls_share_one_connection)
 	CHECK_UINT(f.client.connections, 1);
 	buffer_done(&big.got);
 	buffer_done(&missing.got);
+	fixture_done(&f);
+}
+
+static void wait_until_the_socket_is_full(struct http_call *http)
+{
+	(void)http;
+	(void)poll(NULL, 0, 200);
+}
+
+static void drop_connection(struct http_call *http, struct str bytes)
+{
+	(void)bytes;
+	http_client_drop(http->client, "enough");
+}
+
+/* The socket has more than one read holds: libuv reads again before the teardown. */
+TEST(bytes_that_arrive_while_the_connection_closes_are_discarded)
+{
+	struct call c = { 0 };
+	struct fixture f;
+
+	fixture_init(&f, "127.0.0.1", "h2");
+	begin(&f, &c, "GET", "/big", STR(""));
+	c.http.on_head = wait_until_the_socket_is_full;
+	c.http.on_data = drop_connection;
+	wait_all(&f);
+	CHECK_STR(c.err.msg, "enough");
+	CHECK_UINT(c.ends, 1);
 	fixture_done(&f);
 }
 

@@ -4,6 +4,7 @@
 #include "base/arena.h"
 #include "base/macro.h"
 #include "codec/doc.h"
+#include "codec/problems.h"
 #include "test.h"
 
 static struct doc parse(struct arena *a, const char *text)
@@ -278,6 +279,21 @@ TEST(size_and_memory_are_limited)
 }
 
 /* With any memory limit there is a complete result or an error. */
+TEST(problems_beyond_the_memory_limit_are_counted)
+{
+	CLEANUP(arena_done) struct arena a;
+	struct problem_list p;
+
+	arena_init(&a, 4096);
+	problem_list_init(&p, &a);
+	for (int i = 0; i < 1000; i++)
+		problem_error(&p, PROBLEM_AT(NULL, NULL, "spec"), "problem %d", i);
+	problem_from_err(&p, &(struct err){ .msg = "x" });
+	CHECK(a.failed);
+	CHECK_UINT(p.n_errors, 1001);
+	CHECK(p.n > 0 && p.n < 1000);
+}
+
 TEST(every_memory_limit_gives_a_result_or_an_error)
 {
 	static const char text[] = "{\"a\":[1,2,{\"b\":\"text\"}],\"c\":\"\\u0041\"}";

@@ -124,6 +124,23 @@ TEST(ambiguous_requests_are_refused)
 	}
 }
 
+TEST(a_chunk_line_of_the_maximum_length_parses_the_same_however_it_is_split)
+{
+	static const size_t sizes[] = { 255, 256, 257, 258 };
+
+	for (size_t i = 0; i < ARRAY_LEN(sizes); i++)
+		for (size_t step = 1; step < 400; step += step < 4 ? 1 : 99) {
+			char bytes[512];
+			int n = snprintf(bytes, sizeof(bytes),
+					 "POST / HTTP/1.1\r\n" HOST
+					 "Transfer-Encoding: chunked\r\n\r\n0;%0*d\r\n\r\n",
+					 (int)sizes[i] - 2, 0);
+
+			TEST_ROW("a line of %zu bytes in steps of %zu", sizes[i], step);
+			CHECK_INT(parse(bytes, (size_t)n, step).result, sizes[i] > 256 ? -400 : n);
+		}
+}
+
 TEST(a_header_is_limited_in_bytes_and_in_lines)
 {
 	const size_t n = LIMIT_HEAD_BYTES + 100;

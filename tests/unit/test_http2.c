@@ -262,6 +262,38 @@ TEST(goaway_is_sent_before_the_connection_closes)
 	stop(&f);
 }
 
+/* A request is in progress when the server closes: the client must know at once that it cannot
+ * send another one. */
+TEST(goaway_is_sent_at_once_on_a_busy_connection)
+{
+	struct timeval patience = { .tv_sec = 3 };
+	struct server_stats stats = { 0 };
+	static struct client c;
+	struct fixture f;
+
+	start(&f);
+	client_connect(&c, server_port(f.server));
+	(void)ask(&c, "GET", "/", 0);
+	until_closed(&c, 1);
+	(void)ask(&c, "POST", "/", SIZE_MAX);
+	CHECK(push(&c));
+	for (int i = 0; i < 1000 && !stats.active; i++) {
+		(void)poll(NULL, 0, 10);
+		server_stats(f.server, &stats);
+	}
+	server_announce_end(f.server);
+	while (!c.goaways)
+		CHECK(pull(&c));
+	server_close(f.server);
+	(void)setsockopt(c.https.fd, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof(patience));
+	while (c.goaways < 2 && pull(&c))
+		;
+	CHECK_UINT(c.goaways, 2);
+	CHECK_INT(c.last_goaway, 3);
+	client_close(&c);
+	stop(&f);
+}
+
 TEST(a_client_that_only_resets_streams_is_disconnected)
 {
 	static struct client c;

@@ -241,6 +241,18 @@ TEST(malformed_messages_are_refused)
 	}
 }
 
+TEST(a_text_that_does_not_fit_into_memory_is_refused_not_emptied)
+{
+	CLEANUP(arena_done) struct arena limited;
+	struct err err = { 0 };
+	struct outer got;
+
+	arena_init(&limited, 4);
+	pb_clear(&outer_message, &got);
+	CHECK_ERR(pb_decode(&outer_message, STR("\x22\x08platform"), &limited, &got, &err), ENOMEM,
+		  "the message needs more memory than allowed");
+}
+
 TEST(a_message_that_needs_too_much_memory_is_refused)
 {
 	enum { N = 100000 };
