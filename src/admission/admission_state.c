@@ -94,11 +94,14 @@ static void add_profile(struct state_manifests *m, yyjson_val *object)
 {
 	yyjson_val *cpu = doc_find(object, "/spec/cpu");
 
-	m->profile = (struct profile_cpus){
+	m->profiles = arena_reserve(m->arena, m->profiles, m->n_profiles, &m->cap_profiles,
+				    sizeof(*m->profiles));
+	m->profiles[m->n_profiles++] = (struct profile_cpus){
 		.name = object_name(object),
 		.reserved = doc_text(doc_get(cpu, STR(NAME_PROFILE_RESERVED))),
 		.isolated = doc_text(doc_get(cpu, STR(NAME_PROFILE_ISOLATED))),
 		.shared = doc_text(doc_get(cpu, STR(NAME_PROFILE_SHARED))),
+		.node_selector = doc_find(object, "/spec/nodeSelector"),
 	};
 }
 

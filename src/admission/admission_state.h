@@ -62,6 +62,7 @@ bool node_has_resource(yyjson_val *resources, struct str part); /* has a key tha
 /* CPU lists of a PerformanceProfile, for `pinfold explain`. */
 struct profile_cpus {
 	struct str name, reserved, isolated, shared;
+	yyjson_val *node_selector; /* labels of its nodes */
 };
 
 /* A state from manifests. Objects are added in any order; of two with the same name the last one
@@ -72,7 +73,8 @@ struct state_manifests {
 	struct namespace_table namespaces;
 	yyjson_val **nodes;
 	size_t n_nodes, cap_nodes;
-	struct profile_cpus profile;
+	struct profile_cpus *profiles;
+	size_t n_profiles, cap_profiles;
 	size_t n_objects; /* of the kinds that are used */
 };
 

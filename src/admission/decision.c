@@ -103,6 +103,27 @@ const char *rule_advice(enum admission_rule rule)
 	return rules[rule].advice;
 }
 
+enum admission_rule rule_of_warning(struct str text)
+{
+	static const struct {
+		struct str part; /* of the texts in management.c, and of OpenShift's */
+		enum admission_rule rule;
+	} parts[] = {
+		{ STR_INIT("is not annotated with " NAME_ALLOWED), RULE_PERMISSION },
+		{ STR_INIT("has guaranteed QoS class"), RULE_GUARANTEED },
+		{ STR_INIT("will change the pod QoS class"), RULE_QOS_CHANGE },
+		{ STR_INIT("has pod-level cpu resources"), RULE_POD_LEVEL },
+		{ STR_INIT("does not report the resource"), RULE_SINGLE_NODE },
+		{ STR_INIT("states no topology"), RULE_TOPOLOGY },
+		{ STR_INIT("workload partitioning is off"), RULE_PARTITIONING },
+	};
+
+	for (size_t i = 0; i < ARRAY_LEN(parts); i++)
+		if (str_has(text, parts[i].part))
+			return parts[i].rule;
+	return RULE__COUNT;
+}
+
 const char *verdict_name(enum rule_verdict verdict)
 {
 	return verdicts[verdict];

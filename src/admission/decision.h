@@ -65,6 +65,9 @@ struct rule_step {
 const char *rule_name(enum admission_rule rule);     /* "guaranteed": for audits and metrics */
 const char *rule_question(enum admission_rule rule); /* for `pinfold explain` */
 const char *rule_advice(enum admission_rule rule); /* what to change; NULL when there is nothing */
+
+/* The rule that wrote a warning annotation; RULE__COUNT when it is unknown. */
+enum admission_rule rule_of_warning(struct str text);
 const char *verdict_name(enum rule_verdict verdict);
 
 enum admission_operation {

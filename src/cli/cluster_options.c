@@ -9,6 +9,7 @@
 #include "admission/admission.h"
 #include "base/arena.h"
 #include "base/err.h"
+#include "base/macro.h"
 #include "kube/manifest_load.h"
 #include "kube/names.h"
 #include "kube/pod.h"
@@ -120,6 +121,9 @@ static struct str requested_types(const struct manifest_list *given, struct str 
 				add_type(&b, str_skip(doc_str(key), strlen(NAME_TARGET_PREFIX)));
 		value = doc_get(doc_get(pod.meta, STR("labels")), STR(NAME_LEGACY_TARGET));
 		add_type(&b, doc_str(value));
+		/* A pod that was skipped has lost its annotation; `explain` restores it. */
+		if (pod_annotation(&pod, STR(NAME_WARNING)).n)
+			add_type(&b, STR(NAME_TYPE_MANAGEMENT));
 	}
 	return strbuf_str(&b);
 }
@@ -143,52 +147,70 @@ static void assume_namespaces(struct state_manifests *m, const struct manifest_l
 	}
 }
 
-static void assume_missing(struct state_manifests *m, const struct manifest_list *given)
+static const char *const assumptions[] = {
+	[ASSUMED_INFRASTRUCTURE] = NAME_PARTITIONING_KEY " is " NAME_PARTITIONING_ALL
+							 " (no Infrastructure given)",
+	[ASSUMED_NAMESPACES] = "all namespaces allow the requested workload types (no Namespace "
+			       "given)",
+	[ASSUMED_NODES] = "all nodes advertise " NAME_SHARED_CPUS " (no Node given)",
+};
+_Static_assert(ARRAY_LEN(assumptions) == ASSUMPTION__COUNT, "every assumption has a text");
+
+const char *assumption_text(enum assumption which)
 {
+	return assumptions[which];
+}
+
+void assumptions_print(unsigned assumed)
+{
+	for (unsigned i = 0; i < ASSUMPTION__COUNT; i++)
+		if (assumed & 1u << i)
+			(void)fprintf(stderr, "note: assumed: %s\n", assumptions[i]);
+}
+
+static unsigned assume_missing(struct state_manifests *m, const struct manifest_list *given)
+{
+	unsigned assumed = 0;
+
 	if (!m->state.infrastructure.is_present) {
-		(void)fputs("note: no Infrastructure given, assuming " NAME_PARTITIONING_KEY
-			    " " NAME_PARTITIONING_ALL "\n",
-			    stderr);
+		assumed |= 1u << ASSUMED_INFRASTRUCTURE;
 		assume_infrastructure(m);
 	}
 	/* With one Namespace given, the input counts as complete. */
 	if (!m->namespaces.n) {
-		(void)fputs("note: no Namespace given, assuming that all allow the requested "
-			    "workload types\n",
-			    stderr);
+		assumed |= 1u << ASSUMED_NAMESPACES;
 		assume_namespaces(m, given);
 	}
 	if (m->state.settings.pools && !m->n_nodes) {
-		(void)fputs("note: no Node given, assuming that all advertise " NAME_SHARED_CPUS
-			    "\n",
-			    stderr);
+		assumed |= 1u << ASSUMED_NODES;
 		assume_node(m);
 	}
+	return assumed;
 }
 
 int cluster_and_manifests(const struct cluster_options *o, const struct option_list *files,
-			  struct arena *a, struct state_manifests *ret_state,
-			  struct manifest_list *ret_list, struct err *err)
+			  struct arena *a, struct cluster_input *ret, struct err *err)
 {
 	static const char *const standard_input[] = { "-" };
 	const struct option_list none_given = { (const char **)standard_input, 1 };
 	struct manifest_files loaded;
 	int r;
 
-	state_manifests_init(ret_state, a);
+	*ret = (struct cluster_input){ 0 };
+	state_manifests_init(&ret->state, a);
 	r = manifest_load(files->n ? files : &none_given, a, NULL, &loaded, err);
 	if (r < 0)
 		return r;
-	*ret_list = manifest_files_objects(&loaded, a);
+	ret->list = manifest_files_objects(&loaded, a);
 	if (!o)
 		return 0;
-	r = cluster_load(o, a, ret_state, err);
+	r = cluster_load(o, a, &ret->state, err);
 	if (r >= 0)
-		r = add_objects(ret_state, ret_list, err);
+		r = add_objects(&ret->state, &ret->list, err);
 	if (r < 0)
 		return r;
 	/* The state is valid only after it is sealed, and nothing can be added then. */
-	assume_missing(ret_state, ret_list);
-	state_manifests_seal(ret_state);
+	ret->assumed = assume_missing(&ret->state, &ret->list);
+	state_manifests_seal(&ret->state);
 	return 0;
 }

@@ -60,6 +60,12 @@ struct cluster_options {
 			"refuse|taint", offsetof(type, field.node_mode)                            \
 	}
 
+/* Facts that no manifest states and that a command assumes. */
+enum assumption { ASSUMED_INFRASTRUCTURE, ASSUMED_NAMESPACES, ASSUMED_NODES, ASSUMPTION__COUNT };
+
+/* "cpuPartitioning is AllNodes (no Infrastructure given)" */
+const char *assumption_text(enum assumption which);
+
 /* What the options say beyond the files. */
 int cluster_settings(const struct cluster_options *o, struct admission_settings *ret,
 		     struct err *err);
@@ -70,8 +76,16 @@ int cluster_load(const struct cluster_options *o, struct arena *a, struct state_
 
 /* The manifests of `files`, and the cluster that admits them: the state files, cluster objects
  * among the manifests, and, where a kind is missing, assumed objects that turn partitioning on and
- * allow every requested workload type. A note on stderr names each assumption. Without options the
- * state stays empty. */
+ * allow every requested workload type. Each assumption is a bit of `assumed` (1 << enum
+ * assumption). Without options the state stays empty. */
+struct cluster_input {
+	struct state_manifests state;
+	struct manifest_list list;
+	unsigned assumed;
+};
+
 int cluster_and_manifests(const struct cluster_options *o, const struct option_list *files,
-			  struct arena *a, struct state_manifests *ret_state,
-			  struct manifest_list *ret_list, struct err *err);
+			  struct arena *a, struct cluster_input *ret, struct err *err);
+
+/* A note for each assumption on stderr, where standard output has no place for them. */
+void assumptions_print(unsigned assumed);

@@ -248,22 +248,22 @@ static int run(struct invocation *inv, struct err *err)
 {
 	const struct admit_options *o = inv->options;
 	struct admitting ad = { .options = o, .a = inv->arena };
-	struct manifest_list list;
-	struct state_manifests m;
+	struct cluster_input in;
 	int r;
 
 	if (command_no_operands(inv, err) < 0)
 		return -EINVAL;
 	if (o->review)
 		return respond_to_review(o, inv->arena, err);
-	r = cluster_and_manifests(o->is_static ? NULL : &o->cluster, &o->files, inv->arena, &m,
-				  &list, err);
+	r = cluster_and_manifests(o->is_static ? NULL : &o->cluster, &o->files, inv->arena, &in,
+				  err);
 	if (r < 0)
 		return r;
-	ad.state = &m.state;
-	ad.pods = arena_array(inv->arena, yyjson_val *, list.n + 1);
+	assumptions_print(in.assumed);
+	ad.state = &in.state.state;
+	ad.pods = arena_array(inv->arena, yyjson_val *, in.list.n + 1);
 	strbuf_init(&ad.diff, inv->arena);
-	r = admit_all(&ad, &list, err);
+	r = admit_all(&ad, &in.list, err);
 	if (r >= 0)
 		r = print(&ad, err);
 	if (r < 0)

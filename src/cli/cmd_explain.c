@@ -2,14 +2,20 @@
  * webhook, so the explanation cannot differ from the decision. */
 
 #include <errno.h>
+#include <inttypes.h>
 
 #include "admission/admission.h"
 #include "admission/defaults.h"
+#include "admission/live_pod.h"
 #include "admission/static_pod.h"
+#include "agentclient/run_dir.h"
+#include "agentclient/status_client.h"
 #include "base/arena.h"
 #include "base/err.h"
 #include "cluster_options.h"
 #include "command.h"
+#include "explain_place.h"
+#include "kube/names.h"
 #include "kube/pod.h"
 #include "manifest_paths.h"
 #include "output.h"
@@ -17,7 +23,7 @@
 struct explain_options {
 	struct cluster_options cluster;
 	struct option_list files;
-	const char *output;
+	const char *output, *run_dir;
 	bool is_static;
 };
 
@@ -26,6 +32,10 @@ static const struct option_desc options[] = {
 	CLUSTER_OPTIONS(struct explain_options, cluster),
 	{ OPT_FLAG, 0, "static", NULL, "decide as for a static pod on its node", NULL,
 	  offsetof(struct explain_options, is_static) },
+	{ OPT_STR, 0, "run-dir", "DIR",
+	  "directory of the agent that runs a live pod (default: " AGENT_RUN_DIR
+	  ", if there is one)",
+	  NULL, offsetof(struct explain_options, run_dir) },
 	OUTPUT_OPTION(struct explain_options, output),
 	{ 0 },
 };
@@ -34,16 +44,186 @@ static const struct command_example examples[] = {
 	{ "pinfold explain -f deployment.yaml", "which rules its pods would meet" },
 	{ "kubectl get ns,nodes,infrastructure -o yaml | pinfold explain --state - -f pod.yaml",
 	  "the same in a real cluster" },
+	{ "kubectl get pod -n dns dns-x -o yaml | pinfold explain",
+	  "what happened to a pod that exists" },
 	{ 0 },
+};
+
+/* What all pods are explained with. */
+struct explain_input {
+	struct cluster_input cluster;
+	yyjson_val *status; /* of the agent; NULL: there is none */
 };
 
 /* One pod and what was decided about it. */
 struct explained {
+	const struct explain_input *in;
 	const struct manifest *manifest;
 	struct pod pod; /* as given, maybe a template */
+	bool is_live;	/* an API server has stored it */
+	struct live_pod live;
 	struct admission_result result;
-	const struct profile_cpus *profile;
 };
+
+/* The workload type of a skipped pod is not known any more. */
+static bool is_restored(const struct explained *e)
+{
+	return e->is_live && e->live.outcome == LIVE_SKIPPED;
+}
+
+/* Whether the value that a rule checked was assumed. */
+static bool is_assumed(const struct explained *e, enum admission_rule rule)
+{
+	unsigned facts;
+
+	switch (rule) {
+	case RULE_TARGET:
+	case RULE_EFFECT:
+		return is_restored(e);
+	case RULE_INFRASTRUCTURE:
+	case RULE_TOPOLOGY:
+	case RULE_PARTITIONING:
+		facts = 1u << ASSUMED_INFRASTRUCTURE;
+		break;
+	case RULE_NAMESPACE:
+	case RULE_PERMISSION:
+	case RULE_TYPE_ALLOWED:
+		facts = 1u << ASSUMED_NAMESPACES;
+		break;
+	case RULE_SINGLE_NODE:
+	case RULE_POOL_NODES:
+		facts = 1u << ASSUMED_NODES;
+		break;
+	default:
+		return false;
+	}
+	return e->in->cluster.assumed & facts;
+}
+
+/* The facts that the result rests on, although no manifest states them. */
+static size_t assumed_facts(const struct explained *e, struct str ret[ASSUMPTION__COUNT + 1])
+{
+	size_t n = 0;
+
+	if (is_restored(e))
+		ret[n++] = STR("the pod opted in to type " NAME_TYPE_MANAGEMENT
+			       " (admission removed the annotation)");
+	for (unsigned i = 0; i < ASSUMPTION__COUNT; i++)
+		if (e->in->cluster.assumed & 1u << i)
+			ret[n++] = str_from(assumption_text((enum assumption)i));
+	return n;
+}
+
+/* --- what happened to a pod that exists --- */
+
+static struct str live_text(const struct live_pod *p, struct arena *a)
+{
+	switch (p->outcome) {
+	case LIVE_CONVERTED:
+		return str_printf(a,
+				  "converted at admission: CPU requests were replaced by requests "
+				  "for " PRI_STR NAME_CORES_SUFFIX,
+				  FMT_STR(p->type));
+	case LIVE_SKIPPED:
+		return str_printf(a, "skipped at admission, annotations removed: " PRI_STR,
+				  FMT_STR(p->warning));
+	case LIVE_MISSED:
+		return str_printf(
+			a,
+			"not converted: it opts in to type " PRI_STR
+			" and was stored without the decision of admission: the webhook was not "
+			"configured or not reachable when the pod was created",
+			FMT_STR(p->type));
+	case LIVE_COUNTED:
+		return STR("admitted, and its CPU is counted in the pools");
+	case LIVE_UNCHANGED:
+	case LIVE__COUNT:
+		break;
+	}
+	return STR("admitted unchanged: it does not opt in to a workload type");
+}
+
+static struct explain_place place_of(const struct explained *e, const struct live_container *c,
+				     struct arena *a)
+{
+	return explain_place(
+		&e->in->cluster.state, e->in->status,
+		&(struct explain_container){ e->live.uid, e->live.node, c->name, c->pool }, a);
+}
+
+static struct str place_text(const struct explained *e, const struct explain_place *p,
+			     struct arena *a)
+{
+	if (!e->live.node.n)
+		return STR("not scheduled yet");
+	if (!p->cpus.n)
+		return STR("CPUs unknown: give the profile and the Node with --state, or run this "
+			   "on the node");
+	return str_printf(a, "CPUs " PRI_STR " (" PRI_STR "%s)", FMT_STR(p->cpus), FMT_STR(p->from),
+			  p->is_assumed ? ", assumed" : "");
+}
+
+static void add_live(struct strbuf *b, const struct explained *e, struct arena *a)
+{
+	const struct live_pod *p = &e->live;
+
+	strbuf_printf(b, "happened: " PRI_STR "\n", FMT_STR(live_text(p, a)));
+	for (size_t i = 0; i < p->n; i++) {
+		const struct live_container *c = &p->containers[i];
+		const struct explain_place place = place_of(e, c, a);
+
+		strbuf_printf(b, "  container " PRI_STR ": %s pool", FMT_STR(c->name),
+			      pool_name(c->pool));
+		if (c->milli > 0)
+			strbuf_printf(b, ", %" PRId64 "m", c->milli);
+		if (c->shares > 0)
+			strbuf_printf(b, ", cpushares %" PRIu64, c->shares);
+		if (c->limit_milli > 0)
+			strbuf_printf(b, ", cpulimit %" PRId64, c->limit_milli);
+		strbuf_printf(b, ", " PRI_STR "\n", FMT_STR(place_text(e, &place, a)));
+	}
+	if (p->outcome == LIVE_SKIPPED && p->rule < RULE__COUNT && rule_advice(p->rule))
+		strbuf_printf(b, "to change that: %s, and create the pod again\n",
+			      rule_advice(p->rule));
+	strbuf_add(b, STR("created again, the pod meets these rules:\n"));
+}
+
+static void put_live(yyjson_mut_doc *m, yyjson_mut_val *root, const struct explained *e,
+		     struct arena *a)
+{
+	yyjson_mut_val *live = doc_put_obj(m, root, STR("live")), *list;
+	const struct live_pod *p = &e->live;
+
+	doc_put_str(m, live, STR("outcome"), str_from(live_outcome_name(p->outcome)));
+	doc_put_str(m, live, STR("happened"), live_text(p, a));
+	doc_put_str(m, live, STR("node"), p->node);
+	if (p->rule < RULE__COUNT)
+		doc_put_str(m, live, STR("rule"), str_from(rule_name(p->rule)));
+	if (p->rule < RULE__COUNT && rule_advice(p->rule))
+		doc_put_str(m, live, STR("advice"), str_from(rule_advice(p->rule)));
+	list = doc_put_arr(m, live, STR("containers"));
+	for (size_t i = 0; i < p->n; i++) {
+		const struct live_container *c = &p->containers[i];
+		const struct explain_place place = place_of(e, c, a);
+		yyjson_mut_val *item = yyjson_mut_arr_add_obj(m, list);
+
+		doc_put_str(m, item, STR("container"), c->name);
+		doc_put_str(m, item, STR("pool"), str_from(pool_name(c->pool)));
+		doc_put_int(m, item, STR("millicores"), c->milli);
+		if (c->shares > 0)
+			doc_put_int(m, item, STR("cpushares"), (int64_t)c->shares);
+		if (c->limit_milli > 0)
+			doc_put_int(m, item, STR("cpulimit"), c->limit_milli);
+		if (!place.cpus.n)
+			continue;
+		doc_put_str(m, item, STR("cpus"), place.cpus);
+		doc_put_str(m, item, STR("cpusFrom"), place.from);
+		if (place.is_assumed)
+			doc_put_bool(m, item, STR("assumed"), true);
+	}
+}
+
+/* --- what admission decides --- */
 
 static struct str outcome(const struct explained *e, struct arena *a)
 {
@@ -76,18 +256,27 @@ static const char *advice_for(const struct explained *e)
 	return rule_advice(r->rule);
 }
 
-static void add_cpus(struct strbuf *b, const struct explained *e)
+/* Of a pod that does not exist yet; "" when it is not known. */
+static struct str cpus_text(const struct explained *e, struct arena *a)
 {
-	const struct profile_cpus *p = e->profile;
+	const char *assumed;
+	const struct profile_cpus *p;
+	bool is_guess;
 
+	p = explain_profile(&e->in->cluster.state, STR(""), &is_guess);
+	assumed = is_guess ? ", assumed" : "";
+	if (!p || e->is_live)
+		return STR("");
 	if (e->result.rule == RULE_CONVERT && p->reserved.n)
-		strbuf_printf(b, "runs on: management CPUs " PRI_STR " (profile " PRI_STR ")\n",
-			      FMT_STR(p->reserved), FMT_STR(p->name));
-	else if (e->result.rule == RULE_POOLS && p->shared.n)
-		strbuf_printf(b,
-			      "runs on: shared CPUs " PRI_STR ", exclusive CPUs from " PRI_STR
-			      " (profile " PRI_STR ")\n",
-			      FMT_STR(p->shared), FMT_STR(p->isolated), FMT_STR(p->name));
+		return str_printf(a, "management CPUs " PRI_STR " (profile " PRI_STR "%s)",
+				  FMT_STR(p->reserved), FMT_STR(p->name), assumed);
+	if (e->result.rule == RULE_POOLS && p->shared.n)
+		return str_printf(a,
+				  "shared CPUs " PRI_STR ", exclusive CPUs from " PRI_STR
+				  " (profile " PRI_STR "%s)",
+				  FMT_STR(p->shared), FMT_STR(p->isolated), FMT_STR(p->name),
+				  assumed);
+	return STR("");
 }
 
 static void add_changes(struct strbuf *b, const struct patch *p)
@@ -107,27 +296,43 @@ static void add_changes(struct strbuf *b, const struct patch *p)
 	}
 }
 
-static void add_text(struct strbuf *b, const struct explained *e, struct arena *a)
+static void add_steps(struct strbuf *b, const struct explained *e)
 {
-	const struct admission_result *r = &e->result;
-	struct str place = manifest_position(e->manifest, a), name = pod_name(&e->pod);
-	struct str namespace = pod_namespace(&e->pod), result = outcome(e, a);
-	const char *advice = advice_for(e);
-
-	strbuf_printf(b, PRI_STR ": " PRI_STR " " PRI_STR ", namespace " PRI_STR "\n",
-		      FMT_STR(place), FMT_STR(e->pod.kind), FMT_STR(name), FMT_STR(namespace));
-	for (size_t i = 0; i < r->n_steps; i++) {
-		const struct rule_step *step = &r->steps[i];
+	for (size_t i = 0; i < e->result.n_steps; i++) {
+		const struct rule_step *step = &e->result.steps[i];
+		const char *assumed = is_assumed(e, step->rule) ? " (assumed)" : "";
 
 		strbuf_printf(b, "%3zu. %s: %s — ", i + 1, rule_name(step->rule),
 			      rule_question(step->rule));
 		/* The message of a refusal contains the value, and the result repeats it. */
 		if (step->verdict != VERDICT_REFUSE)
-			strbuf_printf(b, PRI_STR " — ", FMT_STR(step->seen));
+			strbuf_printf(b, PRI_STR "%s — ", FMT_STR(step->seen), assumed);
 		strbuf_printf(b, "%s\n", verdict_name(step->verdict));
 	}
-	strbuf_printf(b, "result: " PRI_STR "\n", FMT_STR(result));
-	add_cpus(b, e);
+}
+
+static void add_text(struct strbuf *b, const struct explained *e, struct arena *a)
+{
+	const struct admission_result *r = &e->result;
+	struct str place = manifest_position(e->manifest, a), name = pod_name(&e->pod);
+	struct str namespace = pod_namespace(&e->pod), cpus = cpus_text(e, a);
+	struct str facts[ASSUMPTION__COUNT + 1];
+	const char *advice = advice_for(e);
+	const size_t n_facts = assumed_facts(e, facts);
+
+	strbuf_printf(b, PRI_STR ": " PRI_STR " " PRI_STR ", namespace " PRI_STR, FMT_STR(place),
+		      FMT_STR(e->pod.kind), FMT_STR(name), FMT_STR(namespace));
+	if (e->is_live && e->live.node.n)
+		strbuf_printf(b, ", node " PRI_STR, FMT_STR(e->live.node));
+	strbuf_addc(b, '\n');
+	if (e->is_live)
+		add_live(b, e, a);
+	add_steps(b, e);
+	for (size_t i = 0; i < n_facts; i++)
+		strbuf_printf(b, "assumed: " PRI_STR "\n", FMT_STR(facts[i]));
+	strbuf_printf(b, "result: " PRI_STR "\n", FMT_STR(outcome(e, a)));
+	if (cpus.n)
+		strbuf_printf(b, "runs on: " PRI_STR "\n", FMT_STR(cpus));
 	if (!patch_is_empty(&r->patch)) {
 		strbuf_add(b, STR("changes:\n"));
 		add_changes(b, &r->patch);
@@ -136,31 +341,50 @@ static void add_text(struct strbuf *b, const struct explained *e, struct arena *
 		strbuf_printf(b, "to change that: %s\n", advice);
 }
 
-static yyjson_mut_val *doc_of(yyjson_mut_doc *m, const struct explained *e, struct arena *a)
+static void put_steps(yyjson_mut_doc *m, yyjson_mut_val *root, const struct explained *e)
 {
+	yyjson_mut_val *steps = doc_put_arr(m, root, STR("steps")), *list;
 	const struct admission_result *r = &e->result;
-	yyjson_mut_val *root = yyjson_mut_obj(m), *steps, *warnings;
-	const char *advice = advice_for(e);
+	struct str facts[ASSUMPTION__COUNT + 1];
+	const size_t n_facts = assumed_facts(e, facts);
 
-	doc_put_str(m, root, STR("at"), manifest_position(e->manifest, a));
-	doc_put_str(m, root, STR("kind"), e->pod.kind);
-	doc_put_str(m, root, STR("namespace"), pod_namespace(&e->pod));
-	doc_put_str(m, root, STR("name"), pod_name(&e->pod));
-	steps = doc_put_arr(m, root, STR("steps"));
 	for (size_t i = 0; i < r->n_steps; i++) {
 		yyjson_mut_val *step = yyjson_mut_arr_add_obj(m, steps);
 
 		doc_put_str(m, step, STR("rule"), str_from(rule_name(r->steps[i].rule)));
 		doc_put_str(m, step, STR("question"), str_from(rule_question(r->steps[i].rule)));
 		doc_put_str(m, step, STR("seen"), r->steps[i].seen);
+		if (is_assumed(e, r->steps[i].rule))
+			doc_put_bool(m, step, STR("assumed"), true);
 		doc_put_str(m, step, STR("verdict"), str_from(verdict_name(r->steps[i].verdict)));
 	}
+	list = doc_put_arr(m, root, STR("assumptions"));
+	for (size_t i = 0; i < n_facts; i++)
+		yyjson_mut_arr_append(list, doc_new_str(m, facts[i]));
+}
+
+static yyjson_mut_val *doc_of(yyjson_mut_doc *m, const struct explained *e, struct arena *a)
+{
+	const struct admission_result *r = &e->result;
+	yyjson_mut_val *root = yyjson_mut_obj(m), *warnings;
+	const struct str cpus = cpus_text(e, a);
+	const char *advice = advice_for(e);
+
+	doc_put_str(m, root, STR("at"), manifest_position(e->manifest, a));
+	doc_put_str(m, root, STR("kind"), e->pod.kind);
+	doc_put_str(m, root, STR("namespace"), pod_namespace(&e->pod));
+	doc_put_str(m, root, STR("name"), pod_name(&e->pod));
+	if (e->is_live)
+		put_live(m, root, e, a);
+	put_steps(m, root, e);
 	doc_put_bool(m, root, STR("allowed"), r->allowed);
 	if (!r->allowed)
 		doc_put_int(m, root, STR("code"), r->code);
 	if (r->rule < RULE__COUNT)
 		doc_put_str(m, root, STR("rule"), str_from(rule_name(r->rule)));
 	doc_put_str(m, root, STR("result"), outcome(e, a));
+	if (cpus.n)
+		doc_put_str(m, root, STR("runsOn"), cpus);
 	warnings = doc_put_arr(m, root, STR("warnings"));
 	for (size_t i = 0; i < r->n_warnings; i++)
 		yyjson_mut_arr_append(warnings, doc_new_str(m, r->warnings[i]));
@@ -170,14 +394,16 @@ static yyjson_mut_val *doc_of(yyjson_mut_doc *m, const struct explained *e, stru
 	return root;
 }
 
-static int explain_one(const struct admission_state *state, bool is_static, struct explained *e,
-		       struct arena *a, struct err *err)
+static int explain_one(struct explained *e, bool is_static, struct arena *a, struct err *err)
 {
+	yyjson_val *object = e->manifest->object, *pod;
 	struct static_options o = { 0 };
-	yyjson_val *pod;
 	int r;
 
-	r = pod_from_workload(e->manifest->object, a, &pod, err);
+	e->is_live = !is_static && live_pod_read(object, a, &e->live);
+	if (is_restored(e))
+		object = live_pod_restore(object, STR(NAME_TYPE_MANAGEMENT), a);
+	r = pod_from_workload(object, a, &pod, err);
 	/* A static pod is not defaulted: no API server has seen it. */
 	if (r >= 0 && !is_static)
 		r = pod_default_resources(pod, a, &pod, err);
@@ -185,12 +411,13 @@ static int explain_one(const struct admission_state *state, bool is_static, stru
 		return err_wrap(err, PRI_STR, FMT_STR(manifest_position(e->manifest, a)));
 	if (is_static)
 		return static_pod_convert(pod, &o, a, &e->result);
-	return admit_and_validate(state, pod, a, &e->result, &pod);
+	return admit_and_validate(&e->in->cluster.state.state, pod, a, &e->result, &pod);
 }
 
-static int explain_all(const struct explain_options *o, const struct state_manifests *m,
-		       const struct manifest_list *list, struct arena *a, struct err *err)
+static int explain_all(const struct explain_options *o, const struct explain_input *in,
+		       struct arena *a, struct err *err)
 {
+	const struct manifest_list *list = &in->cluster.list;
 	enum output_format format = output_format_of(o->output);
 	yyjson_mut_doc *doc = doc_build(a);
 	yyjson_mut_val *all = yyjson_mut_arr(doc);
@@ -200,11 +427,11 @@ static int explain_all(const struct explain_options *o, const struct state_manif
 
 	strbuf_init(&b, a);
 	for (size_t i = 0; i < list->n; i++) {
-		struct explained e = { .manifest = &list->items[i], .profile = &m->profile };
+		struct explained e = { .in = in, .manifest = &list->items[i] };
 
 		if (!pod_from_object(list->items[i].object, &e.pod))
 			continue;
-		r = explain_one(&m->state, o->is_static, &e, a, err);
+		r = explain_one(&e, o->is_static, a, err);
 		if (r < 0)
 			return r;
 		if (n++)
@@ -222,18 +449,33 @@ static int explain_all(const struct explain_options *o, const struct state_manif
 	return r < 0 ? r : n_refused ? EXIT_FINDING : EXIT_YES;
 }
 
+/* Most machines have no agent, and others may not read its directory: only a directory that was
+ * named has to be there. */
+static int read_agent(const struct explain_options *o, struct arena *a, yyjson_val **ret,
+		      struct err *err)
+{
+	struct agent_status status;
+	int r;
+
+	r = status_client_read(o->run_dir ? o->run_dir : AGENT_RUN_DIR, a, &status, err);
+	if (r >= 0)
+		*ret = status.doc.root;
+	return o->run_dir ? r : 0;
+}
+
 static int run(struct invocation *inv, struct err *err)
 {
 	const struct explain_options *o = inv->options;
-	struct manifest_list list;
-	struct state_manifests m;
+	struct explain_input in = { 0 };
 	int r;
 
 	if (command_no_operands(inv, err) < 0)
 		return -EINVAL;
-	r = cluster_and_manifests(o->is_static ? NULL : &o->cluster, &o->files, inv->arena, &m,
-				  &list, err);
-	return r < 0 ? r : explain_all(o, &m, &list, inv->arena, err);
+	r = read_agent(o, inv->arena, &in.status, err);
+	if (r >= 0)
+		r = cluster_and_manifests(o->is_static ? NULL : &o->cluster, &o->files, inv->arena,
+					  &in.cluster, err);
+	return r < 0 ? r : explain_all(o, &in, inv->arena, err);
 }
 
 const struct command cmd_explain = {
@@ -245,6 +487,12 @@ const struct command cmd_explain = {
 		 "checked, and its result. Then follow the decision, the changes, and, where the "
 		 "pod was\n"
 		 "skipped or refused, what to change in the pod or the cluster.\n"
+		 "For a pod that exists (kubectl get pod -o yaml) it also says what admission did "
+		 "with it\n"
+		 "and on which CPUs its containers run: from the agent on this node, or from the "
+		 "profile.\n"
+		 "Facts that no manifest states are assumed, and marked as assumed in every "
+		 "format.\n"
 		 "Without -f the manifests come from standard input.\n"
 		 "The decision is the same as the webhook's. The exit status is 1 when a pod is "
 		 "refused.",
