@@ -93,7 +93,7 @@ static void describe_container(const struct container_entry *c, yyjson_mut_doc *
 	doc_put_str(doc, v, STR("pool"), str_from(pool_name(c->pool)));
 	if (c->is_exclusive)
 		doc_put_bool(doc, v, STR("exclusive"), true);
-	cpu_settings_put(&c->settings, doc, v, a);
+	cpu_settings_put(c->settings, doc, v, a);
 	if (c->is_isolated)
 		doc_put_bool(doc, v, STR("isolated"), true);
 	if (c->isolation_error)

@@ -61,7 +61,7 @@ static struct str cpus_text(const struct cgroup_cpu *now, const struct cpuset *w
 void audit_compare(struct audit *t, const struct audit_subject *name, enum cgroup_version version,
 		   const struct cgroup_cpu *now, const struct cpu_settings *settings)
 {
-	const unsigned drift = drift_of(version, now, settings);
+	const unsigned drift = cpu_settings_drift(settings, version, now);
 
 	if (drift & (DRIFT_CPUS | DRIFT_FEWER))
 		audit_add(t, name, "cpus", cpuset_format(&settings->cpus, t->a),

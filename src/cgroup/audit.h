@@ -9,7 +9,7 @@
 #include <stddef.h>
 
 #include "cgroup_snapshot.h"
-#include "drift.h"
+#include "cpu_settings.h"
 
 struct audit_subject {
 	struct str namespace, pod, container; /* "" container: the pod itself; all "": the node */

@@ -6,17 +6,136 @@
 #include "session.h"
 
 #include <errno.h>
+#include <stdarg.h>
 #include <string.h>
 #include <time.h>
 
 #include "base/err.h"
 #include "base/macro.h"
 #include "base/quote.h"
-#include "reply.h"
 
 #define SERVICE_PLUGIN "nri.pkg.api.v1alpha1.Plugin"
 #define SERVICE_RUNTIME "nri.pkg.api.v1alpha1.Runtime"
 #define OUR_NRI_VERSION "v0.12.2" /* the version of api.proto that the message tables follow */
+
+/* --- the reply of a handler --- */
+
+/* Everything is copied into the arena of the call, because the reply is encoded after the handler
+ * has returned. An allocation that fails is not reported here: the arena remembers it, and the
+ * session responds with a failure. */
+struct nri_reply {
+	struct arena *a;
+	struct nri_response response;
+	const char *refusal; /* NULL: not refused */
+};
+
+static const char *copy_text(struct arena *a, const char *text)
+{
+	return str_cstr(a, str_from(text));
+}
+
+static struct nri_resources *resources_new(const struct nri_cpu *cpu, struct arena *a)
+{
+	struct nri_resources *r = arena_new(a, struct nri_resources);
+
+	if (!r)
+		return NULL;
+	r->cpu = arena_new(a, struct nri_cpu);
+	if (!r->cpu)
+		return NULL;
+	*r->cpu = *cpu;
+	/* NULL becomes "", which proto3 does not write: the field is then absent, which means
+	 * "unchanged". */
+	r->cpu->cpus = copy_text(a, cpu->cpus);
+	r->cpu->mems = copy_text(a, cpu->mems);
+	return r;
+}
+
+static struct nri_adjustment *adjustment(struct nri_reply *reply)
+{
+	if (!reply->response.adjustment)
+		reply->response.adjustment = arena_new(reply->a, struct nri_adjustment);
+	return reply->response.adjustment;
+}
+
+void nri_adjust_cpu(struct nri_reply *reply, const struct nri_cpu *cpu)
+{
+	struct nri_adjustment *adj = adjustment(reply);
+	struct nri_linux_adjustment *on_linux = arena_new(reply->a, struct nri_linux_adjustment);
+
+	if (!adj || !on_linux)
+		return; /* a->failed is set, and the session responds with a failure */
+	on_linux->resources = resources_new(cpu, reply->a);
+	adj->on_linux = on_linux;
+}
+
+static void add_pair(struct nri_pair **pairs, size_t *n, const struct nri_pair *pair,
+		     struct arena *a)
+{
+	struct nri_pair *grown = arena_one_more(a, *pairs, *n, sizeof(**pairs));
+
+	if (!grown)
+		return;
+	*pairs = grown;
+	grown[*n] = (struct nri_pair){ copy_text(a, pair->key), copy_text(a, pair->value) };
+	++*n;
+}
+
+void nri_adjust_annotation(struct nri_reply *reply, const char *key, const char *value)
+{
+	struct nri_adjustment *adj = adjustment(reply);
+
+	if (adj)
+		add_pair(&adj->annotations, &adj->n_annotations, &(struct nri_pair){ key, value },
+			 reply->a);
+}
+
+void nri_adjust_env(struct nri_reply *reply, const char *name, const char *value)
+{
+	struct nri_adjustment *adj = adjustment(reply);
+
+	if (adj)
+		add_pair(&adj->env, &adj->n_env, &(struct nri_pair){ name, value }, reply->a);
+}
+
+static bool add_update(struct nri_response *response, const char *container_id,
+		       const struct nri_cpu *cpu, bool may_fail, struct arena *a)
+{
+	struct nri_update *grown =
+		arena_one_more(a, response->updates, response->n_updates, sizeof(*grown));
+	struct nri_linux_update *on_linux = arena_new(a, struct nri_linux_update);
+
+	if (!grown || !on_linux)
+		return false;
+	/* Always present: CRI-O dereferences `resources` without a check. */
+	on_linux->resources = resources_new(cpu, a);
+	response->updates = grown;
+	grown[response->n_updates++] =
+		(struct nri_update){ copy_text(a, container_id), on_linux, may_fail };
+	return on_linux->resources != NULL;
+}
+
+void nri_update_cpu(struct nri_reply *reply, const char *container_id, const struct nri_cpu *cpu,
+		    bool may_fail)
+{
+	(void)add_update(&reply->response, container_id, cpu, may_fail, reply->a);
+}
+
+int nri_refuse(struct nri_reply *reply, const char *fmt, ...)
+{
+	struct strbuf b;
+	va_list ap;
+
+	strbuf_init(&b, reply->a);
+	va_start(ap, fmt);
+	strbuf_vprintf(&b, fmt, ap);
+	va_end(ap);
+	reply->refusal = b.failed ? "refused" : str_cstr(reply->a, strbuf_str(&b));
+	/* Any negative number refuses; the text is what the runtime shows. */
+	return -1;
+}
+
+/* --- requests --- */
 
 struct method;
 
@@ -413,9 +532,8 @@ static void serve_request(struct session *s, const struct ttrpc_frame *frame)
 {
 	const bool was_synced = s->is_synced;
 	const uint64_t began_ns = now_ns();
-	struct exchange x = { .s = s, .stream = frame->stream };
+	struct exchange x = { .s = s, .stream = frame->stream, .reply.a = &s->call };
 
-	reply_init(&x.reply, &s->call);
 	if (frame->stream % 2 == 0) {
 		fail(&x, TTRPC_INVALID_ARGUMENT,
 		     "StreamID must be odd for client initiated streams");
@@ -519,7 +637,7 @@ int session_update(struct session *s, const char *container_id, const struct nri
 	uint32_t stream;
 	int r;
 
-	if (!reply_add_update(&response, container_id, cpu, true, &s->call))
+	if (!add_update(&response, container_id, cpu, true, &s->call))
 		return -ENOMEM;
 	r = send_call(s, "UpdateContainers", &nri_updated_message, &response, &stream);
 	arena_reset(&s->call);

@@ -41,7 +41,7 @@ static void remove_record_entry(struct oci_containers *oci, const struct oci_rec
 	remove_entry(oci, o->pod.id, str_from(o->pod.uid), str_from(o->container.name));
 }
 
-/* enforce_settings() returns a positive number after a write; the second call reads the result
+/* cpu_settings_enforce() returns a positive number after a write; the second call reads the result
  * back. The runtime starts the container as soon as the hook returns, so a later check is too late.
  */
 static int enforce_and_verify(struct manager *m, struct container_entry *c, struct err *err)
@@ -51,9 +51,9 @@ static int enforce_and_verify(struct manager *m, struct container_entry *c, stru
 	if (!m->cgroups)
 		return 0;
 	change_watch_add(m, c);
-	r = enforce_settings(m->cgroups, c->cgroup, &c->settings, err);
+	r = cpu_settings_enforce(c->settings, m->cgroups, c->cgroup, err);
 	if (r > 0)
-		r = enforce_settings(m->cgroups, c->cgroup, &c->settings, err);
+		r = cpu_settings_enforce(c->settings, m->cgroups, c->cgroup, err);
 	if (r > 0)
 		return err_set(err, EIO, "cgroup %s: the kernel did not keep the CPU settings",
 			       c->cgroup);
@@ -155,7 +155,7 @@ int oci_containers_add(struct oci_containers *oci, struct str id, struct arena *
 	manager_flush(oci->manager);
 	if (r == 0)
 		*ret_text = placement_describe(
-			&(struct placement){ entry->pool, entry->is_exclusive, entry->settings },
+			&(struct placement){ entry->pool, entry->is_exclusive, *entry->settings },
 			a);
 	else
 		oci->manager->counters.refused++;

@@ -1,5 +1,4 @@
-/* Reads before it writes: in the usual case nothing differs, and a write would raise an inotify
- * event for the agent itself, which would check the cgroup again. */
+/* The processes of a pod outside its containers, and its own cgroup. */
 
 #include "enforce.h"
 
@@ -11,35 +10,8 @@
 #include "base/arena.h"
 #include "base/err.h"
 #include "base/macro.h"
-#include "cgroup/drift.h"
+#include "cgroup/cpu_settings.h"
 #include "cgroup/proc.h"
-
-int enforce_settings(const struct cgroup_fs *fs, const char *path,
-		     const struct cpu_settings *settings, struct err *err)
-{
-	uint64_t period_us = settings->period_us;
-	struct cgroup_cpu now;
-	unsigned drift;
-	int r;
-
-	r = *path ? cgroup_read(fs, path, cpu_settings_parts(settings), &now, err) : -ENOENT;
-	/* A cgroup that is removed during the read fails with ENODEV or ENOENT. */
-	if (r < 0 && !cgroup_exists(fs, path))
-		return err_set(err, ENOENT, "cgroup %s is not there", path);
-	if (r < 0)
-		return r;
-	/* A write cannot restore CPUs that an ancestor does not have. */
-	drift = drift_of(fs->version, &now, settings) & ~(unsigned)DRIFT_FEWER;
-	if (drift & DRIFT_CPUS)
-		r = cgroup_set_cpus(fs, path, &settings->cpus, err);
-	if (r >= 0 && drift & DRIFT_WEIGHT)
-		r = cgroup_set_weight(fs, path, cpu_settings_weight(settings, fs->version), err);
-	if (!period_us) /* removing a quota leaves the period as it is */
-		period_us = settings->quota_us < 0 ? now.period_us : CGROUP_PERIOD_US;
-	if (r >= 0 && drift & DRIFT_QUOTA)
-		r = cgroup_set_quota(fs, path, settings->quota_us, period_us, err);
-	return r < 0 ? r : (int)drift;
-}
 
 int enforce_pod(const struct cgroup_fs *fs, const struct pod_entry *pod, struct err *err)
 {
@@ -50,7 +22,7 @@ int enforce_pod(const struct cgroup_fs *fs, const struct pod_entry *pod, struct 
 
 	if (!pod->shares && !pod->lift_quota)
 		return 0;
-	return enforce_settings(fs, pod->cgroup, &settings, err);
+	return cpu_settings_enforce(&settings, fs, pod->cgroup, err);
 }
 
 /* Both masks are arrays of 64-bit words with CPU 0 in the lowest bit. The kernel ignores bits
@@ -68,7 +40,7 @@ int enforce_pause(const struct cgroup_fs *fs, const struct pod_entry *pod,
 		  const struct cpuset *cpus, struct err *err)
 {
 	const struct cpu_settings settings = { .cpus = *cpus };
-	const int r = enforce_settings(fs, pod->pause_cgroup, &settings, err);
+	const int r = cpu_settings_enforce(&settings, fs, pod->pause_cgroup, err);
 
 	if (r != -ENOENT)
 		return r;

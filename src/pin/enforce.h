@@ -1,18 +1,14 @@
 #pragma once
 
-/* Brings the kernel in line with CPU settings: reads a cgroup, compares, and writes only what
- * differs. Does not decide, count or log. */
+/* Brings a pod's own cgroup and the processes beside its containers in line with their CPU
+ * settings. Containers need only cpu_settings_enforce(), whose results these functions have. Does
+ * not decide, count or log. */
 
 #include <stdbool.h>
 #include <stdint.h>
 
 #include "cgroup/cgroup.h"
 #include "registry.h"
-
-/* Returns the bits (cgroup/drift.h) that differed and were written, or a negative errno; -ENOENT
- * when there is no such cgroup. */
-int enforce_settings(const struct cgroup_fs *fs, const char *path,
-		     const struct cpu_settings *settings, struct err *err);
 
 /* A pod's cgroup: the weight from the sum of its containers' shares (D13), and no quota when one of
  * its containers has exclusive CPUs. */

@@ -23,7 +23,7 @@ static void isolated_cpus(const struct manager *m, const struct container_entry 
 		const struct container_entry *c = m->registry.containers[i];
 
 		if (c != but && c->is_isolated)
-			cpuset_union(ret, &c->settings.cpus);
+			cpuset_union(ret, &c->settings->cpus);
 	}
 }
 
@@ -45,7 +45,7 @@ static void set_error(struct manager *m, struct container_entry *c, const struct
 		abort();
 	m->is_changed = true;
 	log_warning("cannot isolate CPUs, the container keeps its cpuset", LOG_ENTRY(c),
-		    LOG_STR("cpus", cpuset_format(&c->settings.cpus, &m->scratch)), LOG_ERR(err));
+		    LOG_STR("cpus", cpuset_format(&c->settings->cpus, &m->scratch)), LOG_ERR(err));
 }
 
 void isolate_container(struct manager *m, struct container_entry *c)
@@ -55,7 +55,7 @@ void isolate_container(struct manager *m, struct container_entry *c)
 
 	if (!m->isolates || !m->cgroups || !c->is_exclusive || !*c->cgroup)
 		return;
-	r = partition_enter(m->cgroups, c->cgroup, &c->settings.cpus, &err);
+	r = partition_enter(m->cgroups, c->cgroup, &c->settings->cpus, &err);
 	if (r == -ENOENT && !cgroup_exists(m->cgroups, c->cgroup))
 		return; /* finished */
 	if (r < 0) {
@@ -73,7 +73,7 @@ void isolate_container(struct manager *m, struct container_entry *c)
 	c->is_isolated = true;
 	m->is_changed = true;
 	log_info("isolated the CPUs of a container", LOG_ENTRY(c),
-		 LOG_STR("cpus", cpuset_format(&c->settings.cpus, &m->scratch)));
+		 LOG_STR("cpus", cpuset_format(&c->settings->cpus, &m->scratch)));
 }
 
 void isolate_release(struct manager *m, struct container_entry *c)
@@ -84,7 +84,7 @@ void isolate_release(struct manager *m, struct container_entry *c)
 	if (!c || !c->is_isolated)
 		return;
 	c->is_isolated = false;
-	cpus = c->settings.cpus;
+	cpus = c->settings->cpus;
 	isolated_cpus(m, c, &others);
 	/* The CPUs of a finished init container may belong to another container of its pod. */
 	cpuset_minus(&cpus, &others);

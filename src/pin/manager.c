@@ -155,11 +155,11 @@ static int update(struct manager *m, const struct nri_pod *pod, const struct nri
 
 		manager_management_cpus(m, &management);
 		if (placement_in_kubelet_mode(requested->cpus, &management, &p, &err) == 0)
-			entry->settings = p.settings;
+			registry_set_settings(&m->registry, entry, &p.settings);
 	}
 	/* The kubelet does not check what was applied: it takes its own values for the present ones
 	 * until it has new ones. */
-	if (settings_difference(&entry->settings, requested, RUNTIME_UPDATE, &m->scratch, &cpu)) {
+	if (settings_difference(entry->settings, requested, RUNTIME_UPDATE, &m->scratch, &cpu)) {
 		m->counters.updates_overridden++;
 		nri_update_cpu(reply, c->id, &cpu, false);
 	}

@@ -74,7 +74,7 @@ void manager_repin(struct manager *m)
 
 		if (c->pool != POOL_MANAGEMENT || cpuset_is_empty(&management))
 			continue;
-		c->settings.cpus = management;
+		registry_set_cpus(&m->registry, c, &management);
 		(void)manager_enforce(m, c, false);
 	}
 	for (size_t i = 0; i < m->registry.n_pods; i++)

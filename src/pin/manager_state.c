@@ -44,7 +44,7 @@ struct container_entry *manager_record_container(struct manager *m, const struct
 
 	entry->pool = p->pool;
 	entry->is_exclusive = p->is_exclusive;
-	entry->settings = p->settings;
+	registry_set_settings(&m->registry, entry, &p->settings);
 	if (p->is_exclusive && !owner->lift_quota) /* D13 */
 		owner->lift_quota = owner->needs_write = true;
 	m->is_changed = true;
@@ -129,7 +129,7 @@ int manager_enforce(struct manager *m, struct container_entry *c, bool is_drift)
 	if (c->is_started)
 		change_watch_add(m, c);
 	c->was_written = false; /* before the cgroup is read, or a later write would be missed */
-	r = enforce_settings(m->cgroups, c->cgroup, &c->settings, &err);
+	r = cpu_settings_enforce(c->settings, m->cgroups, c->cgroup, &err);
 	if (r == -ENOENT)
 		return 0;
 	if (r < 0) {
@@ -138,7 +138,7 @@ int manager_enforce(struct manager *m, struct container_entry *c, bool is_drift)
 		return r;
 	}
 	if (r > 0 && is_drift) {
-		const struct str cpus = cpuset_format(&c->settings.cpus, &m->scratch);
+		const struct str cpus = cpuset_format(&c->settings->cpus, &m->scratch);
 
 		m->counters.drift_corrected++;
 		c->n_drift_corrected++;
@@ -208,10 +208,10 @@ int manager_repin_shared(struct manager *m)
 		struct container_entry *c = m->registry.containers[i];
 		int r;
 
-		if (c->pool != POOL_SHARED || cpuset_eq(&c->settings.cpus, &shared))
+		if (c->pool != POOL_SHARED || cpuset_eq(&c->settings->cpus, &shared))
 			continue;
 		/* Also when the write fails: the reconciliation repeats it. */
-		c->settings.cpus = shared;
+		registry_set_cpus(&m->registry, c, &shared);
 		r = manager_enforce(m, c, false);
 		if (r < 0)
 			worst = r;

@@ -38,8 +38,31 @@ static void free_pod(struct pod_entry *p)
 	free(p);
 }
 
-static void free_container(struct container_entry *c)
+struct shared_settings {
+	struct cpu_settings settings; /* first: an entry points to it */
+	size_t n_users;
+};
+
+static const struct shared_settings no_settings;
+
+static void drop_settings(struct registry *r, struct container_entry *c)
 {
+	struct shared_settings *old = (struct shared_settings *)c->settings;
+
+	c->settings = &no_settings.settings;
+	if (old == &no_settings || --old->n_users > 0)
+		return;
+	for (size_t i = 0; i < r->n_settings; i++)
+		if (r->settings[i] == old) {
+			r->settings[i] = r->settings[--r->n_settings];
+			break;
+		}
+	free(old);
+}
+
+static void free_container(struct registry *r, struct container_entry *c)
+{
+	drop_settings(r, c);
 	free(c->id);
 	free(c->name);
 	free(c->cgroup);
@@ -55,7 +78,7 @@ void registry_init(struct registry *r)
 void registry_clear(struct registry *r)
 {
 	for (size_t i = 0; i < r->n_containers; i++)
-		free_container(r->containers[i]);
+		free_container(r, r->containers[i]);
 	for (size_t i = 0; i < r->n_pods; i++)
 		free_pod(r->pods[i]);
 	r->n_containers = r->n_pods = 0;
@@ -66,6 +89,7 @@ void registry_done(struct registry *r)
 	registry_clear(r);
 	free(r->containers);
 	free(r->pods);
+	free(r->settings);
 }
 
 /* Both kinds of entry begin with their id, so that one search function serves both lists. */
@@ -162,6 +186,7 @@ struct container_entry *registry_put(struct registry *r, struct pod_entry *pod,
 			abort();
 		e->id = copy_text(c->id);
 		e->pod = pod;
+		e->settings = &no_settings.settings;
 		pod->n_containers++;
 		r->containers = (struct container_entry **)insert_at(
 			(void **)r->containers, &r->n_containers, &r->cap_containers, at, e);
@@ -172,6 +197,41 @@ struct container_entry *registry_put(struct registry *r, struct pod_entry *pod,
 	return e;
 }
 
+static struct shared_settings *settings_find_or_add(struct registry *r,
+						    const struct cpu_settings *settings)
+{
+	struct shared_settings *s;
+
+	for (size_t i = 0; i < r->n_settings; i++)
+		if (cpu_settings_eq(&r->settings[i]->settings, settings))
+			return r->settings[i];
+	s = calloc(1, sizeof(*s));
+	if (!s)
+		abort();
+	s->settings = *settings;
+	r->settings = (struct shared_settings **)insert_at((void **)r->settings, &r->n_settings,
+							   &r->cap_settings, r->n_settings, s);
+	return s;
+}
+
+void registry_set_settings(struct registry *r, struct container_entry *c,
+			   const struct cpu_settings *settings)
+{
+	struct shared_settings *s = settings_find_or_add(r, settings);
+
+	s->n_users++; /* before the old ones are dropped: they may be the same */
+	drop_settings(r, c);
+	c->settings = &s->settings;
+}
+
+void registry_set_cpus(struct registry *r, struct container_entry *c, const struct cpuset *cpus)
+{
+	struct cpu_settings settings = *c->settings;
+
+	settings.cpus = *cpus;
+	registry_set_settings(r, c, &settings);
+}
+
 static void remove_container_at(struct registry *r, size_t at)
 {
 	struct container_entry *c = r->containers[at];
@@ -180,7 +240,7 @@ static void remove_container_at(struct registry *r, size_t at)
 	r->n_containers--;
 	for (size_t i = at; i < r->n_containers; i++)
 		r->containers[i] = r->containers[i + 1];
-	free_container(c);
+	free_container(r, c);
 }
 
 void registry_remove(struct registry *r, const char *id)

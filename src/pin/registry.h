@@ -42,9 +42,9 @@ struct container_entry {
 	bool is_started;  /* before that the runtime writes its cgroup */
 	bool was_written; /* its cgroup, by any process, since the last check */
 	struct cgroup_watch_ids watch;
-	struct cpu_settings settings;
-	bool is_isolated;      /* its cgroup is an isolated partition */
-	char *isolation_error; /* why it is not, although it should be; else NULL */
+	const struct cpu_settings *settings; /* never NULL; registry_set_settings() */
+	bool is_isolated;		     /* its cgroup is an isolated partition */
+	char *isolation_error;		     /* why it is not, although it should be; else NULL */
 	uint32_t n_drift_corrected;
 };
 
@@ -53,6 +53,9 @@ struct registry {
 	size_t n_pods, cap_pods;
 	struct container_entry **containers;
 	size_t n_containers, cap_containers;
+	/* Each once: most containers of a node have the same settings, and a set is 1 KiB. */
+	struct shared_settings **settings;
+	size_t n_settings, cap_settings;
 };
 
 void registry_init(struct registry *r);
@@ -66,6 +69,11 @@ struct container_entry *registry_find(const struct registry *r, const char *id);
 struct pod_entry *registry_put_pod(struct registry *r, const struct nri_pod *pod, struct arena *a);
 struct container_entry *registry_put(struct registry *r, struct pod_entry *pod,
 				     const struct nri_container *c, struct arena *a);
+
+/* The only ways to change the settings of a container. */
+void registry_set_settings(struct registry *r, struct container_entry *c,
+			   const struct cpu_settings *settings);
+void registry_set_cpus(struct registry *r, struct container_entry *c, const struct cpuset *cpus);
 
 void registry_remove(struct registry *r, const char *id);
 void registry_remove_pod(struct registry *r, const char *id); /* with its containers */

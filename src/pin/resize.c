@@ -120,8 +120,8 @@ static void add_owners(const struct ledger_resize_plan *plan, struct resize_repo
  * creator chose these CPUs. */
 static bool is_narrow(const struct container_entry *c, const struct cpuset *management)
 {
-	return c->pool == POOL_MANAGEMENT && !cpuset_is_empty(&c->settings.cpus) &&
-	       !cpuset_eq(&c->settings.cpus, management);
+	return c->pool == POOL_MANAGEMENT && !cpuset_is_empty(&c->settings->cpus) &&
+	       !cpuset_eq(&c->settings->cpus, management);
 }
 
 static void add_narrow(const struct manager *m, const struct cpuset *before,
@@ -133,7 +133,7 @@ static void add_narrow(const struct manager *m, const struct cpuset *before,
 
 		if (!is_narrow(c, before))
 			continue;
-		cpus = c->settings.cpus;
+		cpus = c->settings->cpus;
 		cpuset_minus(&cpus, after);
 		if (!cpuset_is_empty(&cpus))
 			add_obstacle(r,
@@ -185,15 +185,15 @@ static int write_cpus(struct resize_work *w, const char *path)
 
 static int move_containers(struct resize_work *w, enum pool pool)
 {
-	const struct registry *all = &w->m->registry;
+	struct registry *all = &w->m->registry;
 
 	for (size_t i = 0; i < all->n_containers; i++) {
 		struct container_entry *c = all->containers[i];
 		int r;
 
-		if (c->pool != pool || cpuset_is_empty(&c->settings.cpus) || c->keeps_cpus)
+		if (c->pool != pool || cpuset_is_empty(&c->settings->cpus) || c->keeps_cpus)
 			continue;
-		c->settings.cpus = *w->cpus;
+		registry_set_cpus(all, c, w->cpus);
 		r = write_cpus(w, c->cgroup);
 		if (r < 0)
 			return r;

@@ -125,7 +125,7 @@ static inline const char *settings_cpus(struct node *n, const char *id)
 	const struct container_entry *c = registry_find(&n->manager.registry, id);
 
 	CHECK(c);
-	return str_cstr(&n->a, cpuset_format(&c->settings.cpus, &n->a));
+	return str_cstr(&n->a, cpuset_format(&c->settings->cpus, &n->a));
 }
 
 /* One container in a pod of its own. */

@@ -38,6 +38,30 @@ TEST(each_container_goes_to_its_pool)
 	CHECK_UINT(n.manager.registry.n_containers, 3);
 }
 
+TEST(equal_settings_are_stored_once)
+{
+	CLEANUP(node_done) struct node n;
+	struct registry *r = &n.manager.registry;
+	struct box boxes[6];
+	char names[6][2] = { "a", "b", "c", "d", "e", "f" };
+
+	node_init(&n, "0-1", NULL, "2-7");
+	for (size_t i = 0; i < 5; i++) {
+		box_init(&boxes[i], names[i], "burstable/", 512, 0);
+		(void)create(&n, &boxes[i]);
+	}
+	CHECK_UINT(r->n_containers, 5);
+	CHECK_UINT(r->n_settings, 1); /* a copy each would be 1 KiB per container */
+	CHECK(registry_find(r, "a")->settings == registry_find(r, "e")->settings);
+	box_init(&boxes[5], names[5], "", 2048, 200000);
+	CHECK_STR(create(&n, &boxes[5]).cpus, "2-3"); /* the shared containers leave these CPUs */
+	CHECK_STR(settings_cpus(&n, "a"), "4-7");
+	CHECK_UINT(r->n_settings, 2);
+	for (size_t i = 0; i < 6; i++)
+		CHECK(!ask(&n, "RemovePodSandbox", &boxes[i], NULL).status);
+	CHECK_UINT(r->n_settings, 0);
+}
+
 TEST(container_without_cpus_is_refused_with_a_reason)
 {
 	CLEANUP(node_done) struct node n;

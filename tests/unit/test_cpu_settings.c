@@ -1,7 +1,7 @@
 /* One cgroup against what it should be. */
 
 #include "base/macro.h"
-#include "cgroup/drift.h"
+#include "cgroup/cpu_settings.h"
 #include "cpus.h"
 #include "test.h"
 
@@ -43,7 +43,7 @@ TEST(rounding_by_kernel_and_systemd_is_no_drift)
 						.period_us = 100000 };
 
 		TEST_ROW("%s", table[i].what);
-		CHECK_UINT(drift_of(table[i].version, &now, &want), table[i].drift);
+		CHECK_UINT(cpu_settings_drift(&want, table[i].version, &now), table[i].drift);
 	}
 }
 
@@ -70,7 +70,7 @@ TEST(settings_that_are_not_set_cannot_drift)
 
 	for (size_t i = 0; i < ARRAY_LEN(table); i++) {
 		TEST_ROW("%s", table[i].what);
-		CHECK_UINT(drift_of(CGROUP_V2, &now, &table[i].want), table[i].drift);
+		CHECK_UINT(cpu_settings_drift(&table[i].want, CGROUP_V2, &now), table[i].drift);
 	}
 }
 
@@ -95,7 +95,7 @@ TEST(pod_weight_must_be_the_linear_conversion)
 						   .has_linear_weight = table[i].is_pod };
 
 		TEST_ROW("%s", table[i].what);
-		CHECK_UINT(drift_of(table[i].version, &now, &want), table[i].drift);
+		CHECK_UINT(cpu_settings_drift(&want, table[i].version, &now), table[i].drift);
 		CHECK_UINT(cpu_settings_weight(&want, table[i].version), table[i].written);
 	}
 }
