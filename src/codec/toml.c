@@ -3,8 +3,6 @@
 
 #include "toml.h"
 
-#include <ctype.h>
-
 #include "toml_lex.h"
 
 static void add_quoted(struct strbuf *b, struct str s)
@@ -74,29 +72,4 @@ void toml_bool(struct strbuf *b, struct str key, bool value)
 {
 	begin_pair(b, key);
 	strbuf_add(b, value ? STR("true\n") : STR("false\n"));
-}
-
-void toml_strs(struct strbuf *b, struct str key, const struct str *values, size_t n)
-{
-	begin_pair(b, key);
-	strbuf_addc(b, '[');
-	for (size_t i = 0; i < n; i++) {
-		if (i)
-			strbuf_add(b, STR(", "));
-		add_quoted(b, values[i]);
-	}
-	strbuf_add(b, STR("]\n"));
-}
-
-void toml_comment(struct strbuf *b, struct str text)
-{
-	struct str_split lines = str_split(text);
-	struct str line;
-
-	while (str_next(&lines, '\n', &line)) {
-		strbuf_add(b, line.n ? STR("# ") : STR("#"));
-		for (size_t i = 0; i < line.n; i++) /* a \r would end the comment early */
-			strbuf_addc(b, iscntrl((unsigned char)line.p[i]) ? ' ' : line.p[i]);
-		strbuf_addc(b, '\n');
-	}
 }

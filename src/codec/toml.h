@@ -16,7 +16,3 @@ void toml_table(struct strbuf *b, const struct str *parts, size_t n);
 void toml_str(struct strbuf *b, struct str key, struct str value);
 void toml_int(struct strbuf *b, struct str key, int64_t value);
 void toml_bool(struct strbuf *b, struct str key, bool value);
-void toml_strs(struct strbuf *b, struct str key, const struct str *values, size_t n);
-
-/* "# text", for every line of it. */
-void toml_comment(struct strbuf *b, struct str text);

@@ -130,18 +130,6 @@ unsigned cpuset_next(const struct cpuset *s, unsigned from)
 	}
 }
 
-struct cpuset cpuset_lowest(const struct cpuset *s, unsigned n)
-{
-	struct cpuset lowest = { 0 };
-
-	CPUSET_FOREACH (cpu, s) {
-		if (n-- == 0)
-			break;
-		cpuset_add(&lowest, cpu);
-	}
-	return lowest;
-}
-
 /* Saturates far above CPUSET_MAX: such a number is out of range in any case. Signs are accepted
  * because Go's Atoi, which the kubelet uses, accepts them. */
 static bool number_parse(struct str s, bool lenient, int64_t *ret)
@@ -218,53 +206,6 @@ int cpuset_parse_kernel(struct str text, struct cpuset *ret, struct err *err)
 	if (str_eq(text, STR("(null)")))
 		text = STR("");
 	return list_parse(text, false, ret, err);
-}
-
-/* Adds one hexadecimal number whose lowest bit is CPU `base`. */
-static int word_parse(struct str word, size_t base, struct cpuset *s, struct err *err)
-{
-	if (!word.n)
-		return err_set(err, EINVAL, "empty word in CPU mask");
-	for (size_t i = 0; i < word.n; i++) {
-		size_t cpu = base + 4 * (word.n - 1 - i);
-		int digit = str_hex_digit(word.p[i]);
-
-		if (digit < 0)
-			return err_set(err, EINVAL, "bad word %s in CPU mask", quote(word).text);
-		if (digit && cpu >= CPUSET_MAX)
-			return err_set(err, ERANGE, "CPU mask is out of range: the last CPU is %d",
-				       CPUSET_MAX - 1);
-		if (digit)
-			s->w[cpu / 64] |= (uint64_t)digit << (cpu % 64);
-	}
-	return 0;
-}
-
-int cpuset_parse_mask(struct str mask, struct cpuset *ret, struct err *err)
-{
-	/* Two forms: the kernel writes words of 32 bits with commas, taskset one long number. */
-	bool is_plain = !str_has(mask, STR(","));
-	struct cpuset s = { 0 };
-	size_t base = 0;
-	int r;
-
-	/* From the end, which has CPU 0. */
-	for (struct str rest = str_trim(mask);; base += 32) {
-		const char *comma = rest.n ? memrchr(rest.p, ',', rest.n) : NULL;
-		struct str word = comma ? str_skip(rest, (size_t)(comma - rest.p) + 1) : rest;
-
-		if (word.n > 8 && !is_plain)
-			return err_set(err, EINVAL, "word %s in CPU mask is longer than 32 bits",
-				       quote(word).text);
-		r = word_parse(word, base, &s, err);
-		if (r < 0)
-			return r;
-		if (!comma)
-			break;
-		rest.n = (size_t)(comma - rest.p);
-	}
-	*ret = s;
-	return 0;
 }
 
 struct str cpuset_format(const struct cpuset *s, struct arena *a)

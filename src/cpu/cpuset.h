@@ -64,9 +64,6 @@ unsigned cpuset_next(const struct cpuset *s, unsigned from);
 #define CPUSET_FOREACH(cpu, s)                                                                     \
 	for (unsigned cpu = cpuset_first(s); cpu != CPUSET_NONE; cpu = cpuset_next(s, cpu + 1))
 
-/* The n lowest CPUs of `s`; all of them when there are fewer. */
-struct cpuset cpuset_lowest(const struct cpuset *s, unsigned n);
-
 /* Parses a list: "0-3,8,10-11", digits only, no blanks; "" is the empty set. -EINVAL for a
  * malformed list, -ERANGE for CPUs from CPUSET_MAX on. On failure all parsers here leave *ret
  * unchanged. */
@@ -77,10 +74,6 @@ int cpuset_parse_lenient(struct str list, struct cpuset *ret, struct err *err);
 
 /* Parses the content of sysfs and cgroup files: a list that ends in a newline. */
 int cpuset_parse_kernel(struct str text, struct cpuset *ret, struct err *err);
-
-/* Parses a hexadecimal mask: one number of any length, or 32-bit words with commas between them,
- * the most significant first ("00000000,0000000f"). White space around it is ignored. */
-int cpuset_parse_mask(struct str mask, struct cpuset *ret, struct err *err);
 
 /* The texts are in `a`. */
 struct str cpuset_format(const struct cpuset *s, struct arena *a);	    /* "0-3,8" */

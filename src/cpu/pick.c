@@ -302,37 +302,3 @@ int pick_check_full_pcpus(unsigned per_core, unsigned n_cpus, unsigned n_free, s
 			       n_free, n_cpus, per_core);
 	return 0;
 }
-
-size_t pick_order(const struct topology *t, const struct cpuset *available,
-		  enum topology_level level, bool whole, uint32_t *ret_ids)
-{
-	CLEANUP(arena_done) struct arena a;
-	struct accumulator acc;
-	size_t n = 0;
-	unsigned all;
-
-	arena_init(&a, 0);
-	accumulator_init(&acc, t, &a);
-	accumulator_start(&acc, available->w, NULL, 0);
-	all = accumulator_order(&acc, level);
-	for (unsigned i = 0; i < all; i++)
-		if (!whole || accumulator_is_whole(&acc, level, acc.order[i]))
-			ret_ids[n++] = t->level[level].ids[acc.order[i]];
-	return n;
-}
-
-size_t pick_order_cpus(const struct topology *t, const struct cpuset *available, bool spread,
-		       uint32_t *ret_cpus)
-{
-	CLEANUP(arena_done) struct arena a;
-	struct accumulator acc;
-	unsigned n;
-
-	arena_init(&a, 0);
-	accumulator_init(&acc, t, &a);
-	accumulator_start(&acc, available->w, NULL, 0);
-	n = accumulator_order_cpus(&acc, spread, t->n_cpus);
-	for (unsigned i = 0; i < n; i++)
-		ret_cpus[i] = acc.order[i];
-	return n;
-}

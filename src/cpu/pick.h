@@ -37,11 +37,3 @@ int pick_cpus(const struct topology *t, const struct cpuset *available,
  * of `per_core` CPUs, and more than `n_free`, the number of free CPUs of cores that are not split,
  * with the kubelet's "SMT Alignment Error: ...". */
 int pick_check_full_pcpus(unsigned per_core, unsigned n_cpus, unsigned n_free, struct err *err);
-
-/* The elements of a level that have free CPUs, best candidate first
- * (docs/reference/cpu-manager.md#order); with `whole`, only those that are entirely free. Writes at
- * most t->n_cpus ids and returns their number. */
-size_t pick_order(const struct topology *t, const struct cpuset *available,
-		  enum topology_level level, bool whole, uint32_t *ret_ids);
-size_t pick_order_cpus(const struct topology *t, const struct cpuset *available, bool spread,
-		       uint32_t *ret_cpus);

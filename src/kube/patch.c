@@ -91,48 +91,6 @@ void patch_put(struct patch *p, struct str path, bool exists, yyjson_mut_val *va
 	add_op(p, exists ? STR("replace") : STR("add"), path, value);
 }
 
-static void diff_objects(struct patch *p, struct str base, yyjson_val *from, yyjson_val *to)
-{
-	yyjson_val *key, *value;
-
-	DOC_EACH_PAIR (from, key, value)
-		if (!doc_get(to, doc_str(key)))
-			patch_remove(p, patch_path(p->arena, base, doc_str(key)));
-	DOC_EACH_PAIR (to, key, value) {
-		struct str path = patch_path(p->arena, base, doc_str(key));
-		yyjson_val *old = doc_get(from, doc_str(key));
-
-		if (old)
-			patch_diff(p, path, old, value);
-		else
-			patch_add(p, path, yyjson_val_mut_copy(p->doc, value));
-	}
-}
-
-static void diff_arrays(struct patch *p, struct str base, yyjson_val *from, yyjson_val *to)
-{
-	yyjson_arr_iter it = yyjson_arr_iter_with(from);
-	yyjson_val *value;
-	size_t i = 0;
-
-	/* Only for equal lengths: an operation that removes an item would shift the indexes of
-	 * later ones. */
-	DOC_EACH_ITEM (to, value)
-		patch_diff(p, patch_path_index(p->arena, base, i++), yyjson_arr_iter_next(&it),
-			   value);
-}
-
-void patch_diff(struct patch *p, struct str base, yyjson_val *from, yyjson_val *to)
-{
-	if (yyjson_is_obj(from) && yyjson_is_obj(to))
-		diff_objects(p, base, from, to);
-	else if (yyjson_is_arr(from) && yyjson_is_arr(to) &&
-		 yyjson_arr_size(from) == yyjson_arr_size(to))
-		diff_arrays(p, base, from, to);
-	else if (!yyjson_equals(from, to))
-		patch_replace(p, base, yyjson_val_mut_copy(p->doc, to));
-}
-
 int patch_write(const struct patch *p, struct arena *a, struct str *ret, struct err *err)
 {
 	return doc_write(p->ops, false, a, ret, err);

@@ -35,10 +35,6 @@ void patch_remove(struct patch *p, struct str path);
 /* Replaces a member that `exists`, adds one that does not. */
 void patch_put(struct patch *p, struct str path, bool exists, yyjson_mut_val *value);
 
-/* The operations that turn `from` into `to`: objects are compared key by key, arrays of equal
- * length item by item; everything else is replaced. */
-void patch_diff(struct patch *p, struct str base, yyjson_val *from, yyjson_val *to);
-
 /* The patch as JSON text. */
 int patch_write(const struct patch *p, struct arena *a, struct str *ret, struct err *err);
 

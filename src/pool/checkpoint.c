@@ -377,25 +377,6 @@ int checkpoint_decode(struct str text, struct str file, struct arena *a, struct 
 	return 0;
 }
 
-static int by_pod_and_container(const void *a, const void *b)
-{
-	const struct checkpoint_entry *x = a, *y = b;
-	int r = str_cmp(x->pod_uid, y->pod_uid);
-
-	return r ? r : str_cmp(x->container, y->container);
-}
-
-const struct checkpoint_entry *checkpoint_find(const struct checkpoint *c, struct str pod_uid,
-					       struct str container)
-{
-	struct checkpoint_entry key = { .pod_uid = pod_uid, .container = container };
-
-	if (!c->n_entries)
-		return NULL;
-	/* read_entries() walks sorted pods and, within each, sorted containers. */
-	return bsearch(&key, c->entries, c->n_entries, sizeof(key), by_pod_and_container);
-}
-
 static int check_reserved(const struct cpuset *set, const struct checkpoint_machine *m,
 			  struct arena *a, struct err *err)
 {

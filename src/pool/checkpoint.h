@@ -39,10 +39,6 @@ struct checkpoint {
 int checkpoint_decode(struct str text, struct str file, struct arena *a, struct checkpoint *ret,
 		      struct err *err);
 
-/* The entry of this container, or NULL. */
-const struct checkpoint_entry *checkpoint_find(const struct checkpoint *c, struct str pod_uid,
-					       struct str container);
-
 /* The machine a checkpoint is checked against. */
 struct checkpoint_machine {
 	struct cpuset cpus; /* online */

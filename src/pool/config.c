@@ -269,33 +269,3 @@ int pool_config_from_doc(const struct doc *doc, yyjson_val *v, struct pool_confi
 	*ret = c;
 	return 0;
 }
-
-int pool_reserve(const struct topology *t, const struct pick_options *o, unsigned n,
-		 const struct cpuset *list, struct cpuset *ret, struct err *err)
-{
-	CLEANUP(arena_done) struct arena a;
-	struct pick_request request = pick_request_for(o, t, n);
-	struct cpuset picked = { 0 }, unknown;
-	int r;
-
-	arena_init(&a, 0);
-	if (list)
-		picked = *list;
-	else if ((r = pick_cpus(t, &t->online, &request, &picked, err)) < 0)
-		return r;
-	/* The messages are the kubelet's (docs/reference/cpu-manager.md#reserved-cpus). */
-	if (cpuset_count(&picked) != n)
-		return err_set(err, EINVAL,
-			       "[cpumanager] unable to reserve the required amount of CPUs (size "
-			       "of " PRI_STR " did not equal %u)",
-			       FMT_STR(cpuset_format(&picked, &a)), n);
-	unknown = picked;
-	cpuset_minus(&unknown, &t->online);
-	if (!cpuset_is_empty(&unknown))
-		return err_set(err, EINVAL,
-			       "[cpumanager] unable to build the reserved physical CPUs from the "
-			       "reserved set: unknown CPU ID: %u",
-			       cpuset_first(&unknown));
-	*ret = picked;
-	return 0;
-}

@@ -57,9 +57,3 @@ void pool_config_guaranteed(const struct pool_config *c, const struct topology *
 yyjson_mut_val *pool_config_to_doc(const struct pool_config *c, yyjson_mut_doc *m, struct arena *a);
 int pool_config_from_doc(const struct doc *doc, yyjson_val *v, struct pool_config *ret,
 			 struct err *err);
-
-/* The reserved CPUs that a kubelet would choose: `list` when given, else `n` picked from the whole
- * machine; refused with its message when there are not exactly `n`
- * (docs/reference/cpu-manager.md#reserved-cpus). */
-int pool_reserve(const struct topology *t, const struct pick_options *o, unsigned n,
-		 const struct cpuset *list, struct cpuset *ret, struct err *err);

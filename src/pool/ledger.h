@@ -146,7 +146,7 @@ int ledger_resize(struct ledger *l, const struct pool_config *c, struct err *err
 void ledger_withhold(struct ledger *l, const struct cpuset *cpus);
 
 /* CPUs went online or offline; `t` is the machine now. Assignments stay, possibly with an offline
- * CPU (ledger_is_degraded()); none is substituted (docs/reference/pools.md#offline-cpus). */
+ * CPU; none is substituted (docs/reference/pools.md#offline-cpus). */
 int ledger_hotplug(struct ledger *l, const struct topology *t, struct err *err);
 
 /* One container of the runtime's list (docs/reference/pools.md#synchronization). */
@@ -176,24 +176,17 @@ size_t ledger_find_pod(const struct ledger *l, struct str pod_uid, size_t *ret_n
 #define LEDGER_EACH(l, index, a)                                                                   \
 	for (size_t index = 0; index < (l)->n && ((a) = (l)->items[index], true); index++)
 
-/* The owner of a CPU; of several containers of one pod, the one that is not an init container. */
-const struct assignment *ledger_owner(const struct ledger *l, unsigned cpu);
-
 /* The CPUs on which the containers of a pool run now: online and not exclusive. Returns false when
  * the pool has no CPU left and its containers use another pool's. Empty only when every CPU of the
  * machine is exclusive: the caller must not write it then. For POOL_GUARANTEED this is the whole
  * pool, as PodResources reports it (docs/reference/pools.md#reported-cpus). */
 bool ledger_cpus(const struct ledger *l, enum pool pool, struct cpuset *ret);
 
-void ledger_free(const struct ledger *l, struct cpuset *ret);	 /* online, can be assigned */
-void ledger_offline(const struct ledger *l, struct cpuset *ret); /* offline, of all pools */
+void ledger_free(const struct ledger *l, struct cpuset *ret); /* online, can be assigned */
 
 /* CPUs of the pod's ordinary init containers, which its other containers may use
  * (docs/reference/cpu-manager.md#init-container-reuse). */
 void ledger_reusable(const struct ledger *l, struct str pod_uid, struct cpuset *ret);
-
-/* A CPU of the assignment is offline. */
-bool ledger_is_degraded(const struct ledger *l, const struct assignment *a);
 
 /* The published capacity; from the sizes of the pools, not from free CPUs (I5). */
 struct ledger_capacity {
@@ -211,7 +204,6 @@ struct ledger_numa {
 	unsigned n_allocatable; /* of the guaranteed pool, online */
 	unsigned n_free;
 };
-size_t ledger_numa_count(const struct ledger *l);
 void ledger_numa(const struct ledger *l, size_t node, struct ledger_numa *ret);
 
 /* The CPU hints for this request (docs/reference/pools.md#hints); see hints_decide(). */

@@ -29,23 +29,6 @@ size_t ledger_find_pod(const struct ledger *l, struct str pod_uid, size_t *ret_n
 	return first;
 }
 
-const struct assignment *ledger_owner(const struct ledger *l, unsigned cpu)
-{
-	const struct assignment *found = NULL, *a;
-
-	if (!cpuset_has(&l->now.sets.held, cpu))
-		return NULL;
-	LEDGER_EACH(l, i, a)
-	{
-		if (!cpuset_has(&a->cpus, cpu))
-			continue;
-		found = a;
-		if (a->kind != CONTAINER_INIT)
-			break;
-	}
-	return found;
-}
-
 static void online_part(const struct ledger_frame *f, const struct cpuset *of, struct cpuset *ret)
 {
 	struct cpuset s = *of;
@@ -91,14 +74,6 @@ void ledger_free(const struct ledger *l, struct cpuset *ret)
 	cpuset_minus(ret, &l->withheld);
 }
 
-void ledger_offline(const struct ledger *l, struct cpuset *ret)
-{
-	*ret = l->now.config.reserved;
-	cpuset_union(ret, &l->now.sets.shared);
-	cpuset_union(ret, &l->now.sets.guaranteed);
-	cpuset_minus(ret, &l->now.topology->online);
-}
-
 void ledger_reusable(const struct ledger *l, struct str pod_uid, struct cpuset *ret)
 {
 	struct cpuset reusable = { 0 };
@@ -112,11 +87,6 @@ void ledger_reusable(const struct ledger *l, struct str pod_uid, struct cpuset *
 		if (l->items[i]->kind != CONTAINER_INIT)
 			cpuset_minus(&reusable, &l->items[i]->cpus);
 	*ret = reusable;
-}
-
-bool ledger_is_degraded(const struct ledger *l, const struct assignment *a)
-{
-	return !cpuset_is_subset(&a->cpus, &l->now.topology->online);
 }
 
 static int64_t milli_of(const struct ledger_frame *f, const struct cpuset *s)
@@ -142,11 +112,6 @@ void ledger_capacity(const struct ledger *l, struct ledger_capacity *ret)
 		.guaranteed_milli = milli_of(f, &f->sets.guaranteed),
 		.usable_milli = milli_of(f, &usable),
 	};
-}
-
-size_t ledger_numa_count(const struct ledger *l)
-{
-	return l->now.topology->level[TOPOLOGY_NUMA].n;
 }
 
 void ledger_numa(const struct ledger *l, size_t node, struct ledger_numa *ret)

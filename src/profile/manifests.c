@@ -94,17 +94,3 @@ void manifests_add(struct manifests *ms, const struct manifest_list *list, struc
 			add_object(ms, m, p);
 	}
 }
-
-void manifests_parse(struct manifests *ms, struct str text, struct str file, struct problem_list *p)
-{
-	struct manifest_list list = { 0 };
-	struct doc_list docs;
-	struct err err;
-
-	if (manifest_parse(text, file, ms->a, &docs, &err) < 0) {
-		problem_from_err(p, &err);
-		return;
-	}
-	manifest_list_add_docs(&list, ms->a, &docs);
-	manifests_add(ms, &list, p);
-}

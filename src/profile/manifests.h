@@ -21,7 +21,3 @@ void manifests_init(struct manifests *ms, struct arena *a);
 
 /* Adds objects; those without kind or apiVersion are problems. */
 void manifests_add(struct manifests *ms, const struct manifest_list *list, struct problem_list *p);
-
-/* Parses one file and adds its objects. The text must outlive `ms`. */
-void manifests_parse(struct manifests *ms, struct str text, struct str file,
-		     struct problem_list *p);

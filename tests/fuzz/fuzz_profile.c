@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../unit/manifests_text.h"
 #include "base/arena.h"
 #include "base/err.h"
 #include "base/macro.h"
@@ -48,7 +49,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	arena_init(&a, 0);
 	manifests_init(&ms, &a);
 	problem_list_init(&p, &a);
-	manifests_parse(&ms, text, STR("input"), &p);
+	manifests_from_text(&ms, text, STR("input"), &p);
 	layout_resolve(&ms, &options, &a, &layout, &p);
 	if (!p.n_errors)
 		render_all(&layout, &p, &a);

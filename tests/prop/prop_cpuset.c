@@ -114,27 +114,6 @@ TEST(a_loop_visits_each_cpu_once_in_order)
 	}
 }
 
-TEST(the_lowest_cpus_are_a_prefix_of_the_set)
-{
-	static struct model m;
-	struct prop r;
-
-	PROP_LOOP (&r) {
-		struct cpuset s, low, rest;
-		unsigned n, count;
-
-		draw(&r, &s, &m);
-		count = cpuset_count(&s);
-		n = (unsigned)prop_below(&r, count + 2);
-		low = cpuset_lowest(&s, n);
-		rest = s;
-		cpuset_minus(&rest, &low);
-		CHECK(cpuset_is_subset(&low, &s));
-		CHECK_UINT(cpuset_count(&low), n < count ? n : count);
-		CHECK(cpuset_is_empty(&low) || cpuset_last(&low) < cpuset_first(&rest));
-	}
-}
-
 TEST(every_text_form_reads_back_as_the_same_set)
 {
 	static const struct {
@@ -145,8 +124,6 @@ TEST(every_text_form_reads_back_as_the_same_set)
 		{ cpuset_format, cpuset_parse_lenient },
 		{ cpuset_format, cpuset_parse_kernel },
 		{ cpuset_format_expanded, cpuset_parse },
-		{ cpuset_format_hex, cpuset_parse_mask },
-		{ cpuset_format_words, cpuset_parse_mask },
 	};
 	CLEANUP(arena_done) struct arena a;
 	static struct model m;

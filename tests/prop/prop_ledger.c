@@ -141,13 +141,38 @@ static void view_fill(struct view *v, const struct node *n)
 	}
 }
 
+/* The owner of a CPU; of several containers of one pod, the one that is not an init container. */
+static const struct assignment *owner_of(const struct ledger *l, unsigned cpu)
+{
+	const struct assignment *found = NULL, *a;
+
+	LEDGER_EACH(l, i, a)
+	{
+		if (cpuset_has(&a->cpus, cpu) && (!found || found->kind == CONTAINER_INIT))
+			found = a;
+	}
+	return found;
+}
+
+static struct cpuset lowest(const struct cpuset *s, unsigned n)
+{
+	struct cpuset set = { 0 };
+
+	CPUSET_FOREACH (cpu, s) {
+		if (n-- == 0)
+			break;
+		cpuset_add(&set, cpu);
+	}
+	return set;
+}
+
 /* Every property, from the ledger's public answers and what the node was told. */
 static void check_cpu(const struct node *n, const struct view *v, unsigned cpu,
 		      const struct cpuset *shared, const struct cpuset *free)
 {
 	bool in_pool = cpuset_has(&n->l.now.sets.guaranteed, cpu);
 	bool online = cpuset_has(&n->topology->online, cpu);
-	const struct assignment *owner = ledger_owner(&n->l, cpu);
+	const struct assignment *owner = owner_of(&n->l, cpu);
 	bool passing = owner && owner->kind == CONTAINER_INIT;
 
 	if (!v->pods[cpu]) {
@@ -362,8 +387,7 @@ static void on_synchronize(struct node *n)
 		live[k].request.affinity = (struct numa_hint){ 0 };
 		live[k].current_known = !prop_one_in(n->p, 3);
 		ledger_free(&n->l, &live[k].current);
-		live[k].current =
-			cpuset_lowest(&live[k].current, demand_cpus(&live[k].request.demand));
+		live[k].current = lowest(&live[k].current, demand_cpus(&live[k].request.demand));
 		k++;
 	}
 	if (ledger_synchronize(&n->l, live, k, &err) < 0) {

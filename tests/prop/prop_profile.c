@@ -6,6 +6,7 @@
 #include "base/macro.h"
 #include "codec/problems.h"
 #include "cpu/topology_read.h"
+#include "manifests_text.h"
 #include "profile/layout.h"
 #include "profile/suggest.h"
 #include "profile/topology_expr.h"
@@ -63,7 +64,7 @@ TEST(a_suggested_profile_passes_all_checks_on_its_machine)
 		options.topologies = &machine;
 		manifests_init(&ms, &a);
 		problem_list_init(&p, &a);
-		manifests_parse(&ms, profile_text(&s, &a), STR("p"), &p);
+		manifests_from_text(&ms, profile_text(&s, &a), STR("p"), &p);
 		layout_resolve(&ms, &options, &a, &layout, &p);
 		CHECK_STR(p.n_errors ? problem_list_format(&p, &a) : STR(""), "");
 		CHECK(cpuset_count(&s.reserved) >= o.reserved);

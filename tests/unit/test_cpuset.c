@@ -142,61 +142,15 @@ TEST(masks_print_as_node_tuning_prints_them)
 		  "00000003" },
 	};
 	CLEANUP(arena_done) struct arena a;
-	struct err err = { 0 };
 
 	arena_init(&a, 0);
 	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
-		struct cpuset s = set(cases[i].list), back;
+		struct cpuset s = set(cases[i].list);
 
 		TEST_ROW("\"%s\"", cases[i].list);
 		CHECK_STR(cpuset_format_hex(&s, &a), cases[i].hex);
 		CHECK_STR(cpuset_format_words(&s, &a), cases[i].words);
-		CHECK_OK(cpuset_parse_mask(str_from(cases[i].hex), &back, &err));
-		CHECK(cpuset_eq(&s, &back));
-		CHECK_OK(cpuset_parse_mask(str_from(cases[i].words), &back, &err));
-		CHECK(cpuset_eq(&s, &back));
 	}
-}
-
-TEST(bad_masks_name_the_bad_part)
-{
-	static const struct {
-		const char *text;
-		int code;
-		const char *sentence;
-	} cases[] = {
-		{ "", EINVAL, "empty word in CPU mask" },
-		{ "f,,1", EINVAL, "empty word in CPU mask" },
-		{ "f,", EINVAL, "empty word in CPU mask" },
-		{ "0x1", EINVAL, "bad word \"0x1\" in CPU mask" },
-		{ "1,fg", EINVAL, "bad word \"fg\" in CPU mask" },
-		{ "1,000000000", EINVAL, "word \"000000000\" in CPU mask is longer than 32 bits" },
-	};
-
-	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
-		struct cpuset s = { { 42 } };
-		struct err err = { 0 };
-
-		TEST_ROW("\"%s\"", cases[i].text);
-		CHECK_ERR(cpuset_parse_mask(str_from(cases[i].text), &s, &err), cases[i].code,
-			  cases[i].sentence);
-		CHECK_UINT(s.w[0], 42);
-	}
-}
-
-TEST(masks_end_at_the_last_cpu)
-{
-	char text[CPUSET_MAX / 4 + 1];
-	struct err err = { 0 };
-	struct cpuset s;
-
-	memset(text, '0', sizeof(text));
-	text[1] = '8';
-	CHECK_OK(cpuset_parse_mask((struct str){ text, sizeof(text) }, &s, &err));
-	CHECK_LIST(&s, "8191");
-	text[0] = '1';
-	CHECK_ERR(cpuset_parse_mask((struct str){ text, sizeof(text) }, &s, &err), ERANGE,
-		  "CPU mask is out of range: the last CPU is 8191");
 }
 
 TEST(the_expanded_list_has_no_ranges)
@@ -243,18 +197,6 @@ TEST(no_cpu_beyond_the_last_is_in_any_set)
 	CHECK(cpuset_has(&all, 8191));
 	CHECK(!cpuset_has(&all, 8192));
 	CHECK(!cpuset_has(&all, UINT32_MAX));
-}
-
-TEST(the_n_lowest_cpus_of_a_set_are_returned)
-{
-	struct cpuset s = set("3,5-7,100"), lowest;
-
-	lowest = cpuset_lowest(&s, 0);
-	CHECK_LIST(&lowest, "");
-	lowest = cpuset_lowest(&s, 3);
-	CHECK_LIST(&lowest, "3,5-6");
-	lowest = cpuset_lowest(&s, 9);
-	CHECK_LIST(&lowest, "3,5-7,100");
 }
 
 TEST(a_loop_over_a_set_may_remove_the_current_cpu)

@@ -6,6 +6,7 @@
 #include "base/macro.h"
 #include "codec/problems.h"
 #include "kube/names.h"
+#include "manifests_text.h"
 #include "profile/selector.h"
 #include "test.h"
 
@@ -93,7 +94,7 @@ static void resolve(const char *text, bool plain_hosts, struct arena *a, struct 
 
 	manifests_init(ms, a);
 	problem_list_init(p, a);
-	manifests_parse(ms, str_dup(a, str_from(text)), STR("test"), p);
+	manifests_from_text(ms, str_dup(a, str_from(text)), STR("test"), p);
 	layout_resolve(ms, &options, a, ret, p);
 }
 

@@ -318,17 +318,3 @@ TEST(a_leaked_cpu_is_reported)
 	cpuset_add(&b.l.now.sets.held, 15);
 	CHECK_ERR(ledger_check(&b.l, &err), EUCLEAN, "I3 (lost or leaked) is broken: CPUs \"15\"");
 }
-
-TEST(the_owner_of_a_cpu_is_found)
-{
-	CLEANUP(bench_done) struct bench b;
-
-	bench_start(&b, config("0-1", "2-7", "8-15"));
-	(void)give(&b, "p", "init0", 4000);
-	(void)give(&b, "p", "app", 2000);
-	CHECK_STR(ledger_owner(&b.l, 8)->container, "app");
-	CHECK_STR(ledger_owner(&b.l, 11)->container, "init0");
-	CHECK(!ledger_owner(&b.l, 12));
-	CHECK(!ledger_owner(&b.l, 0));
-	CHECK(!ledger_owner(&b.l, CPUSET_MAX));
-}

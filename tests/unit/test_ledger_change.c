@@ -70,19 +70,15 @@ TEST(an_offline_cpu_is_not_assigned_until_it_is_online)
 	struct topology less;
 	struct ledger_capacity published;
 	struct ledger_numa numa;
-	struct cpuset offline;
 	struct err err = { 0 };
 
 	bench_start(&b, config("0-1", "2-7", "8-15"));
 	CHECK_STR(give(&b, "p", "app", 2000), "8-9");
 	machine(&b, "4,9,12", &less);
 	CHECK_OK(ledger_hotplug(&b.l, &less, &err));
-	CHECK(ledger_is_degraded(&b.l, ledger_find(&b.l, STR("p"), STR("app"))));
 	CHECK_STR(give(&b, "p", "app", 2000), "8-9"); /* kept, nothing is substituted */
 	CHECK_STR(free_now(&b), "10-11,13-15");
 	CHECK_STR(pool_now(&b, POOL_SHARED), "2-3,5-7");
-	ledger_offline(&b.l, &offline);
-	CHECK_STR(cpuset_format(&offline, &b.a), "4,9,12");
 	ledger_capacity(&b.l, &published);
 	CHECK_INT(published.guaranteed_milli, 6000);
 	CHECK_INT(published.shared_milli, 5000);
@@ -92,7 +88,6 @@ TEST(an_offline_cpu_is_not_assigned_until_it_is_online)
 	CHECK_UINT(numa.n_allocatable, 6);
 	CHECK_UINT(numa.n_free, 5);
 	CHECK_OK(ledger_hotplug(&b.l, &b.topology, &err));
-	CHECK(!ledger_is_degraded(&b.l, ledger_find(&b.l, STR("p"), STR("app"))));
 	CHECK_STR(free_now(&b), "10-15");
 }
 

@@ -10,6 +10,7 @@
 #include "local/local_audit.h"
 #include "local/local_plan.h"
 #include "local/state_file.h"
+#include "manifests_text.h"
 #include "test.h"
 
 /* --- state file --- */
@@ -282,7 +283,7 @@ static int plan_text(struct bench *b, const char *text)
 
 	manifests_init(m, &b->a);
 	problem_list_init(&b->p, &b->a);
-	manifests_parse(m, str_from(text), STR("t.yaml"), &b->p);
+	manifests_from_text(m, str_from(text), STR("t.yaml"), &b->p);
 	if (b->p.n_errors || !local_plan_config(&in, &b->a, &config, &b->p))
 		return -1;
 	if (!b->has_ledger)

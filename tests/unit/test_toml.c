@@ -9,32 +9,24 @@ TEST(a_drop_in_is_written_in_plain_toml)
 	static const struct str workloads[] = { STR_INIT("crio"), STR_INIT("runtime"),
 						STR_INIT("workloads"), STR_INIT("management") };
 	static const struct str resources[] = { STR_INIT("crio"), STR_INIT("a.b/c") };
-	static const struct str list[] = { STR_INIT("a"), STR_INIT("b \"c\"") };
 	CLEANUP(arena_done) struct arena a;
 	struct strbuf b;
 
 	arena_init(&a, 0);
 	strbuf_init(&b, &a);
-	toml_comment(&b, STR("made by pinfold"));
 	toml_table(&b, workloads, ARRAY_LEN(workloads));
 	toml_str(&b, STR("annotation_prefix"), STR("resources.workload.openshift.io"));
 	toml_int(&b, STR("cpushares"), 0);
 	toml_table(&b, resources, ARRAY_LEN(resources));
 	toml_bool(&b, STR("yes"), true);
 	toml_bool(&b, STR("no"), false);
-	toml_strs(&b, STR("list"), list, ARRAY_LEN(list));
-	toml_strs(&b, STR("none"), NULL, 0);
-	CHECK_STR(strbuf_str(&b), "# made by pinfold\n"
-				  "\n"
-				  "[crio.runtime.workloads.management]\n"
+	CHECK_STR(strbuf_str(&b), "[crio.runtime.workloads.management]\n"
 				  "annotation_prefix = \"resources.workload.openshift.io\"\n"
 				  "cpushares = 0\n"
 				  "\n"
 				  "[crio.\"a.b/c\"]\n"
 				  "yes = true\n"
-				  "no = false\n"
-				  "list = [\"a\", \"b \\\"c\\\"\"]\n"
-				  "none = []\n");
+				  "no = false\n");
 }
 
 TEST(a_first_table_has_no_blank_line_in_front)
@@ -47,19 +39,6 @@ TEST(a_first_table_has_no_blank_line_in_front)
 	strbuf_init(&b, &a);
 	toml_table(&b, &name, 1);
 	CHECK_STR(strbuf_str(&b), "[a]\n");
-}
-
-TEST(a_comment_cannot_end_early)
-{
-	CLEANUP(arena_done) struct arena a;
-	struct strbuf b;
-
-	arena_init(&a, 0);
-	strbuf_init(&b, &a);
-	toml_comment(&b, STR("one\ntwo = 2\n\r[three]\x1b"));
-	toml_comment(&b, STR(""));
-	CHECK_STR(strbuf_str(&b), "# one\n# two = 2\n#  [three] \n#\n");
-	readers_check("toml", strbuf_str(&b), STR("{}"));
 }
 
 TEST(another_toml_reader_reads_the_same_values)
@@ -91,14 +70,17 @@ TEST(another_toml_reader_reads_the_same_values)
 	arena_init(&a, 0);
 	strbuf_init(&b, &a);
 	strbuf_init(&json, &a);
-	toml_strs(&b, STR("values"), values, ARRAY_LEN(values));
+	for (size_t i = 0; i < ARRAY_LEN(values); i++)
+		toml_str(&b, str_printf(&a, "v%zu", i), values[i]);
 	toml_table(&b, parts, ARRAY_LEN(parts));
 	for (size_t i = 0; i < ARRAY_LEN(keys); i++)
 		toml_int(&b, keys[i], i % 2 ? INT64_MIN : INT64_MAX);
 	strbuf_add(&json,
-		   STR("{\"values\":[\"\",\"a\",\"a\\\"b\",\"a\\\\b\",\"a\\nb\\tc\\r\",\"'''\","
-		       "\"\\\"\\\"\\\"\",\"\\u0001\\u001f\\u007f\",\"# c\",\"a = 1\","
-		       "\"\xc3\xa4\xf0\x9f\x98\x80\",\"\\u0085\",\"\\\\u0041\"],"
+		   STR("{\"v0\":\"\",\"v1\":\"a\",\"v2\":\"a\\\"b\",\"v3\":\"a\\\\b\",\"v4\":"
+		       "\"a\\nb\\tc\\r\","
+		       "\"v5\":\"'''\",\"v6\":\"\\\"\\\"\\\"\",\"v7\":\"\\u0001\\u001f\\u007f\","
+		       "\"v8\":\"# c\",\"v9\":\"a = 1\",\"v10\":\"\xc3\xa4\xf0\x9f\x98\x80\","
+		       "\"v11\":\"\\u0085\",\"v12\":\"\\\\u0041\","
 		       "\"t\":{\"x.y\":{\"\":{"));
 	for (size_t i = 0; i < ARRAY_LEN(keys); i++) {
 		static const char *const escaped[] = { "plain", "with-dash_1", "1",	 "",

@@ -221,25 +221,3 @@ TEST(every_kernel_text_reads_as_its_list)
 	}
 	vectors_count("kernel text", n, 2);
 }
-
-TEST(every_mask_reads_as_its_list)
-{
-	CLEANUP(arena_done) struct arena a;
-	struct err err = { 0 };
-	yyjson_val *rows, *row;
-	size_t n = 0;
-
-	arena_init(&a, 0);
-	rows = doc_get(vectors_load("vectors/cpuset.json", &a), STR("hexmask"));
-	DOC_EACH_ITEM (rows, row) {
-		struct cpuset want = set(doc_get(row, STR("cpus"))), s;
-		int64_t count;
-
-		n++;
-		CHECK_OK(cpuset_parse_mask(doc_str(doc_get(row, STR("raw"))), &s, &err));
-		CHECK(cpuset_eq(&s, &want));
-		CHECK(doc_int(doc_get(row, STR("count")), &count));
-		CHECK_INT(cpuset_count(&s), count);
-	}
-	vectors_count("mask", n, 4);
-}

@@ -7,6 +7,7 @@
 
 #include "base/macro.h"
 #include "cpu/pick.h"
+#include "cpu/pick_accumulator.h"
 #include "topologies.h"
 
 static struct pick_request request_of(yyjson_val *row)
@@ -89,19 +90,38 @@ static int compare_ids(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
-static size_t query(yyjson_val *row, const struct topology *t, uint32_t *ret)
+/* The elements of a level that are entirely free, best candidate first. */
+static size_t free_elements(struct accumulator *acc, enum topology_level level, uint32_t *ret)
+{
+	const unsigned all = accumulator_order(acc, level);
+	size_t n = 0;
+
+	for (unsigned i = 0; i < all; i++)
+		if (accumulator_is_whole(acc, level, acc->order[i]))
+			ret[n++] = acc->t->level[level].ids[acc->order[i]];
+	return n;
+}
+
+static size_t query(yyjson_val *row, const struct topology *t, struct arena *a, uint32_t *ret)
 {
 	const struct cpuset available = cpus_of(row, STR("available"));
 	const struct str what = doc_str(doc_get(row, STR("query")));
+	struct accumulator acc;
+	unsigned n;
 
+	accumulator_init(&acc, t, a);
+	accumulator_start(&acc, available.w, NULL, 0);
 	if (str_eq(what, STR("free-sockets")))
-		return pick_order(t, &available, TOPOLOGY_SOCKET, true, ret);
+		return free_elements(&acc, TOPOLOGY_SOCKET, ret);
 	if (str_eq(what, STR("free-numa-nodes")))
-		return pick_order(t, &available, TOPOLOGY_NUMA, true, ret);
+		return free_elements(&acc, TOPOLOGY_NUMA, ret);
 	if (str_eq(what, STR("free-cores")))
-		return pick_order(t, &available, TOPOLOGY_CORE, true, ret);
+		return free_elements(&acc, TOPOLOGY_CORE, ret);
 	CHECK(str_eq(what, STR("free-cpus")));
-	return pick_order_cpus(t, &available, false, ret);
+	n = accumulator_order_cpus(&acc, false, t->n_cpus);
+	for (unsigned i = 0; i < n; i++)
+		ret[i] = acc.order[i];
+	return n;
 }
 
 TEST(candidates_are_in_the_kubelets_order)
@@ -122,7 +142,7 @@ TEST(candidates_are_in_the_kubelets_order)
 		n++;
 		topologies_get(file, doc_str(doc_get(row, STR("topology"))), &a, &t);
 		got = arena_array(&a, uint32_t, t.n_cpus);
-		n_got = query(row, &t, got);
+		n_got = query(row, &t, &a, got);
 		CHECK_UINT(n_got, yyjson_arr_size(expect));
 		if (!doc_bool(doc_get(row, STR("ordered")), false))
 			qsort(got, n_got, sizeof(*got), compare_ids);
