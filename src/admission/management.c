@@ -138,11 +138,6 @@ static bool check_namespace(struct pod_context *ctx)
 
 	if (!pod_context_find_namespace(ctx, &ns))
 		return false;
-	/* The annotation wins over the label of 2021. */
-	if (!ns.has_allowed && ctx->state->settings.legacy && ns.has_legacy_allowed) {
-		ns.allowed = ns.legacy_allowed;
-		ns.has_allowed = true;
-	}
 	if (!ns.has_allowed)
 		return skip(
 			ctx, RULE_PERMISSION, STR("no annotation " NAME_ALLOWED),

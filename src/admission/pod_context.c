@@ -64,6 +64,11 @@ bool pod_context_find_namespace(struct pod_context *ctx, struct namespace_permis
 	const struct admission_state *s = ctx->state;
 
 	if (s->find_namespace(s->owner, ctx->namespace, ret)) {
+		/* The annotation wins over the label of 2021. */
+		if (!ret->has_allowed && s->settings.legacy && ret->has_legacy_allowed) {
+			ret->allowed = ret->legacy_allowed;
+			ret->has_allowed = true;
+		}
 		result_step(ctx->result, RULE_NAMESPACE, VERDICT_GO_ON, ctx->namespace);
 		return true;
 	}

@@ -8,11 +8,14 @@
 #include "admission.h"
 #include "base/arena.h"
 #include "base/err.h"
+#include "base/macro.h"
 #include "codec/base64.h"
+#include "codec/json_scan.h"
 #include "kube/names.h"
 #include "kube/pod.h"
 
 #define REVIEW_API "admission.k8s.io/v1"
+#define MAX_UID_BYTES 256 /* it is a UUID of 36 bytes */
 
 static enum admission_operation operation_of(struct str text)
 {
@@ -139,13 +142,22 @@ static struct envelope envelope(struct str uid, bool allowed, struct arena *a)
 	return e;
 }
 
-static int write_malformed(struct str uid, const char *fault, struct arena *a, struct str *ret,
-			   struct err *err)
+/* The reason that the Kubernetes API has for the status. */
+static const char *reason_of(unsigned code)
+{
+	return code == 413 ? "RequestEntityTooLarge" :
+	       code == 503 ? "ServiceUnavailable" :
+			     "BadRequest";
+}
+
+static int write_malformed(struct str uid, unsigned code, struct str message, struct arena *a,
+			   struct str *ret, struct review_outcome *outcome, struct err *err)
 {
 	struct envelope e = envelope(uid, false, a);
 
-	put_status(e.m, e.response, 400, "BadRequest",
-		   str_printf(a, "malformed AdmissionReview: %s", fault));
+	outcome->is_malformed = true;
+	outcome->code = code;
+	put_status(e.m, e.response, code, reason_of(code), message);
 	return doc_write(e.root, false, a, ret, err);
 }
 
@@ -196,11 +208,10 @@ static int review_handle(const struct admission_state *state, enum review_hook h
 		.name = object_name(parsed.object),
 		.rule = RULE__COUNT,
 	};
-	if (fault) {
-		ret->is_malformed = true;
-		ret->code = 400;
-		return write_malformed(uid, fault, a, ret_response, err);
-	}
+	if (fault)
+		return write_malformed(uid, 400,
+				       str_printf(a, "malformed AdmissionReview: %s", fault), a,
+				       ret_response, ret, err);
 	r = hook == REVIEW_MUTATE ? admit_mutate(state, &parsed, a, &result) :
 				    admit_validate(state, &parsed, a, &result);
 	if (r < 0)
@@ -212,19 +223,47 @@ static int review_handle(const struct admission_state *state, enum review_hook h
 	return write_response(uid, &result, a, ret_response, err);
 }
 
+int review_refuse(struct str body, unsigned code, const char *why, struct arena *a,
+		  struct str *ret_response, struct review_outcome *ret, struct err *err)
+{
+	static const struct str path[] = { STR_INIT("request"), STR_INIT("uid") };
+	struct review_outcome outcome = { .rule = RULE__COUNT };
+	struct str uid, text;
+	int r;
+
+	if (!json_scan_str(body, path, ARRAY_LEN(path), &uid) || !uid.n || uid.n > MAX_UID_BYTES)
+		return err_set(err, EINVAL, "%s", why);
+	r = write_malformed(uid, code, str_printf(a, "the review cannot be read: %s", why), a,
+			    &text, &outcome, err);
+	if (r < 0)
+		return r;
+	if (a->failed)
+		return exhausted(err);
+	*ret_response = text;
+	*ret = outcome;
+	return 0;
+}
+
 int review_respond(const struct admission_state *state, enum review_hook hook, struct str body,
 		   struct arena *a, struct str *ret_response, struct review_outcome *ret,
 		   struct err *err)
 {
-	static const struct doc_limits limits = { .size_bytes = REVIEW_MAX_SIZE };
+	/* Any depth: managedFields of an object nest as deep as its author likes, and the steps
+	 * never recurse. */
+	static const struct doc_limits limits = { .size_bytes = REVIEW_MAX_SIZE,
+						  .any_depth = true };
 	struct review_outcome outcome = { 0 };
 	struct str text = STR("");
+	struct err why = { 0 };
 	struct doc doc;
 	int r;
 
-	r = doc_parse(body, STR("review"), &limits, a, &doc, err);
+	r = doc_parse(body, STR("review"), &limits, a, &doc, &why);
+	if (r == -ENOMEM)
+		return exhausted(err);
 	if (r < 0)
-		return r;
+		return review_refuse(body, r == -EFBIG ? 413 : 400, why.msg, a, ret_response, ret,
+				     err);
 	r = review_handle(state, hook, doc.root, a, &text, &outcome, err);
 	if (r < 0)
 		return r;

@@ -25,12 +25,20 @@ struct review_outcome {
 	struct str namespace, name; /* of the object, for logs */
 };
 
-/* etcd stores objects up to 1.5 MiB and the API server accepts 3 MiB; a review has the object
- * twice. */
-#define REVIEW_MAX_SIZE ((size_t)8 << 20)
+/* The API server accepts requests of 3 MiB and etcd objects of 1.5 MiB. A review has the new object
+ * and, for an update, the old one, and the API server writes a byte such as '<' as six: 27 MiB and
+ * the rest of the review. */
+#define REVIEW_MAX_SIZE ((size_t)32 << 20)
 
-/* -EINVAL when no response can be written because the body is not JSON or has no uid; -ENOMEM when
- * the arena is exhausted. Everything else gets a response, also a malformed review with a uid. */
+/* -EINVAL when no response can be written because the body has no uid; -ENOMEM when the arena is
+ * exhausted. Everything else gets a response: a review with a uid that is malformed, not JSON or
+ * too large is refused, because the API server admits a pod when the call fails and failurePolicy
+ * is Ignore. */
 int review_respond(const struct admission_state *state, enum review_hook hook, struct str body,
 		   struct arena *a, struct str *ret_response, struct review_outcome *ret,
 		   struct err *err);
+
+/* Refuses a review that was not read: `body` may be cut off, `code` is the HTTP status that says
+ * why. -EINVAL when it has no uid. */
+int review_refuse(struct str body, unsigned code, const char *why, struct arena *a,
+		  struct str *ret_response, struct review_outcome *ret, struct err *err);

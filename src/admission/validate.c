@@ -102,8 +102,10 @@ static void check_untargeted(struct pod_context *ctx, size_t n_resource_annotati
 static void check_type_allowed(struct pod_context *ctx, const struct namespace_permission *ns,
 			       struct field_errors *p)
 {
-	if (!ns->has_allowed || type_is_allowed(ns->allowed, ctx->type))
-		return; /* without the annotation the mutating hook removed the target */
+	/* The mutating hook removes the target of a pod whose namespace allows nothing; a target
+	 * that is still there came past it. */
+	if (ns->has_allowed && type_is_allowed(ns->allowed, ctx->type))
+		return;
 	pod_context_annotation_error(ctx, p,
 				     str_printf(ctx->a,
 						"the namespace \"" PRI_STR

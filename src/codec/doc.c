@@ -146,7 +146,7 @@ int doc_parse(struct str text, struct str file, const struct doc_limits *limits,
 	doc.root = yyjson_doc_get_root(json);
 	doc.strings = copy;
 	doc.n_values = yyjson_doc_get_val_count(json);
-	deep = find_too_deep(&doc, l.depth);
+	deep = l.any_depth ? NULL : find_too_deep(&doc, l.depth);
 	if (deep)
 		return doc_err(err, &doc, deep, "nested deeper than %zu levels", l.depth);
 	*ret = doc;

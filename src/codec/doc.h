@@ -24,6 +24,7 @@ struct doc_limits {
 	size_t alias_nodes; /* YAML anchors, and nodes that aliases and merge keys add */
 	size_t documents;   /* in one YAML stream */
 	bool first_only;    /* JSON only: ignore everything after the first value */
+	bool any_depth;	    /* JSON only, for readers that never recurse over the document */
 };
 
 /* With these, a malicious file of 1 MB needs at most 100 ms and 32 MB (tests/bench/bench_bombs.c).

@@ -5,6 +5,7 @@
 #include <time.h>
 
 #include "admission/review.h"
+#include "base/arena.h"
 #include "base/err.h"
 #include "base/macro.h"
 #include "metrics.h"
@@ -22,6 +23,29 @@ static uint64_t now_ns(void)
 	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
 }
 
+/* Whatever has a uid gets a response with a decision: a call that fails lets the pod in where
+ * failurePolicy is Ignore. Fails only when there is no uid. */
+static int decide(struct webhook *w, enum hook_kind hook, const struct http_request *rq,
+		  struct str *ret_body, struct review_outcome *ret, struct err *err)
+{
+	int r;
+
+	if (rq->is_truncated)
+		return review_refuse(rq->body, 413, "it is larger than the webhook accepts",
+				     rq->arena, ret_body, ret, err);
+	/* The writer frees old state only after the readers released it, so nothing may wait in
+	 * between. */
+	r = review_respond(w->source->acquire(w->source, rq->thread),
+			   hook <= HOOK_MUTATE_NODES ? REVIEW_MUTATE : REVIEW_VALIDATE, rq->body,
+			   rq->arena, ret_body, ret, err);
+	w->source->release(w->source, rq->thread); /* the response does not point into the state */
+	if (r != -ENOMEM)
+		return r;
+	arena_reset(rq->arena); /* the body is not in it */
+	return review_refuse(rq->body, 503, "the webhook has too little memory for it; try again",
+			     rq->arena, ret_body, ret, err);
+}
+
 static void handle_review(struct webhook *w, enum hook_kind hook, const struct http_request *rq,
 			  struct http_response *ret)
 {
@@ -29,14 +53,8 @@ static void handle_review(struct webhook *w, enum hook_kind hook, const struct h
 	enum review_result result = RESULT_FAILED;
 	uint64_t start = now_ns();
 	struct err err = { 0 };
-	int r;
+	int r = decide(w, hook, rq, &ret->body, &outcome, &err);
 
-	/* The writer frees old state only after the readers released it, so nothing may wait in
-	 * between. */
-	r = review_respond(w->source->acquire(w->source, rq->thread),
-			   hook <= HOOK_MUTATE_NODES ? REVIEW_MUTATE : REVIEW_VALIDATE, rq->body,
-			   rq->arena, &ret->body, &outcome, &err);
-	w->source->release(w->source, rq->thread); /* the response does not point into the state */
 	if (r >= 0) {
 		result = outcome.is_malformed ? RESULT_MALFORMED :
 			 !outcome.allowed     ? RESULT_REFUSED :
@@ -47,7 +65,7 @@ static void handle_review(struct webhook *w, enum hook_kind hook, const struct h
 		ret->status = 200;
 		ret->content_type = JSON;
 	} else {
-		ret->status = r == -ENOMEM ? 413 : 400;
+		ret->status = rq->is_truncated ? 413 : 400;
 		ret->content_type = TEXT;
 		ret->body = str_dup(rq->arena, str_from(err.msg));
 	}

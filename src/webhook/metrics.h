@@ -25,7 +25,7 @@ enum review_result {
 	RESULT_CHANGED, /* allowed, with a patch */
 	RESULT_REFUSED,
 	RESULT_MALFORMED, /* the response is a status of the 400 class */
-	RESULT_FAILED,	  /* not a review, or too large: an HTTP error */
+	RESULT_FAILED,	  /* not a review, or without uid: an HTTP error */
 	RESULT__COUNT
 };
 
