@@ -299,7 +299,7 @@ static int run_plan(struct invocation *inv, struct err *err)
 }
 
 static const struct command_example plan_examples[] = {
-	{ "pinfold local plan --topology 'pack:2 core:16 pu:2' examples/ran",
+	{ "pinfold local plan --topology 'pack:2 numa:1 core:16 pu:2' examples/ran",
 	  "the pods of a directory on a machine with 64 CPUs" },
 	{ 0 },
 };

@@ -25,7 +25,7 @@ struct profile_suggest_options {
 
 static const struct profile_suggest_options defaults = {
 	.topology = "host",
-	.management = 4, /* the budget of a RAN site */
+	.management = SUGGEST_BY_SIZE,
 	.numa = "spread",
 	.name = "pinfold",
 	.role = "worker",
@@ -35,8 +35,9 @@ static const struct option_desc options[] = {
 	{ OPT_STR, 0, "topology", "FROM",
 	  "the machine: host (default), a file, or a synthetic string", NULL,
 	  offsetof(struct profile_suggest_options, topology) },
-	{ OPT_UINT, 0, "management", "N", "number of CPUs of the management pool (default: 4)",
-	  NULL, offsetof(struct profile_suggest_options, management) },
+	{ OPT_UINT, 0, "management", "N",
+	  "number of CPUs of the management pool (default: 4, at most half of the machine)", NULL,
+	  offsetof(struct profile_suggest_options, management) },
 	{ OPT_UINT, 0, "shared", "N", "number of CPUs of the shared pool (default: no shared set)",
 	  NULL, offsetof(struct profile_suggest_options, shared) },
 	{ OPT_ENUM, 0, "numa", "HOW",
@@ -53,7 +54,8 @@ static const struct option_desc options[] = {
 
 static const struct command_example examples[] = {
 	{ "pinfold profile suggest --management 4", "a profile for this machine" },
-	{ "pinfold profile suggest --topology 'pack:2 core:16 pu:2' --shared 8 >profile.yaml",
+	{ "pinfold profile suggest --topology 'pack:2 numa:1 core:16 pu:2' --shared 8 "
+	  ">profile.yaml",
 	  "for two sockets of 16 cores, with a pool for ordinary pods" },
 	{ 0 },
 };

@@ -31,7 +31,8 @@ static const struct command_example examples[] = {
 	  "OpenShift's MachineConfigs and the rest, from a directory of manifests" },
 	{ "pinfold render --target host --asset-input-dir profile.yaml --asset-output-dir out",
 	  "files for machines without OpenShift; then out/worker/install.sh on each worker" },
-	{ "pinfold render --topology 'pack:2 core:16 pu:2' --asset-input-dir m --asset-output-dir "
+	{ "pinfold render --topology 'pack:2 numa:1 core:16 pu:2' --asset-input-dir m "
+	  "--asset-output-dir "
 	  "out",
 	  "also check the profiles against two sockets of 16 cores" },
 	{ 0 },

@@ -41,8 +41,8 @@ struct local_options {
 		  "set CPU affinity only, even where cgroups are writable", affinity_only)
 #define LOCAL_TOPOLOGY                                                                             \
 	LOCAL_ROW(OPT_STR, 0, "topology", "FROM",                                                  \
-		  "the machine: host (default), a file, or a synthetic string (pack:2 core:16 "    \
-		  "pu:2)",                                                                         \
+		  "the machine: host (default), a file, or a synthetic string "                    \
+		  "(pack:2 numa:1 core:16 pu:2)",                                                  \
 		  topology)
 #define LOCAL_OUTPUT OUTPUT_OPTION(struct local_options, output)
 

@@ -28,6 +28,18 @@ static bool move_next_core(const struct topology *t, unsigned node, struct cpuse
 	return true;
 }
 
+/* Moves the first CPUs that are left; false when there are too few. */
+static bool move_cpus(unsigned n, struct cpuset *left, struct cpuset *to)
+{
+	while (cpuset_count(to) < n && !cpuset_is_empty(left)) {
+		unsigned cpu = cpuset_first(left);
+
+		cpuset_del(left, cpu);
+		cpuset_add(to, cpu);
+	}
+	return cpuset_count(to) >= n;
+}
+
 /* Moves cores until `to` has at least `n` CPUs, beginning on the node of the machine's first CPU:
  * the kernel does work on that CPU that cannot be moved, so it belongs to the platform. */
 static bool move_cores(const struct topology *t, const struct suggest_options *o, unsigned n,
@@ -57,10 +69,14 @@ static void explain_size(struct suggestion *s, const struct topology *t,
 	unsigned got = cpuset_count(&s->reserved), threads = t->level[TOPOLOGY_CORE].max_size;
 
 	add_reason(s, str_printf(a,
-				 "%u CPUs for the platform, with the core of CPU %u, because some "
-				 "kernel work cannot be moved off it",
-				 got, cpuset_first(&t->online)));
-	if (threads > 1)
+				 "%u CPU%s for the platform, with the core of CPU %u, because "
+				 "some kernel work cannot be moved off it",
+				 got, got == 1 ? "" : "s", cpuset_first(&t->online)));
+	if (threads > 1 && t->level[TOPOLOGY_CORE].n == 1)
+		add_reason(s,
+			   STR("the threads of the machine's only core are divided and slow each "
+			       "other down; check and render need --allow-split-cores"));
+	else if (threads > 1)
 		add_reason(s,
 			   str_printf(a,
 				      "whole cores of %u CPUs each, because the threads of a core "
@@ -95,26 +111,46 @@ static void explain_nodes(struct suggestion *s, const struct topology *t,
 				      n_nodes - covered, n_nodes));
 }
 
-int suggest(const struct topology *t, const struct suggest_options *o, struct arena *a,
+/* False when the machine is too small. */
+static bool divide(const struct topology *t, const struct suggest_options *o, struct suggestion *s)
+{
+	struct cpuset left = t->online;
+	bool ok;
+
+	if (t->level[TOPOLOGY_CORE].n > 1)
+		ok = move_cores(t, o, o->reserved, &left, &s->reserved) &&
+		     move_cores(t, o, o->shared, &left, &s->shared);
+	else
+		ok = move_cpus(o->reserved, &left, &s->reserved) &&
+		     move_cpus(o->shared, &left, &s->shared);
+	s->isolated = left;
+	return ok && !cpuset_is_empty(&left);
+}
+
+int suggest(const struct topology *t, const struct suggest_options *options, struct arena *a,
 	    struct suggestion *ret, struct err *err)
 {
+	struct suggest_options o = *options;
 	struct suggestion s = { 0 };
-	struct cpuset left = t->online;
 
-	if (!o->reserved)
+	if (t->n_cpus < 2)
+		return err_set(err, ERANGE, "a machine with one CPU cannot be partitioned");
+	if (o.reserved == SUGGEST_BY_SIZE)
+		o.reserved = t->n_cpus / 2 < 4 ? t->n_cpus / 2 : 4;
+	if (!o.reserved)
 		return err_set(err, EINVAL, "the platform needs at least one CPU");
-	if (!move_cores(t, o, o->reserved, &left, &s.reserved) ||
-	    !move_cores(t, o, o->shared, &left, &s.shared) || cpuset_is_empty(&left))
-		return err_set(err, ERANGE, "%u + %u CPUs leave none of the machine's %u",
-			       o->reserved, o->shared, t->n_cpus);
-	s.isolated = left;
-	explain_size(&s, t, o, a);
-	explain_nodes(&s, t, o, a);
-	if (o->shared)
+	if (!divide(t, &o, &s))
+		return err_set(err, ERANGE,
+			       "%u + %u CPUs in whole cores leave none of the machine's %u",
+			       o.reserved, o.shared, t->n_cpus);
+	explain_size(&s, t, &o, a);
+	explain_nodes(&s, t, &o, a);
+	if (o.shared)
 		add_reason(&s, str_printf(a,
-					  "%u CPUs for pods without exclusive CPUs; the kernel is "
+					  "%u CPU%s for pods without exclusive CPUs; the kernel is "
 					  "tuned on the isolated CPUs only",
-					  cpuset_count(&s.shared)));
+					  cpuset_count(&s.shared),
+					  cpuset_count(&s.shared) == 1 ? "" : "s"));
 	*ret = s;
 	return 0;
 }

@@ -1,8 +1,10 @@
 #pragma once
 
 /* A sound partition for a machine: whole cores, the first one of the machine among the reserved,
- * spread over or packed into NUMA nodes; and the reasons as sentences. */
+ * spread over or packed into NUMA nodes; and the reasons as sentences. Only the threads of a
+ * machine with one core are divided. */
 
+#include <limits.h>
 #include <stdbool.h>
 #include <stddef.h>
 
@@ -13,8 +15,11 @@ struct arena;
 struct err;
 struct topology;
 
+/* Four CPUs, the budget of a RAN site, but at most half of a small machine. */
+#define SUGGEST_BY_SIZE UINT_MAX
+
 struct suggest_options {
-	unsigned reserved; /* threads for the platform, at least */
+	unsigned reserved; /* threads for the platform, at least; or SUGGEST_BY_SIZE */
 	unsigned shared;   /* threads for ordinary pods, at least; 0: no shared set */
 	bool packed; /* fill one NUMA node before the next; otherwise alternate between them */
 };
