@@ -1,8 +1,6 @@
 /* The fields of a profile that tune the kernel, TuneD and the kubelet. Values that OpenShift's
  * API server would refuse are errors here as well, because a file has not passed it. */
 
-#include <string.h>
-
 #include "base/arena.h"
 #include "base/err.h"
 #include "base/macro.h"
@@ -114,8 +112,19 @@ static void read_hugepages(const struct field_reader *r, yyjson_val *spec, struc
 	}
 }
 
-/* The command line is one line of words: nothing in an argument may end the word or the line. The
- * kernel accepts blanks inside double quotes. */
+/* A value in a file of TuneD, which reads it as root: printable ASCII, because TuneD ends a line at
+ * any of Unicode's line separators; no "${", because TuneD calls functions, and with ${f:exec:...}
+ * commands; no "#" that begins a word, because TuneD drops the rest of the line as a comment. */
+static bool is_tuned_text(struct str s)
+{
+	for (size_t i = 0; i < s.n; i++)
+		if (s.p[i] < ' ' || s.p[i] > '~' || (s.p[i] == '#' && (!i || s.p[i - 1] == ' ')))
+			return false;
+	return s.n && !str_has(s, STR("${"));
+}
+
+/* The command line is one line of words: nothing in an argument may end the word. The kernel
+ * accepts blanks inside double quotes. */
 static bool is_kernel_arg(struct str s)
 {
 	bool quoted = false;
@@ -123,10 +132,10 @@ static bool is_kernel_arg(struct str s)
 	for (size_t i = 0; i < s.n; i++) {
 		if (s.p[i] == '"')
 			quoted = !quoted;
-		if ((unsigned char)s.p[i] < ' ' || (s.p[i] == ' ' && !quoted))
+		if (s.p[i] == ' ' && !quoted)
 			return false;
 	}
-	return s.n && !quoted;
+	return is_tuned_text(s) && !quoted;
 }
 
 static void read_kernel_args(const struct field_reader *r, yyjson_val *spec, struct profile *ret)
@@ -141,8 +150,12 @@ static void read_kernel_args(const struct field_reader *r, yyjson_val *spec, str
 		if (is_kernel_arg(doc_str(item)))
 			ret->kernel_args[ret->n_kernel_args++] = doc_str(item);
 		else
-			problem_error(r->p, PROBLEM_AT(r->doc, item, "spec.additionalKernelArgs"),
-				      "%s is not a kernel argument", quote(doc_text(item)).text);
+			problem_error(
+				r->p, PROBLEM_AT(r->doc, item, "spec.additionalKernelArgs"),
+				"%s is not a kernel argument: one word of printable ASCII, blanks "
+				"only inside double quotes, without \"${\" and without \"#\" "
+				"at the start of a word",
+				quote(doc_text(item)).text);
 	}
 }
 
@@ -169,11 +182,10 @@ static void read_net(const struct field_reader *r, yyjson_val *spec, struct prof
 	ret->net_devices = field_get(net, STR("devices"));
 	DOC_EACH_ITEM (ret->net_devices, device) {
 		DOC_EACH_PAIR (device, key, value) {
-			/* They become a line of an INI file. */
-			if (!yyjson_is_str(value) || !doc_str(value).n ||
-			    memchr(doc_str(value).p, '\n', doc_str(value).n))
+			if (!is_tuned_text(doc_str(value)) || str_has(doc_str(value), STR(" ")))
 				problem_error(r->p, PROBLEM_AT(r->doc, value, "spec.net.devices"),
-					      "%s must be a line of text",
+					      "%s must be a word of printable ASCII without "
+					      "\"${\"",
 					      quote(doc_str(key)).text);
 		}
 	}
