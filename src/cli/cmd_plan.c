@@ -189,6 +189,11 @@ static int read_present(struct planning *p, struct err *err)
 	return r;
 }
 
+static struct str format_set(const struct cpuset *cpus, struct arena *a)
+{
+	return cpuset_is_empty(cpus) ? STR("none") : cpuset_format(cpus, a);
+}
+
 static struct str format_sets(const struct plan_pool *pool, struct arena *a)
 {
 	struct strbuf b;
@@ -198,14 +203,14 @@ static struct str format_sets(const struct plan_pool *pool, struct arena *a)
 		if (plan_moves(pool, (enum profile_set_id)id))
 			strbuf_printf(&b, "  %s " PRI_STR " -> " PRI_STR "\n",
 				      profile_set_pool((enum profile_set_id)id),
-				      FMT_STR(cpuset_format(&pool->sets.before[id], a)),
-				      FMT_STR(cpuset_format(&pool->part->cpus[id], a)));
+				      FMT_STR(format_set(&pool->sets.before[id], a)),
+				      FMT_STR(format_set(&pool->part->cpus[id], a)));
 	return strbuf_str(&b);
 }
 
 static void format_pool(const struct planning *p, const struct plan_pool *pool, struct strbuf *b)
 {
-	strbuf_printf(b, "pool " PRI_STR " (profile " PRI_STR "): %s\n",
+	strbuf_printf(b, "machine config pool " PRI_STR " (profile " PRI_STR "): %s\n",
 		      FMT_STR(pool->part->pool->name), FMT_STR(pool->part->profile->name),
 		      pool->effect == PLAN_NOTHING ? "nothing to restart" :
 						     plan_effect_name(pool->effect));
@@ -244,10 +249,11 @@ static void format_diffs(const struct planning *p, struct strbuf *b)
 		const struct plan_file *f = &p->plan.files[i];
 		const char *path = str_cstr(p->a, f->path);
 
-		strbuf_add(b, diff_unified(f->before ? f->before->bytes : STR(""),
-					   f->after ? f->after->bytes : STR(""),
-					   f->before ? path : "/dev/null",
-					   f->after ? path : "/dev/null", p->a));
+		strbuf_add(b,
+			   diff_unified(f->before ? plan_readable(f->before->bytes, p->a) : STR(""),
+					f->after ? plan_readable(f->after->bytes, p->a) : STR(""),
+					f->before ? path : "/dev/null",
+					f->after ? path : "/dev/null", p->a));
 	}
 }
 
@@ -272,7 +278,7 @@ static void put_pool(struct planning *p, const struct plan_pool *pool, yyjson_mu
 {
 	yyjson_mut_val *v = yyjson_mut_arr_add_obj(m, list), *sets, *pods, *set;
 
-	doc_put_str(m, v, STR("pool"), pool->part->pool->name);
+	doc_put_str(m, v, STR("machineConfigPool"), pool->part->pool->name);
 	doc_put_str(m, v, STR("profile"), pool->part->profile->name);
 	doc_put_str(m, v, STR("effect"), str_from(plan_effect_name(pool->effect)));
 	sets = doc_put_obj(m, v, STR("sets"));
@@ -301,7 +307,7 @@ static int print_doc(struct planning *p, enum output_format format, struct err *
 	yyjson_mut_doc *m = doc_build(p->a);
 	yyjson_mut_val *root = yyjson_mut_obj(m), *list;
 
-	list = doc_put_arr(m, root, STR("pools"));
+	list = doc_put_arr(m, root, STR("machineConfigPools"));
 	for (size_t i = 0; i < p->plan.n_pools; i++)
 		put_pool(p, &p->plan.pools[i], m, list);
 	list = doc_put_arr(m, root, STR("files"));
@@ -329,6 +335,8 @@ static int run(struct invocation *inv, struct err *err)
 	p->o = inv->options;
 	p->a = inv->arena;
 	format = output_format_of(p->o->output);
+	if (command_no_operands(inv, err) < 0)
+		return -EINVAL;
 	/* Exactly one of the two. */
 	if (!p->o->present == !p->o->node_root)
 		return err_set(err, EINVAL, "either --present or --node-root is required");

@@ -83,7 +83,7 @@ static yyjson_mut_val *partitions_to_doc(const struct layout *layout, yyjson_mut
 		yyjson_mut_val *v = yyjson_mut_arr_add_obj(m, list);
 
 		doc_put_str(m, v, STR("profile"), part->profile->name);
-		doc_put_str(m, v, STR("pool"), part->pool->name);
+		doc_put_str(m, v, STR("machineConfigPool"), part->pool->name);
 		for (size_t j = 0; j < ARRAY_LEN(columns); j++)
 			doc_put_str(m, v, str_from(profile_set_pool(columns[j])),
 				    cpuset_format(&part->cpus[columns[j]], a));

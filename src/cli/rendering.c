@@ -9,8 +9,10 @@
 
 #include "base/arena.h"
 #include "base/err.h"
+#include "kube/names.h"
 #include "layout_input.h"
 #include "manifest_paths.h"
+#include "render/file_set.h"
 #include "render/host.h"
 #include "render/openshift.h"
 
@@ -97,6 +99,26 @@ static struct option_list input_paths(const struct rendering_options *o, struct 
 	return paths;
 }
 
+/* An empty output looks like success, so the user learns why it is empty. OpenShift's bootstrap
+ * renders every cluster, and one without partitioning and profiles has nothing to render. */
+static int check_output(const struct rendering_options *o, struct layout_input *in,
+			const struct file_set *files, struct err *err)
+{
+	const struct manifest *infra = &in->manifests.infrastructure;
+
+	if (files->n || in->problems.n_errors)
+		return 0;
+	if (!infra->doc || rendering_is_for_hosts(o))
+		return err_set(err, EINVAL,
+			       "nothing to render: the input has no PerformanceProfile, and no "
+			       "object says that the cluster is partitioned");
+	problem_warn(&in->problems,
+		     PROBLEM_AT(infra->doc, infra->object, "status." NAME_PARTITIONING_KEY),
+		     "nothing to render: the cluster is not partitioned, and there is no "
+		     "PerformanceProfile");
+	return 0;
+}
+
 int rendering_run(const struct rendering_options *o, struct layout_input *in,
 		  struct file_set *files, struct err *err)
 {
@@ -111,6 +133,7 @@ int rendering_run(const struct rendering_options *o, struct layout_input *in,
 	if (r < 0)
 		return r;
 	layout_input_resolve(in);
-	return rendering_is_for_hosts(o) ? render_host(o, in, files, err) :
-					   render_openshift(o, in, files, err);
+	r = rendering_is_for_hosts(o) ? render_host(o, in, files, err) :
+					render_openshift(o, in, files, err);
+	return r < 0 ? r : check_output(o, in, files, err);
 }

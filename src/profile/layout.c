@@ -239,6 +239,27 @@ static const struct topology *topology_of_pool(const struct layout_options *o, s
 	return any;
 }
 
+/* A topology for a pool that does not exist checks nothing, and is a typing error. */
+static void check_topologies(struct resolving *r)
+{
+	for (size_t i = 0; i < r->options->n_topologies; i++) {
+		struct str pool = r->options->topologies[i].pool;
+		struct strbuf names;
+		bool found = !pool.n;
+
+		strbuf_init(&names, r->a);
+		for (size_t j = 0; j < r->out->n_pools; j++) {
+			found |= str_eq(r->out->pools[j].name, pool);
+			strbuf_printf(&names, "%s" PRI_STR, j ? ", " : "",
+				      FMT_STR(r->out->pools[j].name));
+		}
+		if (!found)
+			problem_error(r->p, PROBLEM_AT(NULL, NULL, "--topology"),
+				      "there is no machine config pool %s, only " PRI_STR,
+				      quote(pool).text, FMT_STR(strbuf_str(&names)));
+	}
+}
+
 static void check_same(struct resolving *r, const struct partition *part)
 {
 	for (size_t i = 0; i < r->out->n_partitions; i++) {
@@ -348,6 +369,7 @@ void layout_resolve(const struct manifests *ms, const struct layout_options *opt
 		ret->pinned = true;
 	for (size_t i = 0; i < ms->profiles.n; i++)
 		resolve_profile(&r, ms->profiles.items[i], &ret->profiles[i]);
+	check_topologies(&r); /* after the profiles, which may imply pools */
 }
 
 const struct partition *layout_find(const struct layout *layout, struct str pool)

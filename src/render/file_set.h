@@ -24,6 +24,7 @@ struct file_set {
 };
 
 #define MODE_PLAIN 0644
+#define MODE_PRIVATE 0600 /* the kubelet marker: readable by root only */
 #define MODE_SCRIPT 0700
 
 void file_set_init(struct file_set *set, struct arena *a);

@@ -16,7 +16,7 @@ void node_files_bootstrap(bool quota_keys, struct arena *a, struct node_config *
 
 	node_config_init(ret, a);
 	/* An empty CPU set pins nothing, but makes the kubelet advertise the resource. */
-	node_config_add(ret, NAME_KUBELET_MARKER, MODE_PLAIN, pinning_marker(&all, 1, a));
+	node_config_add(ret, NAME_KUBELET_MARKER, MODE_PRIVATE, pinning_marker(&all, 1, a));
 	node_config_add(ret, NAME_CRIO_DIR NAME_CRIO_DEFAULT, MODE_PLAIN,
 			pinning_crio(&all, 1, quota_keys, a));
 }
@@ -32,7 +32,7 @@ static void add_pinning(struct node_config *c, const struct partition *part,
 	if (o->pinned) {
 		node_config_add(c, NAME_CRIO_DIR NAME_CRIO_PINNING, MODE_PLAIN,
 				pinning_crio(&reserved, 1, o->quota_keys, a));
-		node_config_add(c, NAME_KUBELET_MARKER, MODE_PLAIN,
+		node_config_add(c, NAME_KUBELET_MARKER, MODE_PRIVATE,
 				pinning_marker(&reserved, 1, a));
 	}
 	if (profile_has_pools(part->profile))

@@ -1,17 +1,12 @@
-/* Compares two sets of files by path and content. What a change costs follows from the path alone;
- * the CPU sets before the change are parsed from the old files, because the profile that they were
- * rendered from is not known. */
+/* Compares two sets of files by path and content. What a change costs follows from the path alone.
+ */
 
 #include "plan.h"
 
-#include <string.h>
-
 #include "base/arena.h"
-#include "base/macro.h"
-#include "codec/base64.h"
-#include "codec/yaml.h"
 #include "file_set.h"
 #include "kube/names.h"
+#include "plan_sets.h"
 #include "profile/layout.h"
 
 const char *plan_change_name(enum plan_change change)
@@ -46,8 +41,8 @@ static const struct {
 	{ STR_INIT("/etc/systemd/system/kubelet"), PLAN_RESTART, "kubelet" },
 	{ STR_INIT("/etc/systemd/system/"), PLAN_REBOOT, "slices, and units that run at boot" },
 	{ STR_INIT("/etc/kubernetes/kubelet.conf.d/"), PLAN_RESTART, "kubelet" },
-	{ STR_INIT(NAME_KUBELET_MARKER), PLAN_RESTART, "agent and kubelet" },
-	{ STR_INIT(NAME_POOLS_FILE), PLAN_RESTART, "agent" },
+	{ STR_INIT(NAME_KUBELET_MARKER), PLAN_NOTHING, "the agent applies it while it runs" },
+	{ STR_INIT(NAME_POOLS_FILE), PLAN_NOTHING, "the agent applies it while it runs" },
 	{ STR_INIT("/etc/crio/"), PLAN_RESTART, "CRI-O" },
 	{ STR_INIT("/etc/containerd/"), PLAN_RESTART, "containerd" },
 	{ STR_INIT("/etc/tuned/"), PLAN_RESTART, "tuned" },
@@ -119,119 +114,6 @@ static void compare(const struct file_set *before, const struct file_set *after,
 			add_file(plan, layout, &before->items[i], NULL);
 }
 
-/* The sets of a pool, as far as the old files have them. A set that is not found stays unknown and
- * is not reported as changed. */
-struct old_render {
-	const struct file_set *files;
-	const struct partition *part;
-	struct plan_sets *sets;
-	struct arena *a;
-};
-
-static void old_set_parse(struct old_render *r, enum profile_set_id id, struct str list)
-{
-	r->sets->is_known[id] = cpuset_parse(list, &r->sets->before[id], NULL) == 0;
-}
-
-/* The first document of a file; NULL when there is none. */
-static yyjson_val *read_document(const struct file_set *files, struct str path, struct arena *a)
-{
-	const struct rendered_file *file = file_set_find(files, path);
-	struct doc_list docs;
-
-	if (!file || yaml_parse(file->bytes, path, NULL, a, &docs, NULL) < 0 || !docs.n)
-		return NULL;
-	return docs.items[0].root;
-}
-
-yyjson_val *plan_kubelet_config(const struct file_set *files, const struct partition *part,
-				struct arena *a)
-{
-	return read_document(
-		files,
-		str_printf(a, PRI_STR "/rootfs/etc/kubernetes/kubelet.conf.d/50-pinfold.conf",
-			   FMT_STR(part->pool->name)),
-		a);
-}
-
-static void old_pools_parse(struct old_render *r, struct str text)
-{
-	struct doc doc;
-
-	if (!text.n || doc_parse(text, STR(""), NULL, r->a, &doc, NULL) < 0)
-		return;
-	old_set_parse(r, PROFILE_SHARED, doc_str(doc_get(doc.root, STR(NAME_POOLS_SHARED_KEY))));
-	old_set_parse(r, PROFILE_ISOLATED,
-		      doc_str(doc_get(doc.root, STR(NAME_POOLS_GUARANTEED_KEY))));
-	old_set_parse(r, PROFILE_RESERVED,
-		      doc_str(doc_get(doc.root, STR(NAME_POOLS_RESERVED_KEY))));
-}
-
-/* The text between `key` and the end of its line or word; "" when it is not there. */
-static struct str value_after(struct str text, const char *key)
-{
-	const char *at = text.n ? memmem(text.p, text.n, key, strlen(key)) : NULL;
-	size_t n = 0;
-
-	if (!at)
-		return STR("");
-	at += strlen(key);
-	while (at + n < text.p + text.n && at[n] != '\n' && at[n] != ' ')
-		n++;
-	return (struct str){ at, n };
-}
-
-static void read_openshift(struct old_render *r)
-{
-	const struct str prefix = STR("data:text/plain;charset=utf-8;base64,");
-	struct str name = r->part->profile->name;
-	yyjson_val *config, *tuned, *machine, *file;
-
-	config = read_document(
-		r->files, str_printf(r->a, PRI_STR "_kubeletconfig.yaml", FMT_STR(name)), r->a);
-	tuned = read_document(r->files, str_printf(r->a, PRI_STR "_tuned.yaml", FMT_STR(name)),
-			      r->a);
-	machine = read_document(
-		r->files, str_printf(r->a, PRI_STR "_machineconfig.yaml", FMT_STR(name)), r->a);
-	if (config)
-		old_set_parse(r, PROFILE_RESERVED,
-			      doc_str(doc_find(config, "/spec/kubeletConfig/reservedSystemCPUs")));
-	if (tuned)
-		old_set_parse(r, PROFILE_ISOLATED,
-			      value_after(doc_str(doc_find(tuned, "/spec/profile/0/data")),
-					  "\nisolated_cores="));
-	DOC_EACH_ITEM (doc_find(machine, "/spec/config/storage/files"), file) {
-		struct str source = doc_str(doc_find(file, "/contents/source"));
-		struct str text;
-
-		if (str_eq(doc_str(doc_get(file, STR("path"))), STR(NAME_POOLS_FILE)) &&
-		    base64_decode(str_skip(source, prefix.n), r->a, &text, NULL) == 0)
-			old_pools_parse(r, text);
-	}
-}
-
-static struct str host_file(struct old_render *r, const char *path)
-{
-	const struct rendered_file *file =
-		file_set_find(r->files, str_printf(r->a, PRI_STR "/rootfs%s",
-						   FMT_STR(r->part->pool->name), path));
-
-	return file ? file->bytes : STR("");
-}
-
-static void read_host(struct old_render *r)
-{
-	yyjson_val *kubelet = plan_kubelet_config(r->files, r->part, r->a);
-	struct str args = host_file(r, "/etc/pinfold/kernel-args");
-
-	if (kubelet)
-		old_set_parse(r, PROFILE_RESERVED,
-			      doc_str(doc_get(kubelet, STR("reservedSystemCPUs"))));
-	if (args.n)
-		old_set_parse(r, PROFILE_ISOLATED, value_after(args, "nohz_full="));
-	old_pools_parse(r, host_file(r, NAME_POOLS_FILE)); /* last: it has all three sets */
-}
-
 bool plan_moves(const struct plan_pool *pool, enum profile_set_id id)
 {
 	return pool->sets.is_known[id] && !cpuset_eq(&pool->sets.before[id], &pool->part->cpus[id]);
@@ -241,12 +123,9 @@ static void make_pool(struct plan *plan, const struct file_set *before,
 		      const struct partition *part, struct arena *a)
 {
 	struct plan_pool *pool = &plan->pools[plan->n_pools++];
-	struct old_render r = { before, part, &pool->sets, a };
 
 	*pool = (struct plan_pool){ .part = part };
-	/* The old files may be of either target; the other one's names are not found. */
-	read_openshift(&r);
-	read_host(&r);
+	plan_sets_read(before, part, a, &pool->sets);
 	for (size_t i = 0; i < plan->n_files; i++)
 		if (str_eq(plan->files[i].pool, part->pool->name) &&
 		    plan->files[i].effect > pool->effect)

@@ -76,6 +76,9 @@ bool plan_moves(const struct plan_pool *pool, enum profile_set_id id);
 void plan_pods(const struct layout *layout, const struct manifests *ms, struct arena *a,
 	       struct plan *plan);
 
+/* A rendered file for a diff: data URLs are replaced by the text that they encode. */
+struct str plan_readable(struct str bytes, struct arena *a);
+
 /* The kubelet's drop-in that was rendered for a pool of plain hosts; NULL when there is none. */
 yyjson_val *plan_kubelet_config(const struct file_set *files, const struct partition *part,
 				struct arena *a);

@@ -63,8 +63,8 @@ static void add_node(struct node_config *c, const struct install_config *install
 
 	file_set_add(&c->files, str_printf(a, NODES_DIR PRI_STR ".conf", FMT_STR(node)), MODE_PLAIN,
 		     pinning_crio(w, n, quota_keys, a));
-	file_set_add(&c->files, str_printf(a, NODES_DIR PRI_STR ".json", FMT_STR(node)), MODE_PLAIN,
-		     pinning_marker(w, n, a));
+	file_set_add(&c->files, str_printf(a, NODES_DIR PRI_STR ".json", FMT_STR(node)),
+		     MODE_PRIVATE, pinning_marker(w, n, a));
 }
 
 void workload_settings_build(const struct install_config *install, bool quota_keys, struct arena *a,
@@ -78,7 +78,7 @@ void workload_settings_build(const struct install_config *install, bool quota_ke
 	if (n) {
 		file_set_add(&ret->files, STR(NAME_CRIO_DIR NAME_CRIO_PINNING), MODE_PLAIN,
 			     pinning_crio(w, n, quota_keys, a));
-		file_set_add(&ret->files, STR(NAME_KUBELET_MARKER), MODE_PLAIN,
+		file_set_add(&ret->files, STR(NAME_KUBELET_MARKER), MODE_PRIVATE,
 			     pinning_marker(w, n, a));
 	}
 	for (size_t i = 0; i < install->n_settings; i++)

@@ -23,6 +23,7 @@ GOLDEN = pathlib.Path(os.environ["TESTS_DIR"]) / "golden"
 PINFOLD = os.environ["PINFOLD"]
 PREFIX = "data:text/plain;charset=utf-8;base64,"
 SHELLCHECK = shutil.which("shellcheck")
+MARKER = "etc/kubernetes/openshift-workload-pinning"  # readable by root only
 
 
 seen = set()
@@ -80,6 +81,7 @@ def check_ignition(config):
     assert len(paths) == len(set(paths)), paths
     for file in config["storage"]["files"]:
         assert isinstance(file["mode"], int) and 0 < file["mode"] <= 0o777, file["path"]
+        assert file["mode"] == 0o600 or file["path"] != "/" + MARKER, file["path"]
         assert os.path.normpath(file["path"]) == file["path"], file["path"]
         check_node_file(file["path"], decode(file["contents"]["source"]))
     for unit in config.get("systemd", {}).get("units", []):
@@ -127,6 +129,7 @@ def check_bundle(bundle):
     assert text.startswith("#cloud-config\n")
     cloud = yaml.safe_load(text)
     assert {f["path"]: f["content"] for f in cloud["write_files"]} == files
+    assert all(f["permissions"] == "0600" for f in cloud["write_files"] if f["path"] == "/" + MARKER)
     for patch in bundle.glob("kubeadm/*.yaml"):
         assert re.fullmatch(r"kubeletconfiguration\d*\+merge\.yaml", patch.name)
         check_kubelet(patch.read_text(), patch.name)
@@ -164,6 +167,7 @@ def check_install(bundle, boot, look):
             now = tree(root)
             for path, data in wanted.items():
                 assert now[path][0] == data, path
+            assert now[MARKER][1] == 0o600, oct(now[MARKER][1])
             assert not state.exists(), "the kubelet would not start"
             look(root, (bundle / "boot/systemd-boot/cmdline").read_text().strip())
         install(bundle, root, "--uninstall")
@@ -172,6 +176,24 @@ def check_install(bundle, boot, look):
                                capture_output=True)
         assert again.returncode == 1
     return len(wanted)
+
+
+def check_failed_install(bundle):
+    """A failure is the last word: never "done", and a status that scripts see."""
+    with tempfile.TemporaryDirectory() as tmp:
+        broken, root = pathlib.Path(tmp) / "bundle", pathlib.Path(tmp) / "root"
+        shutil.copytree(bundle, broken)
+        root.mkdir()
+        (broken / "rootfs/usr/local/sbin/pinfold-kernel-args").write_text("#!/bin/sh\nexit 1\n")
+        failed = subprocess.run([broken / "install.sh", "--root", root], capture_output=True, text=True)
+        assert failed.returncode == 1, failed
+        assert "done" not in failed.stdout, failed.stdout
+        assert "a command failed" in failed.stderr, failed.stderr
+        (root / "etc").rename(root / "was-etc")
+        (root / "etc").write_text("not a directory")
+        stopped = subprocess.run([broken / "install.sh", "--root", root], capture_output=True, text=True)
+        assert stopped.returncode != 0 and "done" not in stopped.stdout, stopped
+        assert "stopped before the end" in stopped.stderr, stopped.stderr
 
 
 def look_grub(root, args):
@@ -209,6 +231,7 @@ def run_case(case, target):
             n += check_bundle(bundle)
             if (bundle / "boot").exists() and case.name.startswith("render-host"):
                 n += sum(check_install(bundle, boot, look) for boot, look in BOOT_LOADERS)
+                check_failed_install(bundle)
         return n
 
 

@@ -29,6 +29,16 @@ kubelet=$root/var/lib/kubelet
 args=$root/usr/local/sbin/pinfold-kernel-args
 status=0
 
+# Whatever ends the script early leaves a machine that is partly configured: say so.
+complete=''
+on_exit() {
+	result=$?
+	[ -n "$complete" ] || [ "$result" -eq 0 ] ||
+		echo "install.sh: stopped before the end; run it again, or with --uninstall" >&2
+	exit "$result"
+}
+trap on_exit EXIT
+
 have() { command -v "$1" >/dev/null 2>&1; }
 
 # Runs a command on the machine itself; with --root no system is running that it could change.
@@ -37,10 +47,18 @@ on_host() {
 	"$@" || { echo "install.sh: failed: $*" >&2; status=1; }
 }
 
+# The modes that render gives, whatever the umask was where the bundle was unpacked.
+mode_of() { # FROM
+	case $1 in
+	*/etc/kubernetes/openshift-workload-pinning) echo 600 ;;
+	*) if [ -x "$1" ]; then echo 755; else echo 644; fi ;;
+	esac
+}
+
 put() { # FROM TO
 	mkdir -p "$(dirname "$2")"
 	cp "$1" "$2.pinfold-new"
-	if [ -x "$1" ]; then chmod 755 "$2.pinfold-new"; else chmod 644 "$2.pinfold-new"; fi
+	chmod "$(mode_of "$1")" "$2.pinfold-new"
 	mv "$2.pinfold-new" "$2"
 }
 
@@ -57,7 +75,7 @@ forget_kubelet_state() {
 
 kernel_args() { # add|remove
 	[ -e "$args" ] || return 0
-	PINFOLD_ROOT=$root "$args" "$1" || status=1
+	PINFOLD_ROOT=$root "$args" "$1" || { echo "install.sh: failed: $args $1" >&2; status=1; }
 }
 
 restore() {
@@ -92,7 +110,7 @@ keep() {
 }
 
 if [ "$action" = uninstall ]; then
-	[ -e "$state" ] || { echo "install.sh: nothing is installed" >&2; exit 1; }
+	[ -e "$state" ] || { complete=yes; echo "install.sh: nothing is installed" >&2; exit 1; }
 	forget_kubelet_state
 	restore
 else
@@ -114,5 +132,9 @@ if [ "$action" = install ]; then
 		on_host tuned-adm profile pinfold
 	fi
 fi
+complete=yes
+if [ "$status" -ne 0 ]; then
+	echo "install.sh: the files are in place, but a command failed (see above): correct that and run it again" >&2
+	exit "$status"
+fi
 echo "done; reboot for the kernel arguments, the slices and the kubelet to take effect"
-exit $status
