@@ -68,13 +68,13 @@ struct agent {
 };
 
 /* Namespaces that are named on the node replace those of the cluster. */
-static enum permission namespace_permission(const void *data, struct str namespace)
+static enum permission namespace_permission(const void *data, struct str namespace, struct str type)
 {
 	const struct agent *agent = data;
-	const struct agent_config *c = agent->config;
+	const struct permission_flags *flags = &agent->config->allowed;
 
-	return c->n_namespaces ? permission_from_list(c->namespaces, c->n_namespaces, namespace) :
-				 node_sync_permission(&agent->node_sync, namespace);
+	return flags->n ? permission_from_flags(flags, namespace, type) :
+			  node_sync_permission(&agent->node_sync, namespace, type);
 }
 
 /* --- start-up --- */
@@ -361,15 +361,13 @@ static int start_podres(struct agent *agent, struct err *err)
 		err);
 }
 
-/* Before the namespaces were known, a pod was accepted that its namespace does not allow (D15). The
- * runtime reports all pods again, and each is classified anew. Registering again works with every
- * runtime; UpdateContainers does not (docs/reference/nri.md#locking). */
-static void on_untrusted_pod(struct node_sync *s)
+/* The runtime reports all pods again, and each is classified anew. Registering again works with
+ * every runtime; UpdateContainers does not (docs/reference/nri.md#locking). */
+static void on_permissions_changed(struct node_sync *s)
 {
 	struct agent *agent = container_of(s, struct agent, node_sync);
 
-	log_warning(
-		"a namespace does not allow its pod on the management CPUs, synchronizing again");
+	log_info("permissions of namespaces have changed, synchronizing again");
 	nri_plugin_resync(agent->plugin);
 	dispatch_plugin(agent, 0);
 }
@@ -415,7 +413,8 @@ static int start_loop(struct agent *agent, struct err *err)
 	timer_init(&agent->tick, &agent->loop, on_tick);
 	timer_start(&agent->tick, TICK_MS, TICK_MS);
 	config_watch_start(&agent->config_watch, &agent->loop);
-	agent->node_sync.on_untrusted_pod = on_untrusted_pod;
+	agent->node_sync.run_fd = agent->run_fd;
+	agent->node_sync.on_permissions_changed = on_permissions_changed;
 	node_sync_start(&agent->node_sync, &agent->loop, &agent->manager);
 	dispatch_plugin(agent, 0); /* begins to connect; containers are reported from now on */
 	return 0;

@@ -9,6 +9,7 @@
 
 #include "nodesync/node_sync.h"
 #include "nodesync/nrt_sync.h"
+#include "pin/permission.h"
 #include "pin/pools_source.h"
 
 struct err;
@@ -34,8 +35,7 @@ struct agent_config {
 	const char *podres;	    /* PodResources socket to serve; NULL: none */
 	const char *kubelet_podres; /* the kubelet's, read for devices; "": not read */
 	struct nrt_config topology_object;
-	const char *const *namespaces; /* may use the management pool; none: as the cluster says */
-	size_t n_namespaces;
+	struct permission_flags allowed; /* namespaces; none: as the cluster says */
 	struct node_sync_config cluster;
 	bool isolated_partitions;      /* make exclusive CPUs isolated cpuset partitions */
 	unsigned reconcile_interval_s; /* every cgroup is checked for drift once per interval */

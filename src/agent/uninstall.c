@@ -18,6 +18,7 @@
 #include "codec/doc.h"
 #include "nodesync/node_sync.h"
 #include "pin/isolate.h"
+#include "pin/namespace_allowlist.h"
 #include "staticpod/static_pods.h"
 #include "status.h"
 
@@ -104,7 +105,7 @@ static int release_containers(const struct agent_config *config, int dir, size_t
 
 static int delete_state(int dir, struct err *err)
 {
-	static const char *const files[] = { AGENT_LEDGER_FILE, AGENT_STATUS_FILE };
+	static const char *const files[] = { AGENT_LEDGER_FILE, AGENT_STATUS_FILE, ALLOWLIST_FILE };
 
 	for (size_t i = 0; i < ARRAY_LEN(files); i++)
 		if (unlinkat(dir, files[i], 0) < 0 && errno != ENOENT)

@@ -8,12 +8,14 @@
 #include "agentclient/run_dir.h"
 #include "base/err.h"
 #include "command.h"
+#include "config_file.h"
 #include "kube/names.h"
 #include "log_options.h"
 #include "pools_options.h"
 
 struct agent_options {
 	struct agent_config config;
+	const char *config_file;
 	const char *cpu_manager;
 	struct option_list policy_options, namespaces, labels, taints;
 	const char *dialect, *topology_cpu;
@@ -25,6 +27,7 @@ struct agent_options {
 #define AT(field) offsetof(struct agent_options, field)
 
 static const struct option_desc options[] = {
+	CONFIG_OPTION(struct agent_options, config_file),
 	{ OPT_STR, 0, "nri-socket", "PATH",
 	  "NRI socket of the container runtime (default: /var/run/nri/nri.sock)", NULL,
 	  AT(config.nri_socket) },
@@ -109,10 +112,9 @@ static const struct option_desc options[] = {
 	{ OPT_FLAG, 0, "no-cluster", NULL, "do not connect to an API server", NULL,
 	  AT(config.cluster.is_off) },
 	{ OPT_GROUP, 0, NULL, NULL, "Trust", NULL, 0 },
-	{ OPT_STRS, 0, "allow-namespace", "NAME",
-	  "a namespace whose pods may use the management pool (default: the namespaces' "
-	  "annotations; "
-	  "without a cluster, pods that look converted)",
+	{ OPT_STRS, 0, "allow-namespace", "NAMESPACE[=TYPE,...]",
+	  "a namespace whose pods may use the management pool, or these workload types (default: "
+	  "the namespaces' annotations; without a cluster, none)",
 	  NULL, AT(namespaces) },
 	{ OPT_ENUM, 0, "dialect", "NAME",
 	  "legacy-2021 also accepts the namespace label of the 2021 enhancement",
@@ -178,8 +180,10 @@ static int run(struct invocation *inv, struct err *err)
 	 * option tables. */
 	c->pools.policy_options = o->policy_options.items;
 	c->pools.n_policy_options = o->policy_options.n;
-	c->namespaces = o->namespaces.items;
-	c->n_namespaces = o->namespaces.n;
+	c->allowed = (struct permission_flags){ o->namespaces.items, o->namespaces.n };
+	if (permission_flags_check(&c->allowed, err) < 0)
+		return -EINVAL;
+	c->cluster.ignores_namespaces = c->allowed.n > 0;
 	c->cluster.labels = o->labels.items;
 	c->cluster.n_labels = o->labels.n;
 	c->cluster.taints = o->taints.items;

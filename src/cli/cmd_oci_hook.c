@@ -45,8 +45,9 @@ static const struct option_desc options[] = {
 	POOLS_OPTIONS(struct oci_hook_options, config.pools, policy_options),
 	{ OPT_STR, 0, "topology", "FROM", "host (default), a file or a synthetic description", NULL,
 	  AT(topology) },
-	{ OPT_STRS, 0, "allow-namespace", "NAME",
-	  "a namespace whose pods may use the management pool (default: pods that look converted)",
+	{ OPT_STRS, 0, "allow-namespace", "NAMESPACE[=TYPE,...]",
+	  "a namespace whose pods may use the management pool, or these workload types (default: "
+	  "the permissions that the agent knew last)",
 	  NULL, offsetof(struct oci_hook_options, namespaces) },
 	{ 0 },
 };
@@ -109,9 +110,10 @@ static int prepare(struct invocation *inv, struct hook_call *ret, struct err *er
 	log_setup(LOG_LEVEL_ERROR, LOG_FORMAT_TEXT);
 	o->config.pools.policy_options = o->policy_options.items;
 	o->config.pools.n_policy_options = o->policy_options.n;
-	o->config.namespaces = o->namespaces.items;
-	o->config.n_namespaces = o->namespaces.n;
-	r = read_stage(&inv->args, &ret->stage, err);
+	o->config.allowed = (struct permission_flags){ o->namespaces.items, o->namespaces.n };
+	r = permission_flags_check(&o->config.allowed, err);
+	if (r == 0)
+		r = read_stage(&inv->args, &ret->stage, err);
 	if (r < 0)
 		return r;
 	if (ret->stage != OCI_PRECREATE && (o->config.id || o->refuses_later))

@@ -36,17 +36,18 @@ static void on_list(struct watch *watch)
 static void on_synced(struct watch *watch)
 {
 	struct namespace_watch *w = namespace_watch_of(watch);
-	const bool was_known = w->allowlist.is_known;
+	const bool was_listed = w->is_listed;
 
 	/* A later refusal is news again. */
 	w->has_logged_forbidden = false;
 	namespace_allowlist_end_list(&w->allowlist);
+	w->is_listed = true;
 	(void)malloc_trim(0); /* the pages were larger than what is kept of them */
-	if (was_known)
+	if (was_listed)
 		return;
 	log_info("watching the namespaces", LOG_INT("allowed", w->allowlist.n));
-	if (w->on_known)
-		w->on_known(w);
+	if (w->on_listed)
+		w->on_listed(w);
 }
 
 static void on_failure(struct watch *watch, const struct err *err)
@@ -55,15 +56,21 @@ static void on_failure(struct watch *watch, const struct err *err)
 			 "watch the namespaces", err);
 }
 
-/* The identity of a kubelet may not list namespaces. */
+/* The identity of a kubelet may not list namespaces until deploy/agent/node-rbac.yaml is applied.
+ */
 static void on_forbidden(struct watch *watch, const struct err *err)
 {
 	struct namespace_watch *w = namespace_watch_of(watch);
 
 	if (!w->has_logged_forbidden)
-		log_warning("not allowed to list namespaces, accepting management pods that look "
-			    "converted",
-			    LOG_ERR(err));
+		log_warning(
+			w->allowlist.is_known ?
+				"not allowed to list namespaces, using the last known "
+				"permissions" :
+				"not allowed to list namespaces, no pod of the API server may use "
+				"the management CPUs: apply deploy/agent/node-rbac.yaml or name "
+				"namespaces with --allow-namespace",
+			LOG_ERR(err));
 	w->has_logged_forbidden = true;
 }
 

@@ -1,9 +1,9 @@
 #pragma once
 
-/* Watches the namespaces and keeps the allowlist: which of them may use the management CPUs. */
+/* Watches the namespaces and keeps the allowlist: which of them may use which workload types. */
 
 #include "cluster/watch.h"
-#include "namespace_allowlist.h"
+#include "pin/namespace_allowlist.h"
 
 struct api_failures;
 
@@ -11,10 +11,11 @@ struct namespace_watch {
 	struct watch watch;
 	struct namespace_allowlist allowlist;
 	struct api_failures *failures;
-	void (*on_known)(struct namespace_watch *w); /* the first list is complete */
+	void (*on_listed)(struct namespace_watch *w); /* the first list is complete */
+	bool is_listed;
 	bool has_logged_forbidden;
 };
 
-/* on_known and allowlist.is_legacy are set by the owner. Starts at once. */
+/* on_listed and allowlist.is_legacy are set by the owner. Starts at once. */
 void namespace_watch_start(struct namespace_watch *w, struct api *api,
 			   struct api_failures *failures);

@@ -1,12 +1,18 @@
 /* node_sync for `pinfold status` and Prometheus. */
 
 #include "base/macro.h"
+#include "kube/names.h"
 #include "net/prometheus.h"
 #include "node_sync.h"
 
 static bool is_connected(const struct node_sync *s)
 {
 	return s->connection.is_open && s->node_watch.watch.is_current;
+}
+
+static size_t allowed_namespaces(const struct node_sync *s)
+{
+	return namespace_allowlist_count(&s->namespaces.allowlist, STR(NAME_TYPE_MANAGEMENT));
 }
 
 void node_sync_describe(const struct node_sync *s, yyjson_mut_doc *doc, yyjson_mut_val *root)
@@ -17,7 +23,7 @@ void node_sync_describe(const struct node_sync *s, yyjson_mut_doc *doc, yyjson_m
 	doc_put_bool(doc, cluster, STR("connected"), is_connected(s));
 	doc_put_bool(doc, cluster, STR("registered"), s->writer.observed.exists);
 	doc_put_bool(doc, cluster, STR("namespacesKnown"), s->namespaces.allowlist.is_known);
-	doc_put_int(doc, cluster, STR("allowedNamespaces"), (int64_t)s->namespaces.allowlist.n);
+	doc_put_int(doc, cluster, STR("allowedNamespaces"), (int64_t)allowed_namespaces(s));
 }
 
 void node_sync_metrics(const struct node_sync *s, struct strbuf *b)
@@ -29,8 +35,7 @@ void node_sync_metrics(const struct node_sync *s, struct strbuf *b)
 		{ "pinfold_cluster_connected", "gauge",
 		  "Whether the watch of the Node is established.", is_connected(s) },
 		{ "pinfold_allowed_namespaces", "gauge",
-		  "Namespaces whose pods may run on the management CPUs.",
-		  s->namespaces.allowlist.n },
+		  "Namespaces whose pods may run on the management CPUs.", allowed_namespaces(s) },
 		{ "pinfold_node_status_patches_total", "counter",
 		  "Writes of resources and condition to the Node, heartbeats included.",
 		  s->writer.n_written[NODE_WRITE_STATUS] },

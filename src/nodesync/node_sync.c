@@ -4,6 +4,7 @@
 
 #include "node_sync.h"
 
+#include "base/arena.h"
 #include "base/err.h"
 #include "base/log.h"
 #include "base/macro.h"
@@ -50,24 +51,87 @@ static void on_node_synced(struct node_watch *w)
 	update_node(s);
 }
 
+static bool is_permitted(const struct manager *m, const struct pod_entry *pod)
+{
+	return classify_permission(&m->rules, pod->is_local, str_from(pod->namespace)) ==
+	       PERMISSION_GRANTED;
+}
+
 bool node_sync_has_untrusted_pod(const struct manager *m)
 {
 	const struct registry *r = &m->registry;
 
 	for (size_t i = 0; i < r->n_pods; i++)
-		if (r->pods[i]->is_management &&
-		    classify_permission(&m->rules, r->pods[i]->is_static,
-					str_from(r->pods[i]->namespace)) == PERMISSION_DENIED)
+		if (r->pods[i]->is_management && !is_permitted(m, r->pods[i]))
 			return true;
 	return false;
 }
 
-static void on_namespaces_known(struct namespace_watch *w)
+bool node_sync_has_permitted_pod(const struct manager *m)
+{
+	const struct registry *r = &m->registry;
+
+	for (size_t i = 0; i < r->n_pods; i++)
+		if (r->pods[i]->type && !r->pods[i]->is_management && is_permitted(m, r->pods[i]))
+			return true;
+	return false;
+}
+
+static void reclassify_pods(struct node_sync *s)
+{
+	if (s->on_permissions_changed)
+		s->on_permissions_changed(s);
+}
+
+static void on_namespaces_listed(struct namespace_watch *w)
 {
 	struct node_sync *s = container_of(w, struct node_sync, namespaces);
 
-	if (node_sync_has_untrusted_pod(s->manager) && s->on_untrusted_pod)
-		s->on_untrusted_pod(s);
+	if (node_sync_has_untrusted_pod(s->manager) || node_sync_has_permitted_pod(s->manager))
+		reclassify_pods(s);
+}
+
+static struct str server_of(const struct kubeconfig *k, struct arena *a)
+{
+	return str_printf(a, "https://%s:%u%s", k->host, k->port, k->prefix ? k->prefix : "");
+}
+
+/* The permissions that an earlier agent knew, for the time until the API server responds. */
+static void restore_permissions(struct node_sync *s)
+{
+	struct node_connection *c = &s->connection;
+	struct err err = { 0 };
+	int r;
+
+	if (s->run_fd < 0 || s->config.ignores_namespaces || !c->kubeconfig.host)
+		return;
+	r = namespace_allowlist_read(&s->namespaces.allowlist, s->run_fd,
+				     server_of(&c->kubeconfig, &c->arena), &err);
+	if (r < 0 && r != -ENOENT)
+		log_warning("cannot use the last known permissions of namespaces, ignoring",
+			    LOG_ERR(&err));
+	if (r == 0)
+		log_info("using the last known permissions of namespaces",
+			 LOG_INT("allowed", s->namespaces.allowlist.n));
+}
+
+/* A grant takes effect on running pods, too: their namespace may have been created with them. */
+static void update_permissions(struct node_sync *s)
+{
+	struct namespace_allowlist *list = &s->namespaces.allowlist;
+	CLEANUP(arena_done) struct arena a;
+	struct err err = { 0 };
+
+	if (!list->is_changed || !list->is_known)
+		return;
+	list->is_changed = false;
+	if (node_sync_has_permitted_pod(s->manager))
+		reclassify_pods(s);
+	arena_init(&a, 0);
+	if (s->run_fd >= 0 &&
+	    namespace_allowlist_write(list, s->run_fd, server_of(&s->connection.kubeconfig, &a),
+				      &err) < 0)
+		log_warning("cannot write the permissions of namespaces", LOG_ERR(&err));
 }
 
 static struct node_desired desired(void *data, bool is_leaving, struct arena *a)
@@ -85,8 +149,9 @@ int node_sync_init(struct node_sync *s, const struct node_sync_config *config, s
 
 	*s = (struct node_sync){
 		.config = *config,
+		.run_fd = -1,
 		.desired.taints_unready = config->taints_unready,
-		.namespaces = { .on_known = on_namespaces_known,
+		.namespaces = { .on_listed = on_namespaces_listed,
 				.allowlist.is_legacy = config->is_legacy },
 		.node_watch = { .on_node = on_node, .on_synced = on_node_synced },
 	};
@@ -103,7 +168,8 @@ static void on_open(struct node_connection *c)
 	node_writer_start(&s->writer, &c->api);
 	event_sender_start(&s->events, &c->api, c->node_name, &s->failures);
 	node_watch_start(&s->node_watch, &c->api, c->node_name, &s->failures);
-	namespace_watch_start(&s->namespaces, &c->api, &s->failures);
+	if (!s->config.ignores_namespaces)
+		namespace_watch_start(&s->namespaces, &c->api, &s->failures);
 }
 
 void node_sync_start(struct node_sync *s, struct loop *loop, struct manager *m)
@@ -115,8 +181,8 @@ void node_sync_start(struct node_sync *s, struct loop *loop, struct manager *m)
 	s->desired.manager = m;
 	if (!s->connection.is_configured) {
 		if (!config->is_off)
-			log_info("not in a cluster and no --kubeconfig, using annotations and the "
-				 "ledger only");
+			log_info("not in a cluster and no --kubeconfig, only --allow-namespace "
+				 "permits pods to use the management CPUs");
 		return;
 	}
 	node_writer_init(&s->writer, &(struct node_writer_config){
@@ -130,6 +196,7 @@ void node_sync_start(struct node_sync *s, struct loop *loop, struct manager *m)
 					     .failures = &s->failures });
 	m->events = &s->events.queue;
 	m->status.link = s;
+	restore_permissions(s);
 	node_connection_start(&s->connection, loop, &s->failures, on_open);
 }
 
@@ -141,6 +208,7 @@ void node_sync_tick(struct node_sync *s)
 		trim_memory();
 	if (!c->is_configured)
 		return;
+	update_permissions(s);
 	update_node(s);
 	event_sender_tick(&s->events);
 	if (s->ready_deadline_ms && loop_now_ms(s->loop) > s->ready_deadline_ms) {
@@ -157,9 +225,10 @@ void node_sync_send_ready(struct node_sync *s)
 		send_ready_now(s);
 }
 
-enum permission node_sync_permission(const struct node_sync *s, struct str namespace)
+enum permission node_sync_permission(const struct node_sync *s, struct str namespace,
+				     struct str type)
 {
-	return namespace_allowlist_check(&s->namespaces.allowlist, namespace);
+	return namespace_allowlist_check(&s->namespaces.allowlist, namespace, type);
 }
 
 bool node_sync_get_node(struct node_sync *s, struct nrt_node *ret)
@@ -188,7 +257,8 @@ void node_sync_close(struct node_sync *s)
 	}
 	if (s->connection.is_open) {
 		watch_close(&s->node_watch.watch);
-		watch_close(&s->namespaces.watch);
+		if (!s->config.ignores_namespaces)
+			watch_close(&s->namespaces.watch);
 		node_writer_close(&s->writer);
 		event_sender_close(&s->events);
 	}
@@ -199,7 +269,8 @@ void node_sync_done(struct node_sync *s)
 {
 	if (s->connection.is_open) {
 		watch_done(&s->node_watch.watch);
-		watch_done(&s->namespaces.watch);
+		if (!s->config.ignores_namespaces)
+			watch_done(&s->namespaces.watch);
 	}
 	node_connection_done(&s->connection);
 	namespace_allowlist_done(&s->namespaces.allowlist);

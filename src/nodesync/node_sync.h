@@ -25,6 +25,7 @@ struct nrt_node;
 
 struct node_sync {
 	struct node_sync_config config;
+	int run_fd; /* directory for the last known permissions; -1, the default: not kept */
 	struct manager *manager;
 	struct loop *loop;
 	struct node_connection connection;
@@ -37,9 +38,9 @@ struct node_sync {
 	struct trim_schedule trim;
 	uint64_t ready_deadline_ms; /* READY=1 waits for the Node until then; 0: it was sent */
 
-	/* The namespaces are known for the first time, and some pod must leave the management CPUs.
-	 */
-	void (*on_untrusted_pod)(struct node_sync *s);
+	/* The permissions of namespaces have changed, and some pod is in the wrong pool: every pod
+	 * has to be classified again. */
+	void (*on_permissions_changed)(struct node_sync *s);
 };
 
 /* Checks the configuration; -EINVAL for what can never work. Connects to nothing. */
@@ -54,12 +55,13 @@ void node_sync_tick(struct node_sync *s); /* once a second */
  * seconds have passed. Units that start after the agent, such as the kubelet, wait for it. */
 void node_sync_send_ready(struct node_sync *s);
 
-enum permission node_sync_permission(const struct node_sync *s, struct str namespace);
+enum permission node_sync_permission(const struct node_sync *s, struct str namespace,
+				     struct str type);
 
-/* A pod runs on the management CPUs that would be refused now. Until the namespaces are known, pods
- * are accepted when they look converted. Decides by classify_permission(), so a static pod is
- * trusted whatever its namespace says. */
+/* A pod runs on the management CPUs whose namespace does not allow it; a pod does not although its
+ * namespace allows it. Both decide by classify_permission(). */
 bool node_sync_has_untrusted_pod(const struct manager *m);
+bool node_sync_has_permitted_pod(const struct manager *m);
 
 /* The agent's Node and the API client; false while the Node is not known to exist. */
 bool node_sync_get_node(struct node_sync *s, struct nrt_node *ret);

@@ -14,6 +14,7 @@ struct node_sync_config {
 	bool registers;		/* creates the Node if it does not exist when the agent starts */
 	bool taints_unready;
 	bool is_legacy;		   /* namespaces may allow by label */
+	bool ignores_namespaces;   /* an administrator named them (--allow-namespace) */
 	const char *const *labels; /* of a Node that the agent creates */
 	const char *const *taints; /* likewise */
 	size_t n_labels, n_taints;

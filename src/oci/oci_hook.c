@@ -22,6 +22,7 @@
 #include "oci_containers.h"
 #include "oci_record.h"
 #include "pin/manager.h"
+#include "pin/namespace_allowlist.h"
 #include "pool/store.h"
 #include "precreate.h"
 
@@ -50,11 +51,17 @@ struct standalone_manager {
 	struct manager manager;
 };
 
-static enum permission namespace_permission(const void *data, struct str namespace)
-{
-	const struct oci_hook_config *c = data;
+struct hook_permissions {
+	const struct permission_flags *flags;
+	struct namespace_allowlist allowlist; /* the agent's last; unknown without one */
+};
 
-	return permission_from_list(c->namespaces, c->n_namespaces, namespace);
+static enum permission namespace_permission(const void *data, struct str namespace, struct str type)
+{
+	const struct hook_permissions *p = data;
+
+	return p->flags->n ? permission_from_flags(p->flags, namespace, type) :
+			     namespace_allowlist_check(&p->allowlist, namespace, type);
 }
 
 static int open_manager(const struct hook *h, struct standalone_manager *own, struct err *err)
@@ -89,14 +96,17 @@ static int decide_without_agent(const struct hook *h, struct str *ret, struct er
 {
 	struct standalone_manager own = { .cgroups = { .cpu_fd = -1, .cpuset_fd = -1 } };
 	struct oci_containers oci = { &own.manager, h->run_fd };
+	struct hook_permissions permissions = { .flags = &h->config->allowed };
 	int r;
 
 	r = open_manager(h, &own, err);
 	if (r < 0)
 		return r;
+	/* Without a readable file nothing is known, and no pod of the API server is permitted. */
+	(void)namespace_allowlist_read(&permissions.allowlist, h->run_fd, STR(""), NULL);
 	manager_init(&own.manager, &own.ledger, &own.cgroups);
 	own.manager.rules.permission = namespace_permission;
-	own.manager.rules.permission_data = h->config;
+	own.manager.rules.permission_data = &permissions;
 	/* The manager starts empty and must know all containers: shared ones may have to leave CPUs
 	 * that become exclusive. */
 	oci_containers_load(&oci, h->id);
@@ -104,6 +114,7 @@ static int decide_without_agent(const struct hook *h, struct str *ret, struct er
 		oci_containers_remove(&oci, h->id);
 	else
 		r = oci_containers_add(&oci, h->id, h->a, ret, err);
+	namespace_allowlist_done(&permissions.allowlist);
 	manager_done(&own.manager);
 	ledger_done(&own.ledger);
 	store_done(&own.store);

@@ -5,6 +5,7 @@
 
 #include <stdbool.h>
 
+#include "pin/permission.h"
 #include "pin/pools_source.h"
 
 struct arena;
@@ -19,10 +20,9 @@ enum oci_stage {
 struct oci_hook_config {
 	struct pools_source pools;
 	const char *run_dir, *cgroup_root, *topology;
-	const char *proc; /* "/proc" */
-	const char *id;	  /* precreate only; NULL: from the configuration */
-	const char *const *namespaces;
-	size_t n_namespaces;
+	const char *proc;		 /* "/proc" */
+	const char *id;			 /* precreate only; NULL: from the configuration */
+	struct permission_flags allowed; /* namespaces; none: as the agent knew them last */
 };
 
 struct oci_hook_result {

@@ -1,6 +1,7 @@
-/* What a pod says about itself is checked against what the kubelet says about it: shares and quota
- * in the runtime's request come from the pod's spec as admitted, and the cgroup path has its QoS
- * class. An annotation can be written by every user that may create pods. */
+/* An annotation can be written by every user that may create pods. A claim of a workload type needs
+ * the permission of the namespace and is checked against nothing of the pod itself: shares and
+ * quota in the runtime's request come from the same author (D15). The CPU stamp gains nothing that
+ * the pod's request does not have, so it is compared with what the kubelet made of that request. */
 
 #include "classify.h"
 
@@ -12,13 +13,15 @@
 #include "kube/shares.h"
 #include "kube/stamp.h"
 #include "nri/nri.h"
+#include "registry.h"
 
 const char *distrust_text(enum distrust_reason distrust)
 {
 	static const char *const texts[] = {
 		[DISTRUST_NONE] = "",
 		[DISTRUST_NAMESPACE] = "its namespace does not allow the workload type",
-		[DISTRUST_UNCONVERTED] = "it still requests CPU, so admission has not converted it",
+		[DISTRUST_UNKNOWN] = "it is not known whether its namespace allows the workload "
+				     "type",
 		[DISTRUST_STAMP] = "its CPU stamp contradicts what the kubelet requested",
 		[DISTRUST_UNREADABLE] = "its CPU stamp is unreadable or lacks the container",
 	};
@@ -36,33 +39,34 @@ static bool has_annotation(const struct nri_pod *pod, struct str key)
 }
 
 /* The kubelet sets the annotation on every pod it runs, and overwrites what the pod has there. */
-bool classify_is_static(const struct nri_pod *pod)
+static bool is_static(const struct nri_pod *pod)
 {
 	const char *source = nri_find(pod->annotations, pod->n_annotations, NAME_CONFIG_SOURCE);
 
 	return source && strcmp(source, NAME_CONFIG_SOURCE_API) != 0;
 }
 
-enum permission permission_from_list(const char *const *names, size_t n, struct str namespace)
+/* The UID is assigned by oci/oci_record.c where the runtime reports no pod. A kubelet's container
+ * is never standalone, whatever its annotations lack. */
+static bool is_standalone(const struct nri_pod *pod)
 {
-	for (size_t i = 0; i < n; i++)
-		if (str_eq(str_from(names[i]), namespace))
-			return PERMISSION_GRANTED;
-	return n ? PERMISSION_DENIED : PERMISSION_UNKNOWN;
+	return registry_is_standalone(str_from(pod->uid)) &&
+	       !strstr(nri_pod_cgroup_parent(pod), "kubepods");
 }
 
-enum permission classify_permission(const struct classify_rules *rules, bool is_static,
+bool classify_is_local(const struct nri_pod *pod)
+{
+	return is_static(pod) || is_standalone(pod);
+}
+
+enum permission classify_permission(const struct classify_rules *rules, bool is_local,
 				    struct str namespace)
 {
-	if (is_static) /* from this node's configuration, not from a user of the cluster */
+	if (is_local)
 		return PERMISSION_GRANTED;
-	return rules->permission ? rules->permission(rules->permission_data, namespace) :
+	return rules->permission ? rules->permission(rules->permission_data, namespace,
+						     rules->management.name) :
 				   PERMISSION_UNKNOWN;
-}
-
-static enum permission permission_of(const struct classify_rules *rules, const struct nri_pod *pod)
-{
-	return classify_permission(rules, classify_is_static(pod), str_from(pod->pod_namespace));
 }
 
 bool classify_is_management(const struct classify_rules *rules, const struct nri_pod *pod,
@@ -71,11 +75,17 @@ bool classify_is_management(const struct classify_rules *rules, const struct nri
 	*ret_distrust = DISTRUST_NONE;
 	if (!has_annotation(pod, rules->management.activation))
 		return false;
-	if (permission_of(rules, pod) == PERMISSION_DENIED) {
+	switch (classify_permission(rules, classify_is_local(pod), str_from(pod->pod_namespace))) {
+	case PERMISSION_GRANTED:
+		return true;
+	case PERMISSION_DENIED:
 		*ret_distrust = DISTRUST_NAMESPACE;
 		return false;
+	case PERMISSION_UNKNOWN:
+		*ret_distrust = DISTRUST_UNKNOWN;
+		return false;
 	}
-	return true;
+	return false;
 }
 
 /* With the systemd driver the names are "kubepods-burstable-pod<uid>.slice", with cgroupfs
@@ -111,18 +121,6 @@ static uint64_t shares_of(const struct nri_cpu *cpu)
 static int64_t quota_of(const struct nri_cpu *cpu)
 {
 	return cpu->has_quota ? cpu->quota_us : 0;
-}
-
-/* Without data about the namespace a pod must look like a converted one: no CPU request, which the
- * kubelet turns into the minimum of shares and no quota; or the settings that were applied earlier.
- */
-static bool looks_converted(const struct nri_cpu *seen, const struct cpu_settings *ours)
-{
-	const uint64_t shares = shares_of(seen);
-	const int64_t quota = quota_of(seen);
-
-	return (shares <= CPU_SHARES_MIN || shares == ours->shares) &&
-	       (quota <= 0 || quota == ours->quota_us);
 }
 
 /* From the CPU stamp where it agrees with the runtime, else from the runtime alone: shares are
@@ -165,8 +163,6 @@ int classify_container(const struct classify_rules *rules, const struct nri_pod 
 	enum distrust_reason distrust;
 	int r;
 
-	/* The annotation is parsed before the permission is checked: without data about the
-	 * namespace the permission depends on its values. */
 	if (classify_is_management(rules, pod, &distrust)) {
 		r = workload_resolve(&rules->management, c->name, pod->annotations,
 				     pod->n_annotations, a, &requested, err);
@@ -174,14 +170,9 @@ int classify_container(const struct classify_rules *rules, const struct nri_pod 
 			r = workload_settings(&requested, &class.settings, err);
 		if (r < 0)
 			return r;
-		if (permission_of(rules, pod) == PERMISSION_GRANTED ||
-		    looks_converted(nri_container_cpu(c), &class.settings)) {
-			class.is_management = true;
-			*ret = class;
-			return 0;
-		}
-		distrust = DISTRUST_UNCONVERTED;
-		class.settings = (struct cpu_settings){ 0 };
+		class.is_management = true;
+		*ret = class;
+		return 0;
 	}
 	read_demand(pod, c, a, &class);
 	if (distrust != DISTRUST_NONE)

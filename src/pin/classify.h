@@ -9,6 +9,7 @@
 #include <stddef.h>
 
 #include "cgroup/cpu_settings.h"
+#include "permission.h"
 #include "pool/demand.h"
 #include "workload.h"
 
@@ -16,18 +17,6 @@ struct arena;
 struct err;
 struct nri_container;
 struct nri_pod;
-
-/* Whether the pods of a namespace may run on the management CPUs (D15). */
-enum permission {
-	PERMISSION_UNKNOWN, /* no cluster data: the pod must look like a converted one */
-	PERMISSION_GRANTED,
-	PERMISSION_DENIED,
-};
-
-typedef enum permission (*permission_fn)(const void *data, struct str namespace);
-
-/* By the namespaces that an administrator named (--allow-namespace); unknown without any. */
-enum permission permission_from_list(const char *const *names, size_t n, struct str namespace);
 
 struct classify_rules {
 	struct workload management;
@@ -38,10 +27,10 @@ struct classify_rules {
 /* Why an annotation was not accepted. */
 enum distrust_reason {
 	DISTRUST_NONE,
-	DISTRUST_NAMESPACE,   /* the namespace does not allow the workload type */
-	DISTRUST_UNCONVERTED, /* the pod requests CPU, so admission has not converted it */
-	DISTRUST_STAMP,	      /* the CPU stamp contradicts what the kubelet requested */
-	DISTRUST_UNREADABLE,  /* the CPU stamp does not parse, or lacks this container */
+	DISTRUST_NAMESPACE,  /* the namespace does not allow the workload type */
+	DISTRUST_UNKNOWN,    /* it is not known whether the namespace allows it */
+	DISTRUST_STAMP,	     /* the CPU stamp contradicts what the kubelet requested */
+	DISTRUST_UNREADABLE, /* the CPU stamp does not parse, or lacks this container */
 	DISTRUST__COUNT
 };
 
@@ -64,12 +53,14 @@ int classify_container(const struct classify_rules *rules, const struct nri_pod 
 bool classify_is_management(const struct classify_rules *rules, const struct nri_pod *pod,
 			    enum distrust_reason *ret_distrust);
 
-/* The kubelet read the pod from its manifest directory, not from the API server. */
-bool classify_is_static(const struct nri_pod *pod);
+/* Whether the pod comes from this node's own configuration and not from a user of the cluster: the
+ * kubelet read it from its manifest directory, or it is a standalone container, which only root of
+ * this node can start. */
+bool classify_is_local(const struct nri_pod *pod);
 
-/* The rule behind classify_is_management() for pods that carry the annotation: static pods are
+/* The rule behind classify_is_management() for pods that carry the annotation: local pods are
  * always permitted, others by their namespace. */
-enum permission classify_permission(const struct classify_rules *rules, bool is_static,
+enum permission classify_permission(const struct classify_rules *rules, bool is_local,
 				    struct str namespace);
 
 /* The QoS class, from the path of the pod's cgroup: a Guaranteed pod is below neither "burstable"

@@ -11,6 +11,7 @@
 #include "change_watch.h"
 #include "enforce.h"
 #include "isolate.h"
+#include "kube/names.h"
 
 void manager_management_cpus(const struct manager *m, struct cpuset *ret)
 {
@@ -23,7 +24,9 @@ struct pod_entry *manager_record_pod(struct manager *m, const struct nri_pod *po
 	enum distrust_reason distrust;
 
 	entry->is_management = classify_is_management(&m->rules, pod, &distrust);
-	entry->is_static = classify_is_static(pod);
+	entry->type = entry->is_management || distrust != DISTRUST_NONE ? NAME_TYPE_MANAGEMENT :
+									  NULL;
+	entry->is_local = classify_is_local(pod);
 	entry->needs_write = true;
 	if (entry->is_management) /* D13 */
 		entry->shares = workload_pod_shares(&m->rules.management, pod->annotations,

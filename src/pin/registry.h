@@ -22,13 +22,14 @@ struct pod_entry {
 	char *cgroup;	    /* path below the mount; may be "" */
 	char *pause_cgroup; /* likewise */
 	uint32_t pause_pid;
-	bool is_management;
-	bool is_static;	  /* from the kubelet's manifest directory */
-	uint64_t shares;  /* of its own cgroup; 0: not set */
-	bool lift_quota;  /* a container has exclusive CPUs: its own cgroup gets no quota */
-	bool needs_write; /* by manager_flush() */
-	bool was_seen;	  /* its cgroup existed; when it is gone, the pod is finished */
-	bool was_written; /* its cgroup, by any process, since the last check */
+	const char *type;   /* the workload type that it claims; static text; NULL: none */
+	bool is_management; /* the claim was accepted */
+	bool is_local;	    /* classify_is_local() */
+	uint64_t shares;    /* of its own cgroup; 0: not set */
+	bool lift_quota;    /* a container has exclusive CPUs: its own cgroup gets no quota */
+	bool needs_write;   /* by manager_flush() */
+	bool was_seen;	    /* its cgroup existed; when it is gone, the pod is finished */
+	bool was_written;   /* its cgroup, by any process, since the last check */
 	struct cgroup_watch_ids watch, pause_watch;
 	size_t n_containers;
 };

@@ -35,7 +35,7 @@ run() { # NAME COMMAND...
 }
 
 run pinfold build/pinfold agent --management 0 --run-dir "$dir/run" --nri-socket "$dir/nri.sock" \
-    --kubelet-state /nonexistent --log-level error
+    --kubelet-state /nonexistent --allow-namespace default --log-level error
 if peer=$(tests/bench/peers/build nri-plugin); then
     run go "$peer" "$dir/nri.sock"
 fi

@@ -47,7 +47,7 @@ build/tests/bench/nri_runtime "$dir/nri.sock" "$n" 0 >"$dir/runtime.out" &
 runtime=$!
 until [ -S "$dir/nri.sock" ]; do sleep 0.05; done
 ${RESIZE_UNDER:-} build/pinfold agent --nri-socket "$dir/nri.sock" --run-dir "$dir/run" --cgroup-root "$mount" --pools-file "$dir/pools" \
-    --no-cluster --marker-file /nonexistent --kubelet-state /nonexistent 2>"$dir/agent.log" &
+    --no-cluster --allow-namespace default --marker-file /nonexistent --kubelet-state /nonexistent 2>"$dir/agent.log" &
 agent=$!
 until grep -q 'msg="synchronized' "$dir/agent.log"; do kill -0 "$agent" || { cat "$dir/agent.log"; exit 1; }; sleep 0.1; done
 for ((i = 1; i <= 2 * rounds; i++)); do

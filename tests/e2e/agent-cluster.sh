@@ -125,6 +125,7 @@ test_namespaces() {
 	soon "the agent has seen the annotation" $((count + 1)) allowed_namespaces
 	path=$(NATIVE_NAMESPACE=bad management_pod allowed-later)
 	is "CPUs after the namespace opted in" "$(cpus_of "$path")" 0
+	soon "CPUs of the pod that was distrusted before" 0 cpus_of "$(native_cgroup "$dir" "$(native_crictl "$dir" ps -q --pod "$(cat "$dir/pod-distrusted.id")")")"
 	kubectl annotate namespace bad workload.openshift.io/allowed- >/dev/null
 	soon "the agent has seen that it is gone" "$count" allowed_namespaces
 }
@@ -183,12 +184,18 @@ test_api_lost() {
 	agent_up --node-name "$name" --management 0 --kubeconfig "$dir/agent.kubeconfig"
 	path=$(NATIVE_NAMESPACE=good management_pod offline-later)
 	is "CPUs after a restart of the agent without an API server" "$(cpus_of "$path")" 0
-	path=$(NATIVE_NAMESPACE=bad management_pod unverified)
-	is "a converted pod is trusted while the allowlist is unknown" "$(cpus_of "$path")" 0
+	path=$(NATIVE_NAMESPACE=bad management_pod offline-still-distrusted)
+	is "CPUs of a distrusted pod after a restart of the agent" "$(cpus_of "$path")" 1
+	# The state of the last agent is lost, as after a reboot: nothing is permitted until the API server is back.
+	agent_down
+	rm "$dir/run/namespaces.json"
+	agent_up --node-name "$name" --management 0 --kubeconfig "$dir/agent.kubeconfig"
+	path=$(NATIVE_NAMESPACE=good management_pod unverified)
+	is "CPUs of a management pod while its permission is unknown" "$(cpus_of "$path")" 1
 	cp_start_apiserver "$dir"
 	status_patch "{\"status\":{\"capacity\":{\"$cores\":\"0\"},\"allocatable\":{\"$cores\":\"0\"}}}"
 	LIMIT=40 soon "capacity when the API server is back" "$want_cores" amount capacity $cores
-	LIMIT=40 soon "CPUs of the pod once the allowlist is known" 1 cpus_of "$path"
+	LIMIT=40 soon "CPUs of the pod once its permission is known" 0 cpus_of "$path"
 	LIMIT=40 soon "condition when the API server is back" True condition status
 }
 
@@ -299,7 +306,7 @@ test_required() {
 	local out required='"required-plugins.noderesource.dev":"[\"pinfold\"]"'
 	[ "${RUNTIME:-containerd}" = containerd ] || return 0 # 1.7 has no validator
 	agent_down
-	agent_up --node-name "$name" --management 0 --no-cluster
+	agent_up --node-name "$name" --management 0 --no-cluster --allow-namespace default
 	native_pod "$dir" requires burstable/ "$target,$required" >/dev/null
 	is "CPUs with the agent" "$(cpus_of "$(native_cgroup "$dir" "$(native_container "$dir" requires '"cpu_shares":2,"cpu_period":100000')")")" 0
 	agent_down
@@ -349,7 +356,12 @@ test_register() {
 	is "taint of a registered Node" "$(node '{.spec.taints[?(@.key=="dedicated")].value}')" ran
 	soon "condition" True condition status
 	status_patch "{\"status\":{\"capacity\":{\"cpu\":\"2\",\"$cores\":\"0\"},\"allocatable\":{\"cpu\":\"2\",\"$cores\":\"0\"}}}"
-	is "a converted pod is trusted when the agent may not read namespaces" "$(cpus_of "$(NATIVE_NAMESPACE=bad management_pod unread)")" 0
+	is "CPUs of a management pod when the agent may not read namespaces" "$(cpus_of "$(NATIVE_NAMESPACE=good management_pod unread)")" 1
+	agent_down
+	kubectl apply -f "$deploy/node-rbac.yaml" >/dev/null
+	agent_up --node-name "$name" --management 0 --kubeconfig "$dir/fresh.kubeconfig" --register
+	soon "CPUs of the pod with node-rbac.yaml" 0 cpus_of "$(native_cgroup "$dir" "$(native_crictl "$dir" ps -q --pod "$(cat "$dir/pod-unread.id")")")"
+	status_patch "{\"status\":{\"capacity\":{\"cpu\":\"2\",\"$cores\":\"0\"},\"allocatable\":{\"cpu\":\"2\",\"$cores\":\"0\"}}}"
 	soon "allocatable after the kubelet's registration" "$want_cores" amount allocatable $cores
 	kubectl delete node fresh >/dev/null
 	soon "the agent has seen the deletion" false node_exists
@@ -367,9 +379,10 @@ test_late_kubeconfig() {
 	cp_node_kubeconfig "$dir" late 127.0.0.1
 	mv "$dir/late.kubeconfig" "$dir/aside"
 	agent_up --node-name "$name" --management 0 --kubeconfig "$dir/late.kubeconfig" --register
-	is "CPUs without a kubeconfig" "$(cpus_of "$(management_pod early)")" 0
+	is "CPUs without a kubeconfig" "$(cpus_of "$(NATIVE_NAMESPACE=good management_pod early)")" 1
 	mv "$dir/aside" "$dir/late.kubeconfig"
 	LIMIT=40 soon "capacity of a registered Node" "$want_cores" amount capacity $cores
+	LIMIT=40 soon "CPUs of the pod once its permission is known" 0 cpus_of "$(native_cgroup "$dir" "$(native_crictl "$dir" ps -q --pod "$(cat "$dir/pod-early.id")")")"
 	agent_down
 }
 

@@ -39,7 +39,7 @@ start_node() {
 	[ "$RUNTIME" != crio-native ] || render_drop_in
 	node_start "$top/node" "$top/cp" worker-0 "${RUNTIME%-native}"
 	node_wait_ready "$top/node"
-	agent_install "--reconcile-interval 86400"
+	agent_install "--reconcile-interval 86400 --allow-namespace shop"
 }
 
 render_drop_in() {
@@ -278,7 +278,7 @@ test_daemonset() {
 	local part
 	agent_stop
 	for part in namespace rbac daemonset; do
-		sed 's,image: pinfold:latest,image: localhost/pinfold:1\n        imagePullPolicy: Never,' "$here/../../deploy/agent/$part.yaml"
+		sed 's,image: pinfold:latest,image: localhost/pinfold:1\n        imagePullPolicy: Never,; s/args: \[agent,/& --allow-namespace=shop,/' "$here/../../deploy/agent/$part.yaml"
 		echo ---
 	done | kubectl apply -f - >/dev/null
 	wait_for 900 daemon_ready || die "the DaemonSet is not ready: $(kubectl -n pinfold-agent describe pods | tail -n 12)"

@@ -15,6 +15,30 @@ storm=${STORM:-$([ -n "${SMOKE:-}" ] && echo 12 || echo 300)}
 
 verify_ok() { "$pinfold" verify --run-dir "$dir/run" >"$dir/verify.out" 2>&1; }
 
+# A pod of a namespace without permission that claims the management pool and any weight: the least request with the
+# largest weight, or an annotation that repeats the pod's own shares and quota.
+test_attack() {
+	local name class resources own path flags=("${agent_flags[@]}")
+	agent_down
+	agent_flags=(--management 0 --nri-socket "$dir/nri.sock") # nothing is known about namespaces
+	agent_up
+	while read -r name class resources own <&3; do
+		NATIVE_NAMESPACE=tenant native_pod "$dir" "$name" "$class/" "$target,\"resources.workload.openshift.io/c\":\"$own\"" >/dev/null
+		path=$(native_cgroup "$dir" "$(native_container "$dir" "$name" "$resources")")
+		is "CPUs of $name" "$(cpus_of "$path")" 1
+		is "shares of $name" "$(control cpu cpu.shares "$path")" "$(sed 's/.*cpu_shares":\([0-9]*\).*/\1/' <<<"$resources")"
+		[ "$(control cpu cpu.shares "$(dirname "$path")")" -le 1024 ] || die "$name has set the weight of its pod"
+		native_crictl "$dir" rmp -f "$(cat "$dir/pod-$name.id")" >/dev/null
+	done 3<<-'EOF'
+	besteffort-forged besteffort "cpu_shares":2,"cpu_period":100000 {\"cpushares\":262144}
+	burstable-forged burstable "cpu_shares":512,"cpu_period":100000,"cpu_quota":50000 {\"cpushares\":512,\"cpulimit\":500}
+	EOF
+	is "annotations rejected" "$(counter annotations_rejected)" 2
+	agent_down
+	agent_flags=("${flags[@]}")
+	agent_up
+}
+
 # The CPU settings of containers of all pools, from inside and in the kernel.
 test_placement() {
 	local id path
@@ -215,9 +239,9 @@ for runtime in ${RUNTIMES:-containerd-1.7 containerd}; do
 	# shellcheck disable=SC2064
 	trap "process_stop '$dir' agent; native_stop '$dir'" EXIT
 	native_start "$dir" "$runtime"
-	agent_flags=(--management 0 --nri-socket "$dir/nri.sock" --reconcile-interval 600)
+	agent_flags=(--management 0 --allow-namespace default --nri-socket "$dir/nri.sock" --reconcile-interval 600)
 	agent_up
-	for t in ${TESTS:-placement kubelet refusal drift absence runtime_restart storm uninstall}; do
+	for t in ${TESTS:-attack placement kubelet refusal drift absence runtime_restart storm uninstall}; do
 		echo "$runtime: $t" >&2
 		"test_$t"
 	done

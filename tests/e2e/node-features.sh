@@ -140,7 +140,7 @@ for runtime in ${RUNTIMES:-containerd}; do
 	mkdir "$dir/manifests"
 	native_start "$dir" "$runtime"
 	pools '{"reserved":"0","shared":"1"}'
-	agent_flags=(--pools-file "$dir/pools" --marker-file "$dir/none" --nri-socket "$dir/nri.sock" --no-cluster
+	agent_flags=(--allow-namespace default --pools-file "$dir/pools" --marker-file "$dir/none" --nri-socket "$dir/nri.sock" --no-cluster
 		--static-pods "$dir/manifests")
 	agent_up
 	make_containers

@@ -38,7 +38,7 @@ kubeReserved: {memory: 100Mi}
 reservedMemory: [{numaNode: 0, limits: {memory: 150Mi}}]'
 node_start "$top/node" "$top/cp" worker-0 "${RUNTIME:-containerd}"
 node_wait_ready "$top/node"
-agent_install "--podresources $ours"
+agent_install "--podresources $ours --allow-namespace shop"
 agent_start
 make_three node
 all_hold node 4-5

@@ -121,7 +121,7 @@ peer=$("$here/../bench/peers/build" podresources)
 dir=$(mktemp -d "/tmp/pinfold-podres-XXXXXX")
 trap 'process_stop "$dir" agent; process_stop "$dir" kubelet; native_stop "$dir"' EXIT
 native_start "$dir" containerd
-agent_flags=(--management 0 --nri-socket "$dir/nri.sock" --podresources "$dir/podres.sock")
+agent_flags=(--management 0 --allow-namespace default --nri-socket "$dir/nri.sock" --podresources "$dir/podres.sock")
 for t in without_kubelet beside_kubelet kubelet_errors; do
 	echo "podresources: $t" >&2
 	"test_$t"

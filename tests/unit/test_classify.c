@@ -15,9 +15,10 @@
 #define TARGET "target.workload.openshift.io/management"
 #define OWN "resources.workload.openshift.io/c"
 
-static enum permission by_name(const void *data, struct str namespace)
+static enum permission by_name(const void *data, struct str namespace, struct str type)
 {
 	(void)data;
+	CHECK_STR(type, "management");
 	if (str_eq(namespace, STR("allowed")))
 		return PERMISSION_GRANTED;
 	return str_eq(namespace, STR("denied")) ? PERMISSION_DENIED : PERMISSION_UNKNOWN;
@@ -25,7 +26,7 @@ static enum permission by_name(const void *data, struct str namespace)
 
 struct class_row {
 	const char *what;
-	const char *namespace, *parent;
+	const char *namespace, *parent, *uid;
 	struct nri_pair annotations[3];
 	struct nri_cpu cpu;
 	/* expected */
@@ -41,35 +42,44 @@ struct class_row {
 #define QUOTA(n) .has_quota = true, .quota_us = (n), .has_period = true, .period_us = 100000
 
 static const struct class_row rows[] = {
-	{ .what = "a converted pod, permission unknown",
+	{ .what = "a converted pod",
+	  .namespace = "allowed",
 	  .annotations = { { TARGET, "{}" }, { OWN, "{\"cpushares\":20,\"cpulimit\":30}" } },
 	  .cpu = { SHARES(2) },
-	  .is_management = true,
-	  .shares = 20,
-	  .quota_us = 3000 },
-	{ .what = "the same, as we left it",
-	  .annotations = { { TARGET, "{}" }, { OWN, "{\"cpushares\":20,\"cpulimit\":30}" } },
-	  .cpu = { SHARES(20), QUOTA(3000) },
 	  .is_management = true,
 	  .shares = 20,
 	  .quota_us = 3000 },
 	{ .what = "without settings of its own",
+	  .namespace = "allowed",
 	  .annotations = { { TARGET, "" } },
 	  .cpu = { SHARES(2) },
 	  .is_management = true },
-	{ .what = "one that still requests CPU is not converted",
-	  .annotations = { { TARGET, "{}" }, { OWN, "{\"cpushares\":20}" } },
-	  .cpu = { SHARES(1024) },
-	  .distrust = DISTRUST_UNCONVERTED },
-	{ .what = "one that still has a limit is not converted",
-	  .annotations = { { TARGET, "{}" } },
-	  .cpu = { SHARES(2), QUOTA(50000) },
-	  .distrust = DISTRUST_UNCONVERTED },
-	{ .what = "but where the namespace allows it, it is meant",
+	{ .what = "one that admission has not converted",
 	  .namespace = "allowed",
 	  .annotations = { { TARGET, "{}" } },
 	  .cpu = { SHARES(1024) },
 	  .is_management = true },
+	{ .what = "a converted pod, permission unknown",
+	  .annotations = { { TARGET, "{}" }, { OWN, "{\"cpushares\":20}" } },
+	  .cpu = { SHARES(2) },
+	  .distrust = DISTRUST_UNKNOWN },
+	{ .what = "a broken annotation of a pod that is not permitted is not read",
+	  .annotations = { { TARGET, "{}" }, { OWN, "{" } },
+	  .cpu = { SHARES(2) },
+	  .distrust = DISTRUST_UNKNOWN },
+	{ .what = "a standalone container needs no namespace",
+	  .namespace = "oci",
+	  .uid = "oci-web",
+	  .annotations = { { TARGET, "{}" }, { OWN, "{\"cpushares\":20}" } },
+	  .cpu = { SHARES(2048) },
+	  .is_management = true,
+	  .shares = 20 },
+	{ .what = "a container of a kubelet is not standalone",
+	  .uid = "oci-web",
+	  .parent = "/kubepods/burstable/podx",
+	  .annotations = { { TARGET, "{}" } },
+	  .cpu = { SHARES(2) },
+	  .distrust = DISTRUST_UNKNOWN },
 	{ .what = "where the namespace does not, the annotation is nothing",
 	  .namespace = "denied",
 	  .annotations = { { TARGET, "{}" }, { OWN, "{\"cpushares\":20}" } },
@@ -156,6 +166,7 @@ TEST(annotations_are_accepted_only_with_a_reason)
 		struct nri_pod_linux pod_linux = { .cgroup_parent = row->parent ? row->parent : "",
 						   .cgroups_path = "" };
 		struct nri_pod pod = { .pod_namespace = row->namespace ? row->namespace : "any",
+				       .uid = row->uid ? row->uid : "u",
 				       .annotations = (struct nri_pair *)row->annotations,
 				       .on_linux = &pod_linux };
 		struct err err = { 0 };
@@ -176,11 +187,79 @@ TEST(annotations_are_accepted_only_with_a_reason)
 	TEST_NOTE("%zu rows", ARRAY_LEN(rows));
 }
 
+/* What an author of pods can write, in a namespace of which the node knows nothing. */
+TEST(attack_annotations_gain_nothing_while_the_permission_is_unknown)
+{
+	static const struct {
+		const char *what, *parent;
+		struct nri_pair annotations[4];
+		struct nri_cpu cpu;
+	} attacks[] = {
+		{ "a BestEffort pod with the target annotation",
+		  "/kubepods/besteffort/podx",
+		  { { TARGET, "{}" } },
+		  { SHARES(2) } },
+		{ "the same with the largest weight",
+		  "/kubepods/besteffort/podx",
+		  { { TARGET, "{}" }, { OWN, "{\"cpushares\":262144}" } },
+		  { SHARES(2) } },
+		{ "a Burstable pod whose annotation repeats its own shares",
+		  "/kubepods/burstable/podx",
+		  { { TARGET, "{}" }, { OWN, "{\"cpushares\":4096}" } },
+		  { SHARES(4096) } },
+		{ "and its own quota",
+		  "/kubepods/burstable/podx",
+		  { { TARGET, "{}" }, { OWN, "{\"cpushares\":4096,\"cpulimit\":4000}" } },
+		  { SHARES(4096), QUOTA(400000) } },
+		{ "with a CPU stamp that agrees",
+		  "/kubepods/burstable/podx",
+		  { { TARGET, "{}" },
+		    { OWN, "{\"cpushares\":1024}" },
+		    { "pinfold.io/cpus",
+		      "{\"c\":{\"kind\":\"app\",\"milli\":1000,\"pool\":\"shared\"}}" } },
+		  { SHARES(1024) } },
+		{ "a pod from the API server that calls itself static",
+		  "/kubepods/burstable/podx",
+		  { { TARGET, "{}" }, { "kubernetes.io/config.source", "api" } },
+		  { SHARES(2) } },
+	};
+	const struct classify_rules rules = { .management = workload_management() };
+	CLEANUP(arena_done) struct arena a;
+
+	arena_init(&a, 0);
+	for (size_t i = 0; i < ARRAY_LEN(attacks); i++) {
+		struct nri_cpu cpu = attacks[i].cpu;
+		struct nri_resources resources = { .cpu = &cpu };
+		struct nri_container_linux on_linux = { .resources = &resources,
+							.cgroups_path = "" };
+		struct nri_container c = { .name = "c", .on_linux = &on_linux };
+		struct nri_pod_linux pod_linux = { .cgroup_parent = attacks[i].parent,
+						   .cgroups_path = "" };
+		struct nri_pod pod = { .pod_namespace = "tenant",
+				       .uid = "u",
+				       .annotations = (struct nri_pair *)attacks[i].annotations,
+				       .on_linux = &pod_linux };
+		struct container_class class;
+		struct err err = { 0 };
+
+		TEST_ROW("%s", attacks[i].what);
+		while (attacks[i].annotations[pod.n_annotations].key)
+			pod.n_annotations++;
+		CHECK_OK(classify_container(&rules, &pod, &c, &a, &class, &err));
+		CHECK(!class.is_management);
+		CHECK_UINT(class.settings.shares, 0);
+		CHECK_INT(class.settings.quota_us, 0);
+		CHECK_STR(distrust_text(class.distrust), distrust_text(DISTRUST_UNKNOWN));
+	}
+}
+
 TEST(a_broken_annotation_of_a_management_container_is_refused)
 {
-	const struct classify_rules rules = { .management = workload_management() };
+	const struct classify_rules rules = { .management = workload_management(),
+					      .permission = by_name };
 	struct nri_pair annotations[] = { { TARGET, "{}" }, { OWN, "{\"cpushares\":\"20\"}" } };
-	struct nri_pod pod = { .pod_namespace = "x",
+	struct nri_pod pod = { .pod_namespace = "allowed",
+			       .uid = "u",
 			       .annotations = annotations,
 			       .n_annotations = 2 };
 	struct nri_container c = { .name = "c" };

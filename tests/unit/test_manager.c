@@ -62,6 +62,49 @@ TEST(equal_settings_are_stored_once)
 	CHECK_UINT(r->n_settings, 0);
 }
 
+static enum permission permission_is_unknown(const void *data, struct str namespace,
+					     struct str type)
+{
+	(void)data;
+	(void)namespace;
+	(void)type;
+	return PERMISSION_UNKNOWN;
+}
+
+TEST(attack_a_forged_pod_gets_neither_management_cpus_nor_weight)
+{
+	static const struct {
+		const char *what, *class, *own;
+		uint64_t shares;
+		int64_t quota_us;
+	} rows[] = {
+		{ "BestEffort", "besteffort/", "{\"cpushares\":262144}", 2, 0 },
+		{ "Burstable, repeats its shares", "burstable/", "{\"cpushares\":4096}", 4096, 0 },
+		{ "Burstable, repeats its limit", "burstable/",
+		  "{\"cpushares\":4096,\"cpulimit\":4000}", 4096, 400000 },
+		{ "names CPUs", "burstable/", "{\"cpuset\":\"0-1\",\"cpushares\":99}", 2, 0 },
+	};
+
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+		struct nri_cpu cpu;
+		struct node n;
+		struct box b;
+
+		TEST_ROW("%s", rows[i].what);
+		node_init(&n, "0-1", "2-3", "4-7");
+		n.manager.rules.permission = permission_is_unknown;
+		box_init(&b, "evil", rows[i].class, rows[i].shares, rows[i].quota_us);
+		box_manage(&b, rows[i].own);
+		make_cgroup(&n, b.pod_cgroup, "");
+		cpu = create(&n, &b);
+		CHECK_STR(cpu.cpus, "2-3");
+		CHECK(!cpu.has_shares && !cpu.has_quota);
+		CHECK_STR(read_at(&n, b.pod_cgroup, "cpu.weight"), "1");
+		CHECK_UINT(n.manager.counters.annotations_rejected, 1);
+		node_done(&n);
+	}
+}
+
 TEST(container_without_cpus_is_refused_with_a_reason)
 {
 	CLEANUP(node_done) struct node n;
@@ -97,8 +140,8 @@ TEST(each_kind_of_event_is_queued_once_for_its_object)
 		const char *pod, *text;
 	} rows[] = {
 		{ EVENT_ANNOTATION_REJECTED, "liar",
-		  "container c: annotations rejected: it still requests CPU, so admission has not "
-		  "converted it" },
+		  "container c: annotations rejected: it is not known whether its namespace allows "
+		  "the workload type" },
 		{ EVENT_CONTAINER_REFUSED, "big",
 		  "container c: not enough cpus available to satisfy request: requested=8, "
 		  "available=4" },
@@ -118,6 +161,7 @@ TEST(each_kind_of_event_is_queued_once_for_its_object)
 	CHECK_UINT(events.n, 0);
 	box_init(&liar, "liar", "burstable/", 512, 0);
 	box_manage(&liar, "{\"cpushares\":400}");
+	n.manager.rules.permission = permission_is_unknown;
 	CHECK_STR(create(&n, &liar).cpus, "2-3");
 	box_init(&big, "big", "", 8192, 800000);
 	CHECK(ask(&n, "CreateContainer", &big, NULL).status != NULL);

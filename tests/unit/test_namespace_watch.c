@@ -1,9 +1,14 @@
 /* The namespace allowlist, and the watch that fills it. */
 
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "api_server.h"
+#include "base/file.h"
 #include "nodesync/api_failures.h"
 #include "nodesync/namespace_watch.h"
 
@@ -50,12 +55,129 @@ TEST(a_namespace_allows_by_its_annotation)
 		namespace_allowlist_begin_list(&list);
 		namespace_allowlist_put(&list, make_namespace("shop", rows[i].annotation,
 							      rows[i].label, &a));
-		CHECK_INT(namespace_allowlist_check(&list, STR("shop")), PERMISSION_UNKNOWN);
+		CHECK_INT(namespace_allowlist_check(&list, STR("shop"), STR("management")),
+			  PERMISSION_UNKNOWN);
 		namespace_allowlist_end_list(&list);
-		CHECK_INT(namespace_allowlist_check(&list, STR("shop")), rows[i].want);
-		CHECK_INT(namespace_allowlist_check(&list, STR("other")), PERMISSION_DENIED);
+		CHECK_INT(namespace_allowlist_check(&list, STR("shop"), STR("management")),
+			  rows[i].want);
+		CHECK_INT(namespace_allowlist_check(&list, STR("other"), STR("management")),
+			  PERMISSION_DENIED);
 		namespace_allowlist_done(&list);
 	}
+}
+
+TEST(a_namespace_allows_each_workload_type_on_its_own)
+{
+	CLEANUP(arena_done) struct arena a;
+	struct namespace_allowlist list = { 0 };
+
+	arena_init(&a, 0);
+	namespace_allowlist_begin_list(&list);
+	namespace_allowlist_put(&list, make_namespace("shop", "ran,infra", NULL, &a));
+	namespace_allowlist_put(&list, make_namespace("dns", "management", NULL, &a));
+	namespace_allowlist_end_list(&list);
+	CHECK_INT(namespace_allowlist_check(&list, STR("shop"), STR("infra")), PERMISSION_GRANTED);
+	CHECK_INT(namespace_allowlist_check(&list, STR("shop"), STR("management")),
+		  PERMISSION_DENIED);
+	CHECK_INT(namespace_allowlist_check(&list, STR("dns"), STR("infra")), PERMISSION_DENIED);
+	CHECK_UINT(namespace_allowlist_count(&list, STR("infra")), 1);
+	namespace_allowlist_put(&list, make_namespace("shop", "ran", NULL, &a));
+	CHECK_INT(namespace_allowlist_check(&list, STR("shop"), STR("infra")), PERMISSION_DENIED);
+	namespace_allowlist_done(&list);
+}
+
+TEST(attack_a_long_list_of_types_is_kept_within_bounds)
+{
+	CLEANUP(arena_done) struct arena a;
+	struct namespace_allowlist list = { 0 };
+	struct strbuf b;
+
+	arena_init(&a, 0);
+	strbuf_init(&b, &a);
+	strbuf_add(&b, STR("management"));
+	for (unsigned i = 0; i < 50000; i++)
+		strbuf_printf(&b, ",t%u", i);
+	namespace_allowlist_begin_list(&list);
+	namespace_allowlist_put(&list,
+				make_namespace("shop", str_cstr(&a, strbuf_str(&b)), NULL, &a));
+	namespace_allowlist_end_list(&list);
+	CHECK(strlen(list.items[0].types) <= 1024);
+	CHECK_INT(namespace_allowlist_check(&list, STR("shop"), STR("management")),
+		  PERMISSION_GRANTED);
+	namespace_allowlist_done(&list);
+}
+
+static int open_directory(char *ret_path)
+{
+	(void)snprintf(ret_path, 64, "/tmp/allowlist-test-XXXXXX");
+	CHECK(mkdtemp(ret_path) != NULL);
+	return open(ret_path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+}
+
+TEST(the_last_known_permissions_survive_in_a_file)
+{
+	char path[64];
+	AUTO_CLOSE int fd = open_directory(path);
+	struct namespace_allowlist list = { 0 }, back = { 0 };
+	CLEANUP(arena_done) struct arena a;
+	struct err err = { 0 };
+	struct stat st;
+
+	arena_init(&a, 0);
+	namespace_allowlist_begin_list(&list);
+	namespace_allowlist_put(&list, make_namespace("good", "management,ran", NULL, &a));
+	namespace_allowlist_put(&list, make_namespace("bad", NULL, NULL, &a));
+	namespace_allowlist_end_list(&list);
+	CHECK(list.is_changed);
+	CHECK_INT(namespace_allowlist_read(&back, fd, STR(""), &err), -ENOENT);
+	CHECK_OK(namespace_allowlist_write(&list, fd, STR("https://a:6443"), &err));
+	CHECK(fstatat(fd, "namespaces.json", &st, 0) == 0 && (st.st_mode & 0777) == 0600);
+	/* The namespaces of another cluster say nothing about this one. */
+	CHECK_ERR(namespace_allowlist_read(&back, fd, STR("https://b:6443"), &err), ESTALE,
+		  "namespaces.json is from the API server https://a:6443");
+	CHECK_INT(namespace_allowlist_check(&back, STR("good"), STR("ran")), PERMISSION_UNKNOWN);
+	CHECK_OK(namespace_allowlist_read(&back, fd, STR("https://a:6443"), &err));
+	CHECK_INT(namespace_allowlist_check(&back, STR("good"), STR("ran")), PERMISSION_GRANTED);
+	CHECK_INT(namespace_allowlist_check(&back, STR("good"), STR("x")), PERMISSION_DENIED);
+	CHECK_INT(namespace_allowlist_check(&back, STR("bad"), STR("management")),
+		  PERMISSION_DENIED);
+	/* A complete list replaces what the file said. */
+	namespace_allowlist_begin_list(&back);
+	namespace_allowlist_end_list(&back);
+	CHECK(back.is_changed);
+	CHECK_INT(namespace_allowlist_check(&back, STR("good"), STR("ran")), PERMISSION_DENIED);
+	namespace_allowlist_done(&list);
+	namespace_allowlist_done(&back);
+	CHECK(unlinkat(fd, "namespaces.json", 0) == 0 && rmdir(path) == 0);
+}
+
+TEST(a_damaged_file_of_permissions_permits_nothing)
+{
+	static const char *const texts[] = {
+		"",
+		"{",
+		"[]",
+		"{\"version\":2,\"server\":\"s\",\"namespaces\":{\"good\":\"management\"}}",
+		"{\"version\":1,\"server\":\"s\"}",
+		"{\"version\":1,\"server\":\"s\",\"namespaces\":[\"good\"]}",
+		"{\"version\":1,\"server\":\"s\",\"namespaces\":{\"good\":\"management\",\"x\":1}}",
+	};
+	char path[64];
+	AUTO_CLOSE int fd = open_directory(path);
+
+	for (size_t i = 0; i < ARRAY_LEN(texts); i++) {
+		struct namespace_allowlist list = { 0 };
+		struct err err = { 0 };
+
+		TEST_ROW("%s", texts[i]);
+		CHECK_OK(file_replace_at(fd, "namespaces.json", str_from(texts[i]), 0600, &err));
+		CHECK(namespace_allowlist_read(&list, fd, STR(""), &err) < 0);
+		CHECK(err.msg[0]);
+		CHECK_INT(namespace_allowlist_check(&list, STR("good"), STR("management")),
+			  PERMISSION_UNKNOWN);
+		namespace_allowlist_done(&list);
+	}
+	CHECK(unlinkat(fd, "namespaces.json", 0) == 0 && rmdir(path) == 0);
 }
 
 TEST(the_allowlist_follows_objects_and_lists)
@@ -73,21 +195,28 @@ TEST(the_allowlist_follows_objects_and_lists)
 	}
 	namespace_allowlist_end_list(&list);
 	CHECK_UINT(list.n, 50);
-	CHECK_INT(namespace_allowlist_check(&list, STR("ns-37")), PERMISSION_GRANTED);
+	CHECK_INT(namespace_allowlist_check(&list, STR("ns-37"), STR("management")),
+		  PERMISSION_GRANTED);
 	namespace_allowlist_put(&list, make_namespace("ns-37", NULL, NULL, &a)); /* withdrawn */
-	CHECK_INT(namespace_allowlist_check(&list, STR("ns-37")), PERMISSION_DENIED);
+	CHECK_INT(namespace_allowlist_check(&list, STR("ns-37"), STR("management")),
+		  PERMISSION_DENIED);
 	namespace_allowlist_put(&list, make_namespace("ns-37", "management", NULL, &a));
-	CHECK_INT(namespace_allowlist_check(&list, STR("ns-37")), PERMISSION_GRANTED);
+	CHECK_INT(namespace_allowlist_check(&list, STR("ns-37"), STR("management")),
+		  PERMISSION_GRANTED);
 	namespace_allowlist_remove(&list,
 				   make_namespace("ns-37", "management", NULL, &a)); /* deleted */
-	CHECK_INT(namespace_allowlist_check(&list, STR("ns-37")), PERMISSION_DENIED);
+	CHECK_INT(namespace_allowlist_check(&list, STR("ns-37"), STR("management")),
+		  PERMISSION_DENIED);
 	namespace_allowlist_begin_list(
 		&list); /* what was known counts until the new list is complete */
 	namespace_allowlist_put(&list, make_namespace("ns-11", "management", NULL, &a));
-	CHECK_INT(namespace_allowlist_check(&list, STR("ns-85")), PERMISSION_GRANTED);
+	CHECK_INT(namespace_allowlist_check(&list, STR("ns-85"), STR("management")),
+		  PERMISSION_GRANTED);
 	namespace_allowlist_end_list(&list);
-	CHECK_INT(namespace_allowlist_check(&list, STR("ns-85")), PERMISSION_DENIED);
-	CHECK_INT(namespace_allowlist_check(&list, STR("ns-11")), PERMISSION_GRANTED);
+	CHECK_INT(namespace_allowlist_check(&list, STR("ns-85"), STR("management")),
+		  PERMISSION_DENIED);
+	CHECK_INT(namespace_allowlist_check(&list, STR("ns-11"), STR("management")),
+		  PERMISSION_GRANTED);
 	namespace_allowlist_done(&list);
 }
 
@@ -99,13 +228,13 @@ struct fixture {
 	enum permission good, bad; /* when the first list was complete */
 };
 
-static void on_known(struct namespace_watch *w)
+static void on_listed(struct namespace_watch *w)
 {
 	struct fixture *f = container_of(w, struct fixture, watch);
 
 	f->n_known++;
-	f->good = namespace_allowlist_check(&w->allowlist, STR("good"));
-	f->bad = namespace_allowlist_check(&w->allowlist, STR("bad"));
+	f->good = namespace_allowlist_check(&w->allowlist, STR("good"), STR("management"));
+	f->bad = namespace_allowlist_check(&w->allowlist, STR("bad"), STR("management"));
 }
 
 static void respond_to_list(struct fixture *f, unsigned status, const char *body)
@@ -118,7 +247,7 @@ static void fixture_init(struct fixture *f)
 {
 	memset(f, 0, sizeof(*f));
 	api_server_init(&f->server);
-	f->watch.on_known = on_known;
+	f->watch.on_listed = on_listed;
 }
 
 static void fixture_done(struct fixture *f)
@@ -142,7 +271,8 @@ TEST(the_allowlist_is_known_after_the_first_list_and_follows_the_watch)
 	respond_to_list(&f, 503, "{}");
 	namespace_watch_start(&f.watch, &f.server.api, &f.failures);
 	API_SERVER_WAIT(&f.server, f.failures.n == 1);
-	CHECK_INT(namespace_allowlist_check(&f.watch.allowlist, STR("good")), PERMISSION_UNKNOWN);
+	CHECK_INT(namespace_allowlist_check(&f.watch.allowlist, STR("good"), STR("management")),
+		  PERMISSION_UNKNOWN);
 	api_server_set(&f.server,
 		       &(struct api_server_rule){
 			       "GET", "/api/v1/namespaces", "resourceVersion=7", 200,
@@ -159,8 +289,10 @@ TEST(the_allowlist_is_known_after_the_first_list_and_follows_the_watch)
 	CHECK_INT(f.good, PERMISSION_GRANTED);
 	CHECK_INT(f.bad, PERMISSION_DENIED);
 	API_SERVER_WAIT(&f.server, f.watch.watch.events_seen >= 2);
-	CHECK_INT(namespace_allowlist_check(&f.watch.allowlist, STR("good")), PERMISSION_DENIED);
-	CHECK_INT(namespace_allowlist_check(&f.watch.allowlist, STR("new")), PERMISSION_GRANTED);
+	CHECK_INT(namespace_allowlist_check(&f.watch.allowlist, STR("good"), STR("management")),
+		  PERMISSION_DENIED);
+	CHECK_INT(namespace_allowlist_check(&f.watch.allowlist, STR("new"), STR("management")),
+		  PERMISSION_GRANTED);
 	CHECK_UINT(f.n_known, 1);
 }
 
@@ -179,7 +311,7 @@ static unsigned count_lines(int fd, const char *message)
 	return n;
 }
 
-TEST(a_forbidden_list_is_logged_once_and_denies_nothing)
+TEST(a_forbidden_list_is_logged_once_and_the_permission_stays_unknown)
 {
 	CLEANUP(fixture_done) struct fixture f;
 	AUTO_CLOSE int log_fd = memfd_create("log", MFD_CLOEXEC);
@@ -200,5 +332,6 @@ TEST(a_forbidden_list_is_logged_once_and_denies_nothing)
 	(void)close(stderr_fd);
 	CHECK_UINT(count_lines(log_fd, "not allowed to list namespaces"), 1);
 	CHECK_UINT(f.n_known, 0);
-	CHECK_INT(namespace_allowlist_check(&f.watch.allowlist, STR("good")), PERMISSION_UNKNOWN);
+	CHECK_INT(namespace_allowlist_check(&f.watch.allowlist, STR("good"), STR("management")),
+		  PERMISSION_UNKNOWN);
 }

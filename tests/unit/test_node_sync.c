@@ -7,13 +7,14 @@
 #include "nodesync/nrt_sync.h"
 #include "test.h"
 
-static enum permission permission_is(const void *data, struct str namespace)
+static enum permission permission_is(const void *data, struct str namespace, struct str type)
 {
+	(void)type;
 	(void)namespace;
 	return *(const enum permission *)data;
 }
 
-/* A management pod that was accepted while its namespace was not known. */
+/* A pod that claims the workload type management. */
 static void add_management_pod(struct node *n, const char *config_source)
 {
 	struct nri_pair annotations[3];
@@ -26,33 +27,41 @@ static void add_management_pod(struct node *n, const char *config_source)
 	annotations[2] = (struct nri_pair){ NAME_CONFIG_SOURCE, (char *)config_source };
 	b.pod.annotations = annotations;
 	b.pod.n_annotations = 3;
-	CHECK_STR(create(n, &b).cpus, "0-1");
-	CHECK(n->manager.registry.pods[0]->is_management);
+	(void)create(n, &b);
 }
 
-TEST(a_static_pod_is_trusted_in_a_namespace_that_does_not_permit_management)
+TEST(pods_in_the_wrong_pool_are_found_when_permissions_change)
 {
 	static const struct {
 		const char *source;
-		enum permission permission;
-		bool is_untrusted;
+		enum permission before, after;
+		bool is_untrusted, is_permitted;
 	} rows[] = {
-		{ "file", PERMISSION_DENIED, false }, { "http", PERMISSION_DENIED, false },
-		{ "api", PERMISSION_DENIED, true },   { "api", PERMISSION_GRANTED, false },
-		{ "api", PERMISSION_UNKNOWN, false },
+		{ "file", PERMISSION_DENIED, PERMISSION_DENIED, false, false },
+		{ "http", PERMISSION_UNKNOWN, PERMISSION_DENIED, false, false },
+		{ "api", PERMISSION_UNKNOWN, PERMISSION_DENIED, false, false },
+		{ "api", PERMISSION_UNKNOWN, PERMISSION_GRANTED, false, true },
+		{ "api", PERMISSION_DENIED, PERMISSION_GRANTED, false, true },
+		{ "api", PERMISSION_GRANTED, PERMISSION_GRANTED, false, false },
+		{ "api", PERMISSION_GRANTED, PERMISSION_DENIED, true, false },
 	};
 
 	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
-		enum permission permission = PERMISSION_UNKNOWN;
+		enum permission permission = rows[i].before;
 		struct node n;
 
-		TEST_ROW("%s, permission %d", rows[i].source, (int)rows[i].permission);
+		TEST_ROW("%zu: %s", i, rows[i].source);
 		node_init(&n, "0-1", "2-3", "4-7");
 		n.manager.rules.permission = permission_is;
 		n.manager.rules.permission_data = &permission;
 		add_management_pod(&n, rows[i].source);
-		permission = rows[i].permission;
+		CHECK_STR(settings_cpus(&n, "mgmt"),
+			  strcmp(rows[i].source, "api") != 0 || permission == PERMISSION_GRANTED ?
+				  "0-1" :
+				  "2-3");
+		permission = rows[i].after;
 		CHECK_INT(node_sync_has_untrusted_pod(&n.manager), rows[i].is_untrusted);
+		CHECK_INT(node_sync_has_permitted_pod(&n.manager), rows[i].is_permitted);
 		node_done(&n);
 	}
 }
@@ -72,17 +81,37 @@ static void write_kubeconfig(const struct node *n, unsigned port)
 	write_at(n, ".", "kubeconfig", text);
 }
 
-static unsigned n_untrusted;
+static unsigned n_reclassified;
 
-static void on_untrusted_pod(struct node_sync *s)
+static void on_permissions_changed(struct node_sync *s)
 {
 	(void)s;
-	n_untrusted++;
+	n_reclassified++;
 }
 
-static enum permission permission_of(const void *data, struct str namespace)
+static enum permission permission_of(const void *data, struct str namespace, struct str type)
 {
-	return node_sync_permission(data, namespace);
+	return node_sync_permission(data, namespace, type);
+}
+
+/* An agent that starts while the API server is unreachable uses what the last one knew. */
+static void restart_without_api_server(struct node *n, const struct node_sync_config *config)
+{
+	struct err err = { 0 };
+	struct node_sync s;
+	struct loop loop;
+
+	CHECK_OK(loop_init(&loop, &err));
+	CHECK_OK(node_sync_init(&s, config, &err));
+	s.run_fd = open(n->dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	node_sync_start(&s, &loop, &n->manager);
+	CHECK_INT(node_sync_permission(&s, STR("ns"), STR("management")), PERMISSION_GRANTED);
+	CHECK_INT(node_sync_permission(&s, STR("ns"), STR("ran")), PERMISSION_DENIED);
+	CHECK_INT(node_sync_permission(&s, STR("other"), STR("management")), PERMISSION_DENIED);
+	node_sync_close(&s);
+	loop_done(&loop);
+	node_sync_done(&s);
+	(void)close(s.run_fd);
 }
 
 /* From a kubeconfig that is written late to a Node with its resources. */
@@ -98,10 +127,13 @@ TEST(the_agent_waits_for_its_kubeconfig_then_registers_and_learns_the_namespaces
 
 	node_init(&n, "0-1", "2-3", "4-7");
 	api_server_init(&server);
-	api_server_set(&server,
-		       &(struct api_server_rule){
-			       "GET", "/api/v1/namespaces", "limit=", 200,
-			       "{\"metadata\":{\"resourceVersion\":\"7\"},\"items\":[]}" });
+	api_server_set(
+		&server,
+		&(struct api_server_rule){
+			"GET", "/api/v1/namespaces", "limit=", 200,
+			"{\"metadata\":{\"resourceVersion\":\"7\"},\"items\":[{\"metadata\":{"
+			"\"name\":\"ns\",\"annotations\":{\"workload.openshift.io/allowed\":"
+			"\"management\"}}}]}" });
 	api_server_set(&server,
 		       &(struct api_server_rule){
 			       "GET", "/api/v1/nodes", "limit=", 200,
@@ -114,7 +146,8 @@ TEST(the_agent_waits_for_its_kubeconfig_then_registers_and_learns_the_namespaces
 	config.kubeconfig = path;
 	CHECK_OK(node_sync_init(&s, &config, &err));
 	CHECK(s.connection.is_configured);
-	s.on_untrusted_pod = on_untrusted_pod;
+	s.on_permissions_changed = on_permissions_changed;
+	s.run_fd = open(n.dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	n.manager.rules.permission = permission_of;
 	n.manager.rules.permission_data = &s;
 	add_management_pod(&n, "api");
@@ -127,10 +160,16 @@ TEST(the_agent_waits_for_its_kubeconfig_then_registers_and_learns_the_namespaces
 	CHECK(node_sync_get_node(&s, &node));
 	CHECK_STR(node.name, "n1");
 	CHECK_STR(node.uid, "u1");
-	API_SERVER_WAIT(&server, n_untrusted == 1);
+	/* The namespace allows the pod, which has been in the shared pool until now. */
+	CHECK_STR(settings_cpus(&n, "mgmt"), "2-3");
+	API_SERVER_WAIT(&server, n_reclassified == 1);
+	node_sync_tick(&s);
+	CHECK(faccessat(s.run_fd, "namespaces.json", F_OK, 0) == 0);
 	node_sync_close(&s);
 	api_server_done(&server);
 	node_sync_done(&s);
+	restart_without_api_server(&n, &config);
+	(void)close(s.run_fd);
 }
 
 TEST(memory_is_returned_after_the_start_and_after_every_new_connection)

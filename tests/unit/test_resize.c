@@ -322,6 +322,7 @@ static void start_again(struct rebirth *b, struct ledger *l, struct store *store
 						      &b->config },
 			    &report, &err));
 	manager_init(m, l, &b->n->cgroups);
+	m->rules.permission = permit_all;
 	session_init(session, &manager_handlers, m);
 	session->name = "pinfold";
 	session->index = "90";

@@ -20,6 +20,9 @@ in_guest() { guest_run "$top/node" "$@"; }
 
 agent_install() {
 	cp_namespace "$cp" shop >/dev/null
+	kubectl annotate namespace shop workload.openshift.io/allowed=management >/dev/null
+	# shellcheck disable=SC2154  # e2e_lib is of process.sh
+	kubectl apply -f "$e2e_lib/../../../deploy/agent/node-rbac.yaml" >/dev/null
 	kubectl config set-context --current --namespace shop >/dev/null
 	in_guest "mkdir -p /usr/local/bin && cp /payload/extra/pinfold /usr/local/bin/ &&
 		cp /payload/extra/pinfold-agent.service /etc/systemd/system/ &&

@@ -53,7 +53,7 @@ start_runtime() {
 start_agent() {
 	[ -n "${COUNT:-}" ] || set -- --reconcile-interval 1 "$@"
 	pinfold agent --nri-socket /run/nri.sock --run-dir /run/pinfold --pools-file /etc-pools --marker-file /none \
-		--kubelet-state /none --no-cluster "$@" >>/tmp/agent.log 2>&1 &
+		--kubelet-state /none --no-cluster --allow-namespace default "$@" >>/tmp/agent.log 2>&1 &
 	agent=$!
 }
 status() { pinfold status --run-dir /run/pinfold "$@"; }
