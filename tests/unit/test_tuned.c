@@ -8,6 +8,7 @@
 #include "base/arena.h"
 #include "base/macro.h"
 #include "codec/problems.h"
+#include "manifests_text.h"
 #include "profile/layout.h"
 #include "test.h"
 
@@ -25,7 +26,7 @@ static void resolve(const char *fields, struct arena *a, struct layout *ret, str
 
 	manifests_init(ms, a);
 	problem_list_init(p, a);
-	manifests_parse(ms, str_printf(a, PROFILE "%s", fields), STR("test"), p);
+	manifests_from_text(ms, str_printf(a, PROFILE "%s", fields), STR("test"), p);
 	layout_resolve(ms, &options, a, ret, p);
 }
 
