@@ -43,24 +43,62 @@ bool oci_record_id_is_valid(struct str id)
 	return true;
 }
 
-/* Runtimes use different keys for the same fact, containerd's first and CRI-O's second; the first
- * that is set. */
-static struct str annotation(yyjson_val *annotations, const char *const keys[2])
-{
-	struct str s = doc_str(doc_get(annotations, str_from(keys[0])));
+enum name {
+	NAME_CONTAINER,
+	NAME_POD,
+	NAME_POD_NAMESPACE,
+	NAME_POD_UID,
+	NAME_TYPE, /* "sandbox" for a pause container */
+	NAME__COUNT
+};
 
-	return s.n ? s : doc_str(doc_get(annotations, str_from(keys[1])));
+/* The annotations that a runtime sets itself, after those of the pod: a pod cannot change them. It
+ * can set the keys of another runtime, so those do not count. */
+typedef const char *const runtime_names[NAME__COUNT];
+
+static runtime_names containerd_names = {
+	[NAME_CONTAINER] = "io.kubernetes.cri.container-name",
+	[NAME_POD] = "io.kubernetes.cri.sandbox-name",
+	[NAME_POD_NAMESPACE] = "io.kubernetes.cri.sandbox-namespace",
+	[NAME_POD_UID] = "io.kubernetes.cri.sandbox-uid",
+	[NAME_TYPE] = "io.kubernetes.cri.container-type",
+};
+
+static runtime_names crio_names = {
+	[NAME_CONTAINER] = "io.kubernetes.container.name",
+	[NAME_POD] = "io.kubernetes.pod.name",
+	[NAME_POD_NAMESPACE] = "io.kubernetes.pod.namespace",
+	[NAME_POD_UID] = "io.kubernetes.pod.uid",
+	[NAME_TYPE] = "io.kubernetes.cri-o.ContainerType",
+};
+
+/* podman, which knows no namespaces and marks the pause containers of its pods as CRI-O does. */
+static runtime_names other_names = {
+	[NAME_TYPE] = "io.kubernetes.cri-o.ContainerType",
+};
+
+/* The runtime chooses the name of the cgroup and the kubelet its parent; a pod has no influence on
+ * either (docs/reference/crio-workloads.md#annotations-of-a-container). */
+static runtime_names *detect_runtime(struct str cgroup)
+{
+	struct str_split steps = str_split(cgroup);
+	struct str step, last = { 0 };
+
+	while (str_next(&steps, '/', &step))
+		last = step.n ? step : last;
+	if (str_starts(last, STR("crio-")))
+		return &crio_names;
+	if (str_starts(last, STR("cri-containerd-")) || str_has(cgroup, STR("kubepods")))
+		return &containerd_names;
+	return &other_names;
 }
 
-static const char *const container_keys[] = { "io.kubernetes.cri.container-name",
-					      "io.kubernetes.container.name" };
-static const char *const pod_keys[] = { "io.kubernetes.cri.sandbox-name",
-					"io.kubernetes.pod.name" };
-static const char *const namespace_keys[] = { "io.kubernetes.cri.sandbox-namespace",
-					      "io.kubernetes.pod.namespace" };
-static const char *const uid_keys[] = { "io.kubernetes.cri.sandbox-uid", "io.kubernetes.pod.uid" };
-static const char *const type_keys[] = { "io.kubernetes.cri.container-type",
-					 "io.kubernetes.cri-o.ContainerType" };
+static struct str annotation(yyjson_val *annotations, runtime_names *names, enum name name)
+{
+	const char *key = (*names)[name];
+
+	return key ? doc_str(doc_get(annotations, str_from(key))) : STR("");
+}
 
 /* podman does not pass the container's name to hooks; if the annotations have resources for exactly
  * one container, that is its name. */
@@ -86,11 +124,11 @@ static const char *text_or(struct arena *a, struct str s, struct str fallback)
 	return str_cstr(a, s.n ? s : fallback);
 }
 
-static void read_names(yyjson_val *annotations, struct str id, struct arena *a,
-		       struct oci_record *o)
+static void read_names(yyjson_val *annotations, runtime_names *names, struct str id,
+		       struct arena *a, struct oci_record *o)
 {
 	const struct str brief = { id.p, id.n < SHORT_ID ? id.n : SHORT_ID };
-	struct str name = annotation(annotations, container_keys);
+	struct str name = annotation(annotations, names, NAME_CONTAINER);
 
 	if (!name.n)
 		name = name_from_resources(annotations);
@@ -98,9 +136,10 @@ static void read_names(yyjson_val *annotations, struct str id, struct arena *a,
 	o->container.name = text_or(a, name, brief);
 	o->pod.id = o->container.pod_id =
 		str_cstr(a, str_printf(a, REGISTRY_OCI_PREFIX PRI_STR, FMT_STR(id)));
-	o->pod.name = text_or(a, annotation(annotations, pod_keys), brief);
-	o->pod.pod_namespace = text_or(a, annotation(annotations, namespace_keys), STR(NAMESPACE));
-	o->pod.uid = text_or(a, annotation(annotations, uid_keys), str_from(o->pod.id));
+	o->pod.name = text_or(a, annotation(annotations, names, NAME_POD), brief);
+	o->pod.pod_namespace =
+		text_or(a, annotation(annotations, names, NAME_POD_NAMESPACE), STR(NAMESPACE));
+	o->pod.uid = text_or(a, annotation(annotations, names, NAME_POD_UID), str_from(o->pod.id));
 }
 
 static int read_annotations(const struct doc *doc, yyjson_val *annotations, struct arena *a,
@@ -229,7 +268,8 @@ int oci_record_parse(const struct doc *record, struct arena *a, struct oci_recor
 	ret->container.state = NRI_RUNNING;
 	ret->on_linux.resources = &ret->resources;
 	ret->resources.cpu = &ret->cpu;
-	read_names(annotations, id, a, ret);
+	read_names(annotations, detect_runtime(doc_str(doc_get(record->root, STR("cgroup")))), id,
+		   a, ret);
 	r = read_annotations(record, annotations, a, ret, err);
 	ret->is_unnamed = doc_bool(doc_get(record->root, STR("unnamed")), false);
 	ret->is_precreated = doc_get(record->root, STR("precreatedAtS")) != NULL;
@@ -271,7 +311,8 @@ int oci_record_build(const struct doc *config, const struct oci_record_source *g
 	if (!yyjson_is_obj(config->root))
 		return doc_err(err, config, config->root, "want an object, not %s",
 			       doc_type(config->root));
-	if (str_eq(annotation(annotations, type_keys), STR("sandbox")))
+	if (str_eq(annotation(annotations, detect_runtime(str_from(given->cgroup)), NAME_TYPE),
+		   STR("sandbox")))
 		return err_set(err, EUCLEAN, "a pause container");
 	doc_put_str(m, root, STR("id"), given->id);
 	doc_put_str(m, root, STR("cgroup"), str_from(given->cgroup));

@@ -125,6 +125,91 @@ TEST(a_record_parses_to_the_structs_of_nri)
 	}
 }
 
+/* CRI-O copies every annotation of a pod into the configuration of its containers, so a pod can
+ * have the keys of containerd there, and with annotation passthrough the other way round. */
+#define CRIO_NAMES                                                                                 \
+	"\"io.kubernetes.container.name\":\"c\",\"io.kubernetes.pod.name\":\"p\","                 \
+	"\"io.kubernetes.pod.namespace\":\"tenant\",\"io.kubernetes.pod.uid\":\"u\""
+#define FORGED_CRIO_NAMES                                                                          \
+	"\"io.kubernetes.container.name\":\"x\",\"io.kubernetes.pod.name\":\"x\","                 \
+	"\"io.kubernetes.pod.namespace\":\"openshift-dns\",\"io.kubernetes.pod.uid\":\"x\""
+#define FORGED_KUBE_NAMES                                                                          \
+	"\"io.kubernetes.cri.container-name\":\"x\",\"io.kubernetes.cri.sandbox-name\":\"x\","     \
+	"\"io.kubernetes.cri.sandbox-namespace\":\"openshift-dns\","                               \
+	"\"io.kubernetes.cri.sandbox-uid\":\"x\""
+
+TEST(attack_a_pod_forges_its_namespace_with_the_keys_of_another_runtime)
+{
+	static const struct {
+		const char *cgroup, *annotations, *names;
+	} rows[] = {
+		{ "/kubepods/burstable/podu/crio-a", CRIO_NAMES "," FORGED_KUBE_NAMES,
+		  "tenant/p/c u" },
+		{ "/kubepods.slice/kubepods-podu.slice/crio-a.scope",
+		  FORGED_KUBE_NAMES "," CRIO_NAMES, "tenant/p/c u" },
+		{ "/kubepods.slice/kubepods-podu.slice/crio-a.scope", FORGED_KUBE_NAMES,
+		  "oci/a/a oci-a" },
+		{ "/kubepods.slice/kubepods-podu.slice/cri-containerd-a.scope",
+		  KUBE_NAMES "," FORGED_CRIO_NAMES, "n/p/c u" },
+		{ "/kubepods/podu/a", FORGED_CRIO_NAMES, "oci/a/a oci-a" },
+		{ "/machine.slice/libpod-a.scope", FORGED_CRIO_NAMES "," FORGED_KUBE_NAMES,
+		  "oci/a/a oci-a" },
+		{ "", FORGED_KUBE_NAMES, "oci/a/a oci-a" },
+	};
+	CLEANUP(arena_done) struct arena a;
+
+	arena_init(&a, 0);
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+		struct doc doc =
+			parse(str_cstr(&a, str_printf(&a,
+						      "{\"id\":\"a\",\"cgroup\":\"%s\","
+						      "\"annotations\":{%s}}",
+						      rows[i].cgroup, rows[i].annotations)),
+			      &a);
+		struct err err = { 0 };
+		struct oci_record o;
+
+		TEST_ROW("%s %s", rows[i].cgroup, rows[i].annotations);
+		CHECK_OK(oci_record_parse(&doc, &a, &o, &err));
+		CHECK_STR(str_printf(&a, "%s/%s/%s %s", o.pod.pod_namespace, o.pod.name,
+				     o.container.name, o.pod.uid),
+			  rows[i].names);
+	}
+}
+
+/* A pause container is not placed, and would run on all CPUs. */
+TEST(attack_a_pod_forges_the_type_of_its_container)
+{
+	static const struct {
+		const char *cgroup, *config;
+		bool is_pause;
+	} rows[] = {
+		{ "/kubepods.slice/crio-a.scope",
+		  "{\"annotations\":{\"io.kubernetes.cri.container-type\":\"sandbox\"}}", false },
+		{ "/kubepods.slice/crio-a.scope",
+		  "{\"annotations\":{\"io.kubernetes.cri-o.ContainerType\":\"sandbox\"}}", true },
+		{ "/kubepods.slice/cri-containerd-a.scope",
+		  "{\"annotations\":{\"io.kubernetes.cri-o.ContainerType\":\"sandbox\"}}", false },
+		{ "/kubepods/podu/a",
+		  "{\"annotations\":{\"io.kubernetes.cri.container-type\":\"sandbox\"}}", true },
+		{ "/machine.slice/libpod-a.scope",
+		  "{\"annotations\":{\"io.kubernetes.cri-o.ContainerType\":\"sandbox\"}}", true },
+	};
+	CLEANUP(arena_done) struct arena a;
+
+	arena_init(&a, 0);
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+		const struct oci_record_source given = { .id = STR("a"), .cgroup = rows[i].cgroup };
+		struct doc config = parse(rows[i].config, &a);
+		struct err err = { 0 };
+		struct str text;
+
+		TEST_ROW("%s %s", rows[i].cgroup, rows[i].config);
+		CHECK_INT(oci_record_build(&config, &given, &a, &text, &err),
+			  rows[i].is_pause ? -EUCLEAN : 0);
+	}
+}
+
 TEST(an_invalid_record_is_refused)
 {
 	static const struct {
@@ -172,7 +257,7 @@ TEST(a_record_keeps_only_relevant_annotations)
 			"    \"target.workload.openshift.io/management\": \"{}\"\n  },\n"
 			"  \"cpus\": \"0-3\",\n  \"shares\": 2,\n  \"quotaUs\": -1,\n"
 			"  \"periodUs\": 100000,\n  \"memoryBytes\": 4096\n}");
-	config = parse("{\"annotations\":{\"io.kubernetes.cri.container-type\":\"sandbox\"}}", &a);
+	config = parse("{\"annotations\":{\"io.kubernetes.cri-o.ContainerType\":\"sandbox\"}}", &a);
 	CHECK_ERR(oci_record_build(&config, &given, &a, &text, &err), EUCLEAN, "a pause container");
 }
 
@@ -358,12 +443,12 @@ TEST(standalone_containers_are_not_counted_as_pods_of_the_cluster)
 	fixture_start(&n, &d, "0-1", "2-3", "4-7");
 	record(&n, &d, "own", "4-5", TWO);
 	record(&n, &d, "plain", "2-3", "");
-	record(&n, &d, "kube", "6",
+	record(&n, &d, "cri-containerd-kube", "6",
 	       ",\"shares\":1024,\"quotaUs\":100000,\"periodUs\":100000,\"memoryBytes\":1,"
 	       "\"annotations\":{" KUBE_NAMES "}");
 	(void)arrive(&n, &d, "own");
 	(void)arrive(&n, &d, "plain");
-	(void)arrive(&n, &d, "kube");
+	(void)arrive(&n, &d, "cri-containerd-kube");
 	pod_resources_snapshot(&n.manager, &n.a, &s);
 	CHECK_STR(cpuset_format(&s.allocatable, &n.a), "6-7");
 	CHECK_UINT(s.n_pods, 1);
