@@ -40,24 +40,31 @@ static const char *top_path(const struct container_cgroup *cgroup,
 	return ret;
 }
 
+int container_cgroup_set_mark(struct container_cgroup *cgroup, const char *run_dir, struct err *err)
+{
+	char where[PATH_MAX];
+	int n = snprintf(cgroup->mark, sizeof(cgroup->mark),
+			 "%s:", realpath(run_dir, where) ? where : run_dir);
+
+	if (n < 0 || (size_t)n >= sizeof(cgroup->mark))
+		return err_set(err, ENAMETOOLONG, "%s: name too long", run_dir);
+	return 0;
+}
+
 int container_cgroup_open(struct container_cgroup *cgroup, const char *name, const char *run_dir,
 			  struct err *err)
 {
 	struct container_cgroup c = { .mode = LOCAL_AFFINITY,
 				      .fs = { .cpu_fd = -1, .cpuset_fd = -1 },
 				      .lock_fd = -1 };
-	char where[PATH_MAX];
-	int n;
 
 	if (!local_name_is_valid(str_from(name), LOCAL_NAME_MAX - 1))
 		return err_set(err, EINVAL,
 			       "name \"%s\": use up to %d lower-case letters, digits, \"-\", \".\"",
 			       name, LOCAL_NAME_MAX - 1);
 	(void)snprintf(c.name, sizeof(c.name), "%s", name);
-	/* Without symbolic links, so that two spellings of one directory give one mark. */
-	n = snprintf(c.mark, sizeof(c.mark), "%s:", realpath(run_dir, where) ? where : run_dir);
-	if (n < 0 || (size_t)n >= sizeof(c.mark))
-		return err_set(err, ENAMETOOLONG, "%s: name too long", run_dir);
+	if (container_cgroup_set_mark(&c, run_dir, err) < 0)
+		return -ENAMETOOLONG;
 	if (cgroup_open(&c.fs, CGROUP_MOUNT, NULL) >= 0)
 		c.mode = c.fs.version == CGROUP_V2 ? LOCAL_CGROUP_V2 : LOCAL_CGROUP_V1;
 	*cgroup = c;

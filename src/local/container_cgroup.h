@@ -29,6 +29,11 @@ struct container_cgroup {
  * the same name. */
 int container_cgroup_open(struct container_cgroup *cgroup, const char *name, const char *run_dir,
 			  struct err *err);
+
+/* Marks the processes of `run_dir`. Without symbolic links, so that two spellings of one directory
+ * give one mark; a directory that does not exist yet is taken as it is written. */
+int container_cgroup_set_mark(struct container_cgroup *cgroup, const char *run_dir,
+			      struct err *err);
 void container_cgroup_done(struct container_cgroup *cgroup);
 
 /* Uses affinity even where cgroups are available. */

@@ -4,9 +4,11 @@
 #include "control.h"
 
 #include <errno.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/un.h>
 #include <unistd.h>
 
@@ -55,8 +57,10 @@ int control_listen(const char *run_dir, int *ret_fd, struct err *err)
 		return set_socket_error(err, "socket", &address);
 	/* Stale: this process holds the lock of the run directory. */
 	(void)unlink(address.sun_path);
+	/* A request starts programs as this user. The mode must not depend on the umask, and is set
+	 * before listen(): until then connect() fails. */
 	if (bind(fd, (const struct sockaddr *)&address, sizeof(address)) < 0 ||
-	    listen(fd, CONTROL_BACKLOG) < 0) {
+	    chmod(address.sun_path, 0600) < 0 || listen(fd, CONTROL_BACKLOG) < 0) {
 		r = set_socket_error(err, "listen on", &address);
 		(void)close(fd);
 		return r;
@@ -73,6 +77,17 @@ void control_unlink(const char *run_dir)
 		(void)unlink(address.sun_path);
 }
 
+/* Whether the client may control containers of this user. The mode of the socket says the same;
+ * this also holds when the mode is changed later. */
+static bool is_allowed(int client)
+{
+	struct ucred peer;
+	socklen_t size = sizeof(peer);
+
+	return getsockopt(client, SOL_SOCKET, SO_PEERCRED, &peer, &size) == 0 &&
+	       (peer.uid == 0 || peer.uid == geteuid());
+}
+
 int control_accept(int fd, char buf[CONTROL_MAX], struct str *ret_request, int *ret_client)
 {
 	struct timeval limit = { .tv_sec = 1 }; /* a silent client must not block the supervisor */
@@ -81,6 +96,10 @@ int control_accept(int fd, char buf[CONTROL_MAX], struct str *ret_request, int *
 
 	if (client < 0)
 		return -errno;
+	if (!is_allowed(client)) { /* before recv(): another user must not make it wait */
+		(void)close(client);
+		return -EPERM;
+	}
 	(void)setsockopt(client, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof(limit));
 	(void)setsockopt(client, SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof(limit));
 	n = recv(client, buf, CONTROL_MAX, 0);

@@ -16,12 +16,13 @@ struct err;
 /* Fails when the path of the socket is too long for the kernel. */
 int control_check(const char *run_dir, struct err *err);
 
-/* Replaces a stale socket; the caller holds the lock of the run directory. */
+/* A socket of mode 0600. Replaces a stale one; the caller holds the lock of the run directory. */
 int control_listen(const char *run_dir, int *ret_fd, struct err *err);
 
 void control_unlink(const char *run_dir);
 
-/* Accepts one client and reads its request; the caller passes *ret_client to control_respond(). */
+/* Accepts one client and reads its request; the caller passes *ret_client to control_respond().
+ * -EPERM for a client of another user than this one or root, which gets no response. */
 int control_accept(int fd, char buf[CONTROL_MAX], struct str *ret_request, int *ret_client);
 
 /* Sends an exit status and the text to print, then closes the client. */

@@ -47,16 +47,20 @@ int local_node_open(struct local_node *node, const struct local_node_settings *s
 }
 
 /* Other users must not be able to replace the files: the directory is the caller's own, inside one
- * of the caller or of root. /tmp is allowed: it is root's, and its sticky bit prevents others from
- * renaming the directory. */
+ * of the caller or of root, and no other user may write to either. /tmp is allowed: its sticky bit
+ * prevents others from renaming the directory. */
 static int check_owner(int fd, const char *path, struct err *err)
 {
+	const mode_t others = S_IWGRP | S_IWOTH;
 	struct stat own, above;
 
 	if (fstat(fd, &own) < 0 || fstatat(fd, "..", &above, 0) < 0)
 		return err_set(err, errno, "%s: %s", path, strerror(errno));
 	if (own.st_uid != geteuid() || (above.st_uid != geteuid() && above.st_uid != 0))
 		return err_set(err, EPERM, "%s: belongs to another user", path);
+	if (own.st_mode & others || (above.st_mode & others && !(above.st_mode & S_ISVTX)))
+		return err_set(err, EPERM, "%s: other users may write to it or to its parent: %s",
+			       path, "remove their permission with chmod go-w");
 	return 0;
 }
 
@@ -87,7 +91,7 @@ static int create_run_dir(struct local_node *node, struct err *err)
 	int fd = -1, r;
 
 	for (int round = 0; round < 3; round++) {
-		r = file_mkdirs_at(AT_FDCWD, path, 0755, err);
+		r = file_mkdirs_at(AT_FDCWD, path, 0700, err);
 		if (r >= 0)
 			r = open_run_dir(&node->settings, &fd, err);
 		if (r < 0)
@@ -353,6 +357,8 @@ int local_node_set_up(struct local_node *node, const struct pool_config *config,
 
 	/* First, because it locks: all that follows assumes that no other supervisor runs. */
 	r = create_run_dir(node, err);
+	if (r >= 0) /* its links can be resolved only now */
+		r = container_cgroup_set_mark(&node->cgroup, node->settings.run_dir, err);
 	if (r >= 0)
 		r = store_read_boot_id(root, node->boot_id, err);
 	if (r >= 0)
