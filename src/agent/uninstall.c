@@ -105,7 +105,9 @@ static int release_containers(const struct agent_config *config, int dir, size_t
 
 static int delete_state(int dir, struct err *err)
 {
-	static const char *const files[] = { AGENT_LEDGER_FILE, AGENT_STATUS_FILE, ALLOWLIST_FILE };
+	/* A killed agent leaves its socket, and with it OCI hooks expect an agent. */
+	static const char *const files[] = { AGENT_LEDGER_FILE, AGENT_STATUS_FILE, ALLOWLIST_FILE,
+					     AGENT_SOCKET };
 
 	for (size_t i = 0; i < ARRAY_LEN(files); i++)
 		if (unlinkat(dir, files[i], 0) < 0 && errno != ENOENT)

@@ -51,8 +51,8 @@ static const struct option_desc options[] = {
 	  NULL, AT(config.reconcile_interval_s) },
 	/* The former spelling. */
 	{ OPT_UINT, 0, "reassert", "SECONDS", NULL, NULL, AT(config.reconcile_interval_s) },
-	{ OPT_STR, 0, "listen", "HOST:PORT", "also serve /metrics and /status at this address",
-	  NULL, AT(config.listen) },
+	{ OPT_STR, 0, "listen", "HOST:PORT",
+	  "also serve /metrics, /healthz and /readyz at this address", NULL, AT(config.listen) },
 	{ OPT_STR, 0, "podresources", "SOCKET",
 	  "serve the PodResources API here, with the exclusive CPUs of containers", NULL,
 	  AT(config.podres) },

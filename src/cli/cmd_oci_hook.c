@@ -34,6 +34,10 @@ static const struct option_desc options[] = {
 	  AT(run_dir) },
 	{ OPT_STR, 0, "cgroup-root", "DIR",
 	  "mount point of the cgroup hierarchy (default: /sys/fs/cgroup)", NULL, AT(cgroup_root) },
+	{ OPT_FLAG, 0, "allow-unpinned", NULL,
+	  "start containers without CPU settings when the agent's socket exists and the agent does "
+	  "not respond (default: refuse them)",
+	  NULL, AT(allows_unpinned) },
 	{ OPT_GROUP, 0, NULL, NULL, "Stage precreate", NULL, 0 },
 	{ OPT_STR, 0, "id", "ID", "the container's id (default: taken from linux.cgroupsPath)",
 	  NULL, AT(id) },

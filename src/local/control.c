@@ -4,7 +4,6 @@
 #include "control.h"
 
 #include <errno.h>
-#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -15,6 +14,7 @@
 #include "base/arena.h"
 #include "base/err.h"
 #include "base/macro.h"
+#include "base/peer.h"
 
 #define CONTROL_FILE "control.sock"
 #define CONTROL_BACKLOG 8
@@ -77,17 +77,6 @@ void control_unlink(const char *run_dir)
 		(void)unlink(address.sun_path);
 }
 
-/* Whether the client may control containers of this user. The mode of the socket says the same;
- * this also holds when the mode is changed later. */
-static bool is_allowed(int client)
-{
-	struct ucred peer;
-	socklen_t size = sizeof(peer);
-
-	return getsockopt(client, SOL_SOCKET, SO_PEERCRED, &peer, &size) == 0 &&
-	       (peer.uid == 0 || peer.uid == geteuid());
-}
-
 int control_accept(int fd, char buf[CONTROL_MAX], struct str *ret_request, int *ret_client)
 {
 	struct timeval limit = { .tv_sec = 1 }; /* a silent client must not block the supervisor */
@@ -96,7 +85,7 @@ int control_accept(int fd, char buf[CONTROL_MAX], struct str *ret_request, int *
 
 	if (client < 0)
 		return -errno;
-	if (!is_allowed(client)) { /* before recv(): another user must not make it wait */
+	if (!peer_is_trusted(client)) { /* before recv(): another user must not make it wait */
 		(void)close(client);
 		return -EPERM;
 	}

@@ -122,12 +122,34 @@ static int decide_without_agent(const struct hook *h, struct str *ret, struct er
 	return r;
 }
 
+/* Whether the failure of a request means that no process listens on the agent's socket, in contrast
+ * to an agent that does not respond. */
+static bool is_absent(int r)
+{
+	return r == -ENOENT || r == -ECONNREFUSED;
+}
+
+static void wait_for_agent(void)
+{
+	const struct timespec step = { .tv_nsec = AGENT_RETRY_MS * 1000000L };
+
+	(void)nanosleep(&step, NULL);
+}
+
+/* -EHOSTDOWN: an agent is responsible for this machine, and its decision is not known. */
+static int agent_failure(struct err *err)
+{
+	(void)err_wrap(err, "the agent does not respond");
+	if (err)
+		err->code = EHOSTDOWN;
+	return -EHOSTDOWN;
+}
+
 /* Agent and hook never decide at the same time: the ledger has a lock, and -EBUSY means that the
  * agent or another hook holds it. Any response of an agent is final: a hook that decided after a
  * refusal would assign CPUs that the agent does not know of. */
 static int decide(const struct hook *h, struct str *ret, struct err *err)
 {
-	const struct timespec step = { .tv_nsec = AGENT_RETRY_MS * 1000000L };
 	const struct str target = str_printf(h->a, "/oci/" PRI_STR, FMT_STR(h->id));
 	int r = 0;
 
@@ -135,12 +157,14 @@ static int decide(const struct hook *h, struct str *ret, struct err *err)
 		r = status_client_request(h->config->run_dir,
 					  h->stage == OCI_REMOVE ? "DELETE" : "POST", target, h->a,
 					  ret, err);
-		if (r != -ENOENT && r != -ECONNREFUSED)
+		if (r == 0 || r == -ENOSPC)
 			return r;
+		if (!is_absent(r))
+			return agent_failure(err);
 		r = decide_without_agent(h, ret, err);
 		if (r != -EBUSY)
 			return r;
-		(void)nanosleep(&step, NULL);
+		wait_for_agent();
 	}
 	return r;
 }
@@ -242,17 +266,28 @@ static bool is_rootless(const struct hook *h)
 	return !str_ends(str_trim(text), STR("4294967295"));
 }
 
-/* Neither an agent nor pools: the machine is not partitioned, so containers pass unchanged. */
-static bool is_unconfigured(const struct hook *h)
+/* Returns 1 when the machine is not partitioned, so that containers pass unchanged: no pools, and
+ * no socket of an agent. A socket means that there is an agent, whose pools may be in its flags
+ * only. It may restart at this moment, or have too many clients; a container that starts meanwhile
+ * would run on the CPUs of others, so this is a failure (-EHOSTDOWN). */
+static int is_unconfigured(const struct hook *h, struct err *err)
 {
 	struct pool_config pools;
-	const char *from;
 	struct str response;
+	const char *from;
 	int r;
 
-	r = pools_source_read(&h->config->pools, h->a, &pools, &from, NULL);
-	return r == -ENOENT && status_client_request(h->config->run_dir, "GET", STR("/healthz"),
-						     h->a, &response, NULL) < 0;
+	if (pools_source_read(&h->config->pools, h->a, &pools, &from, NULL) != -ENOENT)
+		return 0; /* an error in the pools is reported where they are used */
+	for (unsigned waited_ms = 0;; waited_ms += AGENT_RETRY_MS) {
+		r = status_client_request(h->config->run_dir, "GET", STR("/healthz"), h->a,
+					  &response, err);
+		if (r == 0 || r == -ENOENT)
+			return r == -ENOENT;
+		if (r != -ECONNREFUSED || waited_ms >= AGENT_WAIT_MS)
+			return agent_failure(err);
+		wait_for_agent();
+	}
 }
 
 static int ignore_container(struct oci_hook_result *ret, const struct hook *h, struct str why)
@@ -319,6 +354,24 @@ static int handle_stage(const struct hook *h, struct oci_hook_result *ret, struc
 	return r;
 }
 
+static int run_hook(struct hook *h, struct oci_hook_result *ret, struct err *err)
+{
+	int r = is_unconfigured(h, err);
+
+	/* Before the run directory is created: an ignored container leaves no trace. */
+	if (r == 1)
+		return ignore_container(ret, h,
+					STR("no agent is running and no pools are configured, "
+					    "container not placed"));
+	if (r == 0)
+		r = run_dir_open(h->config->run_dir, &h->run_fd, err);
+	if (r < 0)
+		return r;
+	r = handle_stage(h, ret, err);
+	(void)close(h->run_fd);
+	return r;
+}
+
 int oci_hook_run(const struct oci_hook_config *config, enum oci_stage stage, struct str input,
 		 struct arena *a, struct oci_hook_result *ret, struct err *err)
 {
@@ -328,17 +381,11 @@ int oci_hook_run(const struct oci_hook_config *config, enum oci_stage stage, str
 	r = read_input(&h, input, err);
 	if (r < 0)
 		return r;
-	/* Both before the run directory is created: an ignored container leaves no trace. */
 	if (is_rootless(&h))
 		return ignore_container(ret, &h, STR("rootless container, not placed"));
-	if (is_unconfigured(&h))
+	r = run_hook(&h, ret, err);
+	if (r == -EHOSTDOWN && config->allows_unpinned)
 		return ignore_container(ret, &h,
-					STR("no agent is running and no pools are configured, "
-					    "container not placed"));
-	r = run_dir_open(config->run_dir, &h.run_fd, err);
-	if (r < 0)
-		return r;
-	r = handle_stage(&h, ret, err);
-	(void)close(h.run_fd);
+					STR("the agent does not respond, container not placed"));
 	return r;
 }

@@ -23,6 +23,7 @@ struct oci_hook_config {
 	const char *proc;		 /* "/proc" */
 	const char *id;			 /* precreate only; NULL: from the configuration */
 	struct permission_flags allowed; /* namespaces; none: as the agent knew them last */
+	bool allows_unpinned; /* a container starts unplaced when the agent does not respond */
 };
 
 struct oci_hook_result {
@@ -32,6 +33,7 @@ struct oci_hook_result {
 };
 
 /* `input` is the container's state document, or its configuration for precreate. A refusal (-ENOSPC
- * and others) leaves no record and no assignment. */
+ * and others) leaves no record and no assignment. -EHOSTDOWN: the agent's socket exists, and the
+ * agent does not respond. */
 int oci_hook_run(const struct oci_hook_config *config, enum oci_stage stage, struct str input,
 		 struct arena *a, struct oci_hook_result *ret, struct err *err);

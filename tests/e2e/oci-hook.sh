@@ -243,6 +243,40 @@ test_isolated() {
 	agent_down
 }
 
+# attack: agent-port-starvation: a pod holds idle connections to the agent's port; then the socket is left by a killed agent.
+# The hooks have no pools here: only the agent knows them.
+without_pools() { # NAME
+	jq '(.hooks[][] | .args) |= .[:-2] + ["--pools-file", "/nonexistent", "--marker-file", "/nonexistent"]' "$dir/$1/config.json" >"$dir/$1/config.new"
+	mv "$dir/$1/config.new" "$dir/$1/config.json"
+}
+test_starved() {
+	local port=$((20000 + RANDOM % 10000)) fds=() fd i began
+	bundles
+	without_pools plain
+	agent_serve --listen "127.0.0.1:$port"
+	for ((i = 0; i < 200; i++)); do
+		exec {fd}<>"/dev/tcp/127.0.0.1/$port" || die "cannot connect to the port"
+		fds+=("$fd")
+	done
+	is "health check among 200 idle connections" "$(curl -s -m 10 "http://127.0.0.1:$port/healthz")" ok
+	is "pods are named over the port" "$(curl -s -m 10 -o /dev/null -w '%{http_code}' "http://127.0.0.1:$port/status")" 403
+	up plain || die "plain: $(cat "$dir/plain.out")"
+	is "CPUs of a container that starts meanwhile" "$(cpus_of plain)" "$rest"
+	down plain
+	for fd in "${fds[@]}"; do exec {fd}>&-; done
+	agent_kill
+	began=$SECONDS
+	if up plain; then die "a container starts unpinned while the agent restarts"; fi
+	grep -q "the agent does not respond" "$dir/plain.out" || die "refused without the reason: $(cat "$dir/plain.out")"
+	[ $((SECONDS - began)) -ge 4 ] || die "the hook does not wait for the agent"
+	down plain
+	agent_serve
+	up plain || die "plain: $(cat "$dir/plain.out")"
+	is "CPUs after the restart" "$(cpus_of plain)" "$rest"
+	down plain
+	agent_down
+}
+
 test_not_configured() {
 	local state
 	bundles
@@ -335,7 +369,7 @@ for t in lifecycle precreate several; do run_test "$t" "without an agent"; done
 agent_serve
 for t in lifecycle precreate several; do run_test "$t" "with an agent"; done
 agent_down
-for t in absence crash isolated not_configured podman; do run_test "$t"; done
+for t in absence crash starved isolated not_configured podman; do run_test "$t"; done
 clean
 trap - EXIT
 rm -rf "$dir"
