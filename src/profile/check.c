@@ -22,6 +22,11 @@ static void check_overlap(const struct partition *part, enum profile_set_id x,
 			      profile_set_name(y), FMT_STR(cpuset_format(&both, p->a)));
 }
 
+static struct problem_at cpu_at(const struct profile *profile)
+{
+	return PROBLEM_AT(profile->at.doc, doc_find(profile->at.object, "/spec/cpu"), "spec.cpu");
+}
+
 void check_sets(const struct partition *part, struct problem_list *p)
 {
 	for (int x = 0; x < PROFILE_SET__COUNT; x++) {
@@ -33,6 +38,13 @@ void check_sets(const struct partition *part, struct problem_list *p)
 		for (int y = x + 1; y < PROFILE_SET__COUNT; y++)
 			check_overlap(part, (enum profile_set_id)x, (enum profile_set_id)y, p);
 	}
+	if (!profile_has(part->profile, PROFILE_ISOLATED))
+		problem_note(
+			p, cpu_at(part->profile), "%s",
+			profile_has_pools(part->profile) ?
+				"no isolated set: containers that request whole CPUs do not fit "
+				"these nodes" :
+				"no isolated set: the kernel is not tuned for exclusive CPUs");
 	/* CPU 0 usually has no `online` file in sysfs, and set-cpus-offline.sh does all or nothing.
 	 */
 	if (cpuset_has(&part->cpus[PROFILE_OFFLINED], 0))
@@ -149,13 +161,10 @@ static void check_uncovered(const struct partition *part, struct problem_list *p
 	for (int id = 0; id < PROFILE_SET__COUNT; id++)
 		cpuset_minus(&rest, &part->cpus[id]);
 	if (!cpuset_is_empty(&rest))
-		problem_warn(
-			p,
-			PROBLEM_AT(part->profile->at.doc,
-				   doc_find(part->profile->at.object, "/spec/cpu"), "spec.cpu"),
-			"CPUs " PRI_STR " are in no set: %s", FMT_STR(cpuset_format(&rest, p->a)),
-			profile_has_pools(part->profile) ? "no container runs there" :
-							   "they belong to the shared pool");
+		problem_warn(p, cpu_at(part->profile), "CPUs " PRI_STR " are in no set: %s",
+			     FMT_STR(cpuset_format(&rest, p->a)),
+			     profile_has_pools(part->profile) ? "no container runs there" :
+								"they belong to the shared pool");
 }
 
 void check_hardware(const struct partition *part, bool allow_split_cores, struct problem_list *p)

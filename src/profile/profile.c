@@ -112,12 +112,13 @@ static void read_cpu(const struct field_reader *r, yyjson_val *spec, struct prof
 	errors = r->p->n_errors;
 	for (int id = 0; id < PROFILE_SET__COUNT; id++)
 		read_set(r, cpu, (enum profile_set_id)id, &ret->sets[id]);
+	if (!ret->sets[PROFILE_RESERVED].value)
+		problem_error(r->p, PROBLEM_AT(r->doc, cpu, sets[PROFILE_RESERVED].field),
+			      "required");
 	for (int id = PROFILE_RESERVED; id <= PROFILE_ISOLATED; id++) {
 		const struct profile_set *set = &ret->sets[id];
 
-		if (!set->value)
-			problem_error(r->p, PROBLEM_AT(r->doc, cpu, sets[id].field), "required");
-		else if (yyjson_is_str(set->value) && !set->text.n)
+		if (set->value && yyjson_is_str(set->value) && !set->text.n)
 			problem_error(r->p, PROBLEM_AT(r->doc, set->value, sets[id].field),
 				      "must not be empty");
 	}

@@ -96,8 +96,10 @@ static void add_systemd(struct node_config *c, const struct partition *part, str
 /* Work the kernel queues for no CPU in particular keeps off the isolated ones. */
 static void add_tmpfiles(struct node_config *c, const struct partition *part, struct arena *a)
 {
-	struct cpuset set = kernel_args_housekeeping(part);
+	struct cpuset set = kernel_args_housekeeping(part), isolated = kernel_args_isolated(part);
 
+	if (cpuset_is_empty(&isolated))
+		return;
 	node_config_add(c, "/etc/tmpfiles.d/pinfold.conf", MODE_PLAIN,
 			str_printf(a,
 				   "w /sys/devices/virtual/workqueue/cpumask - - - - " PRI_STR "\n",

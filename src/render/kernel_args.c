@@ -87,11 +87,39 @@ static void add_words(struct adding *to, struct str words)
 			add(to, word);
 }
 
-void kernel_args_build(const struct partition *part, struct arena *a, struct kernel_args *ret)
+/* All but the affinity of systemd only where there are CPUs to keep free: an empty list means all
+ * CPUs to some of these arguments. */
+static void add_isolation(struct adding *to, const struct partition *part)
 {
 	const struct profile *profile = part->profile;
 	struct cpuset isolated = kernel_args_isolated(part),
 		      housekeeping = kernel_args_housekeeping(part);
+
+	if (cpuset_is_empty(&isolated)) {
+		add_cpus(to, "systemd.cpu_affinity=", &part->cpus[PROFILE_RESERVED]);
+		return;
+	}
+	add(to, STR("nohz=on"));
+	add_cpus(to, "rcu_nocbs=", &isolated);
+	add_cpus(to, "nohz_full=", &isolated);
+	/* `domain` also ends load balancing between these CPUs, so that the threads of a container
+	 * stay where they are started. Hence it is an option. */
+	add_cpus(to,
+		 profile->balance_isolated ? "isolcpus=managed_irq," :
+					     "isolcpus=domain,managed_irq,",
+		 &isolated);
+	add_cpus(to, "irqaffinity=", &housekeeping);
+	add_cpus(to, "systemd.cpu_affinity=", &part->cpus[PROFILE_RESERVED]);
+	add(to, STR("skew_tick=1"));
+	if (profile->hint_realtime) {
+		add(to, STR("nosoftlockup"));
+		add(to, STR("rcutree.kthread_prio=11"));
+	}
+}
+
+void kernel_args_build(const struct partition *part, struct arena *a, struct kernel_args *ret)
+{
+	const struct profile *profile = part->profile;
 	struct adding to = { .a = a };
 
 	/* 12 at most do not come from the profile's lists. */
@@ -100,22 +128,7 @@ void kernel_args_build(const struct partition *part, struct arena *a, struct ker
 		0,
 	};
 	to.args = ret;
-	add(&to, STR("nohz=on"));
-	add_cpus(&to, "rcu_nocbs=", &isolated);
-	add_cpus(&to, "nohz_full=", &isolated);
-	/* `domain` also ends load balancing between these CPUs, so that the threads of a container
-	 * stay where they are started. Hence it is an option. */
-	add_cpus(&to,
-		 profile->balance_isolated ? "isolcpus=managed_irq," :
-					     "isolcpus=domain,managed_irq,",
-		 &isolated);
-	add_cpus(&to, "irqaffinity=", &housekeeping);
-	add_cpus(&to, "systemd.cpu_affinity=", &part->cpus[PROFILE_RESERVED]);
-	add(&to, STR("skew_tick=1"));
-	if (profile->hint_realtime) {
-		add(&to, STR("nosoftlockup"));
-		add(&to, STR("rcutree.kthread_prio=11"));
-	}
+	add_isolation(&to, part);
 	add_words(&to, kernel_args_hugepages(part, a));
 	for (size_t i = 0; i < profile->n_kernel_args; i++)
 		add(&to, profile->kernel_args[i]);

@@ -3,6 +3,7 @@
  * admits pods in its own order after a reboot. */
 
 #include <inttypes.h>
+#include <limits.h>
 
 #include "base/arena.h"
 #include "base/macro.h"
@@ -65,11 +66,14 @@ static struct pod_request request_of(const struct pod *pod)
 	return request;
 }
 
-/* CPUs that containers may own: the isolated ones; without pools all that are not reserved. */
+/* CPUs that containers may own: the isolated ones; without pools all that are not reserved, of
+ * which there are any number where neither the machine nor an isolated set is given. */
 static unsigned guaranteed_size(const struct partition *part)
 {
 	struct cpuset cpus = part->cpus[PROFILE_ISOLATED];
 
+	if (!part->topology && !profile_has_pools(part->profile) && cpuset_is_empty(&cpus))
+		return UINT_MAX;
 	if (part->topology && !profile_has_pools(part->profile)) {
 		cpus = part->topology->online;
 		cpuset_minus(&cpus, &part->cpus[PROFILE_RESERVED]);

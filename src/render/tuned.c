@@ -13,6 +13,15 @@
 
 #define PROFILE_PREFIX "openshift-node-performance-"
 
+/* Without isolated CPUs there is nothing to keep free: the parent `cpu-partitioning` refuses an
+ * empty isolated_cores, and so do kernel arguments. */
+static bool isolates(const struct partition *part)
+{
+	struct cpuset isolated = kernel_args_isolated(part);
+
+	return !cpuset_is_empty(&isolated);
+}
+
 static void add_main(struct strbuf *b, const struct partition *part)
 {
 	struct str name = part->profile->name;
@@ -21,20 +30,22 @@ static void add_main(struct strbuf *b, const struct partition *part)
 	strbuf_printf(b,
 		      "[main]\n"
 		      "summary=Partitioned CPUs: low latency on the isolated ones\n"
-		      "include=openshift-node,cpu-partitioning"
+		      "include=openshift-node%s"
 		      "${f:regex_search_ternary:${f:exec:uname:-r}:rt:," PROFILE_PREFIX
 		      "rt-" PRI_STR ":};" PROFILE_PREFIX
 		      "${f:lscpu_check:Vendor ID\\:\\s*GenuineIntel:intel:"
 		      "Vendor ID\\:\\s*AuthenticAMD:amd:Vendor ID\\:\\s*ARM:arm}-"
 		      "${f:lscpu_check:Architecture\\:\\s*x86_64:x86:"
 		      "Architecture\\:\\s*aarch64:aarch64}-" PRI_STR "\n",
-		      FMT_STR(name), FMT_STR(name));
+		      isolates(part) ? ",cpu-partitioning" : "", FMT_STR(name), FMT_STR(name));
 }
 
 static void add_variables(struct strbuf *b, const struct partition *part, struct arena *a)
 {
 	struct cpuset isolated = kernel_args_isolated(part);
 
+	if (!isolates(part))
+		return;
 	strbuf_printf(
 		b,
 		"\n[variables]\n"
@@ -164,19 +175,23 @@ static void add_irq_affinity(struct strbuf *b, const struct partition *part, str
 		      FMT_STR(cpuset_format(&set, a)));
 }
 
-static void add_bootloader(struct strbuf *b, const struct partition *part, struct arena *a)
+static void add_isolation_args(struct strbuf *b, const struct partition *part, struct arena *a)
 {
 	const struct profile *profile = part->profile;
-	struct str huge = kernel_args_hugepages(part, a);
 	/* OpenShift's text, computed on the node: all but the isolated CPUs. With a shared set that
 	 * is too much, because systemd stays on the reserved CPUs
 	 * (docs/reference/pools.md#kernel-arguments). */
-	struct str affinity = profile_has_pools(profile) ?
-				      cpuset_format_expanded(&part->cpus[PROFILE_RESERVED], a) :
-				      STR("${not_isolated_cores_expanded}");
+	struct str reserved = cpuset_format_expanded(&part->cpus[PROFILE_RESERVED], a);
+	struct str affinity = profile_has_pools(profile) ? reserved :
+							   STR("${not_isolated_cores_expanded}");
 
+	if (!isolates(part)) {
+		strbuf_printf(b, "cmdline_affinity=+systemd.cpu_affinity=" PRI_STR "\n",
+			      FMT_STR(reserved));
+		return;
+	}
 	strbuf_printf(b,
-		      "\n[bootloader]\ninitrd_remove_dir=\ninitrd_dst_img=\ninitrd_add_dir=\n"
+		      "initrd_remove_dir=\ninitrd_dst_img=\ninitrd_add_dir=\n"
 		      "cmdline_cpu_part=+nohz=on rcu_nocbs=${isolated_cores} "
 		      "tuned.non_isolcpus=${not_isolated_cpumask} "
 		      "systemd.cpu_affinity=" PRI_STR "\n"
@@ -188,6 +203,15 @@ static void add_bootloader(struct strbuf *b, const struct partition *part, struc
 	if (profile->hint_realtime)
 		strbuf_add(b, STR("cmdline_realtime_nosoftlookup=+nosoftlockup\n"
 				  "cmdline_realtime_common=+rcutree.kthread_prio=11\n"));
+}
+
+static void add_bootloader(struct strbuf *b, const struct partition *part, struct arena *a)
+{
+	const struct profile *profile = part->profile;
+	struct str huge = kernel_args_hugepages(part, a);
+
+	strbuf_add(b, STR("\n[bootloader]\n"));
+	add_isolation_args(b, part, a);
 	if (profile->hint_high_power)
 		strbuf_add(b, STR("cmdline_power_performance=\n"));
 	if (profile->hint_high_power && profile->hint_realtime)
@@ -356,8 +380,9 @@ struct str tuned_host_conf(const struct partition *part, struct arena *a)
 	add_cpu(&b, part->profile);
 	add_vm_and_irqbalance(&b, part->profile);
 	add_scheduler(&b, part->profile);
-	strbuf_printf(&b, "isolated_cores=" PRI_STR "\n",
-		      FMT_STR(cpuset_format(&part->cpus[PROFILE_ISOLATED], a)));
+	if (profile_has(part->profile, PROFILE_ISOLATED))
+		strbuf_printf(&b, "isolated_cores=" PRI_STR "\n",
+			      FMT_STR(cpuset_format(&part->cpus[PROFILE_ISOLATED], a)));
 	add_sysctl(&b, part->profile);
 	add_net(&b, part);
 	add_frequencies(&b, part);
