@@ -53,6 +53,19 @@ static size_t count_containers(const struct manager *m, enum pool pool)
 	return n;
 }
 
+/* What assigns exclusive CPUs, and whether it keeps to the pools. */
+static void describe_cpu_manager(const struct manager *m, yyjson_mut_doc *doc, yyjson_mut_val *root,
+				 struct arena *a)
+{
+	yyjson_mut_val *manager = doc_put_obj(doc, root, STR("cpuManager"));
+
+	doc_put_str(doc, manager, STR("assigns"),
+		    m->kubelet_manages ? STR("kubelet") : STR("agent"));
+	if (!cpuset_is_empty(&m->kubelet_taken))
+		doc_put_str(doc, manager, STR("sharedCpusAssigned"),
+			    cpuset_format(&m->kubelet_taken, a));
+}
+
 static void describe_pools(const struct manager *m, yyjson_mut_doc *doc, yyjson_mut_val *root,
 			   struct arena *a)
 {
@@ -144,6 +157,7 @@ yyjson_mut_val *status_describe(const struct manager *m, yyjson_mut_doc *doc, st
 		    m->kubelet_manages		     ? STR("kubelet") :
 		    m->ledger->now.config.is_classic ? STR("classic") :
 						       STR("pools"));
+	describe_cpu_manager(m, doc, root, a);
 	describe_pools(m, doc, root, a);
 	list = doc_put_arr(doc, root, STR("containers"));
 	for (size_t i = 0; i < m->registry.n_containers; i++)

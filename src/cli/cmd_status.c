@@ -123,6 +123,26 @@ static void add_cluster(struct strbuf *b, yyjson_val *root)
 			      FMT_STR(doc_text(doc_get(cluster, STR("allowedNamespaces")))));
 }
 
+static void add_cpu_manager(struct strbuf *b, yyjson_val *root)
+{
+	yyjson_val *manager = doc_get(root, STR("cpuManager"));
+	const struct str taken = doc_str(doc_get(manager, STR("sharedCpusAssigned")));
+
+	if (!manager) /* an older agent */
+		return;
+	strbuf_printf(b, "exclusive CPUs are assigned by the %s\n",
+		      str_eq(doc_str(doc_get(manager, STR("assigns"))), STR("kubelet")) ?
+			      "kubelet (CPU manager policy static)" :
+			      "agent");
+	if (taken.n)
+		strbuf_printf(
+			b,
+			"warning: the kubelet assigns CPUs " PRI_STR
+			" of the shared pool: add the shared CPUs to its reservedSystemCPUs, or "
+			"set its CPU manager policy to none\n",
+			FMT_STR(taken));
+}
+
 /* Settings that are configured and not in effect, one line each. */
 static void add_warnings(struct strbuf *b, yyjson_val *root)
 {
@@ -181,6 +201,7 @@ static struct str table_text(const struct agent_status *status, bool with_contai
 	/* What a stopped agent knew of its connection is of no use. */
 	if (status->is_running)
 		add_cluster(&b, root);
+	add_cpu_manager(&b, root);
 	add_pools(&b, root);
 	if (with_containers)
 		add_containers(&b, root);

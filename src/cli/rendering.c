@@ -46,8 +46,9 @@ static int owner_mode(const char *name, enum owner_mode *ret, struct err *err)
 
 static enum cpu_manager cpu_manager_of(const struct rendering_options *o)
 {
-	return o->cpu_manager && strcmp(o->cpu_manager, "none") == 0 ? CPU_MANAGER_NONE :
-								       CPU_MANAGER_STATIC;
+	if (!o->cpu_manager)
+		return CPU_MANAGER_DEFAULT;
+	return strcmp(o->cpu_manager, "none") == 0 ? CPU_MANAGER_NONE : CPU_MANAGER_STATIC;
 }
 
 static int render_host(const struct rendering_options *o, struct layout_input *in,

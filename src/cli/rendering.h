@@ -54,7 +54,9 @@ struct rendering_options {
 		  0,                                                                               \
 		  "cpu-manager",                                                                   \
 		  "POLICY",                                                                        \
-		  "what assigns exclusive CPUs: the kubelet (static) or the agent (none)",         \
+		  "what assigns exclusive CPUs: the kubelet (static) or the agent (none) "         \
+		  "(default: the "                                                                 \
+		  "agent for profiles with a shared set, else the kubelet)",                       \
 		  "static|none",                                                                   \
 		  offsetof(type, field.cpu_manager) },                                             \
 		{ OPT_FLAG,                                                                        \

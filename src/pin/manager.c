@@ -150,11 +150,9 @@ static int update(struct manager *m, const struct nri_pod *pod, const struct nri
 	/* The kubelet's static policy sends the new CPUs of shared containers whenever it assigns
 	 * or releases exclusive ones. In kubelet mode these are in force. */
 	if (m->kubelet_manages && entry->pool != POOL_MANAGEMENT && *requested->cpus) {
-		struct cpuset management;
 		struct placement p;
 
-		manager_management_cpus(m, &management);
-		if (placement_in_kubelet_mode(requested->cpus, &management, &p, &err) == 0)
+		if (manager_kubelet_placement(m, requested->cpus, &p, &err) == 0)
 			registry_set_settings(&m->registry, entry, &p.settings);
 	}
 	/* The kubelet does not check what was applied: it takes its own values for the present ones

@@ -76,8 +76,9 @@ struct manager {
 	manager_inventory_fn add_inventory; /* containers that NRI does not report; NULL: none */
 	const void *add_inventory_data;
 	struct classify_rules rules;
-	bool kubelet_manages; /* kubelet mode */
-	bool isolates;	      /* exclusive CPUs become isolated partitions */
+	bool kubelet_manages;	     /* kubelet mode */
+	struct cpuset kubelet_taken; /* CPUs of the shared pool that the kubelet assigned */
+	bool isolates;		     /* exclusive CPUs become isolated partitions */
 
 	struct registry registry;
 	struct cgroup_watch cgroup_watch; /* on the registry's cgroups */

@@ -60,13 +60,12 @@ int place_class(struct manager *m, const struct nri_pod *pod, const struct nri_c
 	int r;
 
 	/* Neither is an assignment, so neither is in the ledger. */
-	if (class->is_management || m->kubelet_manages) {
+	if (class->is_management) {
 		manager_management_cpus(m, &management);
-		return class->is_management ?
-			       placement_of_management(&class->settings, &management, ret, err) :
-			       placement_in_kubelet_mode(nri_container_cpu(c)->cpus, &management,
-							 ret, err);
+		return placement_of_management(&class->settings, &management, ret, err);
 	}
+	if (m->kubelet_manages)
+		return manager_kubelet_placement(m, nri_container_cpu(c)->cpus, ret, err);
 	if (grant)
 		return placement_of_grant(grant, ret, err);
 	r = ledger_allocate(m->ledger, &request, &granted, err);

@@ -18,6 +18,26 @@ void manager_management_cpus(const struct manager *m, struct cpuset *ret)
 	(void)ledger_cpus(m->ledger, POOL_MANAGEMENT, ret);
 }
 
+int manager_kubelet_placement(struct manager *m, const char *cpus, struct placement *ret,
+			      struct err *err)
+{
+	struct cpuset management, shared = { 0 }, taken = m->kubelet_taken;
+
+	manager_management_cpus(m, &management);
+	/* In classic mode the shared pool is what the kubelet has not assigned. */
+	if (!m->ledger->now.config.is_classic)
+		(void)ledger_cpus(m->ledger, POOL_SHARED, &shared);
+	placement_note_taken(cpus, &shared, &taken);
+	if (!cpuset_eq(&taken, &m->kubelet_taken)) {
+		if (!cpuset_is_empty(&taken))
+			log_warning("kubelet assigns CPUs of the shared pool",
+				    LOG_STR("cpus", cpuset_format(&taken, &m->scratch)));
+		m->kubelet_taken = taken;
+		m->is_changed = true;
+	}
+	return placement_in_kubelet_mode(cpus, &management, &shared, ret, err);
+}
+
 struct pod_entry *manager_record_pod(struct manager *m, const struct nri_pod *pod)
 {
 	struct pod_entry *entry = registry_put_pod(&m->registry, pod, &m->scratch);

@@ -22,6 +22,10 @@
 /* The online management CPUs, from the ledger. */
 void manager_management_cpus(const struct manager *m, struct cpuset *ret);
 
+/* Kubelet mode: the placement of a container that is not a management one. */
+int manager_kubelet_placement(struct manager *m, const char *cpus, struct placement *ret,
+			      struct err *err);
+
 struct container_entry *manager_record_container(struct manager *m, const struct nri_pod *pod,
 						 const struct nri_container *c,
 						 const struct placement *p);

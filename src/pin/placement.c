@@ -56,22 +56,43 @@ int placement_of_grant(const struct ledger_grant *grant, struct placement *ret, 
 }
 
 int placement_in_kubelet_mode(const char *cpus, const struct cpuset *management,
-			      struct placement *ret, struct err *err)
+			      const struct cpuset *shared, struct placement *ret, struct err *err)
 {
 	struct placement p = { .pool = POOL_SHARED };
-	struct cpuset set;
+	struct cpuset set, want;
 	int r;
 
 	r = cpuset_parse(str_from(cpus), &set, err);
 	if (r < 0)
 		return r;
+	want = set;
+	if (cpuset_intersects(&set, shared))
+		cpuset_intersect(&want, shared);
+	else
+		cpuset_minus(&want, management);
 	/* Otherwise no settings at all: the kubelet's own list stays in force. */
-	if (cpuset_intersects(&set, management)) {
-		cpuset_minus(&set, management);
-		p.settings.cpus = set;
-	}
+	if (!cpuset_eq(&want, &set))
+		p.settings.cpus = want;
 	*ret = p;
 	return 0;
+}
+
+void placement_note_taken(const char *cpus, const struct cpuset *shared, struct cpuset *taken)
+{
+	struct cpuset set, other;
+
+	if (cpuset_parse(str_from(cpus), &set, NULL) < 0 || !cpuset_intersects(&set, shared))
+		return;
+	other = set;
+	cpuset_minus(&other, shared);
+	/* A container with a part of the shared CPUs and no others owns them. Any other one is
+	 * shared and has all that no container owns, so the rest has an owner. */
+	if (cpuset_is_empty(&other) && !cpuset_eq(&set, shared)) {
+		cpuset_union(taken, &set);
+		return;
+	}
+	*taken = *shared;
+	cpuset_minus(taken, &set);
 }
 
 struct str placement_describe(const struct placement *p, struct arena *a)

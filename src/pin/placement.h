@@ -23,9 +23,15 @@ int placement_of_management(const struct cpu_settings *requested, const struct c
 /* Any other container: its CPUs, and no quota when they are exclusive. -ENOSPC without any CPU. */
 int placement_of_grant(const struct ledger_grant *grant, struct placement *ret, struct err *err);
 
-/* Kubelet mode: a container on `cpus` keeps them, except for management CPUs. */
+/* Kubelet mode: a container on `cpus` keeps them, except for management CPUs. In pools mode one
+ * that has CPUs of the shared pool keeps only these: the kubelet's own list also has those that are
+ * free to assign. `shared` is empty in classic mode. */
 int placement_in_kubelet_mode(const char *cpus, const struct cpuset *management,
-			      struct placement *ret, struct err *err);
+			      const struct cpuset *shared, struct placement *ret, struct err *err);
+
+/* Kubelet mode: updates the CPUs of the shared pool that the kubelet has assigned exclusively, from
+ * its list for one container. There are none when the kubelet's reservation has the shared CPUs. */
+void placement_note_taken(const char *cpus, const struct cpuset *shared, struct cpuset *taken);
 
 /* {"pool":"shared","exclusive":false,"cpus":"2-5"}, and the other settings where they are set. */
 struct str placement_describe(const struct placement *p, struct arena *a);

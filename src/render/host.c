@@ -140,17 +140,6 @@ static int render_bundle(struct file_set *files, struct str dir, const struct no
 	return r < 0 ? r : bundle_add_cloud_config(files, dir, config, err);
 }
 
-static struct kubelet_options kubelet_options_of(const struct partition *part,
-						 const struct host_options *o)
-{
-	struct kubelet_options k = o->kubelet;
-
-	/* The kubelet's static policy would assign shared CPUs as well, so the agent assigns. */
-	if (profile_has_pools(part->profile))
-		k.cpu_manager = CPU_MANAGER_NONE;
-	return k;
-}
-
 struct host_rendering {
 	const struct layout *layout;
 	const struct host_options *options;
@@ -161,7 +150,7 @@ struct host_rendering {
 static int render_pool(struct host_rendering *h, const struct partition *part, struct err *err)
 {
 	const struct node_files_options nodes = { h->layout->pinned, h->options->quota_keys, true };
-	const struct kubelet_options kubelet = kubelet_options_of(part, h->options);
+	const struct kubelet_options *kubelet = &h->options->kubelet;
 	struct arena *a = h->files->a;
 	yyjson_mut_doc *m = doc_build(a);
 	struct node_config config;
@@ -170,10 +159,11 @@ static int render_pool(struct host_rendering *h, const struct partition *part, s
 	int r;
 
 	kernel_args_check(part, a, h->p);
+	kubelet_note_pools(part, kubelet, h->p);
 	kernel_args_build(part, a, &args);
 	node_files_build(part, &nodes, a, &config);
 	add_runtimes(&config, part->text[PROFILE_RESERVED], a);
-	r = object_write(kubelet_configuration(m, part, &kubelet, a, h->p), a, &text, err);
+	r = object_write(kubelet_configuration(m, part, kubelet, a, h->p), a, &text, err);
 	if (r < 0)
 		return r;
 	add_kubelet(&config, text);

@@ -66,13 +66,21 @@ static void fill_option(yyjson_mut_doc *m, yyjson_mut_val *object, struct str na
 		doc_put_str(m, options, name, STR("true"));
 }
 
-/* The kubelet must not assign the CPUs of OVS either, nor, under mixedCpus, the shared ones. */
-static struct str reserved_cpus(const struct partition *part, struct arena *a)
+static bool kubelet_assigns(const struct partition *part, const struct kubelet_options *options)
+{
+	return options->cpu_manager == CPU_MANAGER_STATIC ||
+	       (options->cpu_manager == CPU_MANAGER_DEFAULT && !profile_has_pools(part->profile));
+}
+
+/* The kubelet must not assign the CPUs of OVS either, nor the shared ones. Where the agent assigns,
+ * they stay out of the reservation, so that the scheduler counts them. */
+static struct str reserved_cpus(const struct partition *part, const struct kubelet_options *options,
+				struct arena *a)
 {
 	struct cpuset set = part->cpus[PROFILE_RESERVED];
 
 	cpuset_union(&set, &part->cpus[PROFILE_OVS_DPDK]);
-	if (profile_has_mixed_cpus(part->profile))
+	if (profile_has_mixed_cpus(part->profile) || kubelet_assigns(part, options))
 		cpuset_union(&set, &part->cpus[PROFILE_SHARED]);
 	return cpuset_format(&set, a);
 }
@@ -106,10 +114,26 @@ static int reserve_memory(yyjson_mut_doc *m, yyjson_mut_val *c, struct arena *a,
 	return 0;
 }
 
-static void set_cpu_manager(yyjson_mut_doc *m, yyjson_mut_val *c, const struct partition *part,
-			    const struct kubelet_options *options)
+/* With this option the kubelet keeps shared containers off reservedSystemCPUs, which in pools mode
+ * hold the shared CPUs. */
+static void check_strict(yyjson_mut_val *c, const struct partition *part, struct problem_list *p)
 {
-	if (options->cpu_manager == CPU_MANAGER_NONE) {
+	struct str value = doc_mut_str(
+		yyjson_mut_ptr_get(c, "/cpuManagerPolicyOptions/strict-cpu-reservation"));
+
+	if (profile_has_pools(part->profile) && str_eq(value, STR("true")))
+		problem_error(
+			p,
+			PROBLEM_AT(part->profile->at.doc, part->profile->at.object,
+				   "metadata.annotations." NAME_KUBELET_EXPERIMENTAL),
+			"strict-cpu-reservation keeps containers off the shared CPUs when the "
+			"kubelet assigns CPUs");
+}
+
+static void set_cpu_manager(yyjson_mut_doc *m, yyjson_mut_val *c, const struct partition *part,
+			    const struct kubelet_options *options, struct problem_list *p)
+{
+	if (!kubelet_assigns(part, options)) {
 		/* The kubelet refuses to start when policy none is given options. */
 		set_str(m, c, STR("cpuManagerPolicy"), STR("none"));
 		yyjson_mut_obj_remove_key(c, "cpuManagerPolicyOptions");
@@ -119,8 +143,9 @@ static void set_cpu_manager(yyjson_mut_doc *m, yyjson_mut_val *c, const struct p
 	set_str(m, c, STR("cpuManagerReconcilePeriod"), STR("5s"));
 	if (str_eq(part->profile->topology_policy, STR("single-numa-node")))
 		fill_option(m, c, STR("full-pcpus-only"));
-	if (options->strict_reservation)
+	if (options->strict_reservation && !profile_has_pools(part->profile))
 		fill_option(m, c, STR("strict-cpu-reservation"));
+	check_strict(c, part, p);
 }
 
 static bool needs_memory_manager(const struct profile *profile)
@@ -144,6 +169,24 @@ static void set_memory_manager(yyjson_mut_doc *m, yyjson_mut_val *c, const struc
 			      "%s", err.msg);
 }
 
+void kubelet_note_pools(const struct partition *part, const struct kubelet_options *options,
+			struct problem_list *p)
+{
+	struct problem_at at = profile_set_at(part->profile, PROFILE_SHARED);
+
+	if (!profile_has_pools(part->profile))
+		return;
+	if (kubelet_assigns(part, options))
+		problem_note(p, at,
+			     "the kubelet assigns exclusive CPUs: its reservedSystemCPUs hold the "
+			     "shared CPUs, which the scheduler therefore does not count as cpu");
+	else
+		problem_note(p, at,
+			     "the agent assigns exclusive CPUs, and the kubelet's CPU manager has "
+			     "policy none: these nodes need the agent (--cpu-manager static: the "
+			     "kubelet assigns)");
+}
+
 yyjson_mut_val *kubelet_configuration(yyjson_mut_doc *m, const struct partition *part,
 				      const struct kubelet_options *options, struct arena *a,
 				      struct problem_list *p)
@@ -156,9 +199,9 @@ yyjson_mut_val *kubelet_configuration(yyjson_mut_doc *m, const struct partition 
 	set_str(m, c, STR("kind"), STR("KubeletConfiguration"));
 	if (options->fill_reservations || needs_memory_manager(part->profile))
 		object_fill(m, c, constant(STR(DEFAULT_RESERVATIONS), a));
-	set_cpu_manager(m, c, part, options);
+	set_cpu_manager(m, c, part, options, p);
 	set_str(m, c, STR("topologyManagerPolicy"), policy.n ? policy : STR("best-effort"));
-	set_str(m, c, STR("reservedSystemCPUs"), reserved_cpus(part, a));
+	set_str(m, c, STR("reservedSystemCPUs"), reserved_cpus(part, options, a));
 	set_memory_manager(m, c, part, a, p); /* after the reservations, which it adds up */
 	return c;
 }

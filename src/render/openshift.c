@@ -125,6 +125,7 @@ static int render_kubelet_config(struct rendering *r, const struct partition *pa
 	object_set_owner(r->m, object, r->options->owner, part->profile);
 	spec = doc_put_obj(r->m, object, STR("spec"));
 	config = kubelet_configuration(r->m, part, &r->options->kubelet, r->a, r->p);
+	kubelet_note_pools(part, &r->options->kubelet, r->p);
 	kubelet_add_zero_values(r->m, config, r->a);
 	doc_put(r->m, spec, STR("kubeletConfig"), config);
 	labels = doc_put_obj(r->m, doc_put_obj(r->m, spec, STR("machineConfigPoolSelector")),

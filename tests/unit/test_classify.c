@@ -381,15 +381,14 @@ TEST(update_is_overridden_only_where_it_changes_settings)
 				   RUNTIME_UPDATE, &a, &say));
 }
 
-TEST(kubelet_mode_only_removes_management_cpus)
+TEST(kubelet_mode_removes_management_cpus_and_keeps_shared_containers_in_their_pool)
 {
 	static const struct {
-		const char *given, *want;
+		const char *shared, *given, *want;
 	} table[] = {
-		{ "", "" },
-		{ "4-7", "" },
-		{ "0-7", "2-7" },
-		{ "0-1", "" },
+		{ "", "", "" },	      { "", "4-7", "" },       { "", "0-7", "2-7" },
+		{ "", "0-1", "" },    { "2-3", "0-7", "2-3" }, { "2-3", "0-3,6-7", "2-3" },
+		{ "2-3", "4-5", "" }, { "2-3", "2-3", "" },
 	};
 	const struct cpuset reserved = cpus("0-1");
 	CLEANUP(arena_done) struct arena a;
@@ -397,11 +396,38 @@ TEST(kubelet_mode_only_removes_management_cpus)
 	arena_init(&a, 0);
 	for (size_t i = 0; i < ARRAY_LEN(table); i++) {
 		struct err err = { 0 };
+		const struct cpuset shared = cpus(table[i].shared);
 		struct placement p;
 
-		TEST_ROW("%s", table[i].given);
-		CHECK_OK(placement_in_kubelet_mode(table[i].given, &reserved, &p, &err));
+		TEST_ROW("%s of %s", table[i].given, table[i].shared);
+		CHECK_OK(placement_in_kubelet_mode(table[i].given, &reserved, &shared, &p, &err));
 		CHECK_STR(cpuset_format(&p.settings.cpus, &a), table[i].want);
+	}
+}
+
+TEST(shared_cpus_that_the_kubelet_assigns_are_noticed)
+{
+	/* One after the other: the kubelet's lists of containers, and what is taken then. */
+	static const struct {
+		const char *given, *taken;
+	} table[] = {
+		{ "0-15", "" },	 /* a shared container */
+		{ "10-11", "" }, /* exclusive, of the guaranteed pool */
+		{ "4", "4" },	 /* exclusive, of the shared pool */
+		{ "5", "4-5" },
+		{ "0-3,6-15", "4-5" }, /* the kubelet's new list of the first */
+		{ "0-3,5-15", "4" },   /* one was released */
+		{ "0-15", "" },
+	};
+	const struct cpuset shared = cpus("4-7");
+	CLEANUP(arena_done) struct arena a;
+	struct cpuset taken = { 0 };
+
+	arena_init(&a, 0);
+	for (size_t i = 0; i < ARRAY_LEN(table); i++) {
+		TEST_ROW("row %zu: %s", i, table[i].given);
+		placement_note_taken(table[i].given, &shared, &taken);
+		CHECK_STR(cpuset_format(&taken, &a), table[i].taken);
 	}
 }
 
