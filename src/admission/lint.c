@@ -38,6 +38,8 @@ static const struct {
 	[LINT_EXEC_PROBE] = { "exec-probe", "No exec probes where a container owns its CPUs",
 			      LINT_WARNING },
 	[LINT_LEGACY] = { "legacy", "Names of the 2021 design are not used", LINT_WARNING },
+	[LINT_CUSTOM] = { "custom-resource", "Pods of custom resources are checked in the cluster",
+			  LINT_NOTE },
 };
 _Static_assert(ARRAY_LEN(rules) == LINT__COUNT, "every lint rule has its texts");
 
@@ -285,6 +287,98 @@ void lint_pod(yyjson_val *object, struct str type, struct lint_findings *f)
 	check_target(object, &pod, type, f);
 	check_hand_written(&pod, f);
 	check_probes(&pod, f);
+}
+
+/* --- custom resources --- */
+
+#define TEMPLATE_MAX_DEPTH 16
+
+/* Kinds whose controllers create pods from something else than a pod template. */
+static const struct {
+	struct str group, kind;
+} creators[] = {
+	{ STR_INIT("monitoring.coreos.com"), STR_INIT("Prometheus") },
+	{ STR_INIT("monitoring.coreos.com"), STR_INIT("PrometheusAgent") },
+	{ STR_INIT("monitoring.coreos.com"), STR_INIT("Alertmanager") },
+	{ STR_INIT("monitoring.coreos.com"), STR_INIT("ThanosRuler") },
+	{ STR_INIT("operator.openshift.io"), STR_INIT("IngressController") },
+	{ STR_INIT("kafka.strimzi.io"), STR_INIT("Kafka") },
+	{ STR_INIT("kafka.strimzi.io"), STR_INIT("KafkaConnect") },
+	{ STR_INIT("postgresql.cnpg.io"), STR_INIT("Cluster") },
+	{ STR_INIT("elasticsearch.k8s.elastic.co"), STR_INIT("Elasticsearch") },
+	{ STR_INIT("kibana.k8s.elastic.co"), STR_INIT("Kibana") },
+	{ STR_INIT("kubevirt.io"), STR_INIT("VirtualMachine") },
+	{ STR_INIT("kubevirt.io"), STR_INIT("VirtualMachineInstance") },
+	{ STR_INIT("tekton.dev"), STR_INIT("TaskRun") },
+	{ STR_INIT("tekton.dev"), STR_INIT("PipelineRun") },
+	{ STR_INIT("argoproj.io"), STR_INIT("Workflow") },
+	{ STR_INIT("argoproj.io"), STR_INIT("CronWorkflow") },
+	{ STR_INIT("ceph.rook.io"), STR_INIT("CephCluster") },
+	{ STR_INIT("sparkoperator.k8s.io"), STR_INIT("SparkApplication") },
+};
+
+/* "argoproj.io" of "argoproj.io/v1"; "" for the core group. */
+static struct str group_of(yyjson_val *object)
+{
+	const struct str api = object_api(object);
+	const char *slash = api.n ? memchr(api.p, '/', api.n) : NULL;
+
+	return slash ? (struct str){ api.p, (size_t)(slash - api.p) } : STR("");
+}
+
+static bool is_known_creator(struct str group, struct str kind)
+{
+	for (size_t i = 0; i < ARRAY_LEN(creators); i++)
+		if (str_eq(creators[i].group, group) && str_eq(creators[i].kind, kind))
+			return true;
+	return false;
+}
+
+/* Groups of Kubernetes itself have no dot, or end in k8s.io. */
+static bool is_builtin(struct str group)
+{
+	return !str_has(group, STR(".")) || str_ends(group, STR(".k8s.io"));
+}
+
+/* A list of containers somewhere below: "containers" with items that have an image. */
+static bool has_containers(yyjson_val *v, unsigned depth)
+{
+	yyjson_val *key, *value;
+
+	if (depth > TEMPLATE_MAX_DEPTH)
+		return false;
+	if (yyjson_is_arr(v)) {
+		DOC_EACH_ITEM (v, value)
+			if (has_containers(value, depth + 1))
+				return true;
+		return false;
+	}
+	DOC_EACH_PAIR (v, key, value)
+		if ((str_eq(doc_str(key), STR("containers")) &&
+		     doc_str(doc_get(yyjson_arr_get_first(value), STR("image"))).n) ||
+		    has_containers(value, depth + 1))
+			return true;
+	return false;
+}
+
+void lint_custom(yyjson_val *object, struct lint_findings *f)
+{
+	const struct str kind = object_kind(object), group = group_of(object);
+
+	if (!is_known_creator(group, kind) &&
+	    (is_builtin(group) || !has_containers(doc_get(object, STR("spec")), 0)))
+		return;
+	add_finding(f, (struct lint_finding){
+			       .rule = LINT_CUSTOM,
+			       .at = object,
+			       .text = str_printf(f->a,
+						  PRI_STR " " PRI_STR " (" PRI_STR
+							  ") creates pods that are not checked",
+						  FMT_STR(kind), FMT_STR(object_name(object)),
+						  FMT_STR(object_api(object))),
+			       .advice = "check them in the cluster: kubectl get pods -A -o yaml | "
+					 "pinfold lint -",
+		       });
 }
 
 void lint_namespace(yyjson_val *object, yyjson_val *workload, struct str name, struct str type,

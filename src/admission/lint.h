@@ -26,6 +26,7 @@ enum lint_rule {
 	LINT_HAND_WRITTEN, /* what only admission may write */
 	LINT_EXEC_PROBE,
 	LINT_LEGACY,
+	LINT_CUSTOM, /* a custom resource whose pods are not checked */
 	LINT__COUNT
 };
 
@@ -53,6 +54,10 @@ void lint_findings_init(struct lint_findings *f, struct arena *a);
 
 /* One pod or workload. `type` is the workload type it should opt in to. */
 void lint_pod(yyjson_val *object, struct str type, struct lint_findings *f);
+
+/* A custom resource that creates pods, as far as that shows: it contains a pod template, or its
+ * kind is known. Its pods are not among the manifests. */
+void lint_custom(yyjson_val *object, struct lint_findings *f);
 
 /* The namespace of workloads of `type`; `object` is NULL when it is not known, and the finding is
  * about `workload`. */

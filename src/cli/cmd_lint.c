@@ -1,9 +1,11 @@
 /* Objects of all files are located first, because a namespace may be in another file than its pods,
  * and may come later. With --fix every change is a patch in the file of its object; files are
- * written only after all patches have been computed. */
+ * written only after all patches have been computed. The report is then about the results, so that
+ * it contains what a fix uncovers, and the next run agrees with the exit status. */
 
 #include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "admission/admission.h"
@@ -11,6 +13,8 @@
 #include "base/arena.h"
 #include "base/err.h"
 #include "command.h"
+#include "diff.h"
+#include "kube/label_query.h"
 #include "kube/names.h"
 #include "kube/pod.h"
 #include "lint_report.h"
@@ -21,9 +25,11 @@
 struct lint_options {
 	struct option_list files;
 	struct option_list state;
+	struct option_list namespaces;
 	const char *type;
+	const char *selector;
 	const char *output;
-	bool fix;
+	bool fix, diff;
 };
 
 #define AT(field) offsetof(struct lint_options, field)
@@ -31,6 +37,13 @@ struct lint_options {
 static const struct option_desc options[] = {
 	MANIFESTS_OPTION(struct lint_options, files),
 	{ OPT_FLAG, 0, "fix", NULL, "add missing annotations to the files", NULL, AT(fix) },
+	{ OPT_FLAG, 0, "diff", NULL, "print what --fix would change, and change no file", NULL,
+	  AT(diff) },
+	{ OPT_STRS, 'n', "namespace", "NAME", "only workloads of this namespace", NULL,
+	  AT(namespaces) },
+	{ OPT_STR, 'l', "selector", "QUERY",
+	  "only workloads whose labels, or those of their pod template, match (app=web,tier!=db)",
+	  NULL, AT(selector) },
 	{ OPT_STR, 0, "type", "TYPE",
 	  "the workload type that workloads should opt in to (default: management)", NULL,
 	  AT(type) },
@@ -43,6 +56,8 @@ static const struct option_desc options[] = {
 
 static const struct command_example examples[] = {
 	{ "pinfold lint manifests/", "every problem, one per line" },
+	{ "pinfold lint --diff -n kube-system manifests/",
+	  "what --fix would add to workloads of kube-system" },
 	{ "pinfold lint --fix manifests/", "add what is missing" },
 	{ "pinfold lint -o sarif manifests/ >lint.sarif", "for code review tools" },
 	{ 0 },
@@ -54,6 +69,14 @@ struct located {
 	size_t doc;
 	struct str base; /* JSON pointer from the document to the object */
 	yyjson_val *object;
+	bool is_fixed;
+	bool checks_namespace; /* the first workload of its namespace and type */
+};
+
+/* Sorted by both, to find the first workload of each without comparing all with all. */
+struct lint_key {
+	struct str namespace, type;
+	struct located *at;
 };
 
 struct linting {
@@ -62,9 +85,12 @@ struct linting {
 	struct str type;
 	struct located *objects;
 	size_t n_objects, cap_objects;
+	struct lint_key *namespaces; /* Namespaces of the files and of the state, by name */
+	size_t n_namespaces;
 	struct manifest_list state;
 	struct lint_report report;
-	size_t n_fixed;
+	bool fixes; /* add what is missing instead of reporting */
+	size_t n_workloads, n_selected;
 };
 
 static void locate(struct linting *l, struct manifest_edit *e)
@@ -86,25 +112,59 @@ static void locate(struct linting *l, struct manifest_edit *e)
 	}
 }
 
-static bool is_namespace(yyjson_val *object, struct str name)
+/* Of equal keys the object that comes first, and those of files before those of the state, whose
+ * `edit` is NULL. */
+static int by_key(const void *a, const void *b)
 {
-	return str_eq(object_kind(object), STR("Namespace")) && str_eq(object_name(object), name);
+	const struct lint_key *x = a, *y = b;
+	int r = str_cmp(x->namespace, y->namespace);
+
+	if (r == 0)
+		r = str_cmp(x->type, y->type);
+	if (r == 0)
+		r = !x->at->edit - !y->at->edit;
+	return r ? r : (x->at > y->at) - (x->at < y->at);
 }
 
-static struct located *find_namespace(struct linting *l, struct str name)
+static void add_namespace(struct linting *l, struct located *at)
 {
+	if (str_eq(object_kind(at->object), STR("Namespace")))
+		l->namespaces[l->n_namespaces++] =
+			(struct lint_key){ object_name(at->object), STR(""), at };
+}
+
+static void index_namespaces(struct linting *l)
+{
+	struct located *state = arena_array(l->a, struct located, l->state.n + 1);
+
+	l->namespaces = arena_array(l->a, struct lint_key, l->n_objects + l->state.n + 1);
+	l->n_namespaces = 0;
 	for (size_t i = 0; i < l->n_objects; i++)
-		if (is_namespace(l->objects[i].object, name))
-			return &l->objects[i];
-	return NULL;
+		add_namespace(l, &l->objects[i]);
+	for (size_t i = 0; i < l->state.n; i++) {
+		state[i].object = l->state.items[i].object;
+		add_namespace(l, &state[i]);
+	}
+	if (l->n_namespaces)
+		qsort(l->namespaces, l->n_namespaces, sizeof(*l->namespaces), by_key);
 }
 
-static yyjson_val *find_in_state(const struct linting *l, struct str name)
+/* The first of this name; NULL when it is not known. */
+static struct located *find_namespace(const struct linting *l, struct str name)
 {
-	for (size_t i = 0; i < l->state.n; i++)
-		if (is_namespace(l->state.items[i].object, name))
-			return l->state.items[i].object;
-	return NULL;
+	size_t low = 0, high = l->n_namespaces;
+
+	while (low < high) {
+		const size_t middle = low + (high - low) / 2;
+
+		if (str_cmp(l->namespaces[middle].namespace, name) < 0)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low < l->n_namespaces && str_eq(l->namespaces[low].namespace, name) ?
+		       l->namespaces[low].at :
+		       NULL;
 }
 
 /* Adds `key: value` to the annotations of the metadata at `base`/metadata. */
@@ -120,7 +180,6 @@ static void fix_annotation(struct linting *l, const struct located *at, struct s
 
 	/* A patch may not add a member below a parent that does not exist, so the highest missing
 	 * parent is added with everything below it. */
-	l->n_fixed++;
 	if (yyjson_is_obj(old)) {
 		struct str path = patch_path(l->a, annotations, key);
 
@@ -149,10 +208,16 @@ static void fix_target(struct linting *l, const struct located *at)
 		       STR(NAME_TARGET_VALUE));
 }
 
-static void fix_permission(struct linting *l, const struct located *at, struct str type)
+/* One type at a time: a second one is reported afterwards. A Namespace of the state is no file to
+ * fix, and the finding is then about the workload. */
+static void fix_permission(struct linting *l, struct located *at, struct str type)
 {
 	struct namespace_permission facts = namespace_permission_of(at->object);
 	struct str value = type;
+
+	if (at->is_fixed || !str_eq(object_kind(at->object), STR("Namespace")))
+		return;
+	at->is_fixed = true;
 
 	if (facts.has_allowed && facts.allowed.n)
 		value = str_printf(l->a, PRI_STR "," PRI_STR, FMT_STR(facts.allowed),
@@ -160,20 +225,52 @@ static void fix_permission(struct linting *l, const struct located *at, struct s
 	fix_annotation(l, at, at->base, STR(NAME_ALLOWED), value);
 }
 
-/* With --fix, what can be added is added and not reported. */
-static void report(struct linting *l, const struct located *at, const struct lint_findings *f)
+static void report(struct linting *l, struct located *at, const struct lint_findings *f,
+		   struct str type)
 {
 	for (size_t i = 0; i < f->n; i++) {
 		const struct lint_finding *finding = &f->items[i];
 		const struct doc *doc = &at->edit->file.docs.items[at->doc];
 
-		if (l->options->fix && finding->rule == LINT_TARGET)
-			fix_target(l, at);
-		else if (l->options->fix && finding->rule == LINT_PERMISSION)
-			fix_permission(l, at, l->type);
-		else
+		if (!l->fixes)
 			lint_report_add(&l->report, doc, finding);
+		else if (finding->rule == LINT_TARGET)
+			fix_target(l, at);
+		else if (finding->rule == LINT_PERMISSION)
+			fix_permission(l, at, type);
 	}
+}
+
+/* --- selection --- */
+
+static bool is_ignored(yyjson_val *annotations)
+{
+	return str_eq(doc_str(doc_get(annotations, STR(NAME_LINT))), STR(NAME_LINT_IGNORE));
+}
+
+static bool is_in_namespaces(const struct option_list *list, struct str name)
+{
+	for (size_t i = 0; i < list->n; i++)
+		if (str_eq(str_from(list->items[i]), name))
+			return true;
+	return list->n == 0;
+}
+
+/* `pod` is NULL for a custom resource. */
+static bool is_selected(const struct linting *l, yyjson_val *object, const struct pod *pod)
+{
+	const struct located *namespace;
+	yyjson_val *meta = doc_get(object, STR("metadata"));
+	struct str name = doc_str(doc_get(meta, STR("namespace")));
+
+	name = name.n ? name : STR("default");
+	namespace = find_namespace(l, name);
+	return is_in_namespaces(&l->options->namespaces, name) &&
+	       label_query_matches(str_from(l->options->selector), doc_get(meta, STR("labels")),
+				   pod ? doc_get(pod->meta, STR("labels")) : NULL) &&
+	       !is_ignored(doc_get(meta, STR("annotations"))) &&
+	       !(pod && is_ignored(pod_annotations(pod))) &&
+	       !(namespace && is_ignored(object_annotations(namespace->object)));
 }
 
 /* The type that a pod opts in to, or else the one that it should. */
@@ -188,64 +285,141 @@ static struct str type_of(const struct linting *l, const struct pod *pod)
 	return l->type;
 }
 
-/* True unless an earlier workload of the same type was in this namespace, which is checked once. */
-static bool is_first_of_namespace(const struct linting *l, size_t index, struct str name,
-				  struct str type)
+/* The permission of a namespace is checked once for each type. */
+static void choose_first(struct linting *l)
 {
-	for (size_t i = 0; i < index; i++) {
+	struct lint_key *keys = arena_array(l->a, struct lint_key, l->n_objects + 1);
+	size_t n = 0;
+
+	for (size_t i = 0; i < l->n_objects; i++) {
+		struct located *at = &l->objects[i];
 		struct pod pod;
 
-		if (pod_from_object(l->objects[i].object, &pod) &&
-		    str_eq(pod_namespace(&pod), name) && str_eq(type_of(l, &pod), type))
-			return false;
+		if (pod_from_object(at->object, &pod) && is_selected(l, at->object, &pod))
+			keys[n++] = (struct lint_key){ pod_namespace(&pod), type_of(l, &pod), at };
 	}
-	return true;
+	if (n)
+		qsort(keys, n, sizeof(*keys), by_key);
+	for (size_t i = 0; i < n; i++)
+		keys[i].at->checks_namespace = keys[i].type.n &&
+					       (i == 0 ||
+						!str_eq(keys[i].namespace, keys[i - 1].namespace) ||
+						!str_eq(keys[i].type, keys[i - 1].type));
 }
 
-static void lint_one(struct linting *l, size_t index)
+static void lint_workload(struct linting *l, struct located *at, const struct pod *pod)
 {
-	const struct located *at = &l->objects[index], *namespace;
+	struct located *namespace;
 	struct lint_findings f;
-	struct pod pod;
 	struct str name, type;
 
-	if (!pod_from_object(at->object, &pod))
-		return;
 	lint_findings_init(&f, l->a);
 	lint_pod(at->object, l->type, &f);
-	report(l, at, &f);
+	report(l, at, &f, l->type);
 
-	name = pod_namespace(&pod);
-	type = type_of(l, &pod);
-	if (!type.n || !is_first_of_namespace(l, index, name, type))
+	name = pod_namespace(pod);
+	type = type_of(l, pod);
+	if (!at->checks_namespace)
 		return;
 	lint_findings_init(&f, l->a);
 	namespace = find_namespace(l, name);
-	lint_namespace(namespace ? namespace->object : find_in_state(l, name), at->object, name,
-		       type, &f);
+	lint_namespace(namespace ? namespace->object : NULL, at->object, name, type, &f);
 	/* A namespace that is in no file is reported at the workload that needs it. */
-	report(l, namespace ? namespace : at, &f);
+	report(l, namespace && namespace->edit ? namespace : at, &f, type);
 }
 
-static int write_fixes(struct linting *l, struct manifest_edits *edits, struct err *err)
+static void lint_one(struct linting *l, struct located *at)
 {
-	int r = manifest_edits_apply(edits, l->a, err);
+	struct lint_findings f;
+	struct pod pod;
 
-	if (r < 0)
-		return r;
-	for (size_t i = 0; i < edits->n; i++) {
-		struct manifest_edit *e = &edits->items[i];
-
-		if (!manifest_edit_is_changed(e))
-			continue;
-		r = manifest_edit_is_stdin(e) ? output_text(e->result, err) :
-						manifest_edit_write(e, err);
-		if (r < 0)
-			return r;
-		(void)fprintf(stderr, "%s: fixed%s\n", manifest_edit_name(e),
-			      e->is_rewritten ? ", rewritten without its comments" : "");
+	if (pod_from_object(at->object, &pod)) {
+		l->n_workloads++;
+		if (is_selected(l, at->object, &pod)) {
+			l->n_selected++;
+			lint_workload(l, at, &pod);
+		}
+	} else if (is_selected(l, at->object, NULL)) {
+		lint_findings_init(&f, l->a);
+		lint_custom(at->object, &f);
+		report(l, at, &f, l->type);
 	}
-	return 0;
+}
+
+static void lint_files(struct linting *l, struct manifest_edits *edits, bool fixes)
+{
+	l->fixes = fixes;
+	l->n_objects = l->n_workloads = l->n_selected = 0;
+	for (size_t i = 0; i < edits->n; i++)
+		locate(l, &edits->items[i]);
+	index_namespaces(l);
+	choose_first(l);
+	for (size_t i = 0; i < l->n_objects; i++)
+		lint_one(l, &l->objects[i]);
+}
+
+static int write_file(const struct linting *l, const struct manifest_edit *e, struct err *err)
+{
+	const char *lost = e->is_rewritten ? ", rewritten without its comments" : "";
+	int r;
+
+	if (l->options->diff) {
+		if (*lost)
+			(void)fprintf(stderr, "%s: note%s\n", manifest_edit_name(e), lost);
+		return output_text(diff_unified(e->file.text, e->result, manifest_edit_name(e),
+						manifest_edit_name(e), l->a),
+				   err);
+	}
+	r = manifest_edit_is_stdin(e) ? output_text(e->result, err) : manifest_edit_write(e, err);
+	if (r >= 0)
+		(void)fprintf(stderr, "%s: fixed%s\n", manifest_edit_name(e), lost);
+	return r;
+}
+
+/* Adds what is missing. *edits are the results afterwards. */
+static int fix(struct linting *l, struct manifest_edits *edits, struct err *err)
+{
+	int r;
+
+	lint_files(l, edits, true);
+	r = manifest_edits_apply(edits, l->a, err);
+	for (size_t i = 0; r >= 0 && i < edits->n; i++)
+		if (manifest_edit_is_changed(&edits->items[i]))
+			r = write_file(l, &edits->items[i], err);
+	return r < 0 ? r : manifest_edits_reload(edits, l->a, edits, err);
+}
+
+/* Standard output is the diff, or the fixed file of standard input: then the report is on standard
+ * error. */
+static int print_report(const struct linting *l, const struct manifest_edits *edits,
+			struct err *err)
+{
+	const struct lint_options *o = l->options;
+	bool is_taken = o->diff;
+
+	for (size_t i = 0; i < edits->n; i++)
+		is_taken |= o->fix && manifest_edit_is_stdin(&edits->items[i]);
+	return lint_report_print(&l->report, o->output, is_taken ? stderr : stdout, err);
+}
+
+static int load(struct linting *l, struct invocation *inv, struct manifest_edits *ret,
+		struct err *err)
+{
+	const struct lint_options *o = l->options;
+	struct option_list paths = manifest_paths(inv, &o->files);
+	struct manifest_files state;
+	int r;
+
+	if (!paths.n)
+		return err_set(err, EINVAL, "no file or directory given (see pinfold lint --help)");
+	r = label_query_check(str_from(o->selector), err);
+	if (r >= 0)
+		r = manifest_edits_load(&paths, l->a, ret, err);
+	if (r >= 0)
+		r = manifest_load(&o->state, l->a, NULL, &state, err);
+	if (r >= 0)
+		l->state = manifest_files_objects(&state, l->a);
+	return r;
 }
 
 static int run(struct invocation *inv, struct err *err)
@@ -253,32 +427,25 @@ static int run(struct invocation *inv, struct err *err)
 	const struct lint_options *o = inv->options;
 	struct linting l = { .options = o, .a = inv->arena };
 	struct manifest_edits edits;
-	struct manifest_files state;
-	struct option_list paths;
+	bool would_change = false;
 	int r;
 
-	paths = manifest_paths(inv, &o->files);
-	if (!paths.n)
-		return err_set(err, EINVAL, "no file or directory given (see pinfold lint --help)");
 	l.type = o->type ? str_from(o->type) : STR(NAME_TYPE_MANAGEMENT);
 	lint_report_init(&l.report, l.a);
-	r = manifest_edits_load(&paths, l.a, &edits, err);
-	if (r >= 0)
-		r = manifest_load(&o->state, l.a, NULL, &state, err);
+	r = load(&l, inv, &edits, err);
+	if (r >= 0 && (o->fix || o->diff))
+		r = fix(&l, &edits, err);
 	if (r < 0)
 		return r;
-	l.state = manifest_files_objects(&state, l.a);
-	for (size_t i = 0; i < edits.n; i++)
-		locate(&l, &edits.items[i]);
-	for (size_t i = 0; i < l.n_objects; i++)
-		lint_one(&l, i);
-	if (o->fix)
-		r = write_fixes(&l, &edits, err);
-	if (r >= 0)
-		r = lint_report_print(&l.report, o->output, err);
+	for (size_t i = 0; o->diff && i < edits.n; i++)
+		would_change |= manifest_edit_is_changed(&edits.items[i]);
+	lint_files(&l, &edits, false);
+	if (l.n_workloads && !l.n_selected)
+		(void)fputs("note: no workload is selected, nothing was checked\n", stderr);
+	r = print_report(&l, &edits, err);
 	if (r < 0)
 		return r;
-	return lint_report_is_bad(&l.report) ? EXIT_FINDING : EXIT_YES;
+	return would_change || lint_report_is_bad(&l.report) ? EXIT_FINDING : EXIT_YES;
 }
 
 const struct command cmd_lint = {
@@ -293,8 +460,18 @@ const struct command cmd_lint = {
 		 "annotations and resources that only admission may write, exec probes in "
 		 "containers\n"
 		 "with exclusive CPUs, and names of the 2021 design.\n"
+		 "Every workload counts as one of the platform, except those that -n and -l leave "
+		 "out and\n"
+		 "those with the annotation " NAME_LINT ": " NAME_LINT_IGNORE
+		 ", on the workload, its pod\n"
+		 "template or its namespace. Custom resources that create pods are named in a "
+		 "note.\n"
 		 "The exit status is 1 when there are errors or warnings; notes do not count.\n"
-		 "--fix adds annotations, keeps comments, and reports all other problems.",
+		 "--fix adds annotations and reports what remains, and what it uncovered. Comments "
+		 "stay;\n"
+		 "a file that cannot be edited in place is rewritten without them, with a "
+		 "message.\n"
+		 "--diff prints the changes instead, and its exit status is 1 when there are any.",
 	.options = options,
 	.options_size = sizeof(struct lint_options),
 	.examples = examples,

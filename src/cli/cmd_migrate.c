@@ -128,7 +128,8 @@ const struct command cmd_migrate = {
 		 "fields.\n"
 		 "Directories are read recursively. Files without these names are not changed. "
 		 "Comments\n"
-		 "and layout are kept where only whole lines are added or removed.",
+		 "stay; a file that cannot be edited in place is rewritten without them, with a "
+		 "message.",
 	.options = options,
 	.options_size = sizeof(struct migrate_options),
 	.examples = examples,

@@ -2,7 +2,9 @@
 
 #include "lint_report.h"
 
+#include <limits.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/arena.h"
 #include "output.h"
@@ -36,7 +38,7 @@ bool lint_report_is_bad(const struct lint_report *r)
 	return false;
 }
 
-static int print_text(const struct lint_report *r, struct err *err)
+static struct str report_text(const struct lint_report *r)
 {
 	struct strbuf b;
 
@@ -51,12 +53,11 @@ static int print_text(const struct lint_report *r, struct err *err)
 			strbuf_printf(&b, " (%s)", f->finding.advice);
 		strbuf_printf(&b, " [%s]\n", lint_rule_name(f->finding.rule));
 	}
-	return output_text(strbuf_str(&b), err);
+	return strbuf_str(&b);
 }
 
-static int print_docs(const struct lint_report *r, enum output_format format, struct err *err)
+static yyjson_mut_val *report_doc(const struct lint_report *r, yyjson_mut_doc *m)
 {
-	yyjson_mut_doc *m = doc_build(r->a);
 	yyjson_mut_val *list = yyjson_mut_arr(m);
 
 	for (size_t i = 0; i < r->n; i++) {
@@ -72,7 +73,7 @@ static int print_docs(const struct lint_report *r, enum output_format format, st
 		if (f->finding.advice)
 			doc_put_str(m, item, STR("advice"), str_from(f->finding.advice));
 	}
-	return output_doc(list, format, r->a, err);
+	return list;
 }
 
 static void put_message(yyjson_mut_doc *m, yyjson_mut_val *object, struct str key, struct str text)
@@ -97,6 +98,48 @@ static void put_rules(yyjson_mut_doc *m, yyjson_mut_val *driver)
 	}
 }
 
+/* Bytes that a path of a URI may contain as they are (RFC 3986). */
+static bool is_uri_char(char c)
+{
+	return (c >= '0' && c <= '9') || ((c | 0x20) >= 'a' && (c | 0x20) <= 'z') ||
+	       (c && strchr("/-._~!$&'()*+,;=@", c));
+}
+
+static struct str uri_path(struct str path, struct arena *a)
+{
+	struct strbuf b;
+
+	strbuf_init(&b, a);
+	for (size_t i = 0; i < path.n; i++)
+		if (is_uri_char(path.p[i]))
+			strbuf_addc(&b, path.p[i]);
+		else
+			strbuf_printf(&b, "%%%02X", (unsigned char)path.p[i]);
+	return strbuf_str(&b);
+}
+
+/* Relative to the working directory, which is the root of the sources for code review tools. A file
+ * elsewhere has an absolute URI. */
+static void put_artifact(yyjson_mut_doc *m, yyjson_mut_val *place, struct str file, struct arena *a)
+{
+	char cwd[PATH_MAX];
+	struct str base = STR("");
+
+	while (str_starts(file, STR("./")))
+		file = str_skip(file, 2);
+	if (str_starts(file, STR("/")) && getcwd(cwd, sizeof(cwd)))
+		base = str_printf(a, "%s/", strcmp(cwd, "/") == 0 ? "" : cwd);
+	if (base.n && str_starts(file, base))
+		file = str_skip(file, base.n);
+	if (str_starts(file, STR("/"))) {
+		doc_put_str(m, place, STR("uri"),
+			    str_printf(a, "file://" PRI_STR, FMT_STR(uri_path(file, a))));
+		return;
+	}
+	doc_put_str(m, place, STR("uri"), uri_path(file, a));
+	doc_put_str(m, place, STR("uriBaseId"), STR("%SRCROOT%"));
+}
+
 static void put_result(yyjson_mut_doc *m, yyjson_mut_val *results, const struct reported *f,
 		       struct arena *a)
 {
@@ -111,7 +154,7 @@ static void put_result(yyjson_mut_doc *m, yyjson_mut_val *results, const struct 
 	put_message(m, result, STR("message"), text);
 	place = doc_put_obj(m, yyjson_mut_arr_add_obj(m, doc_put_arr(m, result, STR("locations"))),
 			    STR("physicalLocation"));
-	doc_put_str(m, doc_put_obj(m, place, STR("artifactLocation")), STR("uri"), f->file);
+	put_artifact(m, doc_put_obj(m, place, STR("artifactLocation")), f->file, a);
 	region = doc_put_obj(m, place, STR("region"));
 	/* SARIF counts from 1 and has no value for an unknown line. */
 	doc_put_int(m, region, STR("startLine"), f->pos.line ? f->pos.line : 1);
@@ -120,9 +163,8 @@ static void put_result(yyjson_mut_doc *m, yyjson_mut_val *results, const struct 
 
 /* Rules are listed completely and in the order of the enum, because a result refers to its rule by
  * index. */
-static int print_sarif(const struct lint_report *r, struct err *err)
+static yyjson_mut_val *report_sarif(const struct lint_report *r, yyjson_mut_doc *m)
 {
-	yyjson_mut_doc *m = doc_build(r->a);
 	yyjson_mut_val *root = yyjson_mut_obj(m), *run, *driver, *results;
 
 	doc_put_str(m, root, STR("$schema"), STR("https://json.schemastore.org/sarif-2.1.0.json"));
@@ -130,18 +172,21 @@ static int print_sarif(const struct lint_report *r, struct err *err)
 	run = yyjson_mut_arr_add_obj(m, doc_put_arr(m, root, STR("runs")));
 	driver = doc_put_obj(m, doc_put_obj(m, run, STR("tool")), STR("driver"));
 	doc_put_str(m, driver, STR("name"), STR("pinfold"));
+	doc_put_str(m, driver, STR("version"), STR(PINFOLD_VERSION));
 	put_rules(m, driver);
 	results = doc_put_arr(m, run, STR("results"));
 	for (size_t i = 0; i < r->n; i++)
 		put_result(m, results, &r->items[i], r->a);
-	return output_doc(root, OUTPUT_JSON, r->a, err);
+	return root;
 }
 
-int lint_report_print(const struct lint_report *r, const char *format, struct err *err)
+int lint_report_print(const struct lint_report *r, const char *format, FILE *to, struct err *err)
 {
+	yyjson_mut_doc *m = doc_build(r->a);
+
 	if (format && strcmp(format, "sarif") == 0)
-		return print_sarif(r, err);
+		return output_doc_to(to, report_sarif(r, m), OUTPUT_JSON, r->a, err);
 	if (output_format_of(format) == OUTPUT_TABLE)
-		return print_text(r, err);
-	return print_docs(r, output_format_of(format), err);
+		return output_text_to(to, report_text(r), err);
+	return output_doc_to(to, report_doc(r, m), output_format_of(format), r->a, err);
 }

@@ -5,6 +5,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdio.h>
 
 #include "admission/lint.h"
 #include "base/str.h"
@@ -31,4 +32,4 @@ void lint_report_add(struct lint_report *r, const struct doc *doc,
 bool lint_report_is_bad(const struct lint_report *r); /* more than notes */
 
 /* `format` is the value of -o; NULL is for people. */
-int lint_report_print(const struct lint_report *r, const char *format, struct err *err);
+int lint_report_print(const struct lint_report *r, const char *format, FILE *to, struct err *err);

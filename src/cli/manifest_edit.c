@@ -80,7 +80,7 @@ static bool edit_in_place(const struct manifest_edit *e, yyjson_val **want, stru
 	struct str text;
 
 	if (!yaml_edit_text(e->file.text, &e->file.docs, e->patches, a, &text) ||
-	    yaml_parse(text, STR(""), NULL, a, &got, NULL) < 0 || got.n != e->file.docs.n)
+	    manifest_parse(text, STR(""), a, &got, NULL) < 0 || got.n != e->file.docs.n)
 		return false;
 	for (size_t i = 0; i < got.n; i++)
 		if (!yyjson_equals(got.items[i].root, want[i]))
@@ -121,7 +121,8 @@ static int edit_apply(struct manifest_edit *e, struct arena *a, struct err *err)
 	if (!manifest_edit_is_changed(e))
 		return 0;
 	r = patched_docs(e, a, &docs, err);
-	if (r < 0 || (!e->is_json && edit_in_place(e, docs, a, &e->result)))
+	/* JSON has no comments, and its positions are not exact. */
+	if (r < 0 || (!e->file.docs.items[0].text.n && edit_in_place(e, docs, a, &e->result)))
 		return r;
 	e->is_rewritten = true;
 	return write_all(e, docs, a, &e->result, err);
@@ -132,6 +133,27 @@ int manifest_edits_apply(struct manifest_edits *edits, struct arena *a, struct e
 	for (size_t i = 0; i < edits->n; i++)
 		if (edit_apply(&edits->items[i], a, err) < 0)
 			return err_wrap(err, "%s", manifest_edit_name(&edits->items[i]));
+	return 0;
+}
+
+int manifest_edits_reload(const struct manifest_edits *edits, struct arena *a,
+			  struct manifest_edits *ret, struct err *err)
+{
+	struct manifest_edits again = { arena_array(a, struct manifest_edit, edits->n + 1),
+					edits->n };
+
+	for (size_t i = 0; i < edits->n; i++) {
+		struct manifest_edit *e = &again.items[i];
+		int r;
+
+		*e = edits->items[i];
+		e->file.text = e->result;
+		r = manifest_parse(e->result, str_from(manifest_edit_name(e)), a, &e->file.docs,
+				   err);
+		if (r < 0)
+			return r;
+	}
+	*ret = again;
 	return 0;
 }
 

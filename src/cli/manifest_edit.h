@@ -1,8 +1,9 @@
 #pragma once
 
 /* Manifest files that a command may rewrite: loaded, patched document by document, and written back
- * with as little change as possible. Where a patch only adds members or removes single lines, the
- * text around them stays as it is, comments included; otherwise the whole file is rewritten. */
+ * with as little change as possible: the text around the members that a patch names stays as it is,
+ * comments included (yaml_edit.h). Where that is not possible, and for JSON, the whole file is
+ * rewritten. */
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -41,6 +42,10 @@ bool manifest_edit_is_changed(const struct manifest_edit *e);
 
 /* Sets the result of every file. Like loading, it comes before the first write. */
 int manifest_edits_apply(struct manifest_edits *edits, struct arena *a, struct err *err);
+
+/* The results as files of their own, with the same names: what a second run would read. */
+int manifest_edits_reload(const struct manifest_edits *edits, struct arena *a,
+			  struct manifest_edits *ret, struct err *err);
 
 /* Replaces the file with its result, atomically. */
 int manifest_edit_write(const struct manifest_edit *e, struct err *err);

@@ -22,15 +22,26 @@ enum output_format output_format_of(const char *name)
 	return OUTPUT_TABLE;
 }
 
-int output_text(struct str text, struct err *err)
+int output_text_to(FILE *to, struct str text, struct err *err)
 {
-	if (fwrite(text.p, 1, text.n, stdout) != text.n || fflush(stdout) != 0)
+	if (fwrite(text.p, 1, text.n, to) != text.n || fflush(to) != 0)
 		return err_set(err, errno ? errno : EIO, "cannot write the output: %s",
 			       strerror(errno));
 	return 0;
 }
 
+int output_text(struct str text, struct err *err)
+{
+	return output_text_to(stdout, text, err);
+}
+
 int output_doc(yyjson_mut_val *v, enum output_format format, struct arena *a, struct err *err)
+{
+	return output_doc_to(stdout, v, format, a, err);
+}
+
+int output_doc_to(FILE *to, yyjson_mut_val *v, enum output_format format, struct arena *a,
+		  struct err *err)
 {
 	struct str text;
 	int r;
@@ -40,10 +51,10 @@ int output_doc(yyjson_mut_val *v, enum output_format format, struct arena *a, st
 	else
 		r = doc_write(v, true, a, &text, err);
 	if (r >= 0)
-		r = output_text(text, err);
+		r = output_text_to(to, text, err);
 	/* The YAML writer ends with a newline, the JSON writer does not. */
 	if (r >= 0 && format == OUTPUT_JSON)
-		r = output_text(STR("\n"), err);
+		r = output_text_to(to, STR("\n"), err);
 	return r;
 }
 

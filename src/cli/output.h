@@ -5,6 +5,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdio.h>
 
 #include "base/str.h"
 #include "codec/doc.h"
@@ -28,6 +29,11 @@ int output_text(struct str text, struct err *err);
 
 /* A document as JSON (indented) or YAML, with a newline. `format` is not the table. */
 int output_doc(yyjson_mut_val *v, enum output_format format, struct arena *a, struct err *err);
+
+/* The same to another stream than standard output. */
+int output_text_to(FILE *to, struct str text, struct err *err);
+int output_doc_to(FILE *to, yyjson_mut_val *v, enum output_format format, struct arena *a,
+		  struct err *err);
 
 /* True on a terminal, unless NO_COLOR is set (to anything but "") or TERM is "dumb". */
 bool output_wants_colour(void);

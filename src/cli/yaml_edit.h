@@ -1,9 +1,9 @@
 #pragma once
 
-/* Applies patches to YAML text by inserting and deleting whole lines, so that the rest of the file,
- * comments included, does not change. It can add members to a block mapping and remove members of
- * one line; for all other changes the caller rewrites the file. It works on positions and not on
- * YAML's grammar, so the caller must parse the result and compare. */
+/* Applies patches to YAML text by changing only the characters of the members concerned, so that
+ * the rest of the file, comments included, does not change. It adds, replaces and removes members
+ * of block and flow mappings. It works on positions and not on YAML's grammar, so the caller must
+ * parse the result and compare; where that fails, the caller rewrites the file. */
 
 #include <stdbool.h>
 

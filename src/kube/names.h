@@ -76,6 +76,10 @@
 #define NAME_TOLERATE_PLUGINS "tolerate-missing-nri-plugins.noderesource.dev"
 #define NAME_AGENT_PLUGIN "pinfold" /* the agent's name as a plugin */
 
+/* On a workload, its pod template or its namespace (ours): "ignore" excludes it from `lint`. */
+#define NAME_LINT "pinfold.io/lint"
+#define NAME_LINT_IGNORE "ignore"
+
 /* On the webhook's Secret (ours): requests a new CA. */
 #define NAME_ROTATE "pinfold.io/rotate"
 
