@@ -78,6 +78,7 @@ struct nri_pod {
 	const char *id, *name, *uid, *pod_namespace;
 	struct nri_pair *labels, *annotations;
 	size_t n_labels, n_annotations;
+	size_t label_bytes, annotation_bytes; /* more than NRI_KEEP_MAX: dropped, see `keep` */
 	const char *runtime_handler;
 	struct nri_pod_linux *on_linux; /* may be NULL */
 	uint32_t pid;			/* of the pause container; 0 when there is none */
@@ -95,6 +96,7 @@ struct nri_container {
 	int32_t state; /* enum nri_state */
 	struct nri_pair *labels, *annotations;
 	size_t n_labels, n_annotations;
+	size_t label_bytes, annotation_bytes; /* as in struct nri_pod */
 	struct nri_container_linux *on_linux; /* may be NULL */
 	uint32_t pid;
 };
@@ -141,6 +143,17 @@ void nri_update_cpu(struct nri_reply *reply, const char *container_id, const str
  * `return nri_refuse(...)`. */
 int nri_refuse(struct nri_reply *reply, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 
+enum nri_metadata {
+	NRI_POD_LABEL,
+	NRI_POD_ANNOTATION,
+	NRI_CONTAINER_LABEL,
+	NRI_CONTAINER_ANNOTATION,
+};
+
+/* With a `keep` handler, what is kept of one map of labels or annotations: keys and values, as they
+ * are encoded. */
+#define NRI_KEEP_MAX 32768
+
 struct nri_plugin;
 
 /* Handlers return 0, or a negative number to refuse. Any may be NULL: the request then succeeds
@@ -164,6 +177,14 @@ struct nri_handlers {
 		     const struct nri_container *c, struct nri_reply *reply);
 
 	/* Called by the library itself: */
+
+	/* Whether the plugin uses this label or annotation; NULL: it gets all of them. The users of
+	 * a cluster choose how many there are and how long: with this handler the library needs
+	 * little memory whatever they write. All others are skipped. When the kept ones of one map
+	 * exceed NRI_KEEP_MAX bytes, or one contains a NUL, none of that map is kept and
+	 * label_bytes or annotation_bytes is larger than NRI_KEEP_MAX. Keys are at most 511 bytes
+	 * long; a longer one is not offered. */
+	bool (*keep)(void *user, enum nri_metadata kind, const char *key);
 	void (*connected)(void *user);			   /* synchronized; events follow */
 	void (*disconnected)(void *user, const char *why); /* or the connection attempt failed */
 	/* A response is queued; `ns` is the time since the last byte of its request. */

@@ -10,6 +10,11 @@ static const struct pb_field pair_fields[] = {
 };
 static const struct pb_message pair_message = PB_TABLE(struct nri_pair, pair_fields);
 
+/* nri.h includes no header of the project, so it has a struct of its own. */
+_Static_assert(sizeof(struct nri_pair) == sizeof(struct pb_pair) &&
+		       offsetof(struct nri_pair, value) == offsetof(struct pb_pair, value),
+	       "a pair is a pair");
+
 static const struct pb_field memory_fields[] = {
 	PB_OPTIONAL(struct nri_memory, 1, PB_OPT_INT64, limit_bytes, has_limit),
 };
@@ -42,8 +47,9 @@ static const struct pb_field pod_fields[] = {
 	PB_FIELD(struct nri_pod, 2, PB_STRING, name),
 	PB_FIELD(struct nri_pod, 3, PB_STRING, uid),
 	PB_FIELD(struct nri_pod, 4, PB_STRING, pod_namespace),
-	PB_LIST(struct nri_pod, 5, labels, n_labels, &pair_message),
-	PB_LIST(struct nri_pod, 6, annotations, n_annotations, &pair_message),
+	PB_PAIRS(struct nri_pod, 5, labels, n_labels, label_bytes, &pair_message, NRI_POD_LABEL),
+	PB_PAIRS(struct nri_pod, 6, annotations, n_annotations, annotation_bytes, &pair_message,
+		 NRI_POD_ANNOTATION),
 	PB_FIELD(struct nri_pod, 7, PB_STRING, runtime_handler),
 	PB_SUB(struct nri_pod, 8, on_linux, &pod_linux_message),
 	PB_FIELD(struct nri_pod, 9, PB_UINT32, pid),
@@ -62,8 +68,10 @@ static const struct pb_field container_fields[] = {
 	PB_FIELD(struct nri_container, 2, PB_STRING, pod_id),
 	PB_FIELD(struct nri_container, 3, PB_STRING, name),
 	PB_FIELD(struct nri_container, 4, PB_INT32, state),
-	PB_LIST(struct nri_container, 5, labels, n_labels, &pair_message),
-	PB_LIST(struct nri_container, 6, annotations, n_annotations, &pair_message),
+	PB_PAIRS(struct nri_container, 5, labels, n_labels, label_bytes, &pair_message,
+		 NRI_CONTAINER_LABEL),
+	PB_PAIRS(struct nri_container, 6, annotations, n_annotations, annotation_bytes,
+		 &pair_message, NRI_CONTAINER_ANNOTATION),
 	PB_SUB(struct nri_container, 11, on_linux, &container_linux_message),
 	PB_FIELD(struct nri_container, 12, PB_UINT32, pid),
 };

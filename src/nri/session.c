@@ -137,19 +137,17 @@ int nri_refuse(struct nri_reply *reply, const char *fmt, ...)
 
 /* --- requests --- */
 
-struct method;
-
-/* One call of the runtime, from its request to our response. */
+/* One call of the runtime, from the end of its request to our response. */
 struct exchange {
 	struct session *s;
 	uint32_t stream;
-	const struct method *method; /* NULL until the request is decoded, or when unknown */
-	struct str payload;
+	const struct method *method; /* NULL when unknown */
 	struct nri_reply reply;
 	const struct pb_message *response_message; /* NULL: a response without content */
 	const void *response;
 	struct nri_configured configured;
-	int status; /* enum ttrpc_code */
+	int status;	 /* enum ttrpc_code */
+	bool is_handled; /* the method is known and its handler was called */
 };
 
 typedef int (*serve_fn)(struct exchange *x, struct err *err);
@@ -158,13 +156,23 @@ struct method {
 	const char *name;
 	serve_fn serve;
 	enum nri_event event; /* 0: none, or named in the message (StateChange) */
+	const struct pb_message *message;
 };
+
+static bool wants_pair(void *user, unsigned map, struct str key);
+static int begin_payload(void *user, struct pb_payload *ret, struct err *err);
 
 void session_init(struct session *s, const struct nri_handlers *handlers, void *user)
 {
-	*s = (struct session){ .handlers = handlers, .user = user };
-	arena_init(&s->call, SESSION_MAX_MEMORY);
-	arena_init(&s->syncing, SESSION_MAX_MEMORY);
+	*s = (struct session){ .handlers = handlers,
+			       .user = user,
+			       .filter = { wants_pair, s, NRI_KEEP_MAX },
+			       .stream = { .on_payload = begin_payload, .user = s } };
+	if (handlers->keep)
+		s->stream.filter = &s->filter;
+	arena_init(&s->call, handlers->keep ? SESSION_MAX_KEPT : SESSION_MAX_MEMORY);
+	arena_init(&s->syncing, handlers->keep ? SESSION_MAX_KEPT : SESSION_MAX_MEMORY);
+	arena_init(&s->own, 0);
 	arena_init(&s->outgoing, 0);
 }
 
@@ -172,7 +180,9 @@ void session_done(struct session *s)
 {
 	ttrpc_reader_done(&s->plugin_in);
 	ttrpc_reader_done(&s->runtime_in);
+	pb_stream_done(&s->stream);
 	arena_done(&s->call);
+	arena_done(&s->own);
 	arena_done(&s->syncing);
 	arena_done(&s->outgoing);
 }
@@ -201,12 +211,12 @@ static int send_call(struct session *s, const char *method, const struct pb_mess
 	struct strbuf payload;
 	int r;
 
-	strbuf_init(&payload, &s->call);
+	strbuf_init(&payload, &s->own);
 	pb_encode(m, value, &payload);
 	if (payload.failed)
 		return -ENOMEM;
 	request.payload = strbuf_str(&payload);
-	r = ttrpc_write_request(&s->out, MUX_CONN_RUNTIME, s->next_stream, &request, &s->call);
+	r = ttrpc_write_request(&s->out, MUX_CONN_RUNTIME, s->next_stream, &request, &s->own);
 	*ret_stream = s->next_stream;
 	/* Also after a failure: an id must not be used twice, leaving one out is allowed
 	 * (docs/reference/nri.md#ttrpc). */
@@ -225,6 +235,7 @@ void session_start(struct session *s)
 	s->next_stream = 1;
 	s->is_synced = s->can_update = false;
 	arena_reset(&s->call);
+	arena_reset(&s->own);
 	drop_sync_parts(s);
 	reset_output(s);
 	(void)send_call(s, "RegisterPlugin", &nri_register_message, &reg, &s->register_stream);
@@ -274,17 +285,13 @@ static uint32_t default_events(const struct nri_handlers *h)
 static int serve_configure(struct exchange *x, struct err *err)
 {
 	struct session *s = x->s;
-	struct nri_runtime runtime;
+	const struct nri_runtime *runtime = &s->in.runtime;
 	uint32_t events = s->events ? s->events : default_events(s->handlers);
-	int r;
 
-	pb_clear(&nri_runtime_message, &runtime);
-	r = pb_decode(&nri_runtime_message, x->payload, &s->call, &runtime, err);
-	if (r < 0)
-		return r;
-	s->can_update = version_can_update(runtime.nri_version);
+	(void)err;
+	s->can_update = version_can_update(runtime->nri_version);
 	if (s->handlers->configure &&
-	    s->handlers->configure(s->user, &runtime, &events, &x->reply) < 0 && !x->reply.refusal)
+	    s->handlers->configure(s->user, runtime, &events, &x->reply) < 0 && !x->reply.refusal)
 		nri_refuse(&x->reply, "configuration refused");
 	x->configured.events = (int32_t)events;
 	x->response_message = &nri_configured_message;
@@ -296,16 +303,8 @@ static int serve_synchronize(struct exchange *x, struct err *err)
 {
 	struct session *s = x->s;
 	struct nri_inventory all;
-	int r;
 
-	s->parts.more = false;
-	/* Decoding into the same struct continues its lists: after the last part they are the whole
-	 * inventory. An absent `more` is not in the message, so it must be reset first. */
-	r = pb_decode(&nri_sync_message, x->payload, &s->syncing, &s->parts, err);
-	if (r < 0) {
-		s->parts.more = false; /* the inventory is incomplete without this part: drop it */
-		return r;
-	}
+	(void)err;
 	x->response_message = &nri_updated_message;
 	x->response = &x->reply.response;
 	if (s->parts.more) { /* the runtime expects "more" echoed, and no updates, for each part */
@@ -334,14 +333,6 @@ static bool event_is_of_pod(enum nri_event e)
 	return e <= NRI_REMOVE_POD || e == NRI_UPDATE_POD || e == NRI_POST_UPDATE_POD;
 }
 
-static int decode_call(struct exchange *x, const struct pb_message *m, struct nri_call *ret,
-		       struct err *err)
-{
-	/* Enough instead of pb_clear(): the struct itself has no strings. */
-	*ret = (struct nri_call){ 0 };
-	return pb_decode(m, x->payload, &x->s->call, ret, err);
-}
-
 /* Runtimes always send both messages; handlers rely on that and never get NULL. */
 static int check_call(const struct nri_call *call, bool of_pod, struct err *err)
 {
@@ -356,25 +347,23 @@ static int serve_container(struct exchange *x, struct err *err)
 	static const struct nri_cpu nothing = { .cpus = "", .mems = "" };
 	const struct nri_handlers *h = x->s->handlers;
 	const enum nri_event event = x->method->event;
-	struct nri_call call;
+	const struct nri_call *call = &x->s->in.call;
 	int r;
 
-	r = decode_call(x, &nri_call_message, &call, err);
-	if (r == 0)
-		r = check_call(&call, false, err);
+	r = check_call(call, false, err);
 	if (r < 0)
 		return r;
 	x->response_message = event == NRI_CREATE_CONTAINER ? &nri_created_message :
 							      &nri_updated_message;
 	x->response = &x->reply.response;
 	if (event == NRI_CREATE_CONTAINER && h->create_container)
-		r = h->create_container(x->s->user, call.pod, call.container, &x->reply);
+		r = h->create_container(x->s->user, call->pod, call->container, &x->reply);
 	else if (event == NRI_STOP_CONTAINER && h->stop_container)
-		r = h->stop_container(x->s->user, call.pod, call.container, &x->reply);
+		r = h->stop_container(x->s->user, call->pod, call->container, &x->reply);
 	else if (event == NRI_UPDATE_CONTAINER && h->update_container)
 		r = h->update_container(
-			x->s->user, call.pod, call.container,
-			call.resources && call.resources->cpu ? call.resources->cpu : &nothing,
+			x->s->user, call->pod, call->container,
+			call->resources && call->resources->cpu ? call->resources->cpu : &nothing,
 			&x->reply);
 	check_handled(x, r);
 	return 0;
@@ -385,29 +374,22 @@ static int serve_event(struct exchange *x, struct err *err)
 {
 	const struct nri_handlers *h = x->s->handlers;
 	enum nri_event event = x->method->event;
-	struct nri_call call;
+	const struct nri_call *call = &x->s->in.call;
 	bool of_pod;
 	int r;
 
-	r = decode_call(x,
-			event == 0	       ? &nri_state_change_message :
-			event_is_of_pod(event) ? &nri_pod_call_message :
-						 &nri_call_message,
-			&call, err);
-	if (r < 0)
-		return r;
 	if (event == 0) { /* StateChange: runtimes before NRI 0.12 name the event in the message */
-		if (call.event < NRI_RUN_POD || call.event > NRI_POST_UPDATE_POD)
+		if (call->event < NRI_RUN_POD || call->event > NRI_POST_UPDATE_POD)
 			return 0; /* an event of a newer NRI: success, and no handler */
-		event = (enum nri_event)call.event;
+		event = (enum nri_event)call->event;
 	}
 	of_pod = event_is_of_pod(event);
-	r = check_call(&call, of_pod, err);
+	r = check_call(call, of_pod, err);
 	if (r < 0)
 		return r;
 	if (h->event)
-		check_handled(x, h->event(x->s->user, event, call.pod,
-					  of_pod ? NULL : call.container, &x->reply));
+		check_handled(x, h->event(x->s->user, event, call->pod,
+					  of_pod ? NULL : call->container, &x->reply));
 	return 0;
 }
 
@@ -420,23 +402,23 @@ static int serve_shutdown(struct exchange *x, struct err *err)
 }
 
 static const struct method methods[] = {
-	{ "CreateContainer", serve_container, NRI_CREATE_CONTAINER },
-	{ "UpdateContainer", serve_container, NRI_UPDATE_CONTAINER },
-	{ "StopContainer", serve_container, NRI_STOP_CONTAINER },
-	{ "StateChange", serve_event, 0 },
-	{ "RunPodSandbox", serve_event, NRI_RUN_POD },
-	{ "StopPodSandbox", serve_event, NRI_STOP_POD },
-	{ "RemovePodSandbox", serve_event, NRI_REMOVE_POD },
-	{ "PostCreateContainer", serve_event, NRI_POST_CREATE_CONTAINER },
-	{ "StartContainer", serve_event, NRI_START_CONTAINER },
-	{ "PostStartContainer", serve_event, NRI_POST_START_CONTAINER },
-	{ "PostUpdateContainer", serve_event, NRI_POST_UPDATE_CONTAINER },
-	{ "RemoveContainer", serve_event, NRI_REMOVE_CONTAINER },
-	{ "UpdatePodSandbox", serve_event, NRI_UPDATE_POD },
-	{ "PostUpdatePodSandbox", serve_event, NRI_POST_UPDATE_POD },
-	{ "Configure", serve_configure, 0 },
-	{ "Synchronize", serve_synchronize, 0 },
-	{ "Shutdown", serve_shutdown, 0 },
+	{ "CreateContainer", serve_container, NRI_CREATE_CONTAINER, &nri_call_message },
+	{ "UpdateContainer", serve_container, NRI_UPDATE_CONTAINER, &nri_call_message },
+	{ "StopContainer", serve_container, NRI_STOP_CONTAINER, &nri_call_message },
+	{ "StateChange", serve_event, 0, &nri_state_change_message },
+	{ "RunPodSandbox", serve_event, NRI_RUN_POD, &nri_pod_call_message },
+	{ "StopPodSandbox", serve_event, NRI_STOP_POD, &nri_pod_call_message },
+	{ "RemovePodSandbox", serve_event, NRI_REMOVE_POD, &nri_pod_call_message },
+	{ "PostCreateContainer", serve_event, NRI_POST_CREATE_CONTAINER, &nri_call_message },
+	{ "StartContainer", serve_event, NRI_START_CONTAINER, &nri_call_message },
+	{ "PostStartContainer", serve_event, NRI_POST_START_CONTAINER, &nri_call_message },
+	{ "PostUpdateContainer", serve_event, NRI_POST_UPDATE_CONTAINER, &nri_call_message },
+	{ "RemoveContainer", serve_event, NRI_REMOVE_CONTAINER, &nri_call_message },
+	{ "UpdatePodSandbox", serve_event, NRI_UPDATE_POD, &nri_pod_call_message },
+	{ "PostUpdatePodSandbox", serve_event, NRI_POST_UPDATE_POD, &nri_pod_call_message },
+	{ "Configure", serve_configure, 0, &nri_runtime_message },
+	{ "Synchronize", serve_synchronize, 0, &nri_sync_message },
+	{ "Shutdown", serve_shutdown, 0, NULL },
 };
 
 static const struct method *method_find(const char *name)
@@ -491,32 +473,104 @@ static void send_response(struct exchange *x)
 		send_status(x, TTRPC_RESOURCE_EXHAUSTED, "the response is too large");
 }
 
-static void dispatch(struct exchange *x, const struct ttrpc_frame *frame)
-{
-	struct ttrpc_request request;
-	struct err err = { 0 };
-	int r;
+/* --- receiving --- */
 
-	r = ttrpc_request_decode(frame->data, &x->s->call, &request, &err);
-	if (r < 0) {
-		fail(x, TTRPC_INTERNAL, "ttrpc: error unmarshalling payload: %s", err.msg);
+static bool wants_pair(void *user, unsigned map, struct str key)
+{
+	const struct session *s = user;
+	char text[512];
+
+	if (key.n >= sizeof(text) || memchr(key.p, 0, key.n))
+		return false;
+	memcpy(text, key.p, key.n);
+	text[key.n] = 0;
+	return s->handlers->keep(s->user, (enum nri_metadata)map, text);
+}
+
+static const struct method *method_of(const struct ttrpc_request *head)
+{
+	return strcmp(head->service, SERVICE_PLUGIN) == 0 ? method_find(head->method) : NULL;
+}
+
+/* Service and method come before the payload, as every encoder writes them, and say what it is. */
+static int begin_payload(void *user, struct pb_payload *ret, struct err *err)
+{
+	struct session *s = user;
+
+	if (s->in.has_payload)
+		return err_set(err, EBADMSG, "two payloads");
+	s->in.has_payload = true;
+	s->in.method = method_of(&s->in.head);
+	if (!s->in.method || !s->in.method->message)
+		return 0;
+	*ret = (struct pb_payload){ s->in.method->message, &s->in.call, &s->call };
+	if (ret->message == &nri_runtime_message)
+		ret->value = &s->in.runtime;
+	if (ret->message != &nri_sync_message)
+		return 0;
+	/* Decoding into the same struct continues its lists: after the last part they are the whole
+	 * inventory. An absent `more` is not in the message, so it must be reset first. */
+	s->parts.more = false;
+	ret->value = &s->parts;
+	ret->a = &s->syncing;
+	return 0;
+}
+
+static void begin_request(struct session *s, const struct ttrpc_frame *frame)
+{
+	s->in = (struct session_call){ 0 };
+	pb_clear(&ttrpc_request_message, &s->in.head);
+	pb_clear(&nri_runtime_message, &s->in.runtime);
+	pb_stream_start(&s->stream, &ttrpc_request_message, &s->in.head, &s->call, frame->size);
+	/* The texts are those of the Go ttrpc server. */
+	if (frame->stream % 2 == 0) {
+		s->in.status = TTRPC_INVALID_ARGUMENT;
+		(void)err_set(&s->in.problem, EPROTO,
+			      "StreamID must be odd for client initiated streams");
+	} else if (frame->stream <= s->last_stream) {
+		s->in.status = TTRPC_INVALID_ARGUMENT;
+		(void)err_set(&s->in.problem, EPROTO,
+			      "StreamID cannot be re-used and must increment");
+	} else {
+		/* Before the length is checked: the id is used up also when the request is refused.
+		 */
+		s->last_stream = frame->stream;
+		if (!frame->is_oversized)
+			return;
+		s->in.status = TTRPC_RESOURCE_EXHAUSTED;
+		(void)err_set(&s->in.problem, EMSGSIZE,
+			      "message length %u exceed maximum message size of %u", frame->size,
+			      TTRPC_MAX_DATA);
+	}
+}
+
+static void dispatch(struct exchange *x)
+{
+	struct session *s = x->s;
+	struct session_call *in = &s->in;
+	int r = in->problem.code ? -in->problem.code : 0;
+
+	x->method = method_of(&in->head);
+	if (r == 0 && in->has_payload && x->method != in->method)
+		r = err_set(&in->problem, EBADMSG, "the method follows the payload");
+	if (r == 0 && strcmp(in->head.service, SERVICE_PLUGIN) != 0) {
+		fail(x, TTRPC_UNIMPLEMENTED, "service %s", quote(str_from(in->head.service)).text);
 		return;
 	}
-	if (strcmp(request.service, SERVICE_PLUGIN) != 0) {
-		fail(x, TTRPC_UNIMPLEMENTED, "service %s", quote(str_from(request.service)).text);
+	if (r == 0 && !x->method) {
+		fail(x, TTRPC_UNIMPLEMENTED, "method %s", quote(str_from(in->head.method)).text);
 		return;
 	}
-	x->method = method_find(request.method);
-	if (!x->method) {
-		fail(x, TTRPC_UNIMPLEMENTED, "method %s", quote(str_from(request.method)).text);
-		return;
-	}
-	x->payload = request.payload;
-	r = x->method->serve(x, &err);
+	if (r == 0)
+		r = x->method->serve(x, &in->problem);
+	/* Without this part the inventory is incomplete: the earlier ones are dropped. */
+	if (r < 0 && in->method && in->method->message == &nri_sync_message)
+		s->parts.more = false;
 	if (r == -ENOMEM)
-		fail(x, TTRPC_RESOURCE_EXHAUSTED, "%s", err.msg);
+		fail(x, TTRPC_RESOURCE_EXHAUSTED, "%s", in->problem.msg);
 	else if (r < 0)
-		fail(x, TTRPC_INTERNAL, "ttrpc: error unmarshalling payload: %s", err.msg);
+		fail(x, TTRPC_INTERNAL, "ttrpc: error unmarshalling payload: %s", in->problem.msg);
+	x->is_handled = r == 0;
 }
 
 static uint64_t now_ns(void)
@@ -527,32 +581,18 @@ static uint64_t now_ns(void)
 	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
 }
 
-/* The status texts are those of the Go ttrpc server. */
 static void serve_request(struct session *s, const struct ttrpc_frame *frame)
 {
 	const bool was_synced = s->is_synced;
 	const uint64_t began_ns = now_ns();
 	struct exchange x = { .s = s, .stream = frame->stream, .reply.a = &s->call };
 
-	if (frame->stream % 2 == 0) {
-		fail(&x, TTRPC_INVALID_ARGUMENT,
-		     "StreamID must be odd for client initiated streams");
-	} else if (frame->stream <= s->last_stream) {
-		fail(&x, TTRPC_INVALID_ARGUMENT, "StreamID cannot be re-used and must increment");
-	} else {
-		/* Before the length is checked: the id is used up also when the request is refused.
-		 */
-		s->last_stream = frame->stream;
-		if (frame->is_oversized)
-			fail(&x, TTRPC_RESOURCE_EXHAUSTED,
-			     "message length %u exceed maximum message size of %u", frame->size,
-			     TTRPC_MAX_DATA);
-		else
-			dispatch(&x, frame);
-	}
+	if (s->in.status)
+		fail(&x, s->in.status, "%s", s->in.problem.msg);
+	else
+		dispatch(&x);
 	send_response(&x);
-	/* A payload means that the method is known and its handler was called. */
-	if (s->handlers->handled && x.payload.p)
+	if (s->handlers->handled && x.is_handled)
 		s->handlers->handled(s->user, x.method->name, now_ns() - began_ns);
 	arena_reset(&s->call);
 	if (!s->parts.more)
@@ -572,32 +612,42 @@ static int check_registration(struct session *s, const struct ttrpc_frame *frame
 
 	if (frame->stream != s->register_stream || frame->is_oversized)
 		return 0;
-	r = ttrpc_response_decode(frame->data, &s->call, &response, err);
+	r = ttrpc_response_decode(frame->data, &s->own, &response, err);
 	if (r < 0)
 		return err_wrap(err, "response to the registration");
 	if (response.status && response.status->code != TTRPC_OK)
 		r = err_set(err, EACCES, "the runtime refused the registration: %s",
 			    quote(str_from(response.status->message)).text);
-	arena_reset(&s->call);
+	arena_reset(&s->own);
 	return r;
 }
 
-static int feed_piece(struct session *s, const struct mux_piece *piece, struct err *err)
+/* The data is decoded as it comes and never stored: a synchronization is megabytes long. */
+static void feed_request(struct session *s, struct str bytes)
 {
-	const bool of_plugin = piece->conn == MUX_CONN_PLUGIN;
-	struct str bytes = piece->bytes;
+	struct ttrpc_piece piece;
+
+	while (bytes.n > 0 && ttrpc_read_piece(&s->plugin_in, &bytes, &piece)) {
+		if (piece.frame->type != TTRPC_REQUEST)
+			continue;
+		if (piece.is_first)
+			begin_request(s, piece.frame);
+		if (!s->in.problem.code)
+			(void)pb_stream_feed(&s->stream, piece.bytes, &s->in.problem);
+		if (piece.is_last)
+			serve_request(s, piece.frame);
+	}
+}
+
+static int feed_response(struct session *s, struct str bytes, struct err *err)
+{
 	struct ttrpc_frame frame;
 	int r = 0;
 
-	if (!of_plugin && piece->conn != MUX_CONN_RUNTIME)
-		return 0; /* frames of other connection ids are ignored */
-	while (r == 0 && bytes.n > 0 &&
-	       ttrpc_read(of_plugin ? &s->plugin_in : &s->runtime_in, &bytes, &frame)) {
-		if (of_plugin && frame.type == TTRPC_REQUEST)
-			serve_request(s, &frame);
-		else if (!of_plugin && frame.type == TTRPC_RESPONSE)
+	while (r == 0 && bytes.n > 0 && ttrpc_read(&s->runtime_in, &bytes, &frame)) {
+		if (frame.type == TTRPC_RESPONSE)
 			r = check_registration(s, &frame, err);
-		ttrpc_release(of_plugin ? &s->plugin_in : &s->runtime_in);
+		ttrpc_release(&s->runtime_in);
 	}
 	return r;
 }
@@ -608,7 +658,11 @@ int session_feed(struct session *s, struct str bytes, struct err *err)
 	int r;
 
 	while ((r = mux_read(&s->mux, &bytes, &piece, err)) > 0) {
-		r = feed_piece(s, &piece, err);
+		/* Frames of other connection ids are ignored. */
+		if (piece.conn == MUX_CONN_PLUGIN)
+			feed_request(s, piece.bytes);
+		else if (piece.conn == MUX_CONN_RUNTIME)
+			r = feed_response(s, piece.bytes, err);
 		if (r < 0)
 			return r;
 		/* A peer that sends requests but reads nothing would otherwise grow this buffer
@@ -637,9 +691,9 @@ int session_update(struct session *s, const char *container_id, const struct nri
 	uint32_t stream;
 	int r;
 
-	if (!add_update(&response, container_id, cpu, true, &s->call))
+	if (!add_update(&response, container_id, cpu, true, &s->own))
 		return -ENOMEM;
 	r = send_call(s, "UpdateContainers", &nri_updated_message, &response, &stream);
-	arena_reset(&s->call);
+	arena_reset(&s->own);
 	return r;
 }

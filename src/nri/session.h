@@ -9,17 +9,33 @@
 #include <stdint.h>
 
 #include "base/arena.h"
+#include "base/err.h"
 #include "base/str.h"
 #include "nri_messages.h"
 #include "rpc/mux.h"
+#include "rpc/pb_stream.h"
 #include "rpc/ttrpc.h"
 
-struct err;
+struct method;
 
-#define SESSION_MAX_MEMORY ((size_t)64 << 20) /* one decoded request, or one synchronization */
+/* What is kept of one request, or of one synchronization. With a `keep` handler that is a few KiB
+ * per pod; the limit is then never reached by a real node. */
+#define SESSION_MAX_MEMORY ((size_t)64 << 20)
+#define SESSION_MAX_KEPT ((size_t)32 << 20)
 #define SESSION_MAX_PENDING                                                                        \
 	((size_t)16 << 20) /* unsent bytes; beyond that session_feed() fails                       \
 			    */
+
+/* The call of the runtime that is being received. */
+struct session_call {
+	struct ttrpc_request head;
+	const struct method *method; /* NULL until its payload begins, or when unknown */
+	bool has_payload;
+	struct nri_runtime runtime; /* the payload of Configure */
+	struct nri_call call;	    /* the payload of all others, except Synchronize: `parts` */
+	int status; /* enum ttrpc_code; not 0: refused before it is decoded, see `problem` */
+	struct err problem;
+};
 
 struct session {
 	const struct nri_handlers *handlers;
@@ -34,7 +50,11 @@ struct session {
 	uint32_t next_stream;		/* ours, on the runtime connection */
 	uint32_t register_stream;
 
-	struct arena call;     /* reset after each request */
+	struct pb_filter filter;
+	struct pb_stream stream;
+	struct session_call in;
+	struct arena own;      /* our calls and their responses */
+	struct arena call;     /* holds `in`; reset after each request */
 	struct arena syncing;  /* holds `parts`, from the first part to the last */
 	struct nri_sync parts; /* the parts of a synchronization received so far */
 	struct arena outgoing;

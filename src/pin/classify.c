@@ -24,9 +24,20 @@ const char *distrust_text(enum distrust_reason distrust)
 				     "type",
 		[DISTRUST_STAMP] = "its CPU stamp contradicts what the kubelet requested",
 		[DISTRUST_UNREADABLE] = "its CPU stamp is unreadable or lacks the container",
+		[DISTRUST_SIZE] = "they are too large, or contain a NUL",
 	};
 
 	return texts[distrust];
+}
+
+bool classify_reads(const struct classify_rules *rules, const char *key)
+{
+	const struct str text = str_from(key);
+
+	return str_eq(text, rules->management.activation) ||
+	       str_starts(text, rules->management.prefix) ||
+	       str_starts(text, STR(NAME_TARGET_PREFIX)) || str_eq(text, STR(NAME_STAMP)) ||
+	       str_eq(text, STR(NAME_CONFIG_SOURCE));
 }
 
 /* The value does not matter (docs/reference/crio-workloads.md#selecting-a-workload). */
@@ -73,6 +84,10 @@ bool classify_is_management(const struct classify_rules *rules, const struct nri
 			    enum distrust_reason *ret_distrust)
 {
 	*ret_distrust = DISTRUST_NONE;
+	if (pod->annotation_bytes > NRI_KEEP_MAX) {
+		*ret_distrust = DISTRUST_SIZE;
+		return false;
+	}
 	if (!has_annotation(pod, rules->management.activation))
 		return false;
 	switch (classify_permission(rules, classify_is_local(pod), str_from(pod->pod_namespace))) {

@@ -31,6 +31,7 @@ enum distrust_reason {
 	DISTRUST_UNKNOWN,    /* it is not known whether the namespace allows it */
 	DISTRUST_STAMP,	     /* the CPU stamp contradicts what the kubelet requested */
 	DISTRUST_UNREADABLE, /* the CPU stamp does not parse, or lacks this container */
+	DISTRUST_SIZE,	     /* more than a pod can need, so the library dropped them all */
 	DISTRUST__COUNT
 };
 
@@ -42,6 +43,9 @@ struct container_class {
 	struct demand demand;	      /* any other container */
 	enum distrust_reason distrust;
 };
+
+/* Whether a decision depends on this annotation of a pod. All others are not even stored. */
+bool classify_reads(const struct classify_rules *rules, const char *key);
 
 /* -EINVAL for a container of an accepted management pod whose annotation does not parse. */
 int classify_container(const struct classify_rules *rules, const struct nri_pod *pod,

@@ -309,6 +309,13 @@ static int on_configure(void *user, const struct nri_runtime *runtime, uint32_t 
 	return 0;
 }
 
+static bool keep(void *user, enum nri_metadata kind, const char *key)
+{
+	const struct manager *m = user;
+
+	return kind == NRI_POD_ANNOTATION && classify_reads(&m->rules, key);
+}
+
 static void on_connected(void *user)
 {
 	struct manager *m = user;
@@ -360,6 +367,7 @@ const struct nri_handlers manager_handlers = {
 	.create_container = on_create,
 	.update_container = on_update,
 	.event = on_event,
+	.keep = keep,
 	.connected = on_connected,
 	.disconnected = on_disconnected,
 	.handled = on_handled,

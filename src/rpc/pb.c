@@ -3,7 +3,7 @@
  * message's table; encoding walks the table, so fields are written in the order of their numbers.
  */
 
-#include "pb.h"
+#include "pb_wire.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -13,17 +13,10 @@
 #include "base/err.h"
 #include "base/macro.h"
 
-enum { WIRE_VARINT = 0, WIRE_FIXED64 = 1, WIRE_BYTES = 2, WIRE_FIXED32 = 5 };
-
 #define VARINT_MAX 10 /* bytes of a 64-bit number */
 
-/* One encoded field. */
-struct wire {
-	uint32_t number;
-	unsigned type;
-	uint64_t varint;
-	struct str bytes;
-};
+static int decode(const struct pb_context *c, const struct pb_message *m, struct str bytes,
+		  void *ret, struct err *err);
 
 /* The content of a wrapper message ("OptionalInt64"). */
 struct wrapped {
@@ -39,12 +32,13 @@ static int bad(struct err *err, const char *what)
 	return err_set(err, EBADMSG, "%s", what);
 }
 
-static int read_varint(struct str *in, uint64_t *ret, struct err *err)
+/* The size of the number, or 0 when `in` ends inside it. */
+static int read_varint(struct str in, uint64_t *ret, struct err *err)
 {
 	uint64_t value = 0;
 
-	for (size_t i = 0; i < VARINT_MAX && i < in->n; i++) {
-		const uint8_t byte = (uint8_t)in->p[i];
+	for (size_t i = 0; i < VARINT_MAX && i < in.n; i++) {
+		const uint8_t byte = (uint8_t)in.p[i];
 
 		/* Seven bits per byte, lowest first. The tenth byte has space for one bit only. */
 		value |= (uint64_t)(byte & 0x7f) << (7 * i);
@@ -52,58 +46,59 @@ static int read_varint(struct str *in, uint64_t *ret, struct err *err)
 			continue;
 		if (i == VARINT_MAX - 1 && byte > 1)
 			return bad(err, "a number is larger than 64 bits");
-		*in = str_skip(*in, i + 1);
 		*ret = value;
-		return 0;
+		return (int)i + 1;
 	}
-	return bad(err, in->n < VARINT_MAX ? "the message ends inside a number" :
-					     "a number is larger than 64 bits");
+	return in.n < VARINT_MAX ? 0 : bad(err, "a number is larger than 64 bits");
 }
 
-static int read_bytes(struct str *in, uint64_t n, struct str *ret, struct err *err)
+int pb_read_header(struct str in, struct pb_wire *ret, struct err *err)
 {
-	if (n > in->n)
-		return bad(err, "the message ends inside a field");
-	*ret = (struct str){ in->p, (size_t)n };
-	*in = str_skip(*in, (size_t)n);
-	return 0;
-}
+	uint64_t key = 0;
+	const int n = read_varint(in, &key, err);
+	int more;
 
-static int read_field(struct str *in, struct wire *ret, struct err *err)
-{
-	struct wire w = { 0 };
-	uint64_t key, n;
-	int r;
-
-	r = read_varint(in, &key, err);
-	if (r < 0)
-		return r;
+	if (n <= 0)
+		return n;
 	/* Numbers have 29 bits and zero is reserved: anything else is not protobuf. */
 	if (key >> 3 == 0 || key > UINT32_MAX)
 		return bad(err, "a field has an impossible number");
-	w.number = (uint32_t)(key >> 3);
-	w.type = (unsigned)(key & 7);
-	switch (w.type) {
-	case WIRE_VARINT:
-		r = read_varint(in, &w.varint, err);
-		break;
+	*ret = (struct pb_wire){ .number = (uint32_t)(key >> 3), .type = (unsigned)(key & 7) };
+	switch (ret->type) {
 	case WIRE_FIXED64:
-		r = read_bytes(in, 8, &w.bytes, err);
-		break;
+		ret->value = 8;
+		return n;
 	case WIRE_FIXED32:
-		r = read_bytes(in, 4, &w.bytes, err);
-		break;
+		ret->value = 4;
+		return n;
+	case WIRE_VARINT:
 	case WIRE_BYTES:
-		r = read_varint(in, &n, err);
-		if (r == 0)
-			r = read_bytes(in, n, &w.bytes, err);
-		break;
+		more = read_varint(str_skip(in, (size_t)n), &ret->value, err);
+		return more <= 0 ? more : n + more;
 	default:
-		r = bad(err, "a field has an impossible type");
+		return bad(err, "a field has an impossible type");
 	}
-	if (r == 0)
-		*ret = w;
-	return r;
+}
+
+int pb_ends_inside(const char *what, struct err *err)
+{
+	return err_set(err, EBADMSG, "the message ends inside a %s", what);
+}
+
+static int read_field(struct str *in, struct pb_wire *ret, struct err *err)
+{
+	const int n = pb_read_header(*in, ret, err);
+
+	if (n <= 0)
+		return n < 0 ? n : pb_ends_inside("number", err);
+	*in = str_skip(*in, (size_t)n);
+	if (ret->type == WIRE_VARINT)
+		return 0;
+	if (ret->value > in->n)
+		return pb_ends_inside("field", err);
+	ret->bytes = (struct str){ in->p, (size_t)ret->value };
+	*in = str_skip(*in, ret->bytes.n);
+	return 0;
 }
 
 static const struct pb_field *field_find(const struct pb_message *m, uint32_t number)
@@ -123,6 +118,15 @@ static unsigned wire_type(enum pb_kind kind)
 static bool accepts(enum pb_kind kind, unsigned type)
 {
 	return type == wire_type(kind) || (kind == PB_INT64S && type == WIRE_VARINT);
+}
+
+const struct pb_field *pb_find_field(const struct pb_message *m, const struct pb_wire *w)
+{
+	const struct pb_field *f = field_find(m, w->number);
+
+	/* A known number with another type is skipped, as protobuf parsers do with unknown fields.
+	 */
+	return f && accepts(f->kind, w->type) ? f : NULL;
 }
 
 static int no_memory(struct err *err)
@@ -152,37 +156,107 @@ static int set_string(const char **ret, struct str bytes, struct arena *a, struc
 	return 0;
 }
 
-static int set_message(const struct pb_field *f, void **ret, struct str bytes, struct arena *a,
-		       struct err *err)
+void *pb_open_message(const struct pb_context *c, const struct pb_field *f, void *value,
+		      struct err *err)
 {
-	if (!*ret) {
-		void *sub = arena_alloc(a, f->message->size, _Alignof(max_align_t));
+	void **one = (void **)((char *)value + f->offset);
+	size_t *n = (size_t *)((char *)value + f->second);
+	void *sub;
 
-		if (!sub)
-			return no_memory(err);
-		pb_clear(f->message, sub);
-		*ret = sub;
+	if (f->kind == PB_MESSAGE && *one)
+		return *one; /* it occurs again: both are merged */
+	if (f->kind == PB_MESSAGE) {
+		sub = *one = arena_alloc(c->a, f->message->size, _Alignof(max_align_t));
+	} else {
+		/* The list may move when it grows, so pointers to earlier items must not be kept
+		 * while decoding. */
+		char *grown = arena_one_more(c->a, *one, *n, f->message->size);
+
+		sub = grown ? grown + *n * f->message->size : NULL;
+		if (grown) {
+			*one = grown;
+			++*n;
+		}
 	}
-	return pb_decode(f->message, bytes, a, *ret, err);
+	if (!sub) {
+		(void)no_memory(err);
+		return NULL;
+	}
+	pb_clear(f->message, sub);
+	return sub;
 }
 
-static int add_message(const struct pb_field *f, char *struct_p, struct str bytes, struct arena *a,
-		       struct err *err)
+static int set_message(const struct pb_context *c, const struct pb_field *f, void *value,
+		       struct str bytes, struct err *err)
 {
-	char **items = (char **)(struct_p + f->offset);
-	size_t *n = (size_t *)(struct_p + f->second);
-	const size_t size = f->message->size;
-	/* The list may move when it grows, so pointers to earlier items must not be kept while
-	 * decoding. */
-	char *grown = arena_one_more(a, *items, *n, size), *item;
+	void *sub = pb_open_message(c, f, value, err);
+
+	return sub ? decode(c, f->message, bytes, sub, err) : -ENOMEM;
+}
+
+/* Key and value of a map's pair, as views. Of a pair that is too long to be kept only the first
+ * `bytes` of `size` are there. */
+static int read_pair(struct str bytes, size_t size, struct str *ret_key, struct str *ret_value,
+		     struct err *err)
+{
+	const bool is_whole = bytes.n == size;
+
+	while (bytes.n > 0) {
+		struct pb_wire w;
+		const int r = read_field(&bytes, &w, is_whole ? err : NULL);
+
+		if (r < 0)
+			return is_whole ? r : 0;
+		if (w.type == WIRE_BYTES && w.number == 1)
+			*ret_key = w.bytes;
+		if (w.type == WIRE_BYTES && w.number == 2)
+			*ret_value = w.bytes;
+	}
+	return 0;
+}
+
+static int append_pair(struct arena *a, const struct pb_field *f, void *value, struct str key,
+		       struct str text, struct err *err)
+{
+	struct pb_pair **pairs = (struct pb_pair **)((char *)value + f->offset);
+	size_t *n = (size_t *)((char *)value + f->second);
+	struct pb_pair *grown = arena_one_more(a, *pairs, *n, sizeof(**pairs));
 
 	if (!grown)
 		return no_memory(err);
-	*items = grown;
-	item = *items + *n * size;
-	pb_clear(f->message, item);
+	*pairs = grown;
+	grown[*n] = (struct pb_pair){ str_dup(a, key).p, str_dup(a, text).p };
+	if (!grown[*n].key || !grown[*n].value)
+		return no_memory(err);
 	++*n;
-	return pb_decode(f->message, bytes, a, item, err);
+	return 0;
+}
+
+int pb_add_pair(const struct pb_context *c, const struct pb_field *f, void *value, struct str bytes,
+		size_t size, struct err *err)
+{
+	size_t *n = (size_t *)((char *)value + f->second);
+	size_t *total = (size_t *)((char *)value + f->third);
+	struct str key = { "", 0 }, text = { "", 0 };
+	bool fits;
+	int r;
+
+	r = read_pair(bytes, size, &key, &text, err);
+	/* Without a key in the part that is there, its sender knows no map and it counts as wanted.
+	 */
+	if (r < 0 || (c->filter && (key.n > 0 || bytes.n == size) &&
+		      !c->filter->wants(c->filter->user, f->map, key)))
+		return r;
+	/* Strings become C strings. One with a NUL would be cut and could pass as another. */
+	fits = bytes.n == size && !memchr(key.p, 0, key.n) && !memchr(text.p, 0, text.n);
+	*total += size;
+	if (c->filter && (!fits || *total > c->filter->max_bytes)) {
+		/* None at all: with a part of them a pod could pass for another. */
+		*total = c->filter->max_bytes + 1;
+		*n = 0;
+		return 0;
+	}
+	return fits ? append_pair(c->a, f, value, key, text, err) : 0;
 }
 
 static int grow_numbers(int64_t **items, size_t n, struct arena *a, struct err *err)
@@ -196,20 +270,24 @@ static int grow_numbers(int64_t **items, size_t n, struct arena *a, struct err *
 }
 
 /* Packed, or one by one as older encoders write them. */
-static int add_numbers(const struct pb_field *f, const struct wire *w, char *struct_p,
+static int add_numbers(const struct pb_field *f, const struct pb_wire *w, char *struct_p,
 		       struct arena *a, struct err *err)
 {
 	int64_t **items = (int64_t **)(struct_p + f->offset);
 	size_t *n = (size_t *)(struct_p + f->second);
 	struct str rest = w->bytes;
-	uint64_t value = w->varint;
+	uint64_t value = w->value;
 	bool is_one = w->type == WIRE_VARINT;
 
 	while (is_one || rest.n > 0) {
-		int r = is_one ? 0 : read_varint(&rest, &value, err);
+		int r = is_one ? 0 : read_varint(rest, &value, err);
 
-		if (r == 0)
+		if (r == 0 && !is_one)
+			return pb_ends_inside("number", err);
+		if (r >= 0) {
+			rest = str_skip(rest, (size_t)r);
 			r = grow_numbers(items, *n, a, err);
+		}
 		if (r < 0)
 			return r;
 		(*items)[(*n)++] = (int64_t)value;
@@ -260,21 +338,23 @@ static int set_wrapped(const struct pb_field *f, char *struct_p, struct str byte
 	return 0;
 }
 
-static int set_field(const struct pb_field *f, const struct wire *w, char *struct_p,
-		     struct arena *a, struct err *err)
+int pb_set_field(const struct pb_context *c, const struct pb_field *f, const struct pb_wire *w,
+		 void *value, struct err *err)
 {
+	char *struct_p = value;
+	struct arena *a = c->a;
 	void *at = struct_p + f->offset;
 
 	switch (f->kind) {
 	case PB_BOOL:
-		*(bool *)at = w->varint != 0;
+		*(bool *)at = w->value != 0;
 		return 0;
 	case PB_INT32: /* negative values are encoded sign-extended to 64 bits */
 	case PB_UINT32:
-		*(uint32_t *)at = (uint32_t)w->varint;
+		*(uint32_t *)at = (uint32_t)w->value;
 		return 0;
 	case PB_INT64:
-		*(uint64_t *)at = w->varint;
+		*(uint64_t *)at = w->value;
 		return 0;
 	case PB_STRING:
 		return set_string(at, w->bytes, a, err);
@@ -282,9 +362,10 @@ static int set_field(const struct pb_field *f, const struct wire *w, char *struc
 		*(struct str *)at = w->bytes;
 		return 0;
 	case PB_MESSAGE:
-		return set_message(f, at, w->bytes, a, err);
 	case PB_REPEATED:
-		return add_message(f, struct_p, w->bytes, a, err);
+		return set_message(c, f, value, w->bytes, err);
+	case PB_MAP:
+		return pb_add_pair(c, f, value, w->bytes, w->bytes.n, err);
 	case PB_OPT_INT64:
 	case PB_OPT_UINT64:
 		return set_wrapped(f, struct_p, w->bytes, a, err);
@@ -296,8 +377,8 @@ static int set_field(const struct pb_field *f, const struct wire *w, char *struc
 	abort(); /* a kind without a reader */
 }
 
-int pb_decode(const struct pb_message *m, struct str bytes, struct arena *a, void *ret,
-	      struct err *err)
+static int decode(const struct pb_context *c, const struct pb_message *m, struct str bytes,
+		  void *ret, struct err *err)
 {
 	const struct pb_field *others = m->n > 0 ? &m->fields[m->n - 1] : NULL;
 
@@ -306,24 +387,28 @@ int pb_decode(const struct pb_message *m, struct str bytes, struct arena *a, voi
 	while (bytes.n > 0) {
 		const struct str from = bytes;
 		const struct pb_field *f;
-		struct wire w = { 0 };
+		struct pb_wire w;
 		int r;
 
 		r = read_field(&bytes, &w, err);
 		if (r < 0)
 			return r;
-		f = field_find(m, w.number);
-		/* A known number with another type is skipped, as protobuf parsers do with unknown
-		 * fields. */
-		if (f && accepts(f->kind, w.type))
-			r = set_field(f, &w, ret, a, err);
-		else if (!f && others)
-			r = keep_rest(others, ret, (struct str){ from.p, from.n - bytes.n }, a,
+		f = pb_find_field(m, &w);
+		if (f)
+			r = pb_set_field(c, f, &w, ret, err);
+		else if (others && !field_find(m, w.number))
+			r = keep_rest(others, ret, (struct str){ from.p, from.n - bytes.n }, c->a,
 				      err);
 		if (r < 0)
 			return r;
 	}
 	return 0;
+}
+
+int pb_decode(const struct pb_message *m, struct str bytes, struct arena *a, void *ret,
+	      struct err *err)
+{
+	return decode(&(struct pb_context){ a, NULL }, m, bytes, ret, err);
 }
 
 static size_t varint_size(uint64_t v)
@@ -385,6 +470,7 @@ static size_t field_count(const struct pb_field *f, const char *struct_p)
 	case PB_MESSAGE:
 		return *(const void *const *)at != NULL;
 	case PB_REPEATED:
+	case PB_MAP:
 		return *(const size_t *)(struct_p + f->second);
 	case PB_OPT_INT64:
 	case PB_OPT_UINT64:
@@ -413,6 +499,7 @@ static struct body field_body(const struct pb_field *f, const char *struct_p, si
 		b.size = pb_size(f->message, b.message);
 		return b;
 	case PB_REPEATED:
+	case PB_MAP:
 		b.message = *(const char *const *)at + i * f->message->size;
 		b.size = pb_size(f->message, b.message);
 		return b;

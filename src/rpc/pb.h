@@ -31,6 +31,8 @@ enum pb_kind {
 	PB_OPT_INT64,  /* wrapper message: int64_t, and at `second` a bool: present */
 	PB_OPT_UINT64, /* wrapper message: uint64_t, and at `second` a bool: present */
 	PB_INT64S,     /* pointer to the first int64_t, packed; the number of them at `second` */
+	PB_MAP,	       /* map of strings: like PB_REPEATED with struct pb_pair, and at `third`
+			* (size_t) the bytes of all pairs that pb_filter wants */
 	PB_REST,       /* struct str: all fields that are not in the table, still encoded */
 };
 
@@ -40,6 +42,8 @@ struct pb_field {
 	size_t offset;
 	size_t second;
 	const struct pb_message *message;
+	size_t third;
+	unsigned map; /* for pb_filter: which one this is */
 };
 
 struct pb_message {
@@ -48,29 +52,52 @@ struct pb_message {
 	size_t n; /* sorted by number, which is the order of encoding */
 };
 
-#define PB_FIELD(type, number, kind, member)                                                       \
+struct pb_pair {
+	const char *key, *value;
+};
+
+/* What to keep of maps. Their size is chosen by whom the sender serves, so each has a limit: when
+ * the wanted pairs of one map exceed it, or one of them contains a NUL, the map stays empty and its
+ * bytes at `third` are more than max_bytes. */
+struct pb_filter {
+	bool (*wants)(void *user, unsigned map, struct str key);
+	void *user;
+	size_t max_bytes;
+};
+
+#define PB_FIELD(type, n, k, member)                                                               \
 	{                                                                                          \
-		(number), (kind), offsetof(type, member), 0, NULL                                  \
+		.number = (n), .kind = (k), .offset = offsetof(type, member)                       \
 	}
-#define PB_SUB(type, number, member, table)                                                        \
+#define PB_SUB(type, n, member, table)                                                             \
 	{                                                                                          \
-		(number), PB_MESSAGE, offsetof(type, member), 0, (table)                           \
+		.number = (n), .kind = PB_MESSAGE, .offset = offsetof(type, member),               \
+		.message = (table)                                                                 \
 	}
-#define PB_LIST(type, number, member, count, table)                                                \
+#define PB_LIST(type, n, member, count, table)                                                     \
 	{                                                                                          \
-		(number), PB_REPEATED, offsetof(type, member), offsetof(type, count), (table)      \
+		.number = (n), .kind = PB_REPEATED, .offset = offsetof(type, member),              \
+		.second = offsetof(type, count), .message = (table)                                \
 	}
-#define PB_OPTIONAL(type, number, kind, member, has)                                               \
+#define PB_PAIRS(type, n, member, count, bytes, table, id)                                         \
 	{                                                                                          \
-		(number), (kind), offsetof(type, member), offsetof(type, has), NULL                \
+		.number = (n), .kind = PB_MAP, .offset = offsetof(type, member),                   \
+		.second = offsetof(type, count), .third = offsetof(type, bytes),                   \
+		.message = (table), .map = (id)                                                    \
 	}
-#define PB_NUMBERS(type, number, member, count)                                                    \
+#define PB_OPTIONAL(type, n, k, member, has)                                                       \
 	{                                                                                          \
-		(number), PB_INT64S, offsetof(type, member), offsetof(type, count), NULL           \
+		.number = (n), .kind = (k), .offset = offsetof(type, member),                      \
+		.second = offsetof(type, has)                                                      \
+	}
+#define PB_NUMBERS(type, n, member, count)                                                         \
+	{                                                                                          \
+		.number = (n), .kind = PB_INT64S, .offset = offsetof(type, member),                \
+		.second = offsetof(type, count)                                                    \
 	}
 #define PB_OTHERS(type, member) /* the last row of a table */                                      \
 	{                                                                                          \
-		UINT32_MAX, PB_REST, offsetof(type, member), 0, NULL                               \
+		.number = UINT32_MAX, .kind = PB_REST, .offset = offsetof(type, member)            \
 	}
 #define PB_TABLE(type, fields)                                                                     \
 	{                                                                                          \

@@ -22,7 +22,7 @@ static const struct pb_field request_fields[] = {
 	PB_FIELD(struct ttrpc_request, 3, PB_BYTES, payload),
 	PB_FIELD(struct ttrpc_request, 4, PB_INT64, timeout_ns),
 };
-static const struct pb_message request_message = PB_TABLE(struct ttrpc_request, request_fields);
+const struct pb_message ttrpc_request_message = PB_TABLE(struct ttrpc_request, request_fields);
 
 static const struct pb_field status_fields[] = {
 	PB_FIELD(struct ttrpc_status, 1, PB_INT32, code),
@@ -91,37 +91,47 @@ static void keep_data(struct ttrpc_reader *t, struct str piece)
 	t->n += piece.n;
 }
 
-int ttrpc_read(struct ttrpc_reader *t, struct str *bytes, struct ttrpc_frame *ret)
+int ttrpc_read_piece(struct ttrpc_reader *t, struct str *bytes, struct ttrpc_piece *ret)
 {
-	size_t take;
+	size_t n;
 
-	/* The previous message is valid until here. */
-	ttrpc_release(t);
 	if (t->n_header < TTRPC_HEADER_SIZE) {
 		if (!header_fill(t->header, TTRPC_HEADER_SIZE, &t->n_header, bytes))
 			return 0;
 		begin_frame(t);
 	}
-	take = bytes->n < t->left ? bytes->n : t->left;
-	if (take > 0 && !t->frame.is_oversized)
-		keep_data(t, (struct str){ bytes->p, take });
-	*bytes = str_skip(*bytes, take);
-	t->left -= take;
-	if (t->left > 0)
+	if (t->left > 0 && bytes->n == 0)
 		return 0;
+	n = bytes->n < t->left ? bytes->n : t->left;
+	*ret = (struct ttrpc_piece){
+		.frame = &t->frame,
+		.bytes = { bytes->p, n },
+		.is_first = t->left == t->frame.size,
+		.is_last = n == t->left,
+	};
+	*bytes = str_skip(*bytes, n);
+	t->left -= n;
+	if (t->left == 0)
+		t->n_header = 0;
+	return 1;
+}
 
-	t->n_header = 0;
+int ttrpc_read(struct ttrpc_reader *t, struct str *bytes, struct ttrpc_frame *ret)
+{
+	struct ttrpc_piece piece;
+
+	/* The previous message is valid until here. */
+	ttrpc_release(t);
+	if (!ttrpc_read_piece(t, bytes, &piece))
+		return 0;
+	if (piece.bytes.n > 0 && !t->frame.is_oversized)
+		keep_data(t, piece.bytes);
+	if (!piece.is_last)
+		return 0; /* the piece was all there is */
 	t->is_done = true;
 	t->frame.data = (struct str){ t->data, t->n };
 	*ret = t->frame;
 	return 1;
-}
-
-int ttrpc_request_decode(struct str data, struct arena *a, struct ttrpc_request *ret,
-			 struct err *err)
-{
-	pb_clear(&request_message, ret);
-	return pb_decode(&request_message, data, a, ret, err);
 }
 
 int ttrpc_response_decode(struct str data, struct arena *a, struct ttrpc_response *ret,
@@ -161,7 +171,7 @@ static int write_frames(struct strbuf *out, const struct outgoing *o, struct are
 int ttrpc_write_request(struct strbuf *out, uint32_t conn, uint32_t stream,
 			const struct ttrpc_request *request, struct arena *scratch)
 {
-	const struct outgoing o = { conn, stream, TTRPC_REQUEST, &request_message, request };
+	const struct outgoing o = { conn, stream, TTRPC_REQUEST, &ttrpc_request_message, request };
 
 	return write_frames(out, &o, scratch);
 }

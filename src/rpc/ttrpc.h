@@ -12,6 +12,7 @@
 
 struct arena;
 struct err;
+struct pb_message;
 
 #define TTRPC_HEADER_SIZE 10
 #define TTRPC_MAX_DATA ((uint32_t)4 << 20)
@@ -37,6 +38,13 @@ struct ttrpc_frame {
 	struct str data;   /* valid until the next read */
 };
 
+/* A part of a message's data. */
+struct ttrpc_piece {
+	const struct ttrpc_frame *frame; /* without data */
+	struct str bytes;		 /* a view into the caller's bytes; may be empty */
+	bool is_first, is_last;
+};
+
 struct ttrpc_reader {
 	unsigned char header[TTRPC_HEADER_SIZE];
 	size_t n_header;
@@ -48,6 +56,10 @@ struct ttrpc_reader {
 };
 
 void ttrpc_reader_done(struct ttrpc_reader *t);
+
+/* Consumes *bytes. Returns 1 with a piece, 0 when *bytes is used up. Nothing is stored, so a
+ * message may be of any size. Start with { 0 }. */
+int ttrpc_read_piece(struct ttrpc_reader *t, struct str *bytes, struct ttrpc_piece *ret);
 
 /* Consumes *bytes. Returns 1 with a complete message, 0 when *bytes is used up. Start with { 0 }.
  */
@@ -72,8 +84,7 @@ struct ttrpc_response {
 	struct str payload;
 };
 
-int ttrpc_request_decode(struct str data, struct arena *a, struct ttrpc_request *ret,
-			 struct err *err);
+extern const struct pb_message ttrpc_request_message;
 int ttrpc_response_decode(struct str data, struct arena *a, struct ttrpc_response *ret,
 			  struct err *err);
 

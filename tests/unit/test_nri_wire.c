@@ -382,7 +382,8 @@ static void recorded_call(const struct recording *r, const char *method, struct 
 	*ret = (struct nri_call){ 0 };
 	while (ttrpc_read(&reader, &bytes, &frame)) {
 		frame.data = str_dup(a, frame.data);
-		CHECK_OK(ttrpc_request_decode(frame.data, a, &request, &err));
+		pb_clear(&ttrpc_request_message, &request);
+		CHECK_OK(pb_decode(&ttrpc_request_message, frame.data, a, &request, &err));
 		if (strcmp(request.method, method) != 0)
 			continue;
 		CHECK_OK(pb_decode(of_pod ? &nri_pod_call_message : &nri_call_message,

@@ -1,0 +1,234 @@
+/* Users of a cluster choose the labels and annotations of their pods. Here they choose badly, and
+ * the agent, as a process with the memory of its manifest, synchronizes and pins all the same. */
+
+#include <signal.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+
+#include "kube/names.h"
+#include "nri_peer.h"
+#include "test.h"
+
+#define MEMORY_LIMIT ((rlim_t)64 << 20) /* resources.limits.memory of the DaemonSet */
+#define PEAK_LIMIT_KIB (24 << 10)	/* room for the rest of the agent's work */
+#define MESSAGE_MAX ((size_t)3 << 20)	/* a runtime splits a list below 4 MiB */
+
+struct attack {
+	char dir[64], socket[96];
+	struct peer peer;
+	pid_t agent;
+	struct str response; /* to the last part */
+};
+
+static void start_agent(struct attack *t)
+{
+	const struct rlimit limit = { MEMORY_LIMIT, MEMORY_LIMIT };
+	char run_dir[96];
+
+	(void)snprintf(run_dir, sizeof(run_dir), "%s/run", t->dir);
+	t->agent = fork();
+	CHECK(t->agent >= 0);
+	if (t->agent > 0)
+		return;
+#ifndef __SANITIZE_ADDRESS__ /* its shadow memory alone is more */
+	(void)setrlimit(RLIMIT_AS, &limit);
+#endif
+	(void)execl(getenv("PINFOLD"), "pinfold", "agent", "--management", "0", "--run-dir",
+		    run_dir, "--nri-socket", t->socket, "--kubelet-state", "/nonexistent",
+		    "--log-level", "error", (char *)NULL);
+	_exit(127);
+}
+
+static void attack_start(struct attack *t)
+{
+	*t = (struct attack){ .dir = "/tmp/attack-sync-XXXXXX" };
+	CHECK(mkdtemp(t->dir) != NULL);
+	(void)snprintf(t->socket, sizeof(t->socket), "%s/nri.sock", t->dir);
+	peer_listen(&t->peer, t->socket);
+	start_agent(t);
+	peer_accept(&t->peer, "attacked");
+}
+
+/* The agent is alive, and its peak is what it may be. */
+static void attack_end(struct attack *t)
+{
+	char command[128];
+	struct rusage used;
+	int status;
+
+	CHECK(waitpid(t->agent, &status, WNOHANG) == 0);
+	CHECK(kill(t->agent, SIGTERM) == 0);
+	CHECK(wait4(t->agent, &status, 0, &used) == t->agent);
+	CHECK(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+	TEST_ROW("peak %ld KiB", used.ru_maxrss);
+#ifndef __SANITIZE_ADDRESS__
+	CHECK(used.ru_maxrss < PEAK_LIMIT_KIB);
+#endif
+	peer_done(&t->peer);
+	(void)snprintf(command, sizeof(command), "rm -rf %s", t->dir);
+	CHECK(system(command) == 0);
+}
+
+/* A pod with one container. Management pods are static ones, which need no permission. */
+struct box {
+	char id[32];
+	struct nri_pod_linux pod_linux;
+	struct nri_cpu cpu;
+	struct nri_resources resources;
+	struct nri_container_linux on_linux;
+	struct nri_pod pod;
+	struct nri_container container;
+};
+
+static struct nri_pair managed[] = {
+	{ NAME_TARGET_PREFIX "management", "{\"effect\":\"PreferredDuringScheduling\"}" },
+	{ NAME_CONFIG_SOURCE, "file" },
+	{ NAME_RESOURCES_PREFIX "c", "{\"cpushares\":20}" },
+};
+
+static struct box *box_new(struct arena *a, unsigned n)
+{
+	struct box *b = arena_new(a, struct box);
+
+	(void)snprintf(b->id, sizeof(b->id), "pod-%u", n);
+	b->pod_linux = (struct nri_pod_linux){ .cgroup_parent = "/kubepods/burstable/pod",
+					       .cgroups_path = "" };
+	b->cpu = (struct nri_cpu){ .has_shares = true, .shares = 2, .cpus = "", .mems = "" };
+	b->resources.cpu = &b->cpu;
+	b->on_linux = (struct nri_container_linux){ &b->resources, "" };
+	b->pod = (struct nri_pod){ .id = b->id,
+				   .name = b->id,
+				   .uid = b->id,
+				   .pod_namespace = "ns",
+				   .on_linux = &b->pod_linux };
+	b->container = (struct nri_container){ .id = b->id,
+					       .pod_id = b->id,
+					       .name = "c",
+					       .state = NRI_RUNNING,
+					       .on_linux = &b->on_linux };
+	return b;
+}
+
+static struct str synchronize_one(struct attack *t, const struct box *b, bool more)
+{
+	const struct nri_sync part = { .pods = (struct nri_pod *)&b->pod,
+				       .n_pods = 1,
+				       .containers = (struct nri_container *)&b->container,
+				       .n_containers = 1,
+				       .more = more };
+	struct str payload = peer_encode(&nri_sync_message, &part, &t->peer.a), response;
+
+	CHECK(payload.n < MESSAGE_MAX);
+	(void)peer_call(&t->peer, "Synchronize", payload, &response);
+	return response;
+}
+
+static struct nri_response decoded(struct str bytes, const struct pb_message *m, struct arena *a)
+{
+	struct nri_response response = { 0 };
+	struct ttrpc_response envelope;
+	struct err err = { 0 };
+
+	CHECK_OK(ttrpc_response_decode(bytes, a, &envelope, &err));
+	TEST_ROW("%s", envelope.status ? envelope.status->message : "no status");
+	CHECK(!envelope.status);
+	CHECK_OK(pb_decode(m, envelope.payload, a, &response, &err));
+	return response;
+}
+
+/* The last pod of the list, and one that is created, are ordinary management pods: both are pinned.
+ */
+static void check_that_the_agent_pins(struct attack *t)
+{
+	struct box *last = box_new(&t->peer.a, 10000), *created = box_new(&t->peer.a, 10001);
+	struct nri_call call = { .pod = &created->pod, .container = &created->container };
+	struct nri_response response;
+	struct str bytes;
+	size_t i = 0;
+
+	last->pod.annotations = created->pod.annotations = managed;
+	last->pod.n_annotations = created->pod.n_annotations = 3;
+	response = decoded(synchronize_one(t, last, false), &nri_updated_message, &t->peer.a);
+	CHECK(!response.more);
+	while (i < response.n_updates && strcmp(response.updates[i].container_id, last->id) != 0)
+		i++;
+	if (i < response.n_updates) /* the agent limits the number of updates */
+		CHECK_STR(response.updates[i].on_linux->resources->cpu->cpus, "0");
+	created->container.state = NRI_CREATED;
+	(void)peer_call(&t->peer, "CreateContainer",
+			peer_encode(&nri_call_message, &call, &t->peer.a), &bytes);
+	response = decoded(bytes, &nri_created_message, &t->peer.a);
+	CHECK(response.adjustment);
+	CHECK_STR(response.adjustment->on_linux->resources->cpu->cpus, "0");
+	CHECK_UINT(response.adjustment->on_linux->resources->cpu->shares, 20);
+}
+
+/* `n` pods, each with `n_pairs` labels or annotations of which each value has `bytes` bytes. */
+static void list_pods(struct attack *t, unsigned n, bool are_labels, const char *key,
+		      size_t n_pairs, size_t bytes)
+{
+	for (unsigned i = 0; i < n; i++) {
+		struct box *b = box_new(&t->peer.a, i);
+		struct nri_pair *pairs = arena_array(&t->peer.a, struct nri_pair, n_pairs);
+		char *value = arena_alloc(&t->peer.a, bytes + 1, 1);
+
+		memset(value, 'x', bytes);
+		value[bytes] = 0;
+		for (size_t k = 0; k < n_pairs; k++)
+			pairs[k] = (struct nri_pair){
+				str_cstr(&t->peer.a, str_printf(&t->peer.a, "%s%zu", key, k)), value
+			};
+		if (are_labels) {
+			b->pod.labels = b->container.labels = pairs;
+			b->pod.n_labels = b->container.n_labels = n_pairs;
+		} else {
+			b->pod.annotations = pairs;
+			b->pod.n_annotations = n_pairs;
+		}
+		CHECK(decoded(synchronize_one(t, b, true), &nri_updated_message, &t->peer.a).more);
+		arena_reset(&t->peer.a);
+	}
+}
+
+TEST(attack_a_megabyte_of_labels_per_pod_does_not_keep_the_agent_from_synchronizing)
+{
+	struct attack t;
+
+	attack_start(&t);
+	list_pods(&t, 110, true, "example.com/some-label-of-a-tenant-", 10000, 63);
+	check_that_the_agent_pins(&t);
+	attack_end(&t);
+}
+
+TEST(attack_long_annotations_do_not_keep_the_agent_from_synchronizing)
+{
+	struct attack t;
+
+	attack_start(&t);
+	list_pods(&t, 250, false, "example.com/notes-", 1, 250000);
+	check_that_the_agent_pins(&t);
+	attack_end(&t);
+}
+
+/* The names that the agent reads are no way around it. */
+TEST(attack_long_annotations_with_the_agents_own_names_are_dropped)
+{
+	static const struct {
+		const char *key;
+		size_t n, bytes;
+	} rows[] = {
+		{ NAME_RESOURCES_PREFIX "c", 1, 250000 },
+		{ NAME_RESOURCES_PREFIX "c", 6000, 8 },
+		{ NAME_RESOURCES_PREFIX "c", 8, 30000 },
+		{ NAME_TARGET_PREFIX "management", 1, 250000 },
+	};
+
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		struct attack t;
+
+		attack_start(&t);
+		list_pods(&t, 250, false, rows[i].key, rows[i].n, rows[i].bytes);
+		check_that_the_agent_pins(&t);
+		attack_end(&t);
+	}
+}
