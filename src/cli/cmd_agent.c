@@ -99,13 +99,6 @@ static const struct option_desc options[] = {
 	{ OPT_FLAG, 0, "publish-topology", NULL,
 	  "maintain a NodeResourceTopology object with the assignable CPUs of each NUMA node", NULL,
 	  AT(config.topology_object.is_on) },
-	{ OPT_ENUM, 0, "topology-policy", "POLICY",
-	  "topology manager policy in it (default: none; single-numa-node makes schedulers filter "
-	  "nodes)",
-	  "none|best-effort|restricted|single-numa-node", AT(config.topology_object.policy) },
-	{ OPT_ENUM, 0, "topology-scope", "SCOPE",
-	  "topology manager scope in it (default: container)", "container|pod",
-	  AT(config.topology_object.scope) },
 	{ OPT_ENUM, 0, "topology-cpu", "WHICH",
 	  "CPUs counted in it: guaranteed CPUs (default), or all but the management CPUs",
 	  "guaranteed|all", AT(topology_cpu) },

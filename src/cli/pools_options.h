@@ -12,6 +12,11 @@
 		kind, 0, name, value, help, NULL, offsetof(type, field)                            \
 	}
 
+#define POOLS_ROW_ENUM(name, value, help, choices, type, field)                                    \
+	{                                                                                          \
+		OPT_ENUM, 0, name, value, help, choices, offsetof(type, field)                     \
+	}
+
 /* `pools` is the struct pools_source in `type`, `list` its struct option_list of policy options.
  * --reserved is the former spelling of --management. */
 #define POOLS_OPTIONS(type, pools, list)                                                           \
@@ -37,7 +42,17 @@
 		POOLS_ROW(                                                                         \
 			OPT_STRS, "policy-option", "NAME=VALUE",                                   \
 			"an option of the kubelet's static policy, such as full-pcpus-only=true",  \
-			type, list)
+			type, list),                                                               \
+		POOLS_ROW_ENUM("topology-policy", "POLICY",                                        \
+			       "which NUMA nodes exclusive CPUs may come from, as in the "         \
+			       "kubelet's topology manager (default: of the pools file, or "       \
+			       "best-effort)",                                                     \
+			       "none|best-effort|restricted|single-numa-node", type,               \
+			       pools.topology_policy),                                             \
+		POOLS_ROW_ENUM("topology-scope", "SCOPE",                                          \
+			       "decide for each container or for a whole pod (default: of the "    \
+			       "pools file, or container)",                                        \
+			       "container|pod", type, pools.topology_scope)
 
 #define POOLS_DEFAULTS                                                                             \
 	{                                                                                          \

@@ -13,21 +13,27 @@
 #include "pick_options.h"
 #include "topology.h"
 
-/* The kubelet's limit: the number of masks doubles with each node, and its merge tries their
- * product. */
-#define DEFAULT_MAX_NODES 8
-
-static const struct str policy_names[] = {
-	[HINT_POLICY_NONE] = STR_INIT("none"),
-	[HINT_POLICY_BEST_EFFORT] = STR_INIT("best-effort"),
-	[HINT_POLICY_RESTRICTED] = STR_INIT("restricted"),
-	[HINT_POLICY_SINGLE_NUMA_NODE] = STR_INIT("single-numa-node"),
+static const char *const policy_names[] = {
+	[HINT_POLICY_NONE] = "none",
+	[HINT_POLICY_BEST_EFFORT] = "best-effort",
+	[HINT_POLICY_RESTRICTED] = "restricted",
+	[HINT_POLICY_SINGLE_NUMA_NODE] = "single-numa-node",
 };
+
+const char *hint_policy_name(enum hint_policy policy)
+{
+	return policy_names[policy];
+}
+
+const char *hint_scope_name(enum hint_scope scope)
+{
+	return scope == HINT_SCOPE_POD ? "pod" : "container";
+}
 
 int hint_policy_parse(struct str name, enum hint_policy *ret, struct err *err)
 {
 	for (unsigned i = 0; i < ARRAY_LEN(policy_names); i++)
-		if (str_eq(name, policy_names[i])) {
+		if (str_eq(name, str_from(policy_names[i]))) {
 			*ret = (enum hint_policy)i;
 			return 0;
 		}
@@ -55,11 +61,11 @@ static int set_max_nodes(struct hint_config *c, struct str value, struct err *er
 			       "\"max-allowable-numa-nodes\": strconv.Atoi: parsing %s: "
 			       "invalid syntax",
 			       quote(value).text);
-	if (negative || n < DEFAULT_MAX_NODES)
+	if (negative || n < HINTS_DEFAULT_MAX_NODES)
 		return err_set(err, EINVAL,
 			       "the minimum value of \"max-allowable-numa-nodes\" should not be "
 			       "less than %d",
-			       DEFAULT_MAX_NODES);
+			       HINTS_DEFAULT_MAX_NODES);
 	c->max_nodes = (unsigned)n;
 	return 0;
 }
@@ -75,7 +81,7 @@ int hint_config_set(struct hint_config *c, struct str name, struct str value, st
 
 int hint_config_check(const struct hint_config *c, const struct topology *t, struct err *err)
 {
-	const unsigned max = c->max_nodes ? c->max_nodes : DEFAULT_MAX_NODES;
+	const unsigned max = c->max_nodes ? c->max_nodes : HINTS_DEFAULT_MAX_NODES;
 
 	if (c->policy == HINT_POLICY_NONE)
 		return 0;
@@ -87,6 +93,13 @@ int hint_config_check(const struct hint_config *c, const struct topology *t, str
 		return err_set(err, E2BIG, "unsupported on machines with more than %u NUMA Nodes",
 			       max);
 	return 0;
+}
+
+bool hints_are_supported(const struct topology *t)
+{
+	const struct topology_elements *numa = &t->level[TOPOLOGY_NUMA];
+
+	return numa->n <= HINTS_DEFAULT_MAX_NODES && numa->ids[numa->n - 1] < 64;
 }
 
 struct hint_nodes hint_nodes_of(const struct topology *t)
@@ -340,6 +353,29 @@ int hints_for_cpus(const struct topology *t, const struct cpu_hint_request *requ
 		return 0;
 	}
 	return generate(t, request, a, ret, err);
+}
+
+struct hint_list hints_for_nodes(const struct topology *t, uint64_t nodes, struct arena *a)
+{
+	uint64_t others = topology_numa_mask(t, false) & ~nodes, id[HINTS_MAX_NODES];
+	struct numa_hint *hints;
+	unsigned *masks, n = 0;
+
+	if (!nodes)
+		return (struct hint_list){ .any = true };
+	for (; others && n < HINTS_MAX_NODES; others &= others - 1)
+		id[n++] = others & -others;
+	masks = enumerate(n, a);
+	hints = arena_array(a, struct numa_hint, (size_t)1 << n);
+	if (!masks || !hints)
+		return (struct hint_list){ .any = true }; /* the owner of the arena checks it */
+	hints[0] = (struct numa_hint){ .mask = nodes, .has_mask = true, .preferred = true };
+	for (unsigned i = 0; i < (1U << n) - 1; i++) {
+		hints[i + 1] = (struct numa_hint){ .mask = nodes, .has_mask = true };
+		for (unsigned k = 0; k < n; k++)
+			hints[i + 1].mask |= masks[i] >> k & 1 ? id[k] : 0;
+	}
+	return (struct hint_list){ .items = hints, .n = (size_t)1 << n };
 }
 
 struct str hint_mask_format(uint64_t mask, struct arena *a)

@@ -16,7 +16,8 @@ struct arena;
 struct err;
 struct topology;
 
-#define HINTS_MAX_NODES 16 /* the number of masks doubles with each node */
+#define HINTS_MAX_NODES 16	  /* the number of masks doubles with each node */
+#define HINTS_DEFAULT_MAX_NODES 8 /* the kubelet's limit without max-allowable-numa-nodes */
 
 /* A set of NUMA node ids; preferred: no smaller set can hold the request. Without a mask: any. */
 struct numa_hint {
@@ -51,7 +52,7 @@ struct hint_config {
 	enum hint_policy policy;
 	enum hint_scope scope;
 	bool prefer_closest;
-	unsigned max_nodes; /* 0 means 8, the kubelet's default */
+	unsigned max_nodes; /* 0: HINTS_DEFAULT_MAX_NODES */
 };
 
 /* The NUMA nodes of the machine and their distances; see hint_nodes_of. */
@@ -73,12 +74,19 @@ struct hint_decision {
 
 int hint_policy_parse(struct str name, enum hint_policy *ret, struct err *err);
 int hint_scope_parse(struct str name, enum hint_scope *ret, struct err *err);
+const char *hint_policy_name(enum hint_policy policy); /* "best-effort" */
+const char *hint_scope_name(enum hint_scope scope);    /* "container" */
 
 /* prefer-closest-numa-nodes, max-allowable-numa-nodes. */
 int hint_config_set(struct hint_config *c, struct str name, struct str value, struct err *err);
 
 /* Refuses machines that the configuration does not support: too many nodes, unknown distances. */
 int hint_config_check(const struct hint_config *c, const struct topology *t, struct err *err);
+
+/* At most HINTS_DEFAULT_MAX_NODES nodes have CPUs, and each fits a mask. Unlike in the kubelet,
+ * nodes without CPUs do not count: accelerators add many of them, and they are in no mask for CPUs.
+ */
+bool hints_are_supported(const struct topology *t);
 
 /* All nodes of a machine, including those without CPUs. */
 struct hint_nodes hint_nodes_of(const struct topology *t);
@@ -106,6 +114,12 @@ struct cpu_hint_request {
  * (docs/reference/pools.md#many-numa-nodes). */
 int hints_for_cpus(const struct topology *t, const struct cpu_hint_request *request,
 		   struct arena *a, struct hint_list *ret, struct err *err);
+
+/* The hints of a resource other than CPUs that the container already has, such as a device: every
+ * mask of its nodes and any nodes with CPUs, in the order of hints_for_cpus(). Preferred is the
+ * mask of exactly its nodes. `any` without a node. The machine has at most HINTS_MAX_NODES nodes
+ * with CPUs. */
+struct hint_list hints_for_nodes(const struct topology *t, uint64_t nodes, struct arena *a);
 
 /* Binary, most significant node first, as the kubelet logs masks: padded to an even number of
  * digits, except powers of four: "01", "10", "100", "0101". For logs. */

@@ -185,6 +185,7 @@ static int build_nodes(const struct topology_input *in, struct arena *a, struct 
 		memcpy(nodes + numa->n, in->nodes, in->n_nodes * sizeof(*nodes));
 	t->n_nodes = (unsigned)unique_ids(nodes, in->n_nodes + numa->n);
 	t->nodes = nodes;
+	t->memory_nodes = in->memory_nodes ? in->memory_nodes : topology_numa_mask(t, true);
 	return order_distances(in, a, t, err);
 }
 
@@ -295,6 +296,17 @@ uint64_t topology_numa_mask(const struct topology *t, bool also_without_cpus)
 	for (size_t i = 0; i < n && ids[i] < 64; i++)
 		mask |= UINT64_C(1) << ids[i];
 	return mask;
+}
+
+uint64_t topology_memory_of(const struct topology *t, const struct cpuset *cpus)
+{
+	const struct topology_elements *numa = &t->level[TOPOLOGY_NUMA];
+	uint64_t mask = 0;
+
+	for (unsigned i = 0; i < numa->n && numa->ids[i] < 64; i++)
+		if (topology_count_in(t, TOPOLOGY_NUMA, i, cpus))
+			mask |= UINT64_C(1) << numa->ids[i];
+	return mask & t->memory_nodes;
 }
 
 uint32_t topology_distance(const struct topology *t, uint32_t from, uint32_t to)

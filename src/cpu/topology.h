@@ -60,6 +60,7 @@ struct topology {
 	unsigned n_nodes;
 	const uint32_t *nodes;
 	const uint32_t *distances; /* n_nodes x n_nodes, row by row; NULL when unknown */
+	uint64_t memory_nodes; /* those that have memory, as a mask; ids from 64 on are left out */
 };
 
 /* The result of a reader. An id may be TOPOLOGY_NO_ID: the core is then the CPU itself, die, socket
@@ -72,6 +73,7 @@ struct topology_input {
 	const uint32_t *nodes; /* in any order; nodes of CPUs need not be repeated */
 	size_t n_nodes;
 	const uint32_t *distances; /* n_nodes x n_nodes in the order of `nodes`, or NULL */
+	uint64_t memory_nodes;	   /* a mask; 0: all nodes */
 };
 
 /* Refuses a machine without CPUs, duplicate CPUs, and CPUs that are both online and offline. */
@@ -128,6 +130,9 @@ void topology_numa_cpus(const struct topology *t, uint64_t numa_mask, struct cpu
 
 /* NUMA nodes with CPUs (false) or all of them (true), as a mask; ids from 64 on are left out. */
 uint64_t topology_numa_mask(const struct topology *t, bool also_without_cpus);
+
+/* The NUMA nodes of these CPUs that have memory, as a mask; ids from 64 on are left out. */
+uint64_t topology_memory_of(const struct topology *t, const struct cpuset *cpus);
 
 /* Kernel distance between two node ids; 0 when unknown. */
 uint32_t topology_distance(const struct topology *t, uint32_t from, uint32_t to);

@@ -119,6 +119,10 @@
 #define NAME_POOLS_RESERVED_KEY "reserved"
 #define NAME_POOLS_SHARED_KEY "shared"
 #define NAME_POOLS_GUARANTEED_KEY "guaranteed"
+#define NAME_KUBELET_SCOPE "topologyManagerScope" /* of a kubelet's configuration */
+#define NAME_POOLS_POLICY_KEY "topologyPolicy"
+#define NAME_POOLS_SCOPE_KEY "topologyScope"
+#define NAME_POOLS_OPTIONS_KEY "cpuManagerPolicyOptions" /* as in a kubelet's configuration */
 #define NAME_POOLS_RESIZE_KEY "resize" /* when containers run on CPUs that leave their pool */
 #define NAME_POOLS_RESIZE_REFUSE "refuse"
 #define NAME_POOLS_RESIZE_DEFER "defer"

@@ -47,6 +47,7 @@ bool local_plan_config(const struct local_plan_input *in, struct arena *a, struc
 	c.reserved = part->cpus[PROFILE_RESERVED];
 	c.shared = part->cpus[PROFILE_SHARED];
 	c.guaranteed = part->cpus[PROFILE_ISOLATED];
+	profile_alignment(part->profile, &c.topology, &c.options);
 	c.fold_rest = true; /* CPUs that the profile does not name join the shared pool */
 	if (pool_config_check(&c, in->topology, &err) < 0) {
 		problem_error(p, PROBLEM_AT(part->profile->at.doc, part->profile->at.object, NULL),

@@ -9,7 +9,6 @@
 #include "base/err.h"
 #include "cgroup/cgroup.h"
 #include "codec/problems.h"
-#include "cpu/hints.h"
 #include "kube/names.h"
 #include "kube/pod.h"
 #include "kube/qos.h"
@@ -199,20 +198,6 @@ static int set_shares_and_quota(struct planner *pl, const struct candidate *c,
 	return 0;
 }
 
-/* Prefers one NUMA node, like the topology manager's best-effort policy. */
-static void add_numa_hint(struct planner *pl, struct ledger_request *request)
-{
-	static const struct hint_config config = { .policy = HINT_POLICY_BEST_EFFORT };
-	struct hint_nodes nodes = hint_nodes_of(pl->in->topology);
-	struct hint_list hints;
-	const struct hint_provider provider = { &hints, 1 };
-
-	/* ledger_hints() fails on machines with too many NUMA nodes; then there is no preference.
-	 */
-	if (nodes.n > 1 && ledger_hints(pl->ledger, request, pl->a, &hints, NULL) >= 0)
-		request->affinity = hints_decide(&config, &nodes, &provider, 1, pl->a).hint;
-}
-
 static int assign_cpus(struct planner *pl, const struct candidate *c, const struct container *from,
 		       struct local_container *to, struct err *err)
 {
@@ -230,7 +215,6 @@ static int assign_cpus(struct planner *pl, const struct candidate *c, const stru
 	r = read_cpu_milli(from->requests, &request.demand.cpu_milli, err);
 	if (r < 0)
 		return r;
-	add_numa_hint(pl, &request);
 	/* A container that has CPUs keeps them, so that `apply` moves no running container. */
 	r = ledger_allocate(pl->ledger, &request, &grant, err);
 	/* Its request changed: the container is replaced, as with any change of a pod. */

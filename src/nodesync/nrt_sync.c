@@ -42,13 +42,13 @@ static void read_memory(struct nrt_sync *t)
 static int write_object(struct nrt_sync *t, const struct nrt_node *node, struct arena *a,
 			struct str *ret, struct err *err)
 {
-	const struct nrt_config *c = t->config;
+	const struct hint_config *topology = &t->manager->ledger->now.config.topology;
 	const struct nrt_settings settings = {
 		.node = node->name,
 		.node_uid = node->uid,
-		.policy = c->policy ? c->policy : "none",
-		.scope = c->scope ? c->scope : "container",
-		.cpu_is_every_cpu = c->cpu_is_every_cpu,
+		.policy = hint_policy_name(topology->policy),
+		.scope = hint_scope_name(topology->scope),
+		.cpu_is_every_cpu = t->config->cpu_is_every_cpu,
 	};
 	struct podres_snapshot pods;
 

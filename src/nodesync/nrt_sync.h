@@ -15,7 +15,6 @@ struct manager;
 
 struct nrt_config {
 	bool is_on;
-	const char *policy, *scope; /* NULL: "none", "container" */
 	bool cpu_is_every_cpu;
 };
 

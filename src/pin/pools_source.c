@@ -38,6 +38,66 @@ static int read_resize(const struct doc *doc, yyjson_val *v, bool *ret, struct e
 	return 0;
 }
 
+static int read_policy(const struct doc *doc, yyjson_val *v, struct hint_config *ret,
+		       struct err *err)
+{
+	if (hint_policy_parse(doc_str(v), &ret->policy, NULL) < 0)
+		return doc_err(err, doc, v,
+			       "want \"none\", \"best-effort\", \"restricted\" or "
+			       "\"single-numa-node\"");
+	return 0;
+}
+
+static int read_scope(const struct doc *doc, yyjson_val *v, struct hint_config *ret,
+		      struct err *err)
+{
+	if (hint_scope_parse(doc_str(v), &ret->scope, NULL) < 0)
+		return doc_err(err, doc, v, "want \"container\" or \"pod\"");
+	return 0;
+}
+
+/* {"full-pcpus-only":"true"}: the kubelet's form, where values are texts. */
+static int read_options(const struct doc *doc, yyjson_val *v, struct pick_options *ret,
+			struct err *err)
+{
+	struct err why = { 0 };
+	yyjson_val *key, *value;
+
+	if (!yyjson_is_obj(v))
+		return doc_err(err, doc, v, "want an object, not %s", doc_type(v));
+	DOC_EACH_PAIR (v, key, value) {
+		if (!yyjson_is_str(value))
+			return doc_err(err, doc, value, "%s: want \"true\" or \"false\", not %s",
+				       quote(doc_str(key)).text, doc_type(value));
+		if (pick_options_set(ret, doc_str(key), doc_str(value), &why) < 0)
+			return doc_err(err, doc, key, "%s", why.msg);
+	}
+	return 0;
+}
+
+static int read_member(const struct doc *doc, yyjson_val *key, yyjson_val *value,
+		       struct pool_config *c, struct err *err)
+{
+	const struct str name = doc_str(key);
+
+	if (str_eq(name, STR(NAME_POOLS_RESERVED_KEY)))
+		return read_cpus(doc, value, &c->reserved, err);
+	if (str_eq(name, STR(NAME_POOLS_SHARED_KEY)))
+		return read_cpus(doc, value, &c->shared, err);
+	if (str_eq(name, STR(NAME_POOLS_GUARANTEED_KEY)))
+		return read_cpus(doc, value, &c->guaranteed, err);
+	if (str_eq(name, STR(NAME_POOLS_RESIZE_KEY)))
+		return read_resize(doc, value, &c->defers_resize, err);
+	if (str_eq(name, STR(NAME_POOLS_POLICY_KEY)))
+		return read_policy(doc, value, &c->topology, err);
+	if (str_eq(name, STR(NAME_POOLS_SCOPE_KEY)))
+		return read_scope(doc, value, &c->topology, err);
+	if (str_eq(name, STR(NAME_POOLS_OPTIONS_KEY)))
+		return read_options(doc, value, &c->options, err);
+	/* a typing error would silently remove a pool */
+	return doc_err(err, doc, key, "unknown pool %s", quote(name).text);
+}
+
 int pools_file_parse(struct str text, struct str file, struct arena *a, struct pool_config *ret,
 		     struct err *err)
 {
@@ -56,18 +116,7 @@ int pools_file_parse(struct str text, struct str file, struct arena *a, struct p
 	if (!yyjson_is_obj(doc.root))
 		return doc_err(err, &doc, doc.root, "want an object, not %s", doc_type(doc.root));
 	DOC_EACH_PAIR (doc.root, key, value) {
-		const struct str name = doc_str(key);
-
-		if (str_eq(name, STR(NAME_POOLS_RESERVED_KEY)))
-			r = read_cpus(&doc, value, &c.reserved, err);
-		else if (str_eq(name, STR(NAME_POOLS_SHARED_KEY)))
-			r = read_cpus(&doc, value, &c.shared, err);
-		else if (str_eq(name, STR(NAME_POOLS_GUARANTEED_KEY)))
-			r = read_cpus(&doc, value, &c.guaranteed, err);
-		else if (str_eq(name, STR(NAME_POOLS_RESIZE_KEY)))
-			r = read_resize(&doc, value, &c.defers_resize, err);
-		else /* a typing error would silently remove a pool */
-			r = doc_err(err, &doc, key, "unknown pool %s", quote(name).text);
+		r = read_member(&doc, key, value, &c, err);
 		if (r < 0)
 			return r;
 	}
@@ -154,6 +203,12 @@ static int set_policy(const struct pools_source *s, struct pool_config *c, struc
 		if (r < 0)
 			return err_wrap(err, "--policy-option");
 	}
+	if (s->topology_policy &&
+	    hint_policy_parse(str_from(s->topology_policy), &c->topology.policy, err) < 0)
+		return err_wrap(err, "--topology-policy");
+	if (s->topology_scope &&
+	    hint_scope_parse(str_from(s->topology_scope), &c->topology.scope, err) < 0)
+		return err_wrap(err, "--topology-scope");
 	return 0;
 }
 

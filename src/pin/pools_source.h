@@ -14,11 +14,13 @@ struct pools_source {
 	const char *pools_file;			    /* NULL: not read, like the next */
 	const char *marker_file;
 	bool fold_rest;
-	const char *const *policy_options; /* "full-pcpus-only=true" */
+	const char *topology_policy, *topology_scope; /* flags; NULL when not given */
+	const char *const *policy_options;	      /* "full-pcpus-only=true" */
 	size_t n_policy_options;
 };
 
-/* Flags override the pools file, which overrides the marker. A missing file is skipped; -ENOENT
+/* The lists come from flags, else from the pools file, else from the marker; the NUMA policy and
+ * the policy options of flags override those of the pools file. A missing file is skipped; -ENOENT
  * when there is no source at all. *ret_from names the source, for messages. */
 int pools_source_read(const struct pools_source *source, struct arena *a, struct pool_config *ret,
 		      const char **ret_from, struct err *err);

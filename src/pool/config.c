@@ -15,6 +15,7 @@
 #include "codec/doc.h"
 #include "cpu/pick.h"
 #include "cpu/topology.h"
+#include "kube/names.h"
 
 /* Keys of the pools file; "reserved" is OpenShift's name of the management pool. */
 static const char *const pool_keys[] = {
@@ -30,7 +31,10 @@ _Static_assert(ARRAY_LEN(pool_keys) == POOL__COUNT, "every pool has a key");
 
 void pool_config_init(struct pool_config *c)
 {
-	*c = (struct pool_config){ .options = { .strict_cpu_reservation = true } };
+	*c = (struct pool_config){
+		.options = { .strict_cpu_reservation = true },
+		.topology = { .policy = HINT_POLICY_BEST_EFFORT },
+	};
 }
 
 static const struct cpuset *list_of(const struct pool_config *c, enum pool pool)
@@ -153,6 +157,18 @@ static int check_core_widths(const struct pool_config *c, const struct topology 
 	return 0;
 }
 
+/* Best-effort goes without hints there; a policy that refuses must not admit everything instead
+ * (docs/reference/pools.md#many-numa-nodes). */
+static int check_topology(const struct pool_config *c, const struct topology *t, struct err *err)
+{
+	if (c->topology.policy <= HINT_POLICY_BEST_EFFORT || hints_are_supported(t))
+		return 0;
+	return err_set(err, E2BIG,
+		       "topology policy %s: unsupported on machines with more than %d NUMA nodes "
+		       "that have CPUs",
+		       hint_policy_name(c->topology.policy), HINTS_DEFAULT_MAX_NODES);
+}
+
 int pool_config_check(const struct pool_config *c, const struct topology *t, struct err *err)
 {
 	struct cpuset shared, rest;
@@ -172,7 +188,8 @@ int pool_config_check(const struct pool_config *c, const struct topology *t, str
 	rest_of(c, t, &rest);
 	if (!c->is_classic && !c->fold_rest && !cpuset_is_empty(&rest))
 		return refuse_cpus(err, &rest, "in no pool");
-	return check_core_widths(c, t, err);
+	r = check_core_widths(c, t, err);
+	return r < 0 ? r : check_topology(c, t, err);
 }
 
 bool pool_config_eq(const struct pool_config *a, const struct pool_config *b)
@@ -181,6 +198,7 @@ bool pool_config_eq(const struct pool_config *a, const struct pool_config *b)
 		if (*pick_option_value(&a->options, i) != *pick_option_value(&b->options, i))
 			return false;
 	return a->is_classic == b->is_classic && a->fold_rest == b->fold_rest &&
+	       a->topology.policy == b->topology.policy && a->topology.scope == b->topology.scope &&
 	       cpuset_eq(&a->reserved, &b->reserved) && cpuset_eq(&a->shared, &b->shared) &&
 	       cpuset_eq(&a->guaranteed, &b->guaranteed);
 }
@@ -211,6 +229,13 @@ yyjson_mut_val *pool_config_to_doc(const struct pool_config *c, yyjson_mut_doc *
 		doc_put_bool(m, options, str_from(pick_option_name(i)),
 			     *pick_option_value(&c->options, i));
 	doc_put_bool(m, options, STR(FOLD_KEY), c->fold_rest);
+	/* Not the defaults: the hash of a configuration stays the same over an upgrade. */
+	if (c->topology.policy != HINT_POLICY_BEST_EFFORT)
+		doc_put_str(m, v, STR(NAME_POOLS_POLICY_KEY),
+			    str_from(hint_policy_name(c->topology.policy)));
+	if (c->topology.scope != HINT_SCOPE_CONTAINER)
+		doc_put_str(m, v, STR(NAME_POOLS_SCOPE_KEY),
+			    str_from(hint_scope_name(c->topology.scope)));
 	return v;
 }
 
@@ -233,6 +258,20 @@ static int read_options(const struct doc *doc, yyjson_val *v, struct pool_config
 				       quote(doc_str(k)).text, doc_type(value));
 		*target = yyjson_get_bool(value);
 	}
+	return 0;
+}
+
+static int read_topology(const struct doc *doc, yyjson_val *v, struct hint_config *ret,
+			 struct err *err)
+{
+	yyjson_val *policy = doc_get(v, STR(NAME_POOLS_POLICY_KEY)),
+		   *scope = doc_get(v, STR(NAME_POOLS_SCOPE_KEY));
+	struct err why = { 0 };
+
+	if (policy && hint_policy_parse(doc_str(policy), &ret->policy, &why) < 0)
+		return doc_err(err, doc, policy, NAME_POOLS_POLICY_KEY ": %s", why.msg);
+	if (scope && hint_scope_parse(doc_str(scope), &ret->scope, &why) < 0)
+		return doc_err(err, doc, scope, NAME_POOLS_SCOPE_KEY ": %s", why.msg);
 	return 0;
 }
 
@@ -264,6 +303,8 @@ int pool_config_from_doc(const struct doc *doc, yyjson_val *v, struct pool_confi
 			return doc_err(err, doc, list, "%s: %s", pool_keys[p], why.msg);
 	}
 	r = read_options(doc, doc_get(v, STR("options")), &c, err);
+	if (r == 0)
+		r = read_topology(doc, v, &c.topology, err);
 	if (r < 0)
 		return r;
 	*ret = c;

@@ -11,6 +11,7 @@
 
 #include "base/str.h"
 #include "cpu/cpuset.h"
+#include "cpu/hints.h"
 #include "cpu/pick_options.h"
 #include "kube/pool.h"
 
@@ -31,12 +32,16 @@ struct pool_config {
 	/* strict_cpu_reservation keeps, in classic mode, shared containers off the management CPUs.
 	 * It is on by default here; in the kubelet it is off. */
 	struct pick_options options;
+	/* The NUMA nodes of exclusive CPUs (D17): policy and scope of the kubelet's topology
+	 * manager. Its default policy is none; here it is best-effort. */
+	struct hint_config topology;
 	/* A resize to these pools that conflicts with assignments is deferred until the CPUs are
 	 * released, instead of refused. Neither compared nor written to the state. */
 	bool defers_resize;
 };
 
-/* Sets the defaults: pools mode, strict reservation, everything else empty and off. */
+/* Sets the defaults: pools mode, strict reservation, NUMA policy best-effort for each container,
+ * everything else empty and off. */
 void pool_config_init(struct pool_config *c);
 
 /* I1: disjoint, on this machine, complete, shared not empty; and no mutually exclusive options.
@@ -53,7 +58,8 @@ void pool_config_shared(const struct pool_config *c, const struct topology *t, s
 void pool_config_guaranteed(const struct pool_config *c, const struct topology *t,
 			    struct cpuset *ret);
 
-/* {"mode":"pools","reserved":"0-1","shared":"2-5","guaranteed":"6-15","options":{...}} */
+/* {"mode":"pools","reserved":"0-1","shared":"2-5","guaranteed":"6-15","options":{...},
+ *  "topologyPolicy":"restricted","topologyScope":"pod"} */
 yyjson_mut_val *pool_config_to_doc(const struct pool_config *c, yyjson_mut_doc *m, struct arena *a);
 int pool_config_from_doc(const struct doc *doc, yyjson_val *v, struct pool_config *ret,
 			 struct err *err);

@@ -214,6 +214,17 @@ void ledger_remove(struct ledger *l, size_t index)
 		cpuset_union(&l->now.sets.held, &l->items[i]->cpus);
 }
 
+/* Unlike ledger_remove(), this leaves no trace in the journal. */
+void ledger_undo(struct ledger *l)
+{
+	struct ledger_change last = l->journal[l->n_journal - 1];
+
+	assert(l->in_transaction && !last.is_removal);
+	ledger_remove(l, ledger_position(l, last.assignment->pod_uid, last.assignment->container));
+	l->n_journal -= 2;
+	free(last.assignment);
+}
+
 void ledger_begin(struct ledger *l)
 {
 	assert(!l->in_transaction);

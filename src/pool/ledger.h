@@ -76,26 +76,52 @@ void ledger_begin(struct ledger *l);
 int ledger_commit(struct ledger *l, struct err *err);
 void ledger_rollback(struct ledger *l);
 
+/* A container of a pod, as far as pod scope needs it. */
+struct ledger_member {
+	struct str container;
+	struct demand demand;
+};
+
+/* All containers of a pod, in the order of the pod: init containers and sidecars, then app
+ * containers. */
+struct ledger_pod {
+	const struct ledger_member *members;
+	size_t n; /* 0: unknown */
+	/* The number of CPUs is known to be requested: in pod scope all members get their CPUs
+	 * together with the first. */
+	bool reserves;
+	unsigned n_cpus; /* of the whole pod, if the members are unknown; 0: unknown */
+};
+
 /* A container for which CPUs are requested. */
 struct ledger_request {
 	struct str pod_uid;
 	struct str pod_namespace, pod_name; /* for messages */
 	struct str container;
 	struct demand demand;
-	bool is_management;	   /* opted in to the management pool */
-	struct numa_hint affinity; /* from hints_decide(); without a mask: any node */
+	bool is_management; /* opted in to the management pool */
+	bool is_running; /* cannot be refused: a NUMA policy that refuses is best-effort for it */
+	struct ledger_pod pod;
+	/* NUMA nodes of what the container already has, as masks; 0: none, or unknown. */
+	uint64_t device_nodes, memory_nodes;
+	/* With a mask: these NUMA nodes, without a decision by the policy. */
+	struct numa_hint affinity;
 };
 
 struct ledger_grant {
 	enum pool pool;
 	struct cpuset cpus; /* empty only when every CPU of the machine is exclusive */
-	bool is_new;	    /* so in classic mode the shared set has changed */
-	bool size_differs;  /* an existing assignment was kept although the request differs */
+	/* The NUMA nodes its memory must come from, as a mask; 0: any
+	 * (docs/reference/pools.md#memory-nodes). */
+	uint64_t memory_nodes;
+	bool is_new;	   /* so in classic mode the shared set has changed */
+	bool size_differs; /* an existing assignment was kept although the request differs */
 };
 
-/* The CPUs of a container. A container that has an assignment keeps it, whatever it requests now,
- * so that a restarted container gets the same CPUs. Refusals have the kubelet's messages
- * (docs/reference/cpu-manager.md#error-texts): -ENOSPC, or -EDOM for full-pcpus-only. */
+/* The CPUs of a container, from the NUMA nodes that the policy allows (D17). A container that has
+ * an assignment keeps it, whatever it requests now, so that a restarted container gets the same
+ * CPUs. Refusals have the kubelet's messages (docs/reference/cpu-manager.md#error-texts): -ENOSPC,
+ * -EDOM for full-pcpus-only, or -EXDEV for the NUMA policy. */
 int ledger_allocate(struct ledger *l, const struct ledger_request *request,
 		    struct ledger_grant *ret, struct err *err);
 
@@ -210,9 +236,9 @@ void ledger_numa(const struct ledger *l, size_t node, struct ledger_numa *ret);
 int ledger_hints(const struct ledger *l, const struct ledger_request *request, struct arena *a,
 		 struct hint_list *ret, struct err *err);
 
-/* The same for all containers of a pod, in their order: pod scope. */
-int ledger_pod_hints(const struct ledger *l, const struct ledger_request *containers, size_t n,
-		     struct arena *a, struct hint_list *ret, struct err *err);
+/* The same for all containers of the request's pod: pod scope. */
+int ledger_pod_hints(const struct ledger *l, const struct ledger_request *request, struct arena *a,
+		     struct hint_list *ret, struct err *err);
 
 /* For the store: the ledger as a state, without the boot id, valid until the next change; and back
  * into a ledger that was just initialized. */

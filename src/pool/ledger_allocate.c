@@ -13,11 +13,13 @@
 #include "cpu/topology.h"
 #include "ledger_private.h"
 
-/* The errno is the only link between a refusal and its reason, so -EDOM is used for nothing else
- * here. */
+/* The errno is the only link between a refusal and its reason, so -EDOM and -EXDEV are used for
+ * nothing else here. */
 const char *ledger_reject_reason(int code)
 {
-	return code == -EDOM ? "SMTAlignmentError" : "UnexpectedAdmissionError";
+	return code == -EDOM  ? "SMTAlignmentError" :
+	       code == -EXDEV ? HINTS_REJECT_REASON :
+				"UnexpectedAdmissionError";
 }
 
 static int take(const struct ledger *l, const struct cpuset *available, unsigned n,
@@ -42,8 +44,9 @@ static int pick_aligned(const struct ledger *l, const struct cpuset *available,
 	int r;
 
 	/* Two picks, as in the kubelet: as many CPUs as the hinted nodes have, then the rest. One
-	 * pick over all CPUs would prefer whole sockets elsewhere. */
-	if (request->affinity.has_mask) {
+	 * pick over all CPUs would prefer whole sockets elsewhere. With too few CPUs one pick names
+	 * the whole request in its refusal. */
+	if (request->affinity.has_mask && cpuset_count(available) >= wanted) {
 		topology_numa_cpus(f->topology, request->affinity.mask, &aligned);
 		if (f->config.options.align_by_socket)
 			topology_whole(f->topology, TOPOLOGY_SOCKET, &aligned, &aligned);
@@ -67,7 +70,7 @@ static int choose(const struct ledger *l, const struct ledger_request *request, 
 		  struct err *err)
 {
 	const struct ledger_frame *f = &l->now;
-	struct cpuset available, reusable, broken_cores;
+	struct cpuset available, reusable;
 	int r;
 
 	ledger_free(l, &available);
@@ -81,12 +84,69 @@ static int choose(const struct ledger *l, const struct ledger_request *request, 
 					  cpuset_count(&available), err);
 		if (r < 0)
 			return r;
-		/* Counting, as the kubelet does, is not enough: one thread of a core may be in use
-		 * since before the option was on (docs/reference/cpu-manager.md#split-cores). */
-		topology_split(f->topology, TOPOLOGY_CORE, &available, &broken_cores);
-		cpuset_minus(&available, &broken_cores);
 	}
+	/* Counting, as the kubelet does, is not enough: one thread of a core may be in use since
+	 * before the option was on (docs/reference/cpu-manager.md#split-cores). */
+	ledger_keep_whole_cores(l, &available);
 	return pick_aligned(l, &available, request, ret, err);
+}
+
+static int assign_one(struct ledger *l, const struct ledger_request *request, struct err *err)
+{
+	struct cpuset cpus;
+	int r = choose(l, request, &cpus, err);
+
+	if (r < 0)
+		return r;
+	ledger_add(l, request, &cpus);
+	return 0;
+}
+
+/* Pod scope, as in the kubelet: all containers get their CPUs at once, or the pod none. Otherwise
+ * another pod could take the CPUs of those that are created later. */
+static int assign_pod(struct ledger *l, const struct ledger_request *request, struct err *err)
+{
+	const struct ledger_pod *pod = &request->pod;
+	struct ledger_request member = *request;
+	size_t n_before = l->n_journal;
+	int r = 0;
+
+	for (size_t i = 0; r == 0 && i < pod->n; i++) {
+		member.container = pod->members[i].container;
+		member.demand = pod->members[i].demand;
+		if (demand_cpus(&member.demand) &&
+		    !ledger_find(l, member.pod_uid, member.container))
+			r = assign_one(l, &member, err);
+	}
+	if (r == 0)
+		return 0;
+	while (l->n_journal > n_before) /* the caller may keep the transaction open */
+		ledger_undo(l);
+	return err_wrap(err, "container %s", quote(member.container).text);
+}
+
+static int assign(struct ledger *l, struct ledger_request request, struct err *err)
+{
+	int r;
+
+	r = ledger_decide(l, &request, &request.affinity, err);
+	if (r < 0)
+		return r;
+	if (l->now.config.topology.scope != HINT_SCOPE_POD || !request.pod.reserves ||
+	    request.is_running)
+		return assign_one(l, &request, err);
+	return assign_pod(l, &request, err);
+}
+
+static struct ledger_grant grant_of(const struct ledger *l, const struct assignment *a)
+{
+	const bool binds_memory = l->now.config.topology.policy > HINT_POLICY_BEST_EFFORT;
+
+	return (struct ledger_grant){
+		.pool = POOL_GUARANTEED,
+		.cpus = a->cpus,
+		.memory_nodes = binds_memory ? topology_memory_of(l->now.topology, &a->cpus) : 0,
+	};
 }
 
 int ledger_allocate(struct ledger *l, const struct ledger_request *request,
@@ -94,16 +154,12 @@ int ledger_allocate(struct ledger *l, const struct ledger_request *request,
 {
 	const struct assignment *a = ledger_find(l, request->pod_uid, request->container);
 	unsigned wanted = ledger_wanted(request);
-	struct cpuset cpus;
 	bool entered;
 	int r;
 
 	if (a) {
-		*ret = (struct ledger_grant){
-			.pool = POOL_GUARANTEED,
-			.cpus = a->cpus,
-			.size_differs = cpuset_count(&a->cpus) != wanted,
-		};
+		*ret = grant_of(l, a);
+		ret->size_differs = cpuset_count(&a->cpus) != wanted;
 		return 0;
 	}
 	if (!wanted) {
@@ -113,15 +169,13 @@ int ledger_allocate(struct ledger *l, const struct ledger_request *request,
 		(void)ledger_cpus(l, ret->pool, &ret->cpus);
 		return 0;
 	}
-	r = choose(l, request, &cpus, err);
-	if (r < 0)
-		return r;
 	entered = ledger_enter(l);
-	ledger_add(l, request, &cpus);
-	r = ledger_leave(l, entered, 0, err);
+	r = assign(l, *request, err);
+	r = ledger_leave(l, entered, r, err);
 	if (r < 0)
 		return r;
-	*ret = (struct ledger_grant){ .pool = POOL_GUARANTEED, .cpus = cpus, .is_new = true };
+	*ret = grant_of(l, ledger_find(l, request->pod_uid, request->container));
+	ret->is_new = true;
 	return 0;
 }
 

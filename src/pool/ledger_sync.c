@@ -45,6 +45,7 @@ static void allocate_all(struct ledger *l, struct ledger_live *live, size_t n)
 			if ((c->request.demand.kind == CONTAINER_INIT) != (pass == 0))
 				continue;
 			c->refused = (struct err){ 0 };
+			c->request.is_running = true;
 			/* It runs already and cannot be refused: it continues in the shared pool,
 			 * and `refused` says why. */
 			if (ledger_allocate(l, &c->request, &c->grant, &c->refused) < 0)

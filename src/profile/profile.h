@@ -11,6 +11,8 @@
 
 #include "base/str.h"
 #include "cpu/cpuset.h"
+#include "cpu/hints.h"
+#include "cpu/pick_options.h"
 #include "manifests.h"
 
 struct arena;
@@ -75,6 +77,12 @@ struct profile {
 
 /* Faults are added to `p`. Returns false when there was one. */
 bool profile_read(struct manifest m, struct arena *a, struct profile *ret, struct problem_list *p);
+
+/* How exclusive CPUs are aligned: spec.numa.topologyPolicy, and topologyManagerScope and
+ * cpuManagerPolicyOptions of the annotation kubeletconfig.experimental, as in OpenShift. There
+ * single-numa-node implies full-pcpus-only. What the profile does not say stays as it is. */
+void profile_alignment(const struct profile *profile, struct hint_config *topology,
+		       struct pick_options *options);
 
 /* A name as Kubernetes allows it: it ends up in file and object names, so it is never a path. */
 bool profile_is_name(struct str s);

@@ -222,6 +222,34 @@ void profile_read_tuning(const struct field_reader *r, yyjson_val *spec, struct 
 	field_unknown(r, spec, "spec", known, PROBLEM_NOTE);
 }
 
+void profile_alignment(const struct profile *profile, struct hint_config *topology,
+		       struct pick_options *options)
+{
+	yyjson_val *key, *value;
+
+	(void)hint_policy_parse(profile->topology_policy, &topology->policy, NULL);
+	(void)hint_scope_parse(doc_str(doc_get(profile->kubelet_base, STR(NAME_KUBELET_SCOPE))),
+			       &topology->scope, NULL);
+	if (str_eq(profile->topology_policy, STR("single-numa-node")))
+		options->full_pcpus_only = true;
+	/* Options that only a kubelet knows have no effect here. */
+	DOC_EACH_PAIR (doc_get(profile->kubelet_base, STR(NAME_POOLS_OPTIONS_KEY)), key, value)
+		(void)pick_options_set(options, doc_str(key), doc_str(value), NULL);
+}
+
+/* The kubelet would refuse to start with another scope. */
+static void check_scope(const struct field_reader *r, yyjson_val *at, struct profile *ret)
+{
+	yyjson_val *scope = doc_get(ret->kubelet_base, STR(NAME_KUBELET_SCOPE));
+	enum hint_scope parsed;
+
+	if (scope && hint_scope_parse(doc_str(scope), &parsed, NULL) < 0)
+		problem_error(r->p,
+			      PROBLEM_AT(r->doc, at,
+					 "metadata.annotations." NAME_KUBELET_EXPERIMENTAL),
+			      NAME_KUBELET_SCOPE ": valid values are container, pod");
+}
+
 static void read_kubelet_base(const struct field_reader *r, yyjson_val *v, struct profile *ret)
 {
 	struct err err = { 0 };
@@ -242,6 +270,7 @@ static void read_kubelet_base(const struct field_reader *r, yyjson_val *v, struc
 			      "must be a JSON object");
 	else
 		ret->kubelet_base = doc.root;
+	check_scope(r, v, ret);
 }
 
 void profile_read_annotations(const struct field_reader *r, struct profile *ret)

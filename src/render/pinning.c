@@ -6,6 +6,7 @@
 
 #include "base/arena.h"
 #include "kube/names.h"
+#include "pool/config.h"
 #include "profile/layout.h"
 
 /* The CRI-O workload's prefix has no "/" at its end, the annotation's name has. */
@@ -84,15 +85,47 @@ static const char *resize_member(const struct profile *profile)
 		       "";
 }
 
+/* Members that differ from the agent's defaults. */
+static struct str alignment_members(const struct profile *profile, struct arena *a)
+{
+	struct pool_config defaults, c;
+	const char *before = ",\"" NAME_POOLS_OPTIONS_KEY "\":{";
+	struct strbuf b;
+
+	pool_config_init(&defaults);
+	pool_config_init(&c);
+	profile_alignment(profile, &c.topology, &c.options);
+	strbuf_init(&b, a);
+	if (c.topology.policy != defaults.topology.policy)
+		strbuf_printf(&b, ",\"" NAME_POOLS_POLICY_KEY "\":\"%s\"",
+			      hint_policy_name(c.topology.policy));
+	if (c.topology.scope != defaults.topology.scope)
+		strbuf_printf(&b, ",\"" NAME_POOLS_SCOPE_KEY "\":\"%s\"",
+			      hint_scope_name(c.topology.scope));
+	for (size_t i = 0; i < PICK_OPTIONS_COUNT; i++) {
+		const bool value = *pick_option_value(&c.options, i);
+
+		if (value == *pick_option_value(&defaults.options, i))
+			continue;
+		strbuf_printf(&b, "%s\"%s\":\"%s\"", before, pick_option_name(i),
+			      value ? "true" : "false");
+		before = ",";
+	}
+	if (before[1] == '\0')
+		strbuf_addc(&b, '}');
+	return strbuf_str(&b);
+}
+
 struct str pinning_pools(const struct partition *part, struct arena *a)
 {
 	return str_printf(a,
 			  "{\"" NAME_POOLS_RESERVED_KEY "\":\"" PRI_STR
 			  "\",\"" NAME_POOLS_SHARED_KEY "\":\"" PRI_STR
-			  "\",\"" NAME_POOLS_GUARANTEED_KEY "\":\"" PRI_STR "\"%s}\n",
+			  "\",\"" NAME_POOLS_GUARANTEED_KEY "\":\"" PRI_STR "\"" PRI_STR "%s}\n",
 			  FMT_STR(cpuset_format(&part->cpus[PROFILE_RESERVED], a)),
 			  FMT_STR(cpuset_format(&part->cpus[PROFILE_SHARED], a)),
 			  FMT_STR(cpuset_format(&part->cpus[PROFILE_ISOLATED], a)),
+			  FMT_STR(alignment_members(part->profile, a)),
 			  resize_member(part->profile));
 }
 

@@ -485,6 +485,22 @@ TEST(pools_come_from_either_file)
 	CHECK_OK(pools_file_parse(STR("{\"reserved\":\"0\",\"resize\":\"defer\"}"), STR("f"), &a,
 				  &c, &err));
 	CHECK(c.defers_resize);
+	CHECK(c.topology.policy == HINT_POLICY_BEST_EFFORT && !c.options.full_pcpus_only);
+	CHECK_OK(
+		pools_file_parse(STR("{\"topologyPolicy\":\"restricted\",\"topologyScope\":\"pod\","
+				     "\"cpuManagerPolicyOptions\":{\"full-pcpus-only\":\"true\"}}"),
+				 STR("f"), &a, &c, &err));
+	CHECK(c.topology.policy == HINT_POLICY_RESTRICTED && c.topology.scope == HINT_SCOPE_POD);
+	CHECK(c.options.full_pcpus_only);
+	CHECK_ERR(pools_file_parse(STR("{\"topologyPolicy\":\"strict\"}"), STR("f"), &a, &c, &err),
+		  EINVAL,
+		  "f:1:19: want \"none\", \"best-effort\", \"restricted\" or "
+		  "\"single-numa-node\"");
+	CHECK_ERR(pools_file_parse(STR("{\"topologyScope\":1}"), STR("f"), &a, &c, &err), EINVAL,
+		  "f:1:18: want \"container\" or \"pod\"");
+	CHECK_ERR(pools_file_parse(STR("{\"cpuManagerPolicyOptions\":{\"full-pcpus-only\":true}}"),
+				   STR("f"), &a, &c, &err),
+		  EINVAL, "f:1:29: \"full-pcpus-only\": want \"true\" or \"false\", not a boolean");
 	CHECK_ERR(pools_file_parse(STR("{\"resize\":\"later\"}"), STR("f"), &a, &c, &err), EINVAL,
 		  "f:1:11: want \"refuse\" or \"defer\"");
 	CHECK_ERR(pools_file_parse(STR("{\"reserved\":\"1-0\"}"), STR("f"), &a, &c, &err), EINVAL,

@@ -121,6 +121,32 @@ TEST(too_many_nodes_are_refused)
 	CHECK_OK(hint_config_check(&config, &t, &err));
 }
 
+TEST(a_resource_that_is_held_prefers_exactly_its_nodes)
+{
+	static const struct {
+		uint64_t nodes;
+		const char *want;
+	} rows[] = {
+		{ 1 << 1, "1+ 01- 12- 13- 012- 013- 123- 0123-" },
+		{ 1 << 0 | 1 << 2, "02+ 012- 023- 0123-" },
+		{ 15, "0123+" },
+		{ 1 << 5, "5+ 05- 15- 25- 35- 015- 025- 035- 125- 135- 235- 0125- 0135- 0235- "
+			  "1235- 01235-" }, /* a node without CPUs */
+	};
+	CLEANUP(arena_done) struct arena a;
+	struct hint_list got;
+	struct topology t;
+
+	arena_init(&a, 0);
+	t = four_nodes(&a);
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+		TEST_ROW("row %zu", i);
+		got = hints_for_nodes(&t, rows[i].nodes, &a);
+		CHECK_STR(print(&got, &a), rows[i].want);
+	}
+	CHECK(hints_for_nodes(&t, 0, &a).any);
+}
+
 TEST(masks_print_as_the_kubelet_prints_them)
 {
 	static const struct {

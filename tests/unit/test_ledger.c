@@ -178,29 +178,209 @@ TEST(hints_count_the_pool_and_not_the_machine)
 TEST(in_pod_scope_all_containers_of_a_pod_must_fit_together)
 {
 	CLEANUP(bench_done) struct bench b;
-	struct ledger_request pod[] = { want("p", "init0", 4000), want("p", "app0", 2000),
-					want("p", "app1", 2000) };
+	struct ledger_member members[] = { { STR("init0"), { CONTAINER_INIT, true, 4000 } },
+					   { STR("app0"), { CONTAINER_APP, true, 2000 } },
+					   { STR("app1"), { CONTAINER_APP, true, 2000 } } };
+	struct ledger_request r = want("p", "init0", 4000);
 	struct hint_list hints;
 	struct err err = { 0 };
 
 	/* Six free CPUs on node 0, four on node 1; the pod needs four at its fullest moment. */
 	bench_start(&b, config("0-1", "8-11", "2-7,12-15"));
-	CHECK_OK(ledger_pod_hints(&b.l, pod, 3, &b.a, &hints, &err));
+	r.pod = (struct ledger_pod){ .members = members, .n = 3 };
+	CHECK_OK(ledger_pod_hints(&b.l, &r, &b.a, &hints, &err));
 	CHECK_UINT(hints.n, 3);
 	CHECK_UINT(hints.items[0].mask, 1);
 	CHECK_UINT(hints.items[1].mask, 2);
 	/* What the pod has already decides: its first container is on node 1. */
-	pod[0].affinity = (struct numa_hint){ .mask = 2, .has_mask = true };
-	CHECK_OK(ledger_allocate(&b.l, &pod[0], &(struct ledger_grant){ 0 }, &err));
-	CHECK_OK(ledger_pod_hints(&b.l, pod, 3, &b.a, &hints, &err));
+	r.affinity = (struct numa_hint){ .mask = 2, .has_mask = true };
+	CHECK_OK(ledger_allocate(&b.l, &r, &(struct ledger_grant){ 0 }, &err));
+	CHECK_OK(ledger_pod_hints(&b.l, &r, &b.a, &hints, &err));
 	CHECK_UINT(hints.n, 2);
 	CHECK_UINT(hints.items[0].mask, 2);
 	/* An assignment of another size than asked for cannot be satisfied any more. */
-	pod[0].demand.cpu_milli = 2000;
-	CHECK_OK(ledger_pod_hints(&b.l, pod, 3, &b.a, &hints, &err));
+	members[0].demand.cpu_milli = 2000;
+	CHECK_OK(ledger_pod_hints(&b.l, &r, &b.a, &hints, &err));
 	CHECK(hints.n == 0 && !hints.any);
-	CHECK_OK(ledger_pod_hints(&b.l, pod, 0, &b.a, &hints, &err));
-	CHECK(hints.any);
+}
+
+/* Asks like give(), with the rest of the request as it is. */
+static struct str ask(struct bench *b, const struct ledger_request *r)
+{
+	struct ledger_grant grant;
+	struct err err = { 0 };
+
+	if (ledger_allocate(&b->l, r, &grant, &err) < 0)
+		return str_dup(&b->a, str_from(err.msg));
+	return cpuset_format(&grant.cpus, &b->a);
+}
+
+TEST(exclusive_cpus_come_from_the_numa_nodes_that_the_policy_allows)
+{
+	static const struct {
+		enum hint_policy policy;
+		const char *pool; /* on node 0: 0-7, on node 1: 8-15 */
+		int64_t milli;
+		uint64_t devices, memory;
+		const char *want;
+	} rows[] = {
+		/* Two CPUs from 3 on node 0 and 14-15 on node 1. */
+		{ HINT_POLICY_NONE, "3,14-15", 2000, 0, 0, "14-15" },
+		{ HINT_POLICY_NONE, "3,12,14", 2000, 0, 0, "3,12" },
+		{ HINT_POLICY_BEST_EFFORT, "3,12,14", 2000, 0, 0, "12,14" },
+		{ HINT_POLICY_SINGLE_NUMA_NODE, "3,12,14", 2000, 0, 0, "12,14" },
+		/* Three CPUs: no node has them; the pool needs two nodes in any case. */
+		{ HINT_POLICY_BEST_EFFORT, "3,12,14", 3000, 0, 0, "3,12,14" },
+		{ HINT_POLICY_RESTRICTED, "3,12,14", 3000, 0, 0, "3,12,14" },
+		{ HINT_POLICY_SINGLE_NUMA_NODE, "3,12,14", 3000, 0, 0,
+		  "TopologyAffinityError: Resources cannot be allocated with Topology locality: "
+		  "policy single-numa-node, scope container, 3 CPUs; free CPUs: 1 on node 0, "
+		  "2 on node 1" },
+		/* A device, or memory, on the other node. */
+		{ HINT_POLICY_NONE, "2-3,12-13", 2000, 2, 0, "2-3" },
+		{ HINT_POLICY_BEST_EFFORT, "2-3,12-13", 2000, 2, 0, "12-13" },
+		{ HINT_POLICY_BEST_EFFORT, "2-3,12-13", 2000, 0, 2, "12-13" },
+		{ HINT_POLICY_BEST_EFFORT, "3,12-13", 2000, 1, 0, "3,12" },
+		{ HINT_POLICY_RESTRICTED, "3,12-13", 2000, 1, 0,
+		  "TopologyAffinityError: Resources cannot be allocated with Topology locality: "
+		  "policy restricted, scope container, 2 CPUs; free CPUs: 1 on node 0, 2 on node "
+		  "1; devices on node 0" },
+	};
+
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+		CLEANUP(bench_done) struct bench b;
+		struct ledger_request r = want("p", "app", rows[i].milli);
+		struct pool_config c = config("0", "1", rows[i].pool);
+
+		TEST_ROW("row %zu", i);
+		c.fold_rest = true;
+		c.topology.policy = rows[i].policy;
+		bench_start(&b, c);
+		r.device_nodes = rows[i].devices;
+		r.memory_nodes = rows[i].memory;
+		CHECK_STR(ask(&b, &r), rows[i].want);
+	}
+	CHECK_STR(ledger_reject_reason(-EXDEV), "TopologyAffinityError");
+}
+
+TEST(a_running_container_is_not_refused_for_its_numa_nodes)
+{
+	CLEANUP(bench_done) struct bench b;
+	struct ledger_request r = want("p", "app", 3000);
+	struct pool_config c = config("0", "1-2,4-11,13,15", "3,12,14");
+
+	c.topology.policy = HINT_POLICY_SINGLE_NUMA_NODE;
+	bench_start(&b, c);
+	r.is_running = true;
+	CHECK_STR(ask(&b, &r), "3,12,14");
+}
+
+TEST(policies_that_refuse_bind_memory_to_the_nodes_of_the_cpus)
+{
+	static const struct {
+		enum hint_policy policy;
+		int64_t milli;
+		uint64_t want;
+	} rows[] = {
+		{ HINT_POLICY_NONE, 2000, 0 },
+		{ HINT_POLICY_BEST_EFFORT, 2000, 0 },
+		{ HINT_POLICY_RESTRICTED, 2000, 1 },
+		{ HINT_POLICY_RESTRICTED, 12000, 3 },
+		{ HINT_POLICY_SINGLE_NUMA_NODE, 7000, 2 },
+		{ HINT_POLICY_SINGLE_NUMA_NODE, 1500, 0 }, /* shared */
+	};
+
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+		CLEANUP(bench_done) struct bench b;
+		struct ledger_request r = want("p", "app", rows[i].milli);
+		struct pool_config c = config("0", "1", "2-15");
+		struct ledger_grant grant;
+		struct err err = { 0 };
+
+		TEST_ROW("row %zu", i);
+		c.topology.policy = rows[i].policy;
+		bench_start(&b, c);
+		CHECK_OK(ledger_allocate(&b.l, &r, &grant, &err));
+		CHECK_UINT(grant.memory_nodes, rows[i].want);
+		CHECK_OK(ledger_allocate(&b.l, &r, &grant, &err)); /* a restart */
+		CHECK_UINT(grant.memory_nodes, rows[i].want);
+	}
+}
+
+TEST(in_pod_scope_the_first_container_reserves_the_cpus_of_its_pod)
+{
+	static const struct ledger_member members[] = {
+		{ STR_INIT("init0"), { CONTAINER_INIT, true, 4000 } },
+		{ STR_INIT("app0"), { CONTAINER_APP, true, 2000 } },
+		{ STR_INIT("app1"), { CONTAINER_APP, true, 4000 } },
+		{ STR_INIT("app2"), { CONTAINER_APP, true, 500 } },
+	};
+	CLEANUP(bench_done) struct bench b;
+	struct pool_config c = config("0-1", "2-3,8-9", "4-7,10-15"); /* four and six */
+	struct ledger_request r = want("p", "app0", 2000);
+
+	c.topology = (struct hint_config){ .policy = HINT_POLICY_SINGLE_NUMA_NODE,
+					   .scope = HINT_SCOPE_POD };
+	bench_start(&b, c);
+	r.pod = (struct ledger_pod){ .members = members, .n = 4, .reserves = true };
+	/* Two CPUs alone would come from node 0. */
+	CHECK_STR(ask(&b, &r), "10-11");
+	CHECK_UINT(b.l.n, 3);
+	CHECK_STR(free_now(&b), "4-7");
+	CHECK_STR(give(&b, "p", "init0", 4000), "10-13");
+	CHECK_STR(give(&b, "p", "app1", 4000), "12-15");
+	/* A pod that fits together nowhere gets nothing. */
+	r.pod_uid = STR("q");
+	CHECK(str_starts(ask(&b, &r), STR("TopologyAffinityError")));
+	CHECK_UINT(b.l.n, 3);
+}
+
+TEST(in_pod_scope_a_pod_with_unknown_containers_stays_where_its_first_one_is)
+{
+	CLEANUP(bench_done) struct bench b;
+	struct pool_config c = config("0-1", "2-3,8-9", "4-7,10-15"); /* four and six */
+	struct ledger_request r = want("p", "app0", 2000);
+
+	c.topology = (struct hint_config){ .policy = HINT_POLICY_SINGLE_NUMA_NODE,
+					   .scope = HINT_SCOPE_POD };
+	bench_start(&b, c);
+	/* The sandbox says that the pod has six and a half CPUs. */
+	r.pod.n_cpus = 6;
+	CHECK_STR(ask(&b, &r), "10-11");
+	r = want("p", "app1", 4000);
+	r.pod.n_cpus = 6;
+	CHECK_STR(ask(&b, &r), "12-15");
+	/* The rest of this total may be in the shared pool, so it refuses nothing. */
+	r = want("q", "app0", 4000);
+	r.pod.n_cpus = 5;
+	CHECK_STR(ask(&b, &r), "4-7");
+	CHECK_INT(ledger_release_pod(&b.l, STR("p"), &(struct err){ 0 }), 2);
+	r = want("q", "app1", 1000); /* on node 1 only */
+	CHECK(str_starts(ask(&b, &r), STR("TopologyAffinityError")));
+}
+
+TEST(a_member_that_fits_nowhere_takes_back_the_reservation_of_its_pod)
+{
+	static const struct ledger_member members[] = {
+		{ STR_INIT("app0"), { CONTAINER_APP, true, 2000 } },
+		{ STR_INIT("app1"), { CONTAINER_APP, true, 3000 } },
+	};
+	CLEANUP(bench_done) struct bench b;
+	struct pool_config c = config("0-1", "2-3", "4-15");
+	struct ledger_request r = want("p", "app0", 2000);
+	struct err err = { 0 };
+
+	c.options.full_pcpus_only = true;
+	c.topology.scope = HINT_SCOPE_POD;
+	bench_start(&b, c);
+	r.pod = (struct ledger_pod){ .members = members, .n = 2, .reserves = true };
+	ledger_begin(&b.l);
+	CHECK_STR(ask(&b, &r),
+		  "container \"app1\": SMT Alignment Error: requested 3 cpus not multiple cpus "
+		  "per core = 2");
+	CHECK_OK(ledger_commit(&b.l, &err));
+	CHECK_UINT(b.l.n, 0);
+	CHECK_STR(free_now(&b), "4-15");
 }
 
 static int fail_to_write(const struct ledger *l, void *data, struct err *err)

@@ -175,8 +175,38 @@ TEST(a_configuration_is_unchanged_after_writing_and_reading_json)
 	c.fold_rest = true;
 	c.options.align_by_socket = true;
 	c.options.strict_cpu_reservation = false;
+	c.topology = (struct hint_config){ .policy = HINT_POLICY_NONE, .scope = HINT_SCOPE_POD };
 	CHECK_OK(doc_write(pool_config_to_doc(&c, doc_build(&a), &a), false, &a, &text, &err));
 	CHECK_OK(doc_parse(text, STR("c"), NULL, &a, &doc, &err));
 	CHECK_OK(pool_config_from_doc(&doc, doc.root, &back, &err));
 	CHECK(pool_config_eq(&c, &back));
+}
+
+TEST(policies_that_refuse_need_a_machine_with_hints)
+{
+	static const struct {
+		enum hint_policy policy;
+		const char *error;
+	} rows[] = {
+		{ HINT_POLICY_NONE, NULL },
+		{ HINT_POLICY_BEST_EFFORT, NULL },
+		{ HINT_POLICY_RESTRICTED,
+		  "topology policy restricted: unsupported on machines with more than 8 NUMA nodes "
+		  "that have CPUs" },
+	};
+	CLEANUP(arena_done) struct arena a;
+	struct pool_config c = config("0-1", "2-3", "4-8");
+	struct err err = { 0 };
+	struct topology t;
+
+	arena_init(&a, 0);
+	CHECK_OK(topology_parse_synthetic(STR("numa:9 pu:1"), &a, &t, &err));
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+		TEST_ROW("row %zu", i);
+		c.topology.policy = rows[i].policy;
+		if (rows[i].error)
+			CHECK_ERR(pool_config_check(&c, &t, &err), E2BIG, rows[i].error);
+		else
+			CHECK_OK(pool_config_check(&c, &t, &err));
+	}
 }

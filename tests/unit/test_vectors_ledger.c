@@ -131,6 +131,7 @@ static void scene_ledger(struct scene *s, yyjson_val *row)
 	struct err err = { 0 };
 
 	pool_config_init(&c);
+	c.topology.policy = HINT_POLICY_NONE; /* the rows give the hint, or none */
 	c.is_classic = true;
 	c.options = s->options;
 	c.reserved = s->reserved;
@@ -512,6 +513,7 @@ TEST(the_pools_assign_release_and_refuse_step_by_step)
 			 FMT_STR(text_of(row, "name")));
 		topologies_get(root, text_of(row, "topology"), &a, &t);
 		pool_config_init(&c);
+		c.topology.policy = HINT_POLICY_NONE; /* the rows give the hint, or none */
 		c.reserved = set_of(row, "reservedCPUs");
 		c.shared = set_of(row, "sharedCPUs");
 		c.guaranteed = set_of(row, "guaranteedCPUs");
