@@ -105,15 +105,19 @@ static void add_profile(struct state_manifests *m, yyjson_val *object)
 	};
 }
 
-static void add_gates(struct state_manifests *m, yyjson_val *object)
+bool feature_gate_has_pools(yyjson_val *object)
 {
+	struct str set = doc_str(doc_find(object, "/spec/featureSet"));
 	yyjson_val *gate;
 
+	/* The enhancement defines the gate for these sets; others name their gates one by one. */
+	if (str_eq(set, STR(NAME_FEATURE_SET_TECH_PREVIEW)) ||
+	    str_eq(set, STR(NAME_FEATURE_SET_DEV_PREVIEW)))
+		return true;
 	DOC_EACH_ITEM (doc_find(object, "/spec/customNoUpgrade/enabled"), gate)
 		if (str_eq(doc_str(gate), STR(NAME_GATE_POOLS)))
-			/* A gate only adds: what a flag turned on stays on, in whatever order the
-			 * objects come. */
-			m->state.settings.pools = true;
+			return true;
+	return false;
 }
 
 int state_manifests_add(struct state_manifests *m, yyjson_val *object, struct err *err)
@@ -133,7 +137,9 @@ int state_manifests_add(struct state_manifests *m, yyjson_val *object, struct er
 	} else if (str_eq(kind, STR(NAME_PROFILE_KIND))) {
 		add_profile(m, object);
 	} else if (str_eq(kind, STR(NAME_FEATURE_GATE_KIND))) {
-		add_gates(m, object);
+		/* A gate only adds: what a flag turned on stays on, in whatever order the objects
+		 * come. */
+		m->state.settings.pools |= feature_gate_has_pools(object);
 		needs_name = false;
 	} else {
 		return 0;

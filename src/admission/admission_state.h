@@ -85,5 +85,8 @@ void state_manifests_init(struct state_manifests *m, struct arena *a);
 int state_manifests_add(struct state_manifests *m, yyjson_val *object, struct err *err);
 void state_manifests_seal(struct state_manifests *m);
 
+/* Whether a FeatureGate object turns GuaranteedCPUPool on, by a preview feature set or by name. */
+bool feature_gate_has_pools(yyjson_val *object);
+
 /* The value of --feature-gates: "GuaranteedCPUPool=true". */
 int settings_parse_gates(struct str text, struct admission_settings *s, struct err *err);

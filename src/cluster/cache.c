@@ -65,14 +65,8 @@ static void set_infrastructure(struct cache *c, yyjson_val *object)
 
 static void set_gates(struct cache *c, yyjson_val *object)
 {
-	bool pools = false;
-	yyjson_val *gate;
+	bool pools = feature_gate_has_pools(object);
 
-	/* Gates that an administrator turns on by name are listed here (OpenShift's
-	 * FeatureGate). */
-	DOC_EACH_ITEM (doc_find(object, "/spec/customNoUpgrade/enabled"), gate)
-		if (str_eq(doc_str(gate), STR(NAME_GATE_POOLS)))
-			pools = true;
 	c->is_changed |= pools != c->gate_pools;
 	c->gate_pools = pools;
 }

@@ -58,8 +58,10 @@
 #define NAME_TOPOLOGY_INFRA_KEY "infrastructureTopology"
 #define NAME_INFRASTRUCTURE_TOPOLOGY_KEY "infrastructureTopology"
 
-/* Feature gates: FeatureGate "cluster", /spec/customNoUpgrade/enabled. */
+/* Feature gates: FeatureGate "cluster", /spec/featureSet and /spec/customNoUpgrade/enabled. */
 #define NAME_FEATURE_GATE_KIND "FeatureGate"
+#define NAME_FEATURE_SET_TECH_PREVIEW "TechPreviewNoUpgrade"
+#define NAME_FEATURE_SET_DEV_PREVIEW "DevPreviewNoUpgrade"
 #define NAME_GATE_POOLS "GuaranteedCPUPool"
 
 /* The taint of nodes that joined without the resource (ours, D7). */
@@ -127,8 +129,9 @@
 #define NAME_POOLS_RESIZE_REFUSE "refuse"
 #define NAME_POOLS_RESIZE_DEFER "defer"
 #define NAME_CRIO_DIR "/etc/crio/crio.conf.d/"
-#define NAME_CRIO_DEFAULT "01-workload-pinning-default.conf" /* bootstrap: every CPU */
-#define NAME_CRIO_PINNING "99-workload-pinning.conf"	     /* from a profile */
+#define NAME_CRIO_DEFAULT "01-workload-pinning-default.conf"	   /* bootstrap: every CPU */
+#define NAME_CRIO_DEFAULT_EARLY "00-workload-pinning-default.conf" /* ...before a user's */
+#define NAME_CRIO_PINNING "99-workload-pinning.conf"		   /* from a profile */
 #define NAME_CRIO_RUNTIMES "99-runtimes.conf"
 #define NAME_MIXED_CPUS_FILE "/etc/kubernetes/openshift-workload-mixed-cpus"
 

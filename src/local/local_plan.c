@@ -26,6 +26,7 @@ bool local_plan_config(const struct local_plan_input *in, struct arena *a, struc
 	struct layout_options options = { .topologies = &machine,
 					  .n_topologies = 1,
 					  .plain_hosts = true,
+					  .without_kubelet = true,
 					  .allow_split_cores = true };
 	struct layout layout = { 0 };
 	const struct partition *part;

@@ -167,6 +167,21 @@ static void check_uncovered(const struct partition *part, struct problem_list *p
 								"they belong to the shared pool");
 }
 
+void check_size(const struct partition *part, unsigned n_cpus, struct problem_list *p)
+{
+	unsigned have = cpuset_count(&part->cpus[PROFILE_RESERVED]);
+	/* Interrupts, kernel threads and DaemonSets grow with the machine; two CPUs are the least
+	 * on which a kubelet, a runtime and the platform's pods start in time. */
+	unsigned want = n_cpus < 4 ? n_cpus / 2 : n_cpus <= 64 ? 2 : (n_cpus + 31) / 32;
+
+	if (have < want)
+		problem_warn(p, profile_set_at(part->profile, PROFILE_RESERVED),
+			     "%u reserved CPU%s for a machine with %u CPUs: at least %u are "
+			     "recommended, "
+			     "or platform pods start slowly and time out",
+			     have, have == 1 ? "" : "s", n_cpus, want);
+}
+
 void check_hardware(const struct partition *part, bool allow_split_cores, struct problem_list *p)
 {
 	enum problem_level level = allow_split_cores ? PROBLEM_WARNING : PROBLEM_ERROR;

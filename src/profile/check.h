@@ -11,6 +11,9 @@ struct problem_list;
 /* Sets against each other: empty ones, overlaps. */
 void check_sets(const struct partition *part, struct problem_list *p);
 
+/* Warns when the reserved CPUs are few for a machine with `n_cpus` CPUs. */
+void check_size(const struct partition *part, unsigned n_cpus, struct problem_list *p);
+
 /* Sets against part->topology, which must be there: CPUs it lacks, SMT siblings in different sets,
  * guaranteed CPUs that can never be assigned, NUMA nodes without housekeeping CPUs, CPUs in no
  * set. */

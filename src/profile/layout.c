@@ -12,6 +12,7 @@
 #include "base/quote.h"
 #include "check.h"
 #include "codec/problems.h"
+#include "cpu/topology.h"
 #include "kube/names.h"
 #include "kube/pod.h"
 #include "kube/quantity.h"
@@ -43,17 +44,6 @@ static bool infrastructure_mode(struct resolving *r, struct manifest infra)
 	return str_eq(mode, STR(NAME_PARTITIONING_ALL));
 }
 
-static bool has_marker_file(yyjson_val *machine_config)
-{
-	yyjson_val *file;
-
-	DOC_EACH_ITEM (doc_find(machine_config, "/spec/config/storage/files"), file) {
-		if (str_eq(doc_str(doc_get(file, STR("path"))), STR(NAME_KUBELET_MARKER)))
-			return true;
-	}
-	return false;
-}
-
 /* Users of OpenShift 4.8 to 4.12 partitioned a single node with a MachineConfig written by hand
  * (docs/reference/openshift-render.md#effective-mode). */
 static bool has_legacy_signal(struct resolving *r)
@@ -63,7 +53,7 @@ static bool has_legacy_signal(struct resolving *r)
 	if (!str_eq(r->out->control_plane_topology, STR(NAME_TOPOLOGY_SINGLE)))
 		return false;
 	for (size_t i = 0; i < list->n; i++) {
-		if (!has_marker_file(list->items[i].object))
+		if (!machine_config_has_marker(list->items[i].object))
 			continue;
 		problem_note(r->p, PROBLEM_AT(list->items[i].doc, list->items[i].object, NULL),
 			     "MachineConfig %s writes " NAME_KUBELET_MARKER
@@ -286,6 +276,15 @@ static void check_intent(struct resolving *r, const struct partition *part)
 {
 	const struct profile *profile = part->profile;
 
+	if (profile_pins_nothing(profile) && profile_has_pools(profile))
+		problem_error(
+			r->p, PROBLEM_AT(profile->at.doc, profile->workloads, "spec.cpu.workloads"),
+			"must contain Infrastructure when spec.cpu.shared is set: in pools mode "
+			"management pods run on the reserved CPUs");
+	else if (profile_pins_nothing(profile))
+		problem_note(r->p,
+			     PROBLEM_AT(profile->at.doc, profile->workloads, "spec.cpu.workloads"),
+			     "empty: management pods may use all CPUs");
 	if (profile->pins_infrastructure && !r->out->pinned)
 		problem_warn(r->p,
 			     PROBLEM_AT(profile->at.doc, profile->workloads, "spec.cpu.workloads"),
@@ -296,11 +295,24 @@ static void check_intent(struct resolving *r, const struct partition *part)
 			     "the cluster is not partitioned, so platform pods share these CPUs");
 }
 
+/* CPUs of a node; 0 when it is not one of the partition's. */
+static unsigned node_cpus(const struct resolving *r, const struct partition *part,
+			  struct manifest node)
+{
+	struct quantity cpus;
+
+	if (layout_pool_of_node(r->out, doc_find(node.object, "/metadata/labels")) != part->pool ||
+	    resource_get(doc_find(node.object, "/status/capacity"), STR(NAME_CPU), &cpus, NULL) <=
+		    0)
+		return 0;
+	return quantity_value(&cpus) > CPUSET_MAX ? CPUSET_MAX : (unsigned)quantity_value(&cpus);
+}
+
 /* Nodes of one pool must be alike, because they get the same CPU sets
  * (docs/reference/openshift-render.md#profile-validation). */
 static void check_nodes(struct resolving *r, const struct partition *part)
 {
-	unsigned needs = 0;
+	unsigned needs = 0, largest = 0;
 
 	/* A running node does not count CPUs that are offline in its capacity. */
 	for (int id = 0; id < PROFILE_SET__COUNT; id++)
@@ -308,20 +320,17 @@ static void check_nodes(struct resolving *r, const struct partition *part)
 			needs += cpuset_count(&part->cpus[id]);
 	for (size_t i = 0; i < r->ms->nodes.n; i++) {
 		struct manifest m = r->ms->nodes.items[i];
-		yyjson_val *labels = doc_find(m.object, "/metadata/labels");
-		struct quantity cpus;
+		unsigned cpus = node_cpus(r, part, m);
 
-		if (layout_pool_of_node(r->out, labels) != part->pool ||
-		    resource_get(doc_find(m.object, "/status/capacity"), STR(NAME_CPU), &cpus,
-				 NULL) <= 0)
-			continue;
-		if (quantity_value(&cpus) < (int64_t)needs)
+		if (cpus && cpus < needs)
 			problem_error(r->p, PROBLEM_AT(m.doc, m.object, "status.capacity.cpu"),
-				      "node %s has %lld CPUs, but profile %s needs %u",
-				      quote(object_name(m.object)).text,
-				      (long long)quantity_value(&cpus),
+				      "node %s has %u CPUs, but profile %s needs %u",
+				      quote(object_name(m.object)).text, cpus,
 				      quote(part->profile->name).text, needs);
+		largest = cpus > largest ? cpus : largest;
 	}
+	if (!r->options->without_kubelet)
+		check_size(part, part->topology ? part->topology->n_cpus : largest, r->p);
 }
 
 static void resolve_profile(struct resolving *r, struct manifest m, struct profile *profile)
@@ -360,6 +369,7 @@ void layout_resolve(const struct manifests *ms, const struct layout_options *opt
 	};
 	r.out = ret;
 	install_config_read(ms->install_config, a, &ret->install, p);
+	user_configs_find(&ms->machine_configs, a, &ret->user_configs);
 	resolve_mode(&r);
 	resolve_pools(&r);
 	resolve_bootstrap(&r);
@@ -369,6 +379,7 @@ void layout_resolve(const struct manifests *ms, const struct layout_options *opt
 		ret->pinned = true;
 	for (size_t i = 0; i < ms->profiles.n; i++)
 		resolve_profile(&r, ms->profiles.items[i], &ret->profiles[i]);
+	user_configs_report(&ret->user_configs, ret, p);
 	check_topologies(&r); /* after the profiles, which may imply pools */
 }
 

@@ -11,6 +11,7 @@
 #include "install_config.h"
 #include "manifests.h"
 #include "profile.h"
+#include "user_configs.h"
 
 struct arena;
 struct problem_list;
@@ -35,6 +36,7 @@ struct partition {
 
 struct layout {
 	struct install_config install;
+	struct user_configs user_configs;
 	bool pinned;	/* the cluster is partitioned: AllNodes, or an older single node */
 	bool is_legacy; /* ...and only a MachineConfig of a single node says so (D3) */
 	bool makes_infrastructure; /* the Infrastructure object is ours to write */
@@ -59,6 +61,7 @@ struct layout_options {
 	size_t n_topologies;
 	bool plain_hosts; /* without OpenShift: a profile's role is its pool, and a profile alone
 			   * is enough to partition its machines */
+	bool without_kubelet;	/* any number of reserved CPUs is enough */
 	bool allow_split_cores; /* SMT siblings in different sets are then only a warning */
 };
 

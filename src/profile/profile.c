@@ -79,6 +79,7 @@ static void read_workloads(const struct field_reader *r, yyjson_val *cpu, struct
 	if (ret->workloads && !yyjson_is_arr(ret->workloads)) {
 		problem_error(r->p, PROBLEM_AT(r->doc, ret->workloads, "spec.cpu.workloads"),
 			      "must be a list, not %s", doc_type(ret->workloads));
+		ret->workloads = NULL;
 		return;
 	}
 	DOC_EACH_ITEM (ret->workloads, item) {

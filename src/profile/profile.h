@@ -99,6 +99,13 @@ static inline bool profile_has(const struct profile *profile, enum profile_set_i
 	return profile->sets[id].value != NULL;
 }
 
+/* `workloads: []`: the profile tunes the machine and pins no management pods. Without the field the
+ * cluster flag alone decides. */
+static inline bool profile_pins_nothing(const struct profile *profile)
+{
+	return profile->workloads && !profile->pins_infrastructure;
+}
+
 /* Pools mode: a shared set, unless workloadHints.mixedCpus gives it OpenShift's meaning: CPUs that
  * containers with exclusive CPUs may use in addition. */
 static inline bool profile_has_pools(const struct profile *profile)

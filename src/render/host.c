@@ -189,7 +189,8 @@ static int render_default(struct host_rendering *h, struct str pool, struct err 
 	struct node_config config, settings;
 	struct arena *a = h->files->a;
 
-	node_files_bootstrap(h->options->quota_keys, a, &config);
+	node_files_bootstrap(&(struct default_files){ true, NAME_CRIO_DEFAULT },
+			     h->options->quota_keys, a, &config);
 	add_runtimes(&config, STR(""), a);
 	if (install->n_settings) {
 		workload_settings_build(install, h->options->quota_keys, a, &settings);

@@ -10,15 +10,24 @@
 #include "profile/layout.h"
 #include "scripts.h"
 
-void node_files_bootstrap(bool quota_keys, struct arena *a, struct node_config *ret)
+static void add_defaults(struct node_config *c, const struct default_files *files, bool quota_keys,
+			 struct arena *a)
 {
 	const struct workload_cpus all = { STR(NAME_TYPE_MANAGEMENT), STR("") };
 
-	node_config_init(ret, a);
 	/* An empty CPU set pins nothing, but makes the kubelet advertise the resource. */
-	node_config_add(ret, NAME_KUBELET_MARKER, MODE_PRIVATE, pinning_marker(&all, 1, a));
-	node_config_add(ret, NAME_CRIO_DIR NAME_CRIO_DEFAULT, MODE_PLAIN,
-			pinning_crio(&all, 1, quota_keys, a));
+	if (files->marker)
+		node_config_add(c, NAME_KUBELET_MARKER, MODE_PRIVATE, pinning_marker(&all, 1, a));
+	if (files->drop_in)
+		node_config_add(c, str_printf(a, NAME_CRIO_DIR "%s", files->drop_in).p, MODE_PLAIN,
+				pinning_crio(&all, 1, quota_keys, a));
+}
+
+void node_files_bootstrap(const struct default_files *files, bool quota_keys, struct arena *a,
+			  struct node_config *ret)
+{
+	node_config_init(ret, a);
+	add_defaults(ret, files, quota_keys, a);
 }
 
 static void add_pinning(struct node_config *c, const struct partition *part,
@@ -27,9 +36,14 @@ static void add_pinning(struct node_config *c, const struct partition *part,
 	const struct workload_cpus reserved = { STR(NAME_TYPE_MANAGEMENT),
 						part->text[PROFILE_RESERVED] };
 
-	/* The cluster's flag alone decides, whatever the profile says
-	 * (docs/reference/openshift-render.md#pinning-files). */
-	if (o->pinned) {
+	/* The cluster's flag decides (docs/reference/openshift-render.md#pinning-files), unless the
+	 * profile says explicitly that it pins nothing. OpenShift merges its files with the default
+	 * ones; those of a host are complete. */
+	if (o->pinned && profile_pins_nothing(part->profile)) {
+		if (o->plain_host)
+			add_defaults(c, &(struct default_files){ true, NAME_CRIO_DEFAULT },
+				     o->quota_keys, a);
+	} else if (o->pinned) {
 		node_config_add(c, NAME_CRIO_DIR NAME_CRIO_PINNING, MODE_PLAIN,
 				pinning_crio(&reserved, 1, o->quota_keys, a));
 		node_config_add(c, NAME_KUBELET_MARKER, MODE_PRIVATE,

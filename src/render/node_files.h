@@ -8,7 +8,7 @@
 #include "machine_config.h"
 
 struct arena;
-struct layout;
+struct default_files;
 struct partition;
 
 struct node_files_options {
@@ -22,4 +22,5 @@ void node_files_build(const struct partition *part, const struct node_files_opti
 		      struct arena *a, struct node_config *ret);
 
 /* The two files every member of a partitioned cluster has before any profile: all CPUs. */
-void node_files_bootstrap(bool quota_keys, struct arena *a, struct node_config *ret);
+void node_files_bootstrap(const struct default_files *files, bool quota_keys, struct arena *a,
+			  struct node_config *ret);

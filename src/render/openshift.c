@@ -88,10 +88,11 @@ static int add_pool_config(struct rendering *r, struct str pool, const char *num
  * bootstrap files and before the profiles, whose MachineConfigs are numbered 50. */
 static int render_bootstrap(struct rendering *r, struct str pool, struct err *err)
 {
+	struct default_files files = user_configs_defaults(&r->layout->user_configs, pool, r->a);
 	struct node_config config;
 	int ret;
 
-	node_files_bootstrap(r->options->quota_keys, r->a, &config);
+	node_files_bootstrap(&files, r->options->quota_keys, r->a, &config);
 	ret = add_pool_config(r, pool, "01", "cpu-partitioning", &config, err);
 	if (ret < 0 || !r->layout->install.n_settings)
 		return ret;

@@ -1,6 +1,7 @@
 #include <malloc.h>
 #include <pthread.h>
 #include <stdatomic.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -169,17 +170,34 @@ TEST(node_totals_follow_every_change)
 
 TEST(a_feature_gate_adds_to_the_flags)
 {
+	static const struct {
+		const char *spec;
+		bool pools;
+	} rows[] = {
+		{ "{}", false },
+		{ "{\"featureSet\":\"TechPreviewNoUpgrade\"}", true },
+		{ "{\"featureSet\":\"\"}", false },
+		{ "{\"featureSet\":\"DevPreviewNoUpgrade\"}", true },
+		{ "{\"featureSet\":\"CustomNoUpgrade\"}", false },
+		{ "{\"customNoUpgrade\":{\"enabled\":[\"Other\"]}}", false },
+		{ "{\"customNoUpgrade\":{\"enabled\":[\"Other\",\"GuaranteedCPUPool\"]}}", true },
+	};
 	const struct admission_settings settings = { .legacy = true };
 	struct cache c;
 
 	cache_init(&c, &settings, 1);
 	CHECK(!cache_acquire(&c, 0)->settings.pools);
 	cache_release(&c, 0);
-	put(&c, CACHE_FEATURE_GATES,
-	    "{\"metadata\":{\"name\":\"cluster\"},\"spec\":{\"customNoUpgrade\":{\"enabled\":"
-	    "[\"Other\",\"GuaranteedCPUPool\"]}}}");
-	CHECK(cache_acquire(&c, 0)->settings.pools);
-	cache_release(&c, 0);
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+		char text[256];
+
+		TEST_ROW("%s", rows[i].spec);
+		(void)snprintf(text, sizeof(text),
+			       "{\"metadata\":{\"name\":\"cluster\"},\"spec\":%s}", rows[i].spec);
+		put(&c, CACHE_FEATURE_GATES, text);
+		CHECK_INT(cache_acquire(&c, 0)->settings.pools, rows[i].pools);
+		cache_release(&c, 0);
+	}
 	CHECK(cache_acquire(&c, 0)->settings.legacy);
 	cache_release(&c, 0);
 	forget(&c, CACHE_FEATURE_GATES, "{\"metadata\":{\"name\":\"cluster\"}}");
