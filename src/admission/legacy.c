@@ -4,6 +4,9 @@
 #include "legacy.h"
 
 #include "base/arena.h"
+#include "base/macro.h"
+#include "base/quote.h"
+#include "codec/base64.h"
 #include "kube/names.h"
 #include "kube/pod.h"
 
@@ -135,24 +138,84 @@ static void migrate_resources(struct migration *m, const struct pod *pod)
 	}
 }
 
+/* Only the install-config itself: profile/settings_migration.h says what becomes of the CPUs. */
 static void migrate_install_config(struct migration *m, yyjson_val *object)
 {
-	yyjson_val *settings = doc_get(object, STR(NAME_LEGACY_SETTINGS_KEY)), *item;
-	struct patch *p = &m->patch;
+	static const struct str keys[] = { STR_INIT(NAME_LEGACY_SETTINGS_KEY),
+					   STR_INIT(NAME_LEGACY_POOLS_KEY) };
+	bool has_settings = false;
 
-	patch_remove(p, STR("/" NAME_LEGACY_SETTINGS_KEY));
-	if (yyjson_arr_size(settings) && !doc_get(object, STR(NAME_INSTALL_PARTITIONING_KEY)))
-		patch_add_str(p, STR("/" NAME_INSTALL_PARTITIONING_KEY),
+	for (size_t i = 0; i < ARRAY_LEN(keys); i++) {
+		yyjson_val *settings = doc_get(object, keys[i]);
+
+		if (settings)
+			patch_remove(&m->patch, patch_path(m->patch.arena, STR(""), keys[i]));
+		has_settings |= yyjson_arr_size(settings) > 0;
+	}
+	if (has_settings && !doc_get(object, STR(NAME_INSTALL_PARTITIONING_KEY)))
+		patch_add_str(&m->patch, STR("/" NAME_INSTALL_PARTITIONING_KEY),
 			      STR(NAME_PARTITIONING_ALL));
-	DOC_EACH_ITEM (settings, item)
-		add_note(m, str_printf(p->arena,
-				       "the CPUs " PRI_STR " of workload " PRI_STR
-				       " go into a " NAME_PROFILE_KIND
-				       " as spec.cpu." NAME_PROFILE_RESERVED,
-				       FMT_STR(doc_text(
-					       doc_get(item, STR(NAME_LEGACY_SETTINGS_CPUS_KEY)))),
-				       FMT_STR(doc_str(doc_get(
-					       item, STR(NAME_LEGACY_SETTINGS_NAME_KEY))))));
+}
+
+/* Texts that only the 2021 design uses, as keys and in values. */
+static bool is_old_text(struct str s)
+{
+	return str_has(s, STR(NAME_LEGACY_TARGET)) || str_has(s, STR(NAME_LEGACY_CPU_PREFIX)) ||
+	       str_has(s, STR(NAME_LEGACY_MARKER)) || str_has(s, STR(NAME_LEGACY_CRIO_CPUS));
+}
+
+static void note_remaining(struct migration *m, struct str path, struct str text)
+{
+	add_note(m, str_printf(m->patch.arena, "not migrated: %s at " PRI_STR, quote(text).text,
+			       FMT_STR(path)));
+}
+
+/* Files in MachineConfigs are encoded. */
+static void check_string(struct migration *m, struct str path, struct str s)
+{
+	const struct str prefix = STR("data:text/plain;charset=utf-8;base64,");
+	struct arena *a = m->patch.arena;
+	struct str text;
+
+	if (!str_starts(s, prefix)) {
+		if (is_old_text(s))
+			note_remaining(m, path, s);
+	} else if (base64_decode(str_skip(s, prefix.n), a, &text, NULL) == 0 && is_old_text(text)) {
+		add_note(m, str_printf(a,
+				       "not migrated: the file in " PRI_STR
+				       " is of the 2021 design: replace it by a profile",
+				       FMT_STR(path)));
+	}
+}
+
+static void find_remaining(struct migration *m, struct str path, yyjson_val *v)
+{
+	struct arena *a = m->patch.arena;
+	yyjson_val *key, *value;
+	size_t i = 0;
+
+	if (yyjson_is_str(v))
+		check_string(m, path, doc_str(v));
+	DOC_EACH_PAIR (v, key, value) {
+		/* kubectl keeps a copy of the object there, and replaces it. */
+		if (str_eq(doc_str(key), STR("kubectl.kubernetes.io/last-applied-configuration")))
+			continue;
+		if (is_old_text(doc_str(key)))
+			note_remaining(m, path, doc_str(key));
+		else
+			find_remaining(m, patch_path(a, path, doc_str(key)), value);
+	}
+	DOC_EACH_ITEM (v, value)
+		find_remaining(m, str_printf(a, PRI_STR "/%zu", FMT_STR(path), i++), value);
+}
+
+void legacy_note_remaining(struct migration *m, yyjson_val *object)
+{
+	yyjson_val *patched;
+
+	/* The note on a label that stays says what to do. */
+	if (!m->n_notes && patch_apply(&m->patch, object, m->patch.arena, &patched, NULL) >= 0)
+		find_remaining(m, STR(""), patched);
 }
 
 bool legacy_migrate(yyjson_val *object, struct arena *a, struct migration *ret)
@@ -168,7 +231,7 @@ bool legacy_migrate(yyjson_val *object, struct arena *a, struct migration *ret)
 		migrate_target(ret, object, &pod);
 		drop_annotations(ret, &pod);
 		migrate_resources(ret, &pod);
-	} else if (yyjson_is_arr(doc_get(object, STR(NAME_LEGACY_SETTINGS_KEY)))) {
+	} else if (!object_kind(object).n) {
 		migrate_install_config(ret, object);
 	}
 	return !a->failed;

@@ -13,7 +13,7 @@
 
 struct arena;
 
-#define LEGACY_MAX_NOTES 8
+#define LEGACY_MAX_NOTES 32
 
 struct migration {
 	struct patch patch;		    /* relative to the object */
@@ -23,6 +23,9 @@ struct migration {
 
 /* False when memory ran out. The patch is empty when no name of 2021 is used. */
 bool legacy_migrate(yyjson_val *object, struct arena *a, struct migration *ret);
+
+/* Notes names of 2021 that the migrated object still has, because their place is unknown here. */
+void legacy_note_remaining(struct migration *m, yyjson_val *object);
 
 /* True when the object uses a name of 2021. */
 bool legacy_is_used(yyjson_val *object, struct arena *a);

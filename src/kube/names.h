@@ -141,6 +141,7 @@
 #define NAME_LEGACY_CPU_PREFIX "cpu.workload.openshift.io/"	/* + type, or + container */
 #define NAME_LEGACY_MARKER "/etc/kubernetes/management-pinning" /* contains only a CPU list */
 #define NAME_LEGACY_CRIO "01-workload-partitioning"		/* the hand-written drop-in */
+#define NAME_LEGACY_CRIO_CPUS "cpu_set = "			/* in CRI-O's workload table */
 #define NAME_LEGACY_SETTINGS_KEY "workloadSettings"		/* [{name, cpuIDs}] */
 #define NAME_LEGACY_POOLS_KEY "workloadCPUPools" /* likewise, an alternative of the enhancement */
 #define NAME_LEGACY_SETTINGS_NODES_KEY "nodes"	 /* only on these nodes */

@@ -60,6 +60,7 @@ static void read_topologies(struct install_config *c, struct problem_list *p)
 	DOC_EACH_ITEM (compute, pool) {
 		workers += replicas_of(c->at, pool, "compute.replicas", p);
 	}
+	c->n_workers = workers;
 	c->control_plane_topology = control_plane_topology(masters, arbiters);
 	c->infrastructure_topology = infrastructure_topology(workers, c->control_plane_topology);
 }

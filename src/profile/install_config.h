@@ -31,6 +31,7 @@ struct install_config {
 	struct str cluster_name, base_domain;
 	enum partitioning_mode mode;
 	const char *control_plane_topology, *infrastructure_topology;
+	int64_t n_workers;
 	struct workload_setting *settings;
 	size_t n_settings;
 };

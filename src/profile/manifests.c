@@ -16,8 +16,7 @@ void manifests_init(struct manifests *ms, struct arena *a)
 	*ms = (struct manifests){ .a = a };
 }
 
-/* An install-config has an apiVersion but no kind. */
-static bool is_install_config(yyjson_val *object)
+bool manifest_is_install_config(yyjson_val *object)
 {
 	static const struct str keys[] = {
 		STR_INIT("controlPlane"),
@@ -28,7 +27,7 @@ static bool is_install_config(yyjson_val *object)
 		STR_INIT(NAME_LEGACY_POOLS_KEY),
 	};
 
-	for (size_t i = 0; i < ARRAY_LEN(keys); i++)
+	for (size_t i = 0; !object_kind(object).n && i < ARRAY_LEN(keys); i++)
 		if (doc_get(object, keys[i]))
 			return true;
 	return false;
@@ -84,7 +83,7 @@ void manifests_add(struct manifests *ms, const struct manifest_list *list, struc
 	for (size_t i = 0; i < list->n; i++) {
 		struct manifest m = list->items[i];
 
-		if (!object_kind(m.object).n && is_install_config(m.object))
+		if (manifest_is_install_config(m.object))
 			add_install_config(ms, m, p);
 		else if (!object_kind(m.object).n || !object_api(m.object).n)
 			problem_error(p, PROBLEM_AT(m.doc, m.object, NULL),

@@ -17,6 +17,9 @@ struct manifests {
 	struct manifest_list all; /* every object of any kind */
 };
 
+/* An install-config has an apiVersion but no kind. */
+bool manifest_is_install_config(yyjson_val *object);
+
 void manifests_init(struct manifests *ms, struct arena *a);
 
 /* Adds objects; those without kind or apiVersion are problems. */

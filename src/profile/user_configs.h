@@ -29,7 +29,7 @@ struct user_configs {
 void user_configs_find(const struct manifest_list *machine_configs, struct arena *a,
 		       struct user_configs *ret);
 
-/* True when a MachineConfig writes the kubelet marker, whoever wrote it. */
+/* True when a MachineConfig writes the kubelet marker, a rendered one included. */
 bool machine_config_has_marker(yyjson_val *machine_config);
 
 /* The default files of a pool that do not override what the user wrote. */
