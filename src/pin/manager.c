@@ -214,9 +214,14 @@ static bool enforce_created(struct manager *m, const struct nri_pod *pod,
 static int on_not_started(struct manager *m, enum nri_event event, const struct nri_pod *pod,
 			  const struct nri_container *c, struct nri_reply *reply)
 {
+	struct container_entry *entry = registry_find(&m->registry, c->id);
 	struct err err = { 0 };
 
-	if (registry_find(&m->registry, c->id) || enforce_created(m, pod, c, PLACE_NEW, &err))
+	/* Its CPUs may have changed since the reply to CreateContainer, when it had no cgroup to
+	 * write: by a resize, or in classic mode by an exclusive assignment. */
+	if (entry && event == NRI_START_CONTAINER)
+		(void)manager_enforce(m, entry, false);
+	if (entry || enforce_created(m, pod, c, PLACE_NEW, &err))
 		return 0;
 	/* The runtime only logs an error reply to PostCreateContainer; StartContainer is next. */
 	return event == NRI_START_CONTAINER ? refuse_container(m, pod, c, &err, reply) : 0;

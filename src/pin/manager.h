@@ -86,6 +86,7 @@ struct manager {
 	size_t next_check;		  /* container and pod to reconcile next */
 	struct arena scratch;		  /* of one call, which resets it */
 	bool is_changed;		  /* the status file is out of date */
+	bool has_unreleased;		  /* the ledger has pods whose release failed */
 	bool wants_trim;		  /* a synchronization has freed much memory */
 	struct event_queue *events;	  /* NULL: no cluster */
 

@@ -40,6 +40,7 @@ void manager_reconcile(struct manager *m, size_t n)
 	if (!m->cgroups)
 		return;
 	change_watch_collect(m);
+	manager_release_unreleased(m);
 	/* Known writes at once; the rest by turns, because inotify does not report everything. */
 	for (size_t i = 0; i < r->n_containers; i++)
 		if (r->containers[i]->was_written)

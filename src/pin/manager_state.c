@@ -101,7 +101,9 @@ void manager_release_pod(struct manager *m, struct pod_entry *entry)
 		return;
 	(void)ledger_cpus(m->ledger, POOL_SHARED, &before);
 	if (ledger_release_pod(m->ledger, uid, &err) < 0) {
-		log_error("cannot release the CPUs of a pod", LOG_STR("uid", uid), LOG_ERR(&err));
+		log_error("cannot release the CPUs of a pod, trying again", LOG_STR("uid", uid),
+			  LOG_ERR(&err));
+		m->has_unreleased = true;
 		return;
 	}
 	/* In classic mode the shared pool grows by released exclusive CPUs. Most pods own none, and
@@ -109,6 +111,35 @@ void manager_release_pod(struct manager *m, struct pod_entry *entry)
 	(void)ledger_cpus(m->ledger, POOL_SHARED, &after);
 	if (!cpuset_eq(&before, &after)) /* a failure leaves them on fewer CPUs only */
 		(void)manager_repin_shared(m);
+}
+
+static bool has_pod_with_uid(const struct registry *r, struct str uid)
+{
+	for (size_t i = 0; i < r->n_pods; i++)
+		if (str_eq(str_from(r->pods[i]->uid), uid))
+			return true;
+	return false;
+}
+
+void manager_release_unreleased(struct manager *m)
+{
+	struct ledger *l = m->ledger;
+	struct err err = { 0 };
+
+	if (!m->has_unreleased)
+		return;
+	m->has_unreleased = false;
+	for (size_t i = 0; i < l->n;) {
+		const struct str uid = str_dup(&m->scratch, l->items[i]->pod_uid);
+
+		if (has_pod_with_uid(&m->registry, uid)) {
+			i++;
+		} else if (ledger_release_pod(l, uid, &err) < 0) {
+			m->has_unreleased = true;
+			return;
+		}
+	}
+	(void)manager_repin_shared(m);
 }
 
 /* The kubelet creates a pod's cgroup before the sandbox and removes it after the last container. A

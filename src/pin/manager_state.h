@@ -41,6 +41,10 @@ void manager_remove_pod(struct manager *m, struct pod_entry *entry);
 /* A pod is finished: removes its entries and releases its CPUs. */
 void manager_release_pod(struct manager *m, struct pod_entry *entry);
 
+/* Tries again to release the CPUs of pods that are finished, after the ledger could not be written.
+ */
+void manager_release_unreleased(struct manager *m);
+
 /* Releases the pods whose cgroup is gone; returns how many. containerd sends no event for the
  * removal of a pod that was created before its last restart. */
 size_t manager_release_vanished_pods(struct manager *m);

@@ -486,10 +486,11 @@ TEST(container_being_created_at_connection_is_pinned_before_it_starts)
 		CHECK_STR(read_at(&n, b.cgroup + 1, "cpuset.cpus"), "2-3");
 		CHECK_UINT(n.manager.counters.adopted_late, 1);
 
-		/* Known by now: its own start is not our business. */
+		/* Known by now: enforced, not adopted again. */
 		write_at(&n, b.cgroup + 1, "cpuset.cpus", "0-7");
 		CHECK(!ask(&n, "StartContainer", &b, NULL).status);
 		CHECK_UINT(n.manager.counters.adopted_late, 1);
+		CHECK_STR(read_at(&n, b.cgroup + 1, "cpuset.cpus"), "2-3");
 
 		/* Without a place it does not begin. */
 		box_init(&large, "large", "", 8192, 800000);
@@ -503,6 +504,54 @@ TEST(container_being_created_at_connection_is_pinned_before_it_starts)
 		CHECK_STR(read_at(&n, large.cgroup + 1, "cpuset.cpus"), "2-3");
 		CHECK_UINT(n.ledger.n, 0);
 	}
+}
+
+/* Found by the model checker: the runtime writes the CPUs of the reply into a cgroup that did not
+ * exist when they changed. */
+TEST(cpus_assigned_after_the_reply_to_a_shared_container_are_left_before_it_starts)
+{
+	CLEANUP(node_done) struct node n;
+	struct box shared, owner;
+	struct nri_cpu cpu;
+
+	node_init(&n, "0-1", NULL, NULL);
+	box_init(&shared, "shared", "burstable/", 512, 0);
+	box_init(&owner, "owner", "", 2048, 200000);
+	cpu = create(&n, &shared);
+	CHECK_STR(cpu.cpus, "2-7");
+	CHECK_STR(create(&n, &owner).cpus, "2-3");
+	make_cgroup(&n, shared.cgroup + 1, cpu.cpus);
+	CHECK(!ask(&n, "StartContainer", &shared, NULL).status);
+	CHECK_STR(read_at(&n, shared.cgroup + 1, "cpuset.cpus"), "4-7");
+}
+
+static int refuse_to_persist(const struct ledger *l, void *data, struct err *err)
+{
+	const bool *fails = data;
+
+	(void)l;
+	return *fails ? err_set(err, ENOSPC, "no space left on device") : 0;
+}
+
+/* Found by the model checker: the CPUs stayed assigned until the next synchronization. */
+TEST(cpus_are_released_later_when_the_ledger_cannot_be_written)
+{
+	CLEANUP(node_done) struct node n;
+	struct box owner;
+	bool fails = false;
+
+	node_init(&n, "0-1", "2-3", "4-7");
+	n.ledger.persist = refuse_to_persist;
+	n.ledger.persist_data = &fails;
+	box_init(&owner, "owner", "", 2048, 200000);
+	(void)create(&n, &owner);
+	fails = true;
+	CHECK(!ask(&n, "RemovePodSandbox", &owner, NULL).status);
+	manager_reconcile(&n.manager, 1);
+	CHECK_UINT(n.ledger.n, 1);
+	fails = false;
+	manager_reconcile(&n.manager, 1);
+	CHECK_UINT(n.ledger.n, 0);
 }
 
 TEST(container_that_was_missed_is_adopted_after_its_start)
