@@ -34,6 +34,10 @@ fuzz: deps-lint ## each fuzz target for FUZZ_SECONDS
 	@CC=clang-14 $(MAKE) --no-print-directory build-fuzz/build.ninja
 	@FUZZ_SECONDS=$(FUZZ_SECONDS) scripts/fuzz.sh
 
+model: deps-build deps-test build/build.ninja ## every scenario of the model checker
+	@ninja -C build --quiet tests/model/model_node
+	@PINFOLD_MODEL=full build/tests/model/model_node
+
 e2e: all ## test against real components; SMOKE=1 for a short round
 	@SMOKE=$(SMOKE) bash tests/e2e/run
 
@@ -58,4 +62,4 @@ help:
 %/build.ninja: | deps-build
 	@meson setup $* $(options_$*) >/dev/null || { cat $*/meson-logs/meson-log.txt; exit 1; }
 
-.PHONY: all debug asan tsan demo test lint format bench fuzz e2e install deps clean distclean help
+.PHONY: all debug asan tsan demo test lint format bench fuzz model e2e install deps clean distclean help
