@@ -247,6 +247,9 @@ static int on_event(void *user, enum nri_event event, const struct nri_pod *pod,
 		break;
 	case NRI_POST_CREATE_CONTAINER:
 	case NRI_START_CONTAINER:
+		/* The runtime may have applied an update of the last synchronization after a resize
+		 * of the pools: the containers in it leave CPUs that are another one's by now. */
+		manager_check_written(m);
 		r = on_not_started(m, event, pod, c, reply);
 		break;
 	case NRI_POST_START_CONTAINER:

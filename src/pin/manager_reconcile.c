@@ -33,21 +33,30 @@ static void check_container(struct manager *m, struct container_entry *c)
 	isolate_container(m, c);
 }
 
-void manager_reconcile(struct manager *m, size_t n)
+void manager_check_written(struct manager *m)
 {
 	const struct registry *r = &m->registry;
 
 	if (!m->cgroups)
 		return;
 	change_watch_collect(m);
-	manager_release_unreleased(m);
-	/* Known writes at once; the rest by turns, because inotify does not report everything. */
 	for (size_t i = 0; i < r->n_containers; i++)
 		if (r->containers[i]->was_written)
 			check_container(m, r->containers[i]);
 	for (size_t i = 0; i < r->n_pods; i++)
 		if (r->pods[i]->was_written)
 			manager_enforce_pod(m, r->pods[i], true);
+}
+
+void manager_reconcile(struct manager *m, size_t n)
+{
+	const struct registry *r = &m->registry;
+
+	if (!m->cgroups)
+		return;
+	/* Known writes at once; the rest by turns, because inotify does not report everything. */
+	manager_check_written(m);
+	manager_release_unreleased(m);
 	for (size_t i = 0; i < n; i++, m->next_check++) {
 		/* One index for both lists. They may have become shorter since the last call. */
 		if (m->next_check >= r->n_containers && m->next_check >= r->n_pods) {

@@ -57,6 +57,9 @@ int manager_enforce(struct manager *m, struct container_entry *c, bool is_drift)
 /* The same for the cgroups of a pod and of its pause container. */
 void manager_enforce_pod(struct manager *m, struct pod_entry *pod, bool is_drift);
 
+/* Checks the cgroups that were written since the last call, and corrects drift. */
+void manager_check_written(struct manager *m);
+
 /* Moves CRI-O's monitor of this process to the management CPUs. */
 void manager_pin_monitor(struct manager *m, uint32_t pid);
 

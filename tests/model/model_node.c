@@ -417,6 +417,7 @@ static void act_exit(struct node *n, int i)
 	(void)n;
 	c->life = LIFE_EXITED;
 	c->cpus = c->update = c->owned = 0;
+	c->was_written = false;
 }
 
 static void act_remove(struct node *n, int i)
@@ -437,6 +438,7 @@ static void act_update(struct node *n, int i)
 	(void)n;
 	c->cpus = c->update;
 	c->update = 0;
+	c->was_written = true;
 }
 
 static void act_resize(struct node *n, int to)

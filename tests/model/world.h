@@ -26,11 +26,12 @@ enum life {
 struct world_container {
 	enum life life;
 	uint8_t starts_left;
-	uint8_t cpus;	 /* of the cgroup; 0: inherited, every CPU */
-	uint8_t replied; /* LIFE_REPLIED: the CPUs that the runtime will write; 0: none */
-	uint8_t update;	 /* CPUs of an update that the runtime has not applied yet; 0: none */
-	uint8_t owned;	 /* exclusive CPUs that the agent has promised; 0: none */
-	bool is_settled; /* the agent has placed it, so the guarantees hold for it */
+	uint8_t cpus;	  /* of the cgroup; 0: inherited, every CPU */
+	uint8_t replied;  /* LIFE_REPLIED: the CPUs that the runtime will write; 0: none */
+	uint8_t update;	  /* CPUs of an update that the runtime has not applied yet; 0: none */
+	uint8_t owned;	  /* exclusive CPUs that the agent has promised; 0: none */
+	bool is_settled;  /* the agent has placed it, so the guarantees hold for it */
+	bool was_written; /* by the runtime; an inotify event waits */
 	uint64_t weight;
 	int64_t quota_us;
 };

@@ -525,6 +525,26 @@ TEST(cpus_assigned_after_the_reply_to_a_shared_container_are_left_before_it_star
 	CHECK_STR(read_at(&n, shared.cgroup + 1, "cpuset.cpus"), "4-7");
 }
 
+/* Found by the model checker: the runtime applies the updates of a synchronization after the reply,
+ * and the pools may have been resized by then. */
+TEST(update_that_the_runtime_applies_late_is_corrected_before_another_container_starts)
+{
+	CLEANUP(node_done) struct node n;
+	struct box shared, owner;
+
+	node_init(&n, "0-1", "2-3", "4-7");
+	box_init(&shared, "shared", "burstable/", 512, 0);
+	box_init(&owner, "owner", "", 2048, 200000);
+	(void)create(&n, &shared);
+	make_cgroup(&n, shared.cgroup + 1, "2-3");
+	CHECK(!ask(&n, "PostStartContainer", &shared, NULL).status);
+	(void)create(&n, &owner);
+	make_cgroup(&n, owner.cgroup + 1, "4-5");
+	write_at(&n, shared.cgroup + 1, "cpuset.cpus", "2-5");
+	CHECK(!ask(&n, "StartContainer", &owner, NULL).status);
+	CHECK_STR(read_at(&n, shared.cgroup + 1, "cpuset.cpus"), "2-3");
+}
+
 static int refuse_to_persist(const struct ledger *l, void *data, struct err *err)
 {
 	const bool *fails = data;
