@@ -288,8 +288,14 @@ static void convert_container(struct pod_context *ctx, const struct container_re
 {
 	struct patch *p = &ctx->result->patch;
 
-	if (plan->source == SOURCE_NONE)
+	/* No CPU to move: the minimum weight, so that every container of a management pod has its
+	 * annotation (D28). */
+	if (plan->source == SOURCE_NONE) {
+		if (!f->has_limit[QOS_CPU])
+			annotations_set(&ctx->annotations, resources_key(f->c.name, ctx->a),
+					STR(CONTAINER_CPU_BEST_EFFORT));
 		return;
+	}
 	cpu_conversion_apply(&plan->conversion, &f->c, resource, &ctx->annotations, p);
 	if (ctx->state->settings.legacy) {
 		struct resource_edit e = resource_edit(p, &f->c);
