@@ -63,6 +63,7 @@ static int on_create(void *user, const struct nri_pod *pod, const struct nri_con
 	struct nri_cpu cpu;
 	int r = 0;
 
+	manager_enforce_synchronized(m);
 	/* The ledger's file has the CPUs before the reply hands them out. If the runtime fails to
 	 * create the container after all, they stay assigned: the next attempt has the same pod UID
 	 * and name and gets them again. */
@@ -168,8 +169,10 @@ static int on_update(void *user, const struct nri_pod *pod, const struct nri_con
 		     const struct nri_cpu *requested, struct nri_reply *reply)
 {
 	struct manager *m = user;
-	const int r = update(m, pod, c, requested, reply);
+	int r;
 
+	manager_enforce_synchronized(m);
+	r = update(m, pod, c, requested, reply);
 	arena_reset(&m->scratch);
 	return r;
 }
@@ -235,6 +238,7 @@ static int on_event(void *user, enum nri_event event, const struct nri_pod *pod,
 	struct err err = { 0 };
 	int r = 0;
 
+	manager_enforce_synchronized(m);
 	switch (event) {
 	case NRI_RUN_POD:
 		(void)manager_record_pod(m, pod);

@@ -87,6 +87,7 @@ struct manager {
 	struct arena scratch;		  /* of one call, which resets it */
 	bool is_changed;		  /* the status file is out of date */
 	bool has_unreleased;		  /* the ledger has pods whose release failed */
+	bool is_sync_unwritten;		  /* manager_enforce_synchronized() has work */
 	bool wants_trim;		  /* a synchronization has freed much memory */
 	struct event_queue *events;	  /* NULL: no cluster */
 
@@ -109,7 +110,8 @@ extern const struct nri_handlers manager_handlers; /* user: struct manager * */
 	 NRI_MASK(NRI_POST_START_CONTAINER) | NRI_MASK(NRI_UPDATE_CONTAINER) |                     \
 	 NRI_MASK(NRI_REMOVE_CONTAINER))
 
-/* Writes pod and pause cgroups that wait for it. Called after the reply was sent: the runtime waits
+/* Writes the cgroups that wait for it: of pods, of pause containers, and of all containers after a
+ * synchronization. Called after the reply was sent: the runtime waits
  * for replies, and in a create call the pod's cgroup may not exist yet. */
 void manager_flush(struct manager *m);
 

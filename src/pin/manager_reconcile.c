@@ -6,9 +6,11 @@
 #include "change_watch.h"
 #include "isolate.h"
 #include "manager_state.h"
+#include "manager_sync.h"
 
 void manager_flush(struct manager *m)
 {
+	manager_enforce_synchronized(m);
 	if (m->wants_trim) {
 		m->wants_trim = false;
 		(void)malloc_trim(0); /* by now the NRI session has freed its list, too */

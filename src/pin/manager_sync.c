@@ -1,6 +1,7 @@
 /* A container may have started, ended or changed its CPUs while no agent was connected, so nothing
  * of the registry is trusted: it is built anew from the runtime's list, the ledger and the cgroups.
- * The runtime waits for the reply with one timeout for the whole node. */
+ * The runtime waits for the reply with one timeout for the whole node, so the cgroups are written
+ * after it. */
 
 #include "manager_sync.h"
 
@@ -20,12 +21,10 @@
  * waits for our reply with a timeout. The cgroups of the others are correct without them. */
 #define SYNC_MAX_UPDATES 64
 
+/* A container whose CPUs the ledger decides. */
 struct sync_item {
 	const struct nri_pod *pod;
 	const struct nri_container *container;
-	struct placement placement;
-	bool is_placed;
-	bool had_other_cpus; /* it could run on CPUs outside its placement */
 };
 
 struct sync {
@@ -34,6 +33,7 @@ struct sync {
 	struct ledger_live *live; /* one per item */
 	size_t n;
 	size_t n_updates;
+	bool moves_exclusive; /* the runtime is to give a container other exclusive CPUs */
 	struct nri_reply *reply;
 };
 
@@ -55,37 +55,73 @@ static const struct nri_pod **sorted_pods(const struct nri_inventory *all, struc
 	return pods;
 }
 
+/* The CPUs of a cgroup; false when there is none. */
+static bool read_cgroup(const struct manager *m, const char *path, struct cpuset *ret)
+{
+	struct cgroup_cpu now;
+
+	if (!m->cgroups || !*path || cgroup_read(m->cgroups, path, CGROUP_CPUS, &now, NULL) < 0)
+		return false;
+	/* On v2 an empty list means that the cgroup has its parent's CPUs. */
+	*ret = cpuset_is_empty(&now.cpus) ? now.effective : now.cpus;
+	return true;
+}
+
 /* The CPUs a container has now: from the kernel, or without its cgroup from the runtime. */
 static bool read_current(struct manager *m, const struct nri_container *c, struct cpuset *ret)
 {
-	const char *path = cgroup_path_of(nri_container_cgroups_path(c), &m->scratch);
-	struct cgroup_cpu now;
-
-	if (m->cgroups && *path && cgroup_exists(m->cgroups, path) &&
-	    cgroup_read(m->cgroups, path, CGROUP_CPUS, &now, NULL) == 0) {
-		/* On v2 an empty list means that the cgroup has its parent's CPUs. */
-		*ret = cpuset_is_empty(&now.cpus) ? now.effective : now.cpus;
+	if (read_cgroup(m, cgroup_path_of(nri_container_cgroups_path(c), &m->scratch), ret))
 		return true;
-	}
 	return cpuset_parse(str_from(nri_container_cpu(c)->cpus), ret, NULL) == 0 &&
 	       !cpuset_is_empty(ret);
 }
 
+static void adopt(struct sync *s, const struct sync_item *item, const struct placement *p)
+{
+	struct container_entry *entry =
+		manager_record_container(s->m, item->pod, item->container, p);
+	struct nri_cpu cpu;
+
+	entry->is_started = entry->needs_write = true;
+	entry->pid = item->container->pid;
+	if (s->n_updates >= SYNC_MAX_UPDATES ||
+	    registry_is_oci_pod(item->pod->id) || /* the runtime does not know these */
+	    !settings_difference(&p->settings, nri_container_cpu(item->container), RUNTIME_CURRENT,
+				 &s->m->scratch, &cpu))
+		return;
+	s->n_updates++;
+	nri_update_cpu(s->reply, item->container->id, &cpu, true); /* it may have ended meanwhile */
+	if (p->is_exclusive && cpu.cpus)
+		s->moves_exclusive = true;
+}
+
 /* Management containers, and in kubelet mode all, need no grant. */
-static void place_without_grant(struct manager *m, struct sync_item *item,
+static void adopt_without_grant(struct sync *s, const struct sync_item *item,
 				const struct container_class *class)
 {
 	static const struct container_class defaults = { .is_management = true };
+	struct placement p;
 	struct err err = { 0 };
 	int r;
 
-	r = place_class(m, item->pod, item->container, class, NULL, &item->placement, &err);
+	r = place_class(s->m, item->pod, item->container, class, NULL, &p, &err);
 	if (r < 0 && class->is_management) /* its annotation names other CPUs */
-		r = place_class(m, item->pod, item->container, &defaults, NULL, &item->placement,
-				&err);
-	item->is_placed = r == 0;
+		r = place_class(s->m, item->pod, item->container, &defaults, NULL, &p, &err);
 	if (r < 0)
 		manager_log_unplaced(item->pod, item->container, &err);
+	else
+		adopt(s, item, &p);
+}
+
+static void add_for_ledger(struct sync *s, const struct sync_item *item,
+			   const struct container_class *class)
+{
+	struct ledger_live *live = &s->live[s->n];
+
+	*live = (struct ledger_live){ .request = place_request(item->pod, item->container, class) };
+	if (demand_cpus(&class->demand) > 0) /* only those can be adopted */
+		live->current_known = read_current(s->m, item->container, &live->current);
+	s->items[s->n++] = *item;
 }
 
 static void collect(struct sync *s, const struct nri_inventory *all)
@@ -94,34 +130,45 @@ static void collect(struct sync *s, const struct nri_inventory *all)
 	const struct nri_pod **pods = sorted_pods(all, &m->scratch);
 
 	s->items = arena_array(&m->scratch, struct sync_item, all->n_containers + 1);
-	s->live = arena_array(&m->scratch, struct ledger_live, all->n_containers + 1);
+	/* Not zeroed: with management containers, most of it is never used. */
+	s->live = arena_alloc(&m->scratch, (all->n_containers + 1) * sizeof(*s->live), 16);
 	for (size_t i = 0; i < all->n_containers; i++) {
 		const struct nri_container *c = &all->containers[i];
 		const struct nri_pod key = { .id = c->pod_id }, *key_p = &key;
 		const struct nri_pod **pod =
 			bsearch(&key_p, pods, all->n_pods, sizeof(void *), compare_pods);
-		struct sync_item *item = &s->items[s->n];
-		struct ledger_live *live = &s->live[s->n];
 		struct container_class class;
+		struct sync_item item;
 
 		/* A finished container needs no CPUs. Its assignment stays when the list has
 		 * another container of its pod. */
 		if (!pod || c->state == NRI_STOPPED)
 			continue;
-		*item = (struct sync_item){ .pod = *pod, .container = c };
+		item = (struct sync_item){ *pod, c };
 		place_classify_running(m, *pod, c, &class);
-		live->request = place_request(*pod, c, &class);
 		if (class.is_management || m->kubelet_manages)
-			place_without_grant(m, item, &class);
+			adopt_without_grant(s, &item, &class);
 		else
-			live->current_known = read_current(m, c, &live->current);
-		s->n++;
+			add_for_ledger(s, &item, &class);
 	}
+}
+
+static void log_grant(const struct sync_item *item, const struct ledger_live *live)
+{
+	if (live->grant.size_differs)
+		log_warning("container was resized while the agent was not connected, it keeps its "
+			    "CPUs",
+			    LOG_POD(item->pod),
+			    LOG_STR("container", str_from(item->container->name)));
+	if (live->refused.code)
+		log_error("running container gets no exclusive CPUs", LOG_POD(item->pod),
+			  LOG_STR("container", str_from(item->container->name)),
+			  LOG_ERR(&live->refused));
 }
 
 /* All grants in one transaction: assignments of pods that are gone are released, the others are
  * kept or made. When the ledger cannot be written, each container is asked for alone. */
-static void place_by_ledger(struct sync *s)
+static void adopt_by_ledger(struct sync *s)
 {
 	struct manager *m = s->m;
 	struct err err = { 0 };
@@ -132,64 +179,67 @@ static void place_by_ledger(struct sync *s)
 	for (size_t i = 0; i < s->n; i++) {
 		const struct ledger_live *live = &s->live[i];
 		const struct container_class class = { .demand = live->request.demand };
-		struct sync_item *item = &s->items[i];
+		const struct sync_item *item = &s->items[i];
+		struct placement p;
 
-		if (has_grants && live->grant.size_differs)
-			log_warning("container was resized while the agent was not connected, it "
-				    "keeps its CPUs",
-				    LOG_POD(item->pod),
-				    LOG_STR("container", str_from(item->container->name)));
-		if (has_grants && live->refused.code)
-			log_error("running container gets no exclusive CPUs", LOG_POD(item->pod),
-				  LOG_STR("container", str_from(item->container->name)),
-				  LOG_ERR(&live->refused));
-		if (live->request.is_management)
-			continue;
+		if (has_grants)
+			log_grant(item, live);
 		err = (struct err){ 0 };
-		item->is_placed = place_class(m, item->pod, item->container, &class,
-					      has_grants ? &live->grant : NULL, &item->placement,
-					      &err) == 0;
-		if (!item->is_placed)
+		if (place_class(m, item->pod, item->container, &class,
+				has_grants ? &live->grant : NULL, &p, &err) < 0)
 			manager_log_unplaced(item->pod, item->container, &err);
+		else
+			adopt(s, item, &p);
 	}
 }
 
 /* Takes the container off the CPUs that it is not to have. This is the first pass, over all
  * containers, so that no container gets a CPU that another one still has; it also finishes, or
- * undoes, a resize that was interrupted (resize.h). A failed write is repeated when the container
- * is adopted. */
-static void release_other_cpus(struct manager *m, struct sync_item *item)
+ * undoes, a resize that was interrupted (resize.h). A failed write is repeated when the settings
+ * are enforced. */
+static bool release_other_cpus(struct manager *m, const struct container_entry *c)
 {
-	const char *path = cgroup_path_of(nri_container_cgroups_path(item->container), &m->scratch);
-	const struct cpuset *cpus = &item->placement.settings.cpus;
+	const struct cpuset *cpus = &c->settings->cpus;
 	struct cpuset kept;
 
-	if (!m->cgroups || !*path || cpuset_is_empty(cpus) ||
-	    !read_current(m, item->container, &kept) || cpuset_is_subset(&kept, cpus))
-		return;
-	item->had_other_cpus = true;
+	if (cpuset_is_empty(cpus) || !read_cgroup(m, c->cgroup, &kept) ||
+	    cpuset_is_subset(&kept, cpus))
+		return false;
 	cpuset_intersect(&kept, cpus);
-	/* Nothing in common: an empty list is no option, so it moves when it is adopted. */
+	/* Nothing in common: an empty list is no option, so it moves in the second pass. */
 	if (!cpuset_is_empty(&kept))
-		(void)cgroup_set_cpus(m->cgroups, path, &kept, NULL);
+		(void)cgroup_set_cpus(m->cgroups, c->cgroup, &kept, NULL);
+	return true;
 }
 
-static void adopt(struct sync *s, const struct sync_item *item)
+void manager_enforce_synchronized(struct manager *m)
 {
-	struct container_entry *entry =
-		manager_record_container(s->m, item->pod, item->container, &item->placement);
-	struct nri_cpu cpu;
+	const struct registry *r = &m->registry;
+	bool *had_others;
 
-	entry->is_started = true;
-	manager_pin_monitor(s->m, item->container->pid);
-	if (manager_enforce(s->m, entry, false) > 0 || item->had_other_cpus)
-		s->m->counters.adopted_late++;
-	isolate_container(s->m, entry);
-	if (!registry_is_oci_pod(item->pod->id) && /* the runtime does not know these */
-	    settings_difference(&item->placement.settings, nri_container_cpu(item->container),
-				RUNTIME_CURRENT, &s->m->scratch, &cpu) &&
-	    s->n_updates++ < SYNC_MAX_UPDATES) /* may fail: it may have ended meanwhile */
-		nri_update_cpu(s->reply, item->container->id, &cpu, true);
+	if (!m->is_sync_unwritten)
+		return;
+	m->is_sync_unwritten = false;
+	had_others = arena_array(&m->scratch, bool, r->n_containers + 1);
+	for (size_t i = 0; i < r->n_pods; i++)
+		manager_pin_monitor(m, r->pods[i]->pause_pid);
+	for (size_t i = 0; i < r->n_containers; i++)
+		had_others[i] = release_other_cpus(m, r->containers[i]);
+	/* Shared and management containers first, so that they have left the exclusive CPUs. */
+	for (int exclusive = 0; exclusive < 2; exclusive++)
+		for (size_t i = 0; i < r->n_containers; i++) {
+			struct container_entry *c = r->containers[i];
+
+			if (!c->needs_write || c->is_exclusive != (exclusive == 1))
+				continue;
+			c->needs_write = false;
+			manager_pin_monitor(m, c->pid);
+			if (manager_enforce(m, c, false) > 0 || had_others[i])
+				m->counters.adopted_late++;
+			isolate_container(m, c);
+		}
+	isolate_remove_stale(m); /* by now the registry has all partitions that are in use */
+	arena_reset(&m->scratch);
 }
 
 int manager_on_synchronize(void *user, const struct nri_inventory *all, struct nri_reply *reply)
@@ -205,24 +255,15 @@ int manager_on_synchronize(void *user, const struct nri_inventory *all, struct n
 		joined = m->add_inventory(m->add_inventory_data, all, &m->scratch);
 		all = &joined;
 	}
+	for (size_t i = 0; i < all->n_pods; i++)
+		(void)manager_record_pod(m, &all->pods[i]);
 	collect(&s, all);
 	if (!m->kubelet_manages)
-		place_by_ledger(&s);
-	for (size_t i = 0; i < all->n_pods; i++) {
-		(void)manager_record_pod(m, &all->pods[i]);
-		manager_pin_monitor(m, all->pods[i].pid);
-	}
-	for (size_t i = 0; i < s.n; i++)
-		if (s.items[i].is_placed)
-			release_other_cpus(m, &s.items[i]);
-	/* Shared and management containers first, so that they have left the exclusive CPUs. */
-	for (size_t i = 0; i < s.n; i++)
-		if (s.items[i].is_placed && !s.items[i].placement.is_exclusive)
-			adopt(&s, &s.items[i]);
-	for (size_t i = 0; i < s.n; i++)
-		if (s.items[i].is_placed && s.items[i].placement.is_exclusive)
-			adopt(&s, &s.items[i]);
-	isolate_remove_stale(m); /* by now the registry has all partitions that are in use */
+		adopt_by_ledger(&s);
+	m->is_sync_unwritten = true;
+	/* The runtime writes as soon as it has the reply: by then the others must have left. */
+	if (s.moves_exclusive)
+		manager_enforce_synchronized(m);
 	arena_done(&m->scratch); /* it grows with the number of containers; a call needs little */
 	m->wants_trim = true;
 	return 0;

@@ -42,6 +42,8 @@ struct container_entry {
 	bool keeps_cpus;  /* a resize of its pool does not move it */
 	bool is_started;  /* before that the runtime writes its cgroup */
 	bool was_written; /* its cgroup, by any process, since the last check */
+	bool needs_write; /* by manager_enforce_synchronized() */
+	uint32_t pid;	  /* as of the last synchronization */
 	struct cgroup_watch_ids watch;
 	const struct cpu_settings *settings; /* never NULL; registry_set_settings() */
 	bool is_isolated;		     /* its cgroup is an isolated partition */

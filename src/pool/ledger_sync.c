@@ -57,6 +57,7 @@ static void allocate_all(struct ledger *l, struct ledger_live *live, size_t n)
 int ledger_synchronize(struct ledger *l, struct ledger_live *live, size_t n, struct err *err)
 {
 	bool entered = ledger_enter(l);
+	struct cpuset shared;
 	int r;
 
 	/* The order matters: first CPUs become free, then running containers keep what they have,
@@ -68,12 +69,14 @@ int ledger_synchronize(struct ledger *l, struct ledger_live *live, size_t n, str
 	r = ledger_leave(l, entered, 0, err);
 	if (r < 0)
 		return r;
+	(void)ledger_cpus(l, POOL_SHARED, &shared); /* final only after all allocations */
 	for (size_t i = 0; i < n; i++) {
 		struct ledger_live *c = &live[i];
 
-		/* The shared set is final only after all allocations. */
-		if (c->grant.pool != POOL_GUARANTEED)
-			(void)ledger_cpus(l, c->grant.pool, &c->grant.cpus);
+		if (c->grant.pool == POOL_SHARED)
+			c->grant.cpus = shared;
+		else if (c->grant.pool == POOL_MANAGEMENT)
+			(void)ledger_cpus(l, POOL_MANAGEMENT, &c->grant.cpus);
 		c->push = !c->current_known || !cpuset_eq(&c->current, &c->grant.cpus);
 	}
 	return 0;

@@ -37,6 +37,10 @@ static int read_varint(struct str in, uint64_t *ret, struct err *err)
 {
 	uint64_t value = 0;
 
+	if (in.n > 0 && !(in.p[0] & 0x80)) { /* nearly all are below 128 */
+		*ret = (uint8_t)in.p[0];
+		return 1;
+	}
 	for (size_t i = 0; i < VARINT_MAX && i < in.n; i++) {
 		const uint8_t byte = (uint8_t)in.p[i];
 

@@ -25,10 +25,10 @@ run() { # NAME COMMAND...
     done
     pid=$plugin
     before=$(cpu_us "$pid")
-    sleep 20
+    sleep "${IDLE_S:-20}"
     sed "s/^/$name: /" "$dir/$name.out"
     echo "$name: resident $(awk '/VmRSS/ { print $2 }' "/proc/$pid/status") kB with $containers containers;" \
-        "idle: $((($(cpu_us "$pid") - before) / 20)) us CPU a second"
+        "idle: $((($(cpu_us "$pid") - before) / ${IDLE_S:-20})) us CPU a second"
     kill "$plugin" "$runtime"
     wait "$plugin" "$runtime" 2>/dev/null || :
     rm -f "$dir/nri.sock"

@@ -238,6 +238,46 @@ TEST(resize_that_would_change_exclusive_cpus_is_refused)
 	CHECK_INT(response_cpu(&n, &r, &nri_updated_message).quota_us, -1);
 }
 
+/* The runtime waits for the reply with one timeout for the whole node. */
+TEST(synchronization_replies_before_it_writes_cgroups)
+{
+	static const struct {
+		const char *runtimes_cpus; /* of the exclusive container */
+		const char *shared_after_reply;
+	} rows[] = {
+		{ "4-5", "0-7" }, /* it keeps its CPUs: nothing depends on the order */
+		{ "0-7", "2-3" }, /* the runtime moves it: the shared container has left before */
+	};
+
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+		CLEANUP(node_done) struct node n;
+		struct box share, alone, created;
+		struct nri_sync sync = { .n_pods = 2, .n_containers = 2 };
+		struct err err = { 0 };
+
+		TEST_ROW("%s", rows[i].runtimes_cpus);
+		node_init(&n, "0-1", "2-3", "4-7");
+		box_init(&share, "share", "burstable/", 512, 0);
+		box_init(&alone, "alone", "", 2048, 200000);
+		box_init(&created, "created", "", 2048, 200000);
+		alone.cpu.cpus = rows[i].runtimes_cpus;
+		make_cgroup(&n, share.cgroup + 1, "0-7");
+		sync.pods = (struct nri_pod[]){ share.pod, alone.pod };
+		sync.containers = (struct nri_container[]){ share.container, alone.container };
+		CHECK_OK(session_feed(
+			&n.session,
+			runtime_request("Synchronize", 3,
+					runtime_encode(&nri_sync_message, &sync, &n.a), &n.a),
+			&err));
+		n.stream = 3;
+		CHECK(!runtime_response(&n.session, 3, &n.a).status);
+		CHECK_STR(read_at(&n, share.cgroup + 1, "cpuset.cpus"), rows[i].shared_after_reply);
+		/* The next request finds everything written, also when no flush came between. */
+		CHECK_STR(create(&n, &created).cpus, "6-7");
+		CHECK_STR(read_at(&n, share.cgroup + 1, "cpuset.cpus"), "2-3");
+	}
+}
+
 TEST(synchronization_corrects_containers_started_without_the_agent)
 {
 	CLEANUP(node_done) struct node n;
@@ -294,6 +334,7 @@ TEST(synchronization_corrects_containers_started_without_the_agent)
 			      runtime_request("Synchronize", 5,
 					      runtime_encode(&nri_sync_message, &sync, &n.a), &n.a),
 			      &err));
+	manager_flush(&n.manager);
 	n.stream = 5;
 	CHECK(!runtime_response(&n.session, 5, &n.a).status);
 	CHECK_UINT(n.manager.counters.adopted_late, 3);
