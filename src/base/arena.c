@@ -8,6 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "budget.h"
+
 /* Chunks stop doubling at 1 MiB, so that the unused end of the last one stays small against the
  * whole. A kept chunk occupies memory while the process is idle, so its limit is lower. */
 #define ARENA_FIRST_CHUNK ((size_t)16 << 10)
@@ -25,20 +27,59 @@ void arena_init(struct arena *a, size_t limit)
 	*a = (struct arena){ .limit = limit };
 }
 
+void arena_use_budget(struct arena *a, struct budget *budget, size_t own_bytes)
+{
+	assert(!a->head);
+	a->budget = budget;
+	a->own_bytes = own_bytes;
+}
+
+/* Counts chunks of `bytes` in total. False, without a change, when the budget has too little. */
+static bool hold(struct arena *a, size_t bytes)
+{
+	size_t wanted = bytes > a->own_bytes ? bytes - a->own_bytes : 0;
+
+	if (a->budget) {
+		if (wanted > a->taken_bytes && !budget_take(a->budget, wanted - a->taken_bytes))
+			return false;
+		if (wanted < a->taken_bytes)
+			budget_give(a->budget, a->taken_bytes - wanted);
+		a->taken_bytes = wanted;
+	}
+	a->held_bytes = bytes;
+	return true;
+}
+
 static void free_chunks_above(struct arena *a, const struct arena_chunk *keep)
 {
 	while (a->head != keep) {
 		struct arena_chunk *prev = a->head->prev;
 
+		a->held_bytes -= a->head->size;
 		free(a->head);
 		a->head = prev;
 	}
 }
 
+/* Without blocks, and nothing failed; limit and budget stay. */
+static void start_again(struct arena *a, struct arena_chunk *first)
+{
+	*a = (struct arena){ .limit = a->limit,
+			     .budget = a->budget,
+			     .own_bytes = a->own_bytes,
+			     .taken_bytes = a->taken_bytes,
+			     .head = first };
+	(void)hold(a, first ? first->size : 0); /* never more than before */
+	if (!first)
+		return;
+	a->next = first->data;
+	a->end = first->data + first->size;
+}
+
 void arena_done(struct arena *a)
 {
 	free_chunks_above(a, NULL);
-	arena_init(a, a->limit);
+	start_again(a, NULL);
 }
 
 /* The largest chunk up to ARENA_MAX_KEPT: after a few requests of one kind the kept chunk holds a
@@ -59,15 +100,11 @@ void arena_reset(struct arena *a)
 
 	if (keep) {
 		free_chunks_above(a, keep);
-		a->head = keep->prev; /* arena_done() frees the older chunks */
+		a->head = keep->prev;
 		keep->prev = NULL;
 	}
-	arena_done(a);
-	if (!keep)
-		return;
-	a->head = keep;
-	a->next = keep->data;
-	a->end = keep->data + keep->size;
+	free_chunks_above(a, NULL);
+	start_again(a, keep);
 }
 
 static struct arena_chunk *resize_chunk(struct arena_chunk *chunk, size_t size)
@@ -83,8 +120,9 @@ static struct arena_chunk *resize_chunk(struct arena_chunk *chunk, size_t size)
 	return chunk;
 }
 
-/* Chunks double, so a large document costs few mallocs and a small one little memory. */
-static void add_chunk(struct arena *a, size_t need)
+/* Chunks double, so a large document costs few mallocs and a small one little memory. False when
+ * the budget is exhausted. */
+static bool add_chunk(struct arena *a, size_t need)
 {
 	size_t size = a->head ? a->head->size * 2 : ARENA_FIRST_CHUNK;
 	struct arena_chunk *chunk;
@@ -93,11 +131,16 @@ static void add_chunk(struct arena *a, size_t need)
 		size = ARENA_MAX_CHUNK;
 	if (size < need)
 		size = need;
+	if (size < PTRDIFF_MAX && !hold(a, a->held_bytes + size)) {
+		a->failed = true;
+		return false;
+	}
 	chunk = resize_chunk(NULL, size);
 	chunk->prev = a->head;
 	a->head = chunk;
 	a->next = chunk->data;
 	a->end = chunk->data + size;
+	return true;
 }
 
 /* Once failed, every later allocation fails too, also one that would fit: the caller checks once at
@@ -124,7 +167,8 @@ void *arena_alloc(struct arena *a, size_t size, size_t align)
 	/* The rest of the old chunk is given up. A new chunk starts aligned to 16, the largest
 	 * `align`. */
 	if (!a->next || need > (size_t)(a->end - a->next)) {
-		add_chunk(a, size);
+		if (!add_chunk(a, size))
+			return NULL;
 		pad = 0;
 		need = size;
 	}
@@ -158,6 +202,10 @@ static void *resize_newest(struct arena *a, char *block, size_t old, size_t size
 	if (size > old && !may_use(a, size - old))
 		return NULL;
 	if (size > (size_t)(a->end - block)) {
+		if (size < PTRDIFF_MAX && !hold(a, a->held_bytes - a->head->size + size)) {
+			a->failed = true;
+			return NULL;
+		}
 		a->head = resize_chunk(a->head, size);
 		block = a->head->data;
 		a->end = block + size;

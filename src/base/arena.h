@@ -10,6 +10,7 @@
 #include <stdint.h>
 
 struct arena_chunk;
+struct budget;
 
 struct arena {
 	struct arena_chunk *head;
@@ -18,10 +19,19 @@ struct arena {
 	size_t limit; /* bytes that may be used before allocation fails; 0 means no limit */
 	size_t used;  /* bytes allocated, alignment included */
 	bool failed;  /* the limit was exceeded; stays set until the arena is reset */
+
+	/* Chunks beyond `own_bytes` are taken from the budget; see arena_use_budget(). */
+	struct budget *budget;
+	size_t own_bytes, held_bytes, taken_bytes;
 };
 
 void arena_init(struct arena *a, size_t limit);
 void arena_done(struct arena *a);
+
+/* From now on the arena takes memory beyond `own_bytes` from the budget and gives it back when it
+ * is reset. An exhausted budget fails the unit of work, as the limit does. Before the first
+ * allocation. */
+void arena_use_budget(struct arena *a, struct budget *budget, size_t own_bytes);
 
 /* Frees all blocks but keeps the largest chunk (up to 256 KiB), so that a loop of requests does not
  * call malloc each time. */

@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "base/arena.h"
+#include "base/budget.h"
 #include "base/macro.h"
 #include "test.h"
 
@@ -199,4 +200,30 @@ TEST(a_list_without_a_capacity_is_full_at_powers_of_two)
 	for (uint32_t n = 0; n < 1000; n++)
 		CHECK_UINT(items[n], n);
 	CHECK_UINT(moved, 11); /* at 0, 1, 2, 4 ... 512 */
+}
+
+TEST(memory_beyond_its_own_is_taken_from_the_budget_and_given_back)
+{
+	struct budget budget = { .limit = 3 << 20 };
+	CLEANUP(arena_done) struct arena a, other;
+	void *p;
+
+	arena_init(&a, 0);
+	arena_init(&other, 0);
+	arena_use_budget(&a, &budget, 1 << 20);
+	arena_use_budget(&other, &budget, 1 << 20);
+	CHECK(arena_alloc(&a, 1 << 19, 1) && arena_alloc(&other, 1 << 19, 1));
+	CHECK_UINT(budget_used(&budget), 0);
+	p = arena_alloc(&a, 2 << 20, 1);
+	CHECK(p != NULL);
+	CHECK(budget_used(&budget) >= 3 << 19 && budget_used(&budget) <= budget.limit);
+	CHECK(!arena_alloc(&other, 3 << 20, 1) && other.failed); /* the rest is not enough for it */
+	CHECK(!arena_realloc(&a, p, 2 << 20, 8 << 20) && a.failed);
+	arena_reset(&a);
+	arena_reset(&other);
+	CHECK_UINT(budget_used(&budget), 0);
+	CHECK(!a.failed && arena_alloc(&other, 3 << 20, 1));
+	arena_done(&other);
+	CHECK_UINT(budget_used(&budget), 0);
+	CHECK(!arena_alloc(&other, 5 << 20, 1)); /* also after the end it has its budget */
 }
