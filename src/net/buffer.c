@@ -38,17 +38,14 @@ char *buffer_reserve(struct buffer *b, size_t n)
 		 * bounds the cost: a byte is moved at most once for each byte that was consumed. */
 		memcpy(b->p, b->p + b->start, len);
 	} else {
-		char *p;
-
 		while (cap - len < n)
 			cap *= 2;
-		p = malloc(cap);
-		if (!p)
+		if (b->start)
+			memmove(b->p, b->p + b->start, len);
+		/* Large blocks are moved by the kernel, without a copy. */
+		b->p = realloc(b->p, cap);
+		if (!b->p)
 			abort();
-		if (b->p)
-			memcpy(p, b->p + b->start, len);
-		free(b->p);
-		b->p = p;
 		b->cap = cap;
 	}
 	b->start = 0;

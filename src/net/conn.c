@@ -19,6 +19,7 @@
 static void on_data(struct stream *s, struct str bytes);
 static void on_end(struct stream *s, int error);
 static void on_drained(struct stream *s);
+static void serve_http1(struct conn *c);
 
 static const struct stream_events events = {
 	.on_data = on_data,
@@ -41,9 +42,20 @@ void conn_move(struct conn *c, enum conn_state state)
 	leave_list(c);
 	c->state = state;
 	c->since_ms = loop_now_ms(&c->worker->loop);
+	c->waited_ms = 0;
 	if (state == CONN_ACTIVE)
 		stat_add(&c->worker->stats.active, 1);
 	TAILQ_INSERT_TAIL(&c->worker->lists[state], c, link);
+}
+
+static struct peer *peer_of(struct worker *w, int fd)
+{
+	struct sockaddr_storage address = { .ss_family = AF_UNSPEC };
+	socklen_t size = sizeof(address);
+
+	/* Fails when the client is gone already; the connection then ends with its first read. */
+	(void)getpeername(fd, (struct sockaddr *)&address, &size);
+	return peer_join(&w->shares->peers, &address);
 }
 
 int conn_open(struct worker *w, int fd)
@@ -55,6 +67,7 @@ int conn_open(struct worker *w, int fd)
 	if (!c)
 		abort();
 	c->worker = w;
+	c->peer = peer_of(w, fd);
 	c->state = CONN_CLOSING; /* in no list, so that a failure below can abort it */
 	w->n_conns++;
 	stat_add(&w->stats.open, 1);
@@ -71,19 +84,6 @@ int conn_open(struct worker *w, int fd)
 	return 0;
 }
 
-bool conn_count_bytes(struct conn *c, size_t now_bytes)
-{
-	struct worker *w = c->worker;
-	size_t rest = w->in_flight_bytes - c->counted_bytes;
-
-	if (now_bytes > c->counted_bytes && rest + now_bytes > LIMIT_IN_FLIGHT_BYTES)
-		return false;
-	w->in_flight_bytes = rest + now_bytes;
-	c->counted_bytes = now_bytes;
-	atomic_store_explicit(&w->stats.in_flight_bytes, w->in_flight_bytes, memory_order_relaxed);
-	return true;
-}
-
 static void on_closed(struct stream *s)
 {
 	struct conn *c = container_of(s, struct conn, stream);
@@ -92,7 +92,8 @@ static void on_closed(struct stream *s)
 	http2_free(c->http2);
 	tls_conn_done(&c->tls);
 	buffer_done(&c->in);
-	(void)conn_count_bytes(c, 0);
+	conn_forget(c);
+	peer_leave(&w->shares->peers, c->peer);
 	free(c);
 	w->n_conns--;
 	stat_add(&w->stats.open, UINT64_MAX); /* one less */
@@ -155,6 +156,8 @@ void conn_flush(struct conn *c)
 			linger(c);
 		return;
 	}
+	if (!c->unread_ms)
+		c->unread_ms = loop_now_ms(&c->worker->loop);
 	/* Not idle while a response waits for the client: the shorter limit of ACTIVE applies to
 	 * it. */
 	if (c->state == CONN_IDLE)
@@ -168,13 +171,21 @@ static void on_drained(struct stream *s)
 {
 	struct conn *c = container_of(s, struct conn, stream);
 
+	c->unread_ms = 0;
 	if (c->is_last) {
 		linger(c);
 		return;
 	}
-	stream_resume(s);
+	if (!c->waiting_ms)
+		stream_resume(s);
+	/* Pipelined requests that were received and not served, because the client did not read. */
+	if (!c->http2 && buffer_len(&c->in)) {
+		serve_http1(c);
+		conn_flush(c);
+	}
 	if (c->state == CONN_ACTIVE && (c->http2 ? http2_is_idle(c->http2) : !buffer_len(&c->in)))
 		conn_move(c, CONN_IDLE);
+	conn_settle(c);
 }
 
 void conn_finish(struct conn *c, enum server_close_reason reason)
@@ -197,9 +208,6 @@ void conn_handle(struct conn *c, struct http_request *request, struct http_respo
 {
 	struct worker *w = c->worker;
 
-	/* The previous response was encrypted (HTTP/1.1) or copied (HTTP/2), so nothing points into
-	 * the arena. */
-	arena_reset(&w->arena);
 	request->arena = &w->arena;
 	request->thread = w->index;
 	*ret = (struct http_response){ .status = 500 };
@@ -254,17 +262,20 @@ static void refuse_request(struct conn *c, unsigned status)
 {
 	struct http_response response;
 
-	arena_reset(&c->worker->arena);
 	http_response_status(&response, status, &c->worker->arena);
 	put_last_response(c, &response, false,
 			  status == 413 || status == 431 ? SERVER_CLOSE_TOO_LARGE :
-			  status == 503			 ? SERVER_CLOSE_OVERLOAD :
 							   SERVER_CLOSE_BAD_REQUEST);
+	arena_reset(&c->worker->arena);
 }
 
-static void serve_request(struct conn *c, const struct http1_request *got)
+/* `reason` is why the connection ends after a request that is not complete. */
+static void serve_request(struct conn *c, const struct http1_request *got,
+			  enum server_close_reason reason)
 {
-	struct http_request request = { .method = got->method, .body = got->body };
+	struct http_request request = { .method = got->method,
+					.body = got->body,
+					.is_truncated = got->is_truncated };
 	bool is_head = str_eq(got->method, STR("HEAD"));
 	struct http_response response;
 
@@ -274,25 +285,56 @@ static void serve_request(struct conn *c, const struct http1_request *got)
 	if (is_head)
 		request.method = STR("GET");
 	conn_handle(c, &request, &response);
-	if (!got->keep_alive)
+	if (got->is_truncated)
+		put_last_response(c, &response, is_head, reason);
+	else if (!got->keep_alive)
 		put_last_response(c, &response, is_head, SERVER_CLOSE_REQUESTED);
 	else if (c->worker->phase != WORKER_SERVING)
 		put_last_response(c, &response, is_head, SERVER_CLOSE_DRAIN);
 	else
 		put_response(c, &response, is_head);
+	/* The response is encrypted: nothing points into the arena. Large memory is returned. */
+	arena_reset(&c->worker->arena);
+}
+
+static void give_up_http1(struct conn *c, enum server_close_reason reason)
+{
+	struct http1_request partial;
+
+	if (!tls_conn_is_ready(&c->tls) ||
+	    !http1_partial(&c->http1, buffer_str(&c->in), &partial)) {
+		conn_abort(c, reason);
+		return;
+	}
+	serve_request(c, &partial, reason);
+	buffer_done(&c->in);
+	conn_flush(c);
+}
+
+void conn_give_up(struct conn *c, enum server_close_reason reason)
+{
+	const bool is_overload = reason == SERVER_CLOSE_OVERLOAD;
+
+	if (c->is_last || c->state == CONN_CLOSING)
+		return;
+	if (!c->http2) {
+		give_up_http1(c, reason);
+	} else {
+		/* A client has other requests on the connection: only large or slow ones end. */
+		http2_give_up(c->http2,
+			      is_overload ? UINT64_MAX :
+					    loop_now_ms(&c->worker->loop) - LIMIT_PATIENCE_MS,
+			      is_overload ? LIMIT_CONNECTION_BYTES / 4 : 0);
+		conn_flush(c);
+	}
+	conn_release(c);
+	if (c->http2 && c->taken_bytes)
+		conn_abort(c, reason);
 }
 
 /* Part of a request, or none, is in the buffer. */
 static void wait_for_more(struct conn *c, bool served)
 {
-	/* The announced length counts at once, so that many clients cannot each announce a body
-	 * that together exceed the limit. */
-	size_t need = c->http1.need > buffer_len(&c->in) ? c->http1.need : buffer_len(&c->in);
-
-	if (!conn_count_bytes(c, need)) {
-		refuse_request(c, 503);
-		return;
-	}
 	if (c->http1.expects_continue && !c->said_continue) {
 		conn_put(c, STR("HTTP/1.1 100 Continue\r\n\r\n"));
 		c->said_continue = true;
@@ -307,25 +349,34 @@ static void wait_for_more(struct conn *c, bool served)
 	}
 }
 
+/* False when responses wait for a client that does not read: on_drained() serves the rest of its
+ * pipelined requests. */
+static bool may_queue(struct conn *c)
+{
+	if (buffer_len(&c->tls.out) > LIMIT_UNREAD_BYTES)
+		conn_flush(c);
+	return c->state != CONN_CLOSING && stream_queued(&c->stream) <= LIMIT_UNREAD_BYTES;
+}
+
 static void serve_http1(struct conn *c)
 {
 	struct http1_request request;
 	bool served = false;
 	int64_t n = 0;
 
-	while (!c->is_last && buffer_len(&c->in)) {
+	while (!c->is_last && buffer_len(&c->in) && may_queue(c)) {
 		struct str bytes = buffer_str(&c->in);
 
 		n = http1_parse(&c->http1, (char *)bytes.p, bytes.n, &request);
 		if (n <= 0)
 			break;
 		/* The request points into c->in, so its bytes are consumed after the response. */
-		serve_request(c, &request);
+		serve_request(c, &request, SERVER_CLOSE_TOO_LARGE);
 		buffer_consume(&c->in, (size_t)n);
 		c->said_continue = false;
 		served = true;
 	}
-	if (c->is_last)
+	if (c->is_last || c->state == CONN_CLOSING)
 		return;
 	if (n < 0)
 		refuse_request(c, (unsigned)-n);
@@ -346,19 +397,13 @@ static void respond_plain_http(struct conn *c)
 	c->reason = SERVER_CLOSE_NO_TLS;
 }
 
-/* Decrypts straight into the request buffer, which is grown at once to the length that the header
- * announced, so a large body is not moved. Returns as tls_conn_read(). */
+/* Decrypts straight into the request buffer, which grows with what is received: an announced length
+ * costs the client nothing. Returns as tls_conn_read(). */
 static ssize_t read_http1(struct conn *c, struct err *err)
 {
-	size_t have = buffer_len(&c->in);
-	size_t space = c->http1.need > have ? c->http1.need - have : 0;
-	char *p;
-	ssize_t n;
+	char *p = buffer_reserve(&c->in, RECORD_BYTES);
+	ssize_t n = tls_conn_read(&c->tls, p, RECORD_BYTES, err);
 
-	if (space < RECORD_BYTES)
-		space = RECORD_BYTES;
-	p = buffer_reserve(&c->in, space);
-	n = tls_conn_read(&c->tls, p, space, err);
 	if (n > 0)
 		buffer_grow(&c->in, (size_t)n);
 	return n;
@@ -410,6 +455,7 @@ static void on_data(struct stream *s, struct str bytes)
 	else if (n < 0)
 		conn_finish(c, n == -ESHUTDOWN ? SERVER_CLOSE_PEER : SERVER_CLOSE_TLS);
 	conn_flush(c);
+	conn_settle(c);
 }
 
 static void on_end(struct stream *s, int error)

@@ -172,11 +172,13 @@ static int frame_body(struct http1_parser *p, const struct framing *f)
 	 * one. */
 	if (f->chunked && (f->has_length || f->minor == 0))
 		return BAD;
-	if (f->length > LIMIT_BODY_BYTES)
+	p->is_too_large = f->length > LIMIT_BODY_BYTES;
+	/* A client that asks first is told at once. */
+	if (p->is_too_large && p->expects_continue)
 		return TOO_LARGE;
-	p->keep_alive = !f->close && (f->minor == 1 || f->keep_alive);
+	p->keep_alive = !p->is_too_large && !f->close && (f->minor == 1 || f->keep_alive);
 	p->state = f->chunked ? HTTP1_CHUNK_SIZE : HTTP1_BODY;
-	p->body_n = f->chunked ? 0 : (size_t)f->length;
+	p->body_n = f->chunked ? 0 : p->is_too_large ? LIMIT_BODY_PREFIX_BYTES : (size_t)f->length;
 	p->need = p->body_at + p->body_n;
 	/* Without a body there is nothing to wait for. */
 	p->expects_continue &= f->chunked || f->length;
@@ -374,9 +376,26 @@ int64_t http1_parse(struct http1_parser *p, char *bytes, size_t n, struct http1_
 		.target = { bytes + p->target_at, p->target_n },
 		.body = { bytes + p->body_at, p->body_n },
 		.keep_alive = p->keep_alive,
+		.is_truncated = p->is_too_large,
 	};
 	taken = p->position;
 	/* What follows in the buffer is the next, pipelined request. */
 	*p = (struct http1_parser){ 0 };
 	return (int64_t)taken;
+}
+
+bool http1_partial(const struct http1_parser *p, struct str bytes, struct http1_request *ret)
+{
+	size_t have = bytes.n > p->body_at ? bytes.n - p->body_at : 0;
+
+	if (p->state == HTTP1_HEAD)
+		return false;
+	/* Of a chunked body the decoded part; otherwise body_n is the announced length. */
+	*ret = (struct http1_request){
+		.method = { bytes.p + p->skipped, p->method_n },
+		.target = { bytes.p + p->target_at, p->target_n },
+		.body = { bytes.p + p->body_at, p->body_n < have ? p->body_n : have },
+		.is_truncated = true,
+	};
+	return true;
 }

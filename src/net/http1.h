@@ -31,14 +31,21 @@ struct http1_parser {
 	size_t need; /* minimum length of the request, to reserve space at once */
 	bool keep_alive;
 	bool expects_continue; /* the client waits for "100 Continue" before it sends the body */
+	bool is_too_large;     /* only the beginning of the body is awaited */
 };
 
 struct http1_request {
 	struct str method, target, body; /* point into the bytes that were given */
 	bool keep_alive;		 /* the connection stays open after the response */
+	bool is_truncated;		 /* the body has more bytes */
 };
 
 /* Returns how many bytes the request takes; 0 when more are needed; a negative HTTP status when it
  * must be refused and the connection closed. `bytes` of a chunked body are rearranged in place.
- * After a complete request the parser is ready for the next. */
+ * After a complete request the parser is ready for the next.
+ * Of a body whose announced length exceeds the limit only the beginning is returned. */
 int64_t http1_parse(struct http1_parser *p, char *bytes, size_t n, struct http1_request *ret);
+
+/* The request as far as it was received, when it cannot be awaited any longer. False while the
+ * header is incomplete. */
+bool http1_partial(const struct http1_parser *p, struct str bytes, struct http1_request *ret);

@@ -15,18 +15,37 @@
  * reset would discard the response before the client reads it. */
 #define LIMIT_LINGER_MS 2000
 
-#define LIMIT_CONNECTIONS 4096	/* of the process; about 30 KiB each when idle */
+/* A body must arrive at this rate, counted from the end of the first second. */
+#define LIMIT_RATE_BYTES_PER_MS 64
+#define LIMIT_RATE_GRACE_MS 1000
+
+/* When memory is short, a request that has been received for this long makes room for others. */
+#define LIMIT_PATIENCE_MS 250
+#define LIMIT_RETRY_MS 50 /* how often a request that waits for memory is tried again */
+
+#define LIMIT_CONNECTIONS 4096	/* of the process, where memory allows; see server_shares() */
 #define LIMIT_FD_RESERVE 64	/* descriptors kept for files, watches and the API client */
 #define LIMIT_HEAD_BYTES 16384	/* request line and header; the API server sends 300 bytes */
 #define LIMIT_HEADER_FIELDS 100 /* lines in it */
 
-/* etcd takes objects of 1.5 MiB, the API server bodies of 3 MiB; a review holds the object twice,
- * and JSON of it may be larger than what the user sent. */
-#define LIMIT_BODY_BYTES ((size_t)8 << 20)
+/* The API server accepts requests of 3 MiB and etcd objects of 1.5 MiB. A review has the new object
+ * and, for an update, the old one, and a byte such as '<' is written as six: 27 MiB at most, except
+ * for a pod that consists of defaults. Of a larger body only the beginning is kept: it says to what
+ * the response belongs. */
+#define LIMIT_BODY_BYTES ((size_t)32 << 20)
+#define LIMIT_BODY_PREFIX_BYTES ((size_t)4096)
 #define LIMIT_CHUNK_OVERHEAD_BYTES ((size_t)64 << 10) /* sizes and line ends of a chunked body */
-#define LIMIT_IN_FLIGHT_BYTES ((size_t)48 << 20)      /* requests being received, per thread */
-#define LIMIT_REQUEST_ARENA_BYTES                                                                  \
-	((size_t)128 << 20) /* parsing 8 MiB of "[[[[" takes 16 times that */
+
+/* Memory for requests and connections of the process, when the server's owner does not know how
+ * much there is: what 256 MiB allow. */
+#define LIMIT_MEMORY_BYTES ((size_t)160 << 20)
+
+/* What every connection may hold without asking: most requests never meet a limit. TLS and the
+ * socket take as much again. */
+#define LIMIT_CONNECTION_BYTES ((size_t)48 << 10)
+
+/* More than this is not kept of one read or one response when there is no memory for it. */
+#define LIMIT_OVERDRAFT_BYTES ((size_t)64 << 10)
 
 /* Responses that a client does not read: beyond this its requests are not read either. */
 #define LIMIT_UNREAD_BYTES ((size_t)256 << 10)
@@ -36,3 +55,5 @@
 	1000 /* streams reset by the client, on a connection (CVE-2023-44487)                      \
 	      */
 #define LIMIT_HTTP2_WINDOW_BYTES (1 << 20)
+#define LIMIT_HTTP2_METHOD_BYTES 32
+#define LIMIT_HTTP2_TARGET_BYTES 1024 /* the longest path here has 25 bytes */

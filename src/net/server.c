@@ -21,6 +21,7 @@
 
 struct server {
 	struct server_config config;
+	struct shares shares;
 	_Atomic enum worker_phase phase;
 	unsigned port;
 	unsigned n_workers;
@@ -39,23 +40,33 @@ const char *server_close_reason_text(enum server_close_reason reason)
 	return reason_texts[reason];
 }
 
-static bool evict_first(struct worker *w, enum conn_state state, uint64_t min_age_ms)
+/* Of the list, the connection whose address has most connections, the oldest of those. */
+static struct conn *find_crowded(struct worker *w, enum conn_state state, uint64_t min_age_ms,
+				 struct conn *best)
 {
-	struct conn *c = TAILQ_FIRST(&w->lists[state]);
-
-	if (!c || loop_now_ms(&w->loop) - c->since_ms < min_age_ms)
-		return false;
-	conn_abort(c, SERVER_CLOSE_EVICTED);
-	return true;
+	for (struct conn *c = TAILQ_FIRST(&w->lists[state]); c; c = TAILQ_NEXT(c, link)) {
+		if (loop_now_ms(&w->loop) - c->since_ms < min_age_ms)
+			break; /* the list is in the order of since_ms */
+		if (!best || peer_conns(c->peer) > peer_conns(best->peer))
+			best = c;
+	}
+	return best;
 }
 
-/* Closes one connection in favour of a new one, the least useful first: one that only waits for the
- * client's end, one that had time to send a request and did not, the one that is idle longest. A
- * connection with a request in progress is never closed. */
+/* Closes one connection in favour of a new one: of the address that has most of them, the least
+ * useful: one that only waits for the client's end, one that had time to send a request and did
+ * not, the one that is idle longest. In a flood of new connections, one that was just served is
+ * worth more than they are. A connection with a request in progress is never closed. */
 static void evict_one(struct worker *w)
 {
-	(void)(evict_first(w, CONN_LINGERING, 0) || evict_first(w, CONN_NEW, TICK_MS) ||
-	       evict_first(w, CONN_IDLE, 0) || evict_first(w, CONN_NEW, 0));
+	struct conn *c = find_crowded(w, CONN_LINGERING, 0, NULL);
+
+	c = find_crowded(w, CONN_NEW, TICK_MS, c);
+	c = find_crowded(w, CONN_IDLE, TICK_MS, c);
+	c = find_crowded(w, CONN_NEW, 0, c);
+	c = find_crowded(w, CONN_IDLE, 0, c);
+	if (c)
+		conn_abort(c, SERVER_CLOSE_EVICTED);
 }
 
 static void on_accept(struct listener *l, int fd)
@@ -107,10 +118,20 @@ static void on_tick(struct timer *t)
 	struct worker *w = container_of(t, struct worker, tick);
 
 	refresh_date(w);
-	close_expired(w, CONN_NEW, LIMIT_REQUEST_MS, SERVER_CLOSE_HANDSHAKE);
-	close_expired(w, CONN_ACTIVE, LIMIT_REQUEST_MS, SERVER_CLOSE_SLOW);
+	worker_expire(w);
 	close_expired(w, CONN_IDLE, LIMIT_IDLE_MS, SERVER_CLOSE_IDLE);
 	close_expired(w, CONN_LINGERING, LIMIT_LINGER_MS, SERVER_CLOSE_SLOW);
+}
+
+static void on_retry(struct timer *t)
+{
+	struct worker *w = container_of(t, struct worker, retry);
+
+	worker_relieve(w);
+	if (atomic_load(&w->shares->n_waiting))
+		server_relieve(w->server, w);
+	else
+		timer_stop(t);
 }
 
 static void announce_end(struct worker *w)
@@ -168,6 +189,7 @@ static void on_wake(struct waker *waker)
 		announce_end(w);
 	if (phase >= WORKER_CLOSING && w->phase < WORKER_CLOSING)
 		close_idle(w);
+	worker_relieve(w);
 }
 
 static void *run_worker(void *arg)
@@ -197,6 +219,21 @@ static unsigned max_connections(const struct server_config *config)
 	return max;
 }
 
+/* An eighth of the memory is what all connections may hold without asking, an eighth is for TLS and
+ * sockets, an eighth is for reading the requests, and the rest is the budget. */
+static void share_memory(struct server *s)
+{
+	size_t memory = s->config.memory_bytes ? s->config.memory_bytes : LIMIT_MEMORY_BYTES;
+	size_t affordable = memory / 8 / LIMIT_CONNECTION_BYTES;
+
+	s->shares.max_conns = max_connections(&s->config);
+	if (affordable < s->shares.max_conns)
+		s->shares.max_conns = (unsigned)affordable;
+	s->shares.arena_bytes = memory / 8 / s->config.threads;
+	s->shares.budget.limit = memory / 8 * 5;
+	peer_table_init(&s->shares.peers);
+}
+
 static void worker_done(struct worker *w)
 {
 	loop_done(&w->loop);
@@ -211,16 +248,19 @@ static int worker_init(struct worker *w, struct server *s, unsigned index, int f
 	*w = (struct worker){ .server = s, .config = &s->config, .index = index };
 	/* The kernel distributes connections by a hash of the addresses, not evenly: one worker may
 	 * be full while another has space. */
-	w->max_conns = 1 + max_connections(&s->config) / s->config.threads;
+	w->shares = &s->shares;
+	w->max_conns = 1 + s->shares.max_conns / s->config.threads;
 	for (size_t i = 0; i < ARRAY_LEN(w->lists); i++)
 		TAILQ_INIT(&w->lists[i]);
-	arena_init(&w->arena, LIMIT_REQUEST_ARENA_BYTES);
+	arena_init(&w->arena, s->shares.budget.limit / 4 * 3);
+	arena_use_budget(&w->arena, &s->shares.budget, s->shares.arena_bytes);
 	r = loop_init(&w->loop, err);
 	if (r < 0)
 		return r;
 	refresh_date(w);
 	timer_init(&w->tick, &w->loop, on_tick);
 	timer_start(&w->tick, TICK_MS, TICK_MS);
+	timer_init(&w->retry, &w->loop, on_retry);
 	r = waker_init(&w->waker, &w->loop, on_wake, err);
 	if (r >= 0)
 		r = listener_init(&w->listener, &w->loop, fd, on_accept, on_accept_error, err);
@@ -285,6 +325,7 @@ int server_start(const struct server_config *config, struct server **ret, struct
 	if (!s)
 		abort();
 	s->config = *config;
+	share_memory(s);
 	s->workers = calloc(config->threads, sizeof(*s->workers));
 	if (!s->workers)
 		abort();
@@ -314,7 +355,8 @@ static uint64_t stat_get(const _Atomic uint64_t *counter)
 
 void server_stats(const struct server *s, struct server_stats *ret)
 {
-	*ret = (struct server_stats){ 0 };
+	*ret = (struct server_stats){ .memory_bytes = budget_used(&s->shares.budget),
+				      .memory_limit_bytes = s->shares.budget.limit };
 	for (unsigned i = 0; i < s->n_workers; i++) {
 		const struct worker_stats *w = &s->workers[i].stats;
 
@@ -325,6 +367,7 @@ void server_stats(const struct server *s, struct server_stats *ret)
 		ret->open += stat_get(&w->open);
 		ret->active += stat_get(&w->active);
 		ret->in_flight_bytes += stat_get(&w->in_flight_bytes);
+		ret->given_up += stat_get(&w->given_up);
 		for (size_t k = 0; k < SERVER_CLOSE__COUNT; k++)
 			ret->closed[k] += stat_get(&w->closed[k]);
 	}
@@ -335,6 +378,13 @@ static void set_phase(struct server *s, enum worker_phase phase)
 	atomic_store(&s->phase, phase);
 	for (unsigned i = 0; i < s->n_workers; i++)
 		waker_wake(&s->workers[i].waker);
+}
+
+void server_relieve(struct server *s, const struct worker *except)
+{
+	for (unsigned i = 0; i < s->n_workers; i++)
+		if (&s->workers[i] != except)
+			waker_wake(&s->workers[i].waker);
 }
 
 void server_announce_end(struct server *s)
@@ -360,6 +410,7 @@ void server_stop(struct server *s)
 			listener_close(&w->listener);
 		worker_done(w);
 	}
+	peer_table_done(&s->shares.peers);
 	free(s->workers);
 	free(s);
 }

@@ -18,7 +18,9 @@ struct tls_context;
 struct server_config {
 	struct sockaddr_storage address; /* port 0 picks one, see server_port() */
 	unsigned threads;
-	unsigned max_connections; /* 0: LIMIT_CONNECTIONS; less when descriptors are scarce */
+	unsigned max_connections; /* 0: LIMIT_CONNECTIONS; fewer when descriptors or memory are
+				     scarce */
+	size_t memory_bytes;	  /* for connections and requests; 0: LIMIT_MEMORY_BYTES */
 	struct tls_context *tls;
 	http_handler_fn handler; /* called by any of the threads */
 	void *context;
@@ -36,8 +38,8 @@ struct server_config {
 	X(NO_TLS, "no_tls")	      /* plain HTTP */                                             \
 	X(BAD_REQUEST, "bad_request") /* invalid HTTP */                                           \
 	X(TOO_LARGE, "too_large")     /* head or body above the limit */                           \
-	X(OVERLOAD, "overload")	      /* too many bytes in flight */                               \
-	X(EVICTED, "evicted")	      /* closed to accept a new connection */
+	X(OVERLOAD, "overload")	      /* there was no memory for it */                             \
+	X(EVICTED, "evicted")	      /* closed in favour of others */
 
 enum server_close_reason {
 #define X(name, text) SERVER_CLOSE_##name,
@@ -54,6 +56,8 @@ struct server_stats {
 	uint64_t open;	 /* current connections */
 	uint64_t active; /* of those, with a request in progress */
 	uint64_t in_flight_bytes;
+	uint64_t memory_bytes, memory_limit_bytes; /* of the budget for large requests */
+	uint64_t given_up; /* requests that were slow, or took memory that others needed */
 	uint64_t closed[SERVER_CLOSE__COUNT];
 };
 

@@ -132,7 +132,17 @@ static void add_connections(struct strbuf *b, const struct webhook *w)
 		       "Connections with a request that is received or a response that is sent",
 		       s.active);
 	prometheus_one(b, "pinfold_http_in_flight_bytes", "gauge",
-		       "Bytes of requests that are being received", s.in_flight_bytes);
+		       "Memory of requests that are received and of responses that are sent",
+		       s.in_flight_bytes);
+	prometheus_one(b, "pinfold_http_memory_bytes", "gauge",
+		       "Memory that large requests take from the budget of the process",
+		       s.memory_bytes);
+	prometheus_one(b, "pinfold_http_memory_limit_bytes", "gauge",
+		       "The budget of the process for large requests", s.memory_limit_bytes);
+	prometheus_one(b, "pinfold_http_requests_given_up_total", "counter",
+		       "Requests that were answered before they were complete, because they were "
+		       "slow or others needed their memory",
+		       s.given_up);
 	prometheus_one(b, "pinfold_http_requests_total", "counter", "Requests served", s.requests);
 	prometheus_one(b, "pinfold_http_connections_accepted_total", "counter",
 		       "Connections accepted", s.accepted);

@@ -16,6 +16,7 @@
 #include "base/file.h"
 #include "base/log.h"
 #include "base/macro.h"
+#include "cgroup/memory_limit.h"
 #include "metrics.h"
 #include "sandbox.h"
 
@@ -41,6 +42,9 @@ static unsigned quota_cpus(void)
 	return (unsigned)((quota + period - 1) / period);
 }
 
+/* One thread serves more reviews than an API server sends, and each takes memory. */
+#define MAX_DEFAULT_THREADS 8
+
 unsigned webhook_default_threads(void)
 {
 	unsigned quota = quota_cpus(), n = 1;
@@ -48,7 +52,25 @@ unsigned webhook_default_threads(void)
 
 	if (sched_getaffinity(0, sizeof(set), &set) == 0)
 		n = (unsigned)CPU_COUNT(&set);
-	return quota && quota < n ? quota : n;
+	if (quota && quota < n)
+		n = quota;
+	return n < MAX_DEFAULT_THREADS ? n : MAX_DEFAULT_THREADS;
+}
+
+#define MIN_REQUEST_BYTES ((uint64_t)16 << 20)
+#define MAX_REQUEST_BYTES ((uint64_t)1536 << 20) /* for as many connections as there may be */
+
+/* Memory for clients: of the process's limit, three eighths are left for the program, the state of
+ * the cluster, and what the C library cannot reuse at once. */
+static size_t request_bytes(const struct webhook_config *config)
+{
+	uint64_t limit = config->memory_mib ? (uint64_t)config->memory_mib << 20 :
+					      memory_limit_bytes("");
+	uint64_t bytes = limit / 8 * 5;
+
+	if (bytes < MIN_REQUEST_BYTES)
+		bytes = MIN_REQUEST_BYTES;
+	return (size_t)(bytes < MAX_REQUEST_BYTES ? bytes : MAX_REQUEST_BYTES);
 }
 
 static void on_drained(struct timer *t)
@@ -90,6 +112,7 @@ static int listen_and_serve(struct webhook *w, struct err *err)
 	struct server_config config = {
 		.address = w->address,
 		.threads = w->n_threads,
+		.memory_bytes = request_bytes(w->config),
 		.tls = &w->tls,
 		.handler = webhook_handle,
 		.context = w,

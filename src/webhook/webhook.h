@@ -22,6 +22,7 @@ struct webhook_config {
 	const char *cert_path, *key_path; /* NULL: the state source provides the certificate */
 	const char *version;
 	unsigned threads;	   /* 0: one per CPU this process may use */
+	unsigned memory_mib;	   /* that this process may use; 0: what its cgroup allows */
 	unsigned shutdown_delay_s; /* between failing /readyz and closing the port */
 	bool no_sandbox;
 };
@@ -47,5 +48,5 @@ int webhook_run(const struct webhook_config *config, struct state_source *source
 /* Serves one request. `context` is the struct webhook. */
 void webhook_handle(const struct http_request *rq, struct http_response *ret, void *context);
 
-/* CPUs that this process may use: its affinity, and its cgroup's quota rounded up. */
+/* CPUs that this process may use, at most 8: its affinity, and its cgroup's quota rounded up. */
 unsigned webhook_default_threads(void);

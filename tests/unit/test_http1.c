@@ -107,7 +107,9 @@ TEST(ambiguous_requests_are_refused)
 		  400 },
 		{ "POST / HTTP/1.1\r\n" HOST "Transfer-Encoding: chunked\r\n\r\n2\nab\n", 400 },
 		{ "POST / HTTP/1.1\r\n" HOST "Transfer-Encoding: chunked\r\n\r\nfffffff\r\n", 413 },
-		{ "POST / HTTP/1.1\r\n" HOST "Content-Length: 8388609\r\n\r\n", 413 },
+		{ "POST / HTTP/1.1\r\n" HOST
+		  "Content-Length: 33554433\r\nExpect: 100-continue\r\n\r\n",
+		  413 },
 		{ "GET / HTTP/1.1\r\n" HOST "Expect: miracles\r\n\r\n", 417 },
 		{ "GET / HTTP/2.0\r\n" HOST "\r\n", 505 },
 		{ "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", 400 },
@@ -210,4 +212,51 @@ TEST(a_query_parameter_is_found_by_its_full_name)
 
 	for (size_t i = 0; i < ARRAY_LEN(cases); i++)
 		CHECK(http_query_has(cases[i].query, STR("verbose")) == cases[i].want);
+}
+
+TEST(of_a_body_that_is_too_large_the_beginning_is_returned)
+{
+	AUTO_FREE char *bytes = calloc(1, 1 << 16);
+	int head = sprintf(bytes, "POST /m HTTP/1.1\r\n" HOST "Content-Length: %zu\r\n\r\n",
+			   LIMIT_BODY_BYTES + 1);
+	struct parsed p;
+
+	CHECK_INT(parse(bytes, (size_t)head + LIMIT_BODY_PREFIX_BYTES - 1, 1000).result, 0);
+	p = parse(bytes, (size_t)head + LIMIT_BODY_PREFIX_BYTES, 1000);
+	CHECK_INT(p.result, (intmax_t)((size_t)head + LIMIT_BODY_PREFIX_BYTES));
+	CHECK(p.request.is_truncated && !p.request.keep_alive);
+	CHECK_STR(p.request.target, "/m");
+	CHECK_UINT(p.request.body.n, LIMIT_BODY_PREFIX_BYTES);
+}
+
+TEST(a_request_that_is_not_complete_can_be_read_as_far_as_it_is)
+{
+	static const struct {
+		const char *bytes, *target, *body; /* NULL: nothing yet */
+	} rows[] = {
+		{ "", NULL, NULL },
+		{ "POST /m HTTP/1.1\r\n" HOST, NULL, NULL },
+		{ "POST /m HTTP/1.1\r\n" HOST "Content-Length: 5\r\n\r\n", "/m", "" },
+		{ "\r\nPOST /m HTTP/1.1\r\n" HOST "Content-Length: 5\r\n\r\nhel", "/m", "hel" },
+		{ "POST /m HTTP/1.1\r\n" HOST
+		  "Transfer-Encoding: chunked\r\n\r\n3\r\nhel\r\n5\r\nlo",
+		  "/m", "hello" },
+	};
+
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+		AUTO_FREE char *bytes = strdup(rows[i].bytes);
+		struct http1_parser parser = { 0 };
+		struct http1_request request;
+
+		TEST_ROW("row %zu", i);
+		CHECK_INT(http1_parse(&parser, bytes, strlen(bytes), &request), 0);
+		CHECK(http1_partial(&parser, str_from(bytes), &request) ==
+		      (rows[i].target != NULL));
+		if (!rows[i].target)
+			continue;
+		CHECK_STR(request.method, "POST");
+		CHECK_STR(request.target, rows[i].target);
+		CHECK_STR(request.body, rows[i].body);
+		CHECK(request.is_truncated);
+	}
 }

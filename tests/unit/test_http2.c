@@ -161,7 +161,7 @@ static void echo(const struct http_request *request, struct http_response *ret, 
 {
 	(void)context;
 	*ret = (struct http_response){
-		.status = 200,
+		.status = request->is_truncated ? 413 : 200,
 		.content_type = "text/plain",
 		.body = str_printf(request->arena, PRI_STR " " PRI_STR " " PRI_STR " %zu",
 				   FMT_STR(request->method), FMT_STR(request->path),

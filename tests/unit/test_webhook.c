@@ -1,172 +1,6 @@
 /* The daemon as a process: it is started, gets requests over TLS and signals, and exits. */
 
-#include <errno.h>
-#include <fcntl.h>
-#include <poll.h>
-#include <signal.h>
-#include <stdlib.h>
-#include <sys/stat.h>
-#include <sys/wait.h>
-
-#include "base/arena.h"
-#include "base/file.h"
-#include "base/macro.h"
-#include "https_client.h"
-#include "test.h"
-#include "test_certs.h"
-
-#define STATE                                                                                      \
-	"{apiVersion: config.openshift.io/v1, kind: Infrastructure, metadata: {name: cluster},\n"  \
-	" status: {controlPlaneTopology: HighlyAvailable, infrastructureTopology: "                \
-	"HighlyAvailable, cpuPartitioning: AllNodes}}\n---\n"                                      \
-	"{apiVersion: v1, kind: Node, metadata: {name: worker},\n"                                 \
-	" status: {allocatable: {management.workload.openshift.io/cores: 8000}}}\n---\n"           \
-	"{apiVersion: v1, kind: Namespace, metadata: {name: %s,\n"                                 \
-	" annotations: {workload.openshift.io/allowed: management}}}\n"
-
-#define REVIEW                                                                                     \
-	"{\"apiVersion\":\"admission.k8s.io/v1\",\"kind\":\"AdmissionReview\",\"request\":{"       \
-	"\"uid\":\"u-1\",\"resource\":{\"group\":\"\",\"version\":\"v1\",\"resource\":\"pods\"},"  \
-	"\"namespace\":\"platform\",\"operation\":\"CREATE\",\"userInfo\":{},\"object\":{"         \
-	"\"apiVersion\":\"v1\",\"kind\":\"Pod\",\"metadata\":{\"name\":\"p\",\"annotations\":{"    \
-	"\"target.workload.openshift.io/management\":"                                             \
-	"\"{\\\"effect\\\":\\\"PreferredDuringScheduling\\\"}\"}},\"spec\":{\"containers\":[{"     \
-	"\"name\":\"c\",\"resources\":{\"requests\":{\"cpu\":\"400m\",\"memory\":\"1Gi\"}}}]}}}}"
-
-struct daemon {
-	char dir[32];
-	int fd; /* of the directory */
-	pid_t pid;
-	unsigned port;
-	bool is_ending; /* SIGTERM was sent already; a second one exits without draining */
-	struct test_cert cert;
-};
-
-static void put(struct daemon *d, const char *name, struct str text)
-{
-	struct err err = { 0 };
-
-	CHECK_OK(file_replace_at(d->fd, name, text, 0600, &err));
-}
-
-static void put_state(struct daemon *d, const char *namespace)
-{
-	char text[1024];
-
-	(void)snprintf(text, sizeof(text), STATE, namespace);
-	put(d, "state.yaml", str_from(text));
-}
-
-static void put_cert(struct daemon *d)
-{
-	if (d->cert.cert_bio)
-		test_cert_done(&d->cert);
-	test_cert_make(&d->cert, "localhost");
-	put(d, "tls.crt", d->cert.cert_pem);
-	put(d, "tls.key", d->cert.key_pem);
-}
-
-/* Waits until the log has the text. */
-static bool logged(struct daemon *d, const char *text)
-{
-	for (int i = 0; i < 3000; i++) {
-		CLEANUP(arena_done) struct arena a;
-		struct str log = STR("");
-
-		arena_init(&a, 0);
-		(void)file_read_at(d->fd, "log", 1 << 20, &a, &log, NULL);
-		if (str_has(log, str_from(text)))
-			return true;
-		(void)poll(NULL, 0, 10);
-	}
-	return false;
-}
-
-static unsigned logged_port(struct daemon *d)
-{
-	CLEANUP(arena_done) struct arena a;
-	struct err err = { 0 };
-	struct str log;
-	const char *text, *port;
-
-	arena_init(&a, 0);
-	CHECK_OK(file_read_at(d->fd, "log", 1 << 20, &a, &log, &err));
-	text = str_cstr(&a, log);
-	port = text ? strstr(text, " port=") : NULL;
-	CHECK(port != NULL);
-	return port ? (unsigned)atoi(port + 6) : 0;
-}
-
-/* Sanitizers search for leaks with system calls that the seccomp filter refuses. */
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-#define SANDBOX_FLAG "--no-seccomp"
-#else
-#define SANDBOX_FLAG "--threads=2"
-#endif
-
-static void start(struct daemon *d)
-{
-	memset(d, 0, sizeof(*d));
-	(void)signal(SIGPIPE, SIG_IGN);
-	(void)snprintf(d->dir, sizeof(d->dir), "/tmp/pinfold-webhook-XXXXXX");
-	CHECK(mkdtemp(d->dir) != NULL);
-	d->fd = open(d->dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	put_state(d, "platform");
-	put_cert(d);
-	d->pid = fork();
-	if (d->pid == 0) {
-		const char *program = getenv("PINFOLD");
-		int log = openat(d->fd, "log", O_WRONLY | O_CREAT | O_APPEND, 0600);
-
-		(void)dup2(log, STDERR_FILENO);
-		if (!program || log < 0 || fchdir(d->fd) < 0)
-			_exit(126);
-		(void)execl(program, "pinfold", "webhook", "--listen=127.0.0.1:0",
-			    "--tls-cert=tls.crt", "--tls-key=tls.key", "--state=state.yaml",
-			    "--threads=2", "--shutdown-delay=1", SANDBOX_FLAG, (char *)NULL);
-		_exit(127);
-	}
-	CHECK(logged(d, "msg=\"serving\""));
-	d->port = logged_port(d);
-}
-
-static void stop(struct daemon *d)
-{
-	char command[64];
-	int status;
-
-	if (!d->is_ending)
-		(void)kill(d->pid, SIGTERM);
-	CHECK_INT(waitpid(d->pid, &status, 0), d->pid);
-	CHECK(WIFEXITED(status) && WEXITSTATUS(status) == 0);
-	(void)snprintf(command, sizeof(command), "rm -rf %s", d->dir);
-	CHECK_INT(system(command), 0);
-	(void)close(d->fd);
-	test_cert_done(&d->cert);
-}
-
-/* One request on a new connection. Returns the status. */
-static int ask(struct daemon *d, const char *method, const char *path, const char *body,
-	       char *response, size_t cap)
-{
-	static struct https_client c;
-	char request[4096];
-	int status;
-
-	CHECK(https_connect(&c, d->port, NULL));
-	(void)snprintf(request, sizeof(request),
-		       "%s %s HTTP/1.1\r\nHost: x\r\nContent-Length: %zu\r\n\r\n%s", method, path,
-		       strlen(body), body);
-	CHECK(https_send(&c, request, strlen(request)));
-	status = https_response(&c, response, cap);
-	https_close(&c);
-	return status;
-}
-
-static int get(struct daemon *d, const char *path, char *response, size_t cap)
-{
-	return ask(d, "GET", path, "", response, cap);
-}
+#include "webhook_daemon.h"
 
 TEST(reviews_and_health_endpoints_are_served)
 {
@@ -191,15 +25,15 @@ TEST(reviews_and_health_endpoints_are_served)
 	static char response[1 << 16];
 	struct daemon d;
 
-	start(&d);
+	daemon_start(&d, NULL);
 	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
 		TEST_ROW("%s %s", cases[i].method, cases[i].path);
-		CHECK_INT(ask(&d, cases[i].method, cases[i].path, cases[i].body, response,
-			      sizeof(response)),
+		CHECK_INT(daemon_ask(&d, cases[i].method, cases[i].path, cases[i].body, response,
+				     sizeof(response)),
 			  cases[i].status);
 		CHECK(strstr(response, cases[i].says) != NULL);
 	}
-	stop(&d);
+	daemon_stop(&d);
 }
 
 TEST(metrics_count_what_happened)
@@ -222,17 +56,19 @@ TEST(metrics_count_what_happened)
 	static char response[1 << 16];
 	struct daemon d;
 
-	start(&d);
+	daemon_start(&d, NULL);
 	for (int i = 0; i < 2; i++)
-		CHECK_INT(ask(&d, "POST", "/mutate/pods", REVIEW, response, sizeof(response)), 200);
-	CHECK_INT(ask(&d, "POST", "/mutate/pods", "[]", response, sizeof(response)), 400);
+		CHECK_INT(daemon_ask(&d, "POST", "/mutate/pods", REVIEW, response,
+				     sizeof(response)),
+			  200);
+	CHECK_INT(daemon_ask(&d, "POST", "/mutate/pods", "[]", response, sizeof(response)), 400);
 	(void)poll(NULL, 0, 100); /* until the server has closed the connections */
-	CHECK_INT(get(&d, "/metrics", response, sizeof(response)), 200);
+	CHECK_INT(daemon_get(&d, "/metrics", response, sizeof(response)), 200);
 	for (size_t i = 0; i < ARRAY_LEN(want); i++) {
 		TEST_ROW("%s", want[i]);
 		CHECK(strstr(response, want[i]) != NULL);
 	}
-	stop(&d);
+	daemon_stop(&d);
 }
 
 TEST(sighup_reloads_the_state)
@@ -240,20 +76,20 @@ TEST(sighup_reloads_the_state)
 	static char response[1 << 14];
 	struct daemon d;
 
-	start(&d);
-	put_state(&d, "elsewhere");
+	daemon_start(&d, NULL);
+	daemon_put_state(&d, "elsewhere");
 	(void)kill(d.pid, SIGHUP);
-	CHECK(logged(&d, "reloaded the state files"));
-	CHECK_INT(ask(&d, "POST", "/mutate/pods", REVIEW, response, sizeof(response)), 200);
+	CHECK(daemon_logged(&d, "reloaded the state files"));
+	CHECK_INT(daemon_ask(&d, "POST", "/mutate/pods", REVIEW, response, sizeof(response)), 200);
 	CHECK(strstr(response, "\"code\":404") != NULL); /* the namespace no longer exists */
-	put(&d, "state.yaml", STR("kind: [oh no\n"));
+	daemon_put(&d, "state.yaml", STR("kind: [oh no\n"));
 	(void)kill(d.pid, SIGHUP);
-	CHECK(logged(&d, "keeping the old state"));
-	CHECK(logged(&d, "state.yaml:"));
-	CHECK_INT(get(&d, "/readyz", response, sizeof(response)), 200);
-	CHECK_INT(get(&d, "/metrics", response, sizeof(response)), 200);
+	CHECK(daemon_logged(&d, "keeping the old state"));
+	CHECK(daemon_logged(&d, "state.yaml:"));
+	CHECK_INT(daemon_get(&d, "/readyz", response, sizeof(response)), 200);
+	CHECK_INT(daemon_get(&d, "/metrics", response, sizeof(response)), 200);
 	CHECK(strstr(response, "pinfold_state_reloads_total{result=\"failed\"} 1") != NULL);
-	stop(&d);
+	daemon_stop(&d);
 }
 
 static long shown_serial(struct daemon *d)
@@ -277,11 +113,11 @@ TEST(new_certificate_files_are_used_without_closing_connections)
 	struct daemon d;
 	long before, after;
 
-	start(&d);
+	daemon_start(&d, NULL);
 	before = shown_serial(&d);
 	CHECK(https_connect(&old, d.port, NULL));
-	put_cert(&d);
-	CHECK(logged(&d, "loaded a new certificate"));
+	daemon_put_cert(&d);
+	CHECK(daemon_logged(&d, "loaded a new certificate"));
 	after = shown_serial(&d);
 	CHECK(before != after);
 	CHECK(https_send(&old, "GET /livez HTTP/1.1\r\nHost: x\r\n\r\n", 33));
@@ -289,11 +125,11 @@ TEST(new_certificate_files_are_used_without_closing_connections)
 	https_close(&old);
 
 	test_cert_make(&other, "localhost");
-	put(&d, "tls.key", other.key_pem); /* does not match the certificate */
-	CHECK(logged(&d, "cannot load the new certificate, keeping the old one"));
+	daemon_put(&d, "tls.key", other.key_pem); /* does not match the certificate */
+	CHECK(daemon_logged(&d, "cannot load the new certificate, keeping the old one"));
 	CHECK_INT(shown_serial(&d), after);
 	test_cert_done(&other);
-	stop(&d);
+	daemon_stop(&d);
 }
 
 TEST(after_sigterm_readyz_fails_and_requests_are_still_served)
@@ -301,15 +137,15 @@ TEST(after_sigterm_readyz_fails_and_requests_are_still_served)
 	static char response[1 << 14];
 	struct daemon d;
 
-	start(&d);
+	daemon_start(&d, NULL);
 	(void)kill(d.pid, SIGTERM);
-	CHECK(logged(&d, "shutting down"));
-	CHECK_INT(get(&d, "/readyz", response, sizeof(response)), 503);
+	CHECK(daemon_logged(&d, "shutting down"));
+	CHECK_INT(daemon_get(&d, "/readyz", response, sizeof(response)), 503);
 	CHECK(strstr(response, "[-]shutdown failed") != NULL);
-	CHECK_INT(ask(&d, "POST", "/mutate/pods", REVIEW, response, sizeof(response)), 200);
-	CHECK(logged(&d, "stopped"));
+	CHECK_INT(daemon_ask(&d, "POST", "/mutate/pods", REVIEW, response, sizeof(response)), 200);
+	CHECK(daemon_logged(&d, "stopped"));
 	d.is_ending = true;
-	stop(&d);
+	daemon_stop(&d);
 }
 
 TEST(the_webhook_serves_under_a_seccomp_filter)
@@ -322,7 +158,7 @@ TEST(the_webhook_serves_under_a_seccomp_filter)
 
 	if (strcmp(SANDBOX_FLAG, "--no-seccomp") == 0)
 		TEST_SKIP("not with a sanitizer");
-	start(&d);
+	daemon_start(&d, NULL);
 	arena_init(&a, 0);
 	(void)snprintf(path, sizeof(path), "/proc/%d/status", (int)d.pid);
 	for (int i = 0; i < 100; i++) { /* the filter is loaded right after the port opens */
@@ -332,5 +168,5 @@ TEST(the_webhook_serves_under_a_seccomp_filter)
 		(void)poll(NULL, 0, 10);
 	}
 	CHECK(str_has(status, STR("Seccomp:\t2")));
-	stop(&d);
+	daemon_stop(&d);
 }
