@@ -15,7 +15,7 @@
 #include "buffer.h"
 #include "http1.h"
 #include "loop.h"
-#include "peer.h"
+#include "peers.h"
 #include "server.h"
 #include "tls.h"
 

@@ -1,7 +1,7 @@
 /* A hash table with a lock that is taken once for each connection, at its start and its end. The
  * counts are atomic: requests only add to them. */
 
-#include "peer.h"
+#include "peers.h"
 
 #include <netinet/in.h>
 #include <stdbool.h>
