@@ -4,6 +4,7 @@
 #include "cluster_options.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "admission/admission.h"
@@ -93,57 +94,82 @@ static void assume_node(struct state_manifests *m)
 	(void)state_manifests_add(m, doc_freeze(object, m->arena), NULL);
 }
 
-static void add_type(struct strbuf *b, struct str type)
+/* A namespace, and a workload type that one of its pods opts in to, or "". */
+struct request {
+	struct str namespace, type;
+};
+
+struct requests {
+	struct arena *a;
+	struct request *items;
+	size_t n, cap;
+};
+
+static void add_request(struct requests *l, struct str namespace, struct str type)
 {
-	if (!type.n || type_is_allowed(strbuf_str(b), type))
-		return;
-	if (b->n)
-		strbuf_addc(b, ',');
-	strbuf_add(b, type);
+	l->items = arena_reserve(l->a, l->items, l->n, &l->cap, sizeof(*l->items));
+	l->items[l->n++] = (struct request){ namespace, type };
 }
 
-/* Workload types that pods of one namespace opt in to, joined by commas. */
-static struct str requested_types(const struct manifest_list *given, struct str namespace,
-				  struct arena *a)
+static void add_pod(struct requests *l, const struct pod *pod)
 {
-	struct strbuf b;
+	const struct str namespace = pod_namespace(pod);
+	yyjson_val *key, *value;
 
-	strbuf_init(&b, a);
-	for (size_t i = 0; i < given->n; i++) {
-		yyjson_val *key, *value;
-		struct pod pod;
-
-		if (!pod_from_object(given->items[i].object, &pod) ||
-		    !str_eq(pod_namespace(&pod), namespace))
-			continue;
-		DOC_EACH_PAIR (pod_annotations(&pod), key, value)
-			if (str_starts(doc_str(key), STR(NAME_TARGET_PREFIX)))
-				add_type(&b, str_skip(doc_str(key), strlen(NAME_TARGET_PREFIX)));
-		value = doc_get(doc_get(pod.meta, STR("labels")), STR(NAME_LEGACY_TARGET));
-		add_type(&b, doc_str(value));
-		/* A pod that was skipped has lost its annotation; `explain` restores it. */
-		if (pod_annotation(&pod, STR(NAME_WARNING)).n)
-			add_type(&b, STR(NAME_TYPE_MANAGEMENT));
-	}
-	return strbuf_str(&b);
+	add_request(l, namespace, STR(""));
+	DOC_EACH_PAIR (pod_annotations(pod), key, value)
+		if (str_starts(doc_str(key), STR(NAME_TARGET_PREFIX)))
+			add_request(l, namespace,
+				    str_skip(doc_str(key), strlen(NAME_TARGET_PREFIX)));
+	value = doc_get(doc_get(pod->meta, STR("labels")), STR(NAME_LEGACY_TARGET));
+	add_request(l, namespace, doc_str(value));
+	/* A pod that was skipped has lost its annotation; `explain` restores it. */
+	if (pod_annotation(pod, STR(NAME_WARNING)).n)
+		add_request(l, namespace, STR(NAME_TYPE_MANAGEMENT));
 }
 
-/* One object for each pod; those of a namespace that occurs again are equal. */
+static int by_namespace(const void *a, const void *b)
+{
+	const struct request *x = a, *y = b;
+	int r = str_cmp(x->namespace, y->namespace);
+
+	return r ? r : str_cmp(x->type, y->type);
+}
+
+static void assume_namespace(struct state_manifests *m, struct str name, struct str types)
+{
+	yyjson_mut_doc *doc = doc_build(m->arena);
+	yyjson_mut_val *object = begin_object(doc, "Namespace", name);
+
+	doc_put_str(doc,
+		    doc_put_obj(doc, yyjson_mut_obj_get(object, "metadata"), STR("annotations")),
+		    STR(NAME_ALLOWED), types);
+	(void)state_manifests_add(m, doc_freeze(object, m->arena), NULL);
+}
+
+/* Every namespace of a pod, with the types that its pods opt in to. Sorted, because a cluster has
+ * thousands of pods. */
 static void assume_namespaces(struct state_manifests *m, const struct manifest_list *given)
 {
-	for (size_t i = 0; i < given->n; i++) {
-		yyjson_mut_doc *doc = doc_build(m->arena);
-		yyjson_mut_val *object, *annotations;
-		struct pod pod;
+	struct requests l = { .a = m->arena };
+	struct strbuf types;
+	struct pod pod;
 
-		if (!pod_from_object(given->items[i].object, &pod))
-			continue;
-		object = begin_object(doc, "Namespace", pod_namespace(&pod));
-		annotations = doc_put_obj(doc, yyjson_mut_obj_get(object, "metadata"),
-					  STR("annotations"));
-		doc_put_str(doc, annotations, STR(NAME_ALLOWED),
-			    requested_types(given, pod_namespace(&pod), m->arena));
-		(void)state_manifests_add(m, doc_freeze(object, m->arena), NULL);
+	for (size_t i = 0; i < given->n; i++)
+		if (pod_from_object(given->items[i].object, &pod))
+			add_pod(&l, &pod);
+	if (l.n)
+		qsort(l.items, l.n, sizeof(*l.items), by_namespace);
+	for (size_t i = 0; i < l.n; i++) {
+		const struct request *r = &l.items[i];
+		const bool is_first = i == 0 || !str_eq(r->namespace, r[-1].namespace);
+
+		if (is_first)
+			strbuf_init(&types, m->arena);
+		if (r->type.n && (is_first || !str_eq(r->type, r[-1].type)))
+			strbuf_printf(&types, "%s" PRI_STR, types.n ? "," : "", FMT_STR(r->type));
+		if (i + 1 == l.n || !str_eq(r->namespace, r[1].namespace))
+			assume_namespace(m, r->namespace, strbuf_str(&types));
 	}
 }
 

@@ -12,6 +12,7 @@
 #include "agentclient/status_client.h"
 #include "base/arena.h"
 #include "base/err.h"
+#include "base/macro.h"
 #include "cluster_options.h"
 #include "command.h"
 #include "explain_place.h"
@@ -419,26 +420,31 @@ static int explain_all(const struct explain_options *o, const struct explain_inp
 {
 	const struct manifest_list *list = &in->cluster.list;
 	enum output_format format = output_format_of(o->output);
+	CLEANUP(arena_done) struct arena scratch;
+	/* A document refers to what was decided; text does not, and a cluster has many pods. */
+	struct arena *work = format == OUTPUT_TABLE ? &scratch : a;
 	yyjson_mut_doc *doc = doc_build(a);
 	yyjson_mut_val *all = yyjson_mut_arr(doc);
 	size_t n = 0, n_refused = 0;
 	struct strbuf b;
 	int r;
 
+	arena_init(&scratch, 0);
 	strbuf_init(&b, a);
 	for (size_t i = 0; i < list->n; i++) {
 		struct explained e = { .in = in, .manifest = &list->items[i] };
 
 		if (!pod_from_object(list->items[i].object, &e.pod))
 			continue;
-		r = explain_one(&e, o->is_static, a, err);
+		arena_reset(&scratch);
+		r = explain_one(&e, o->is_static, work, err);
 		if (r < 0)
 			return r;
 		if (n++)
 			strbuf_addc(&b, '\n');
 		n_refused += !e.result.allowed;
 		if (format == OUTPUT_TABLE)
-			add_text(&b, &e, a);
+			add_text(&b, &e, work);
 		else
 			yyjson_mut_arr_append(all, doc_of(doc, &e, a));
 	}

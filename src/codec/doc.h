@@ -23,6 +23,7 @@ struct doc_limits {
 	size_t nodes;	    /* YAML only; JSON is bounded by its size */
 	size_t alias_nodes; /* YAML anchors, and nodes that aliases and merge keys add */
 	size_t documents;   /* in one YAML stream */
+	size_t tree_bytes;  /* YAML: memory for building one document; 0: no limit */
 	bool first_only;    /* JSON only: ignore everything after the first value */
 	bool any_depth;	    /* JSON only, for readers that never recurse over the document */
 };

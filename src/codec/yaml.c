@@ -36,7 +36,8 @@ struct anchor {
 struct yaml_reader {
 	yaml_parser_t parser;
 	yaml_event_t event;
-	struct arena *a;
+	struct arena *a;    /* of the result */
+	struct arena *tree; /* of the values being built: four times as large, and short-lived */
 	struct str file, text;
 	struct doc_limits limits;
 	size_t depth, nodes, alias_nodes, compared;
@@ -56,8 +57,14 @@ static int fail(struct yaml_reader *r, struct doc_pos pos, const char *what)
 	return doc_err_at(r->err, EINVAL, r->file, pos, "%s", what);
 }
 
+/* Of the memory that the caller allows, or that the file may need. */
 static int no_memory(struct yaml_reader *r)
 {
+	if (r->tree->failed && r->tree->limit == r->limits.tree_bytes)
+		return doc_err_at(r->err, ENOMEM, r->file, (struct doc_pos){ 0 },
+				  "needs more than %zu MiB of memory: divide it into several "
+				  "documents",
+				  r->limits.tree_bytes >> 20);
 	return doc_err_at(r->err, ENOMEM, r->file, (struct doc_pos){ 0 }, "not enough memory");
 }
 
@@ -91,7 +98,7 @@ static int new_node(struct yaml_reader *r, struct doc_pos pos, struct node **ret
 	if (r->nodes++ >= r->limits.nodes)
 		return doc_err_at(r->err, EINVAL, r->file, pos, "more than %zu values",
 				  r->limits.nodes);
-	n = arena_new(r->a, struct node);
+	n = arena_new(r->tree, struct node);
 	if (!n)
 		return no_memory(r);
 	n->pos = pos;
@@ -109,10 +116,11 @@ static int remember_anchor(struct yaml_reader *r, const yaml_char_t *name, struc
 		return 0;
 	if (r->alias_nodes++ >= r->limits.alias_nodes)
 		return fail_here(r, "too many anchors");
-	anchor = arena_new(r->a, struct anchor);
+	anchor = arena_new(r->tree, struct anchor);
 	if (!anchor)
 		return no_memory(r);
-	*anchor = (struct anchor){ str_dup(r->a, str_from((const char *)name)), node, r->anchors };
+	*anchor =
+		(struct anchor){ str_dup(r->tree, str_from((const char *)name)), node, r->anchors };
 	r->anchors = anchor;
 	return 0;
 }
@@ -235,13 +243,13 @@ static int resolve(struct yaml_reader *r, struct yaml_scalar *ret)
 {
 	const char *tag = (const char *)r->event.data.scalar.tag;
 	/* Copied, because the event's strings are freed with the next event. */
-	struct str text = str_dup(r->a, (struct str){ (const char *)r->event.data.scalar.value,
-						      r->event.data.scalar.length });
+	struct str text = str_dup(r->tree, (struct str){ (const char *)r->event.data.scalar.value,
+							 r->event.data.scalar.length });
 	bool plain = r->event.data.scalar.style == YAML_PLAIN_SCALAR_STYLE;
 	struct yaml_scalar s = { .kind = YAML_STRING, .text = text };
 
 	if (!tag && plain)
-		s = yaml_scalar_resolve(text, r->a);
+		s = yaml_scalar_resolve(text, r->tree);
 	/* "!" forces a string, like quotes. */
 	else if (tag && strcmp(tag, YAML_STR_TAG) != 0 && strcmp(tag, "!") != 0) {
 		enum yaml_kind want = strcmp(tag, YAML_INT_TAG) == 0   ? YAML_NUMBER :
@@ -250,7 +258,7 @@ static int resolve(struct yaml_reader *r, struct yaml_scalar *ret)
 				      strcmp(tag, YAML_NULL_TAG) == 0  ? YAML_NULL :
 									 YAML_STRING;
 
-		s = yaml_scalar_resolve(text, r->a);
+		s = yaml_scalar_resolve(text, r->tree);
 		if (want == YAML_STRING)
 			return fail_here(r, "unknown tag");
 		if (s.kind != want)
@@ -482,8 +490,9 @@ static int finish_document(struct yaml_reader *r, struct node *root, struct doc 
 	if (!marks || !doc.root)
 		return no_memory(r);
 	collect_marks(&root->v, marks, &doc.n_values);
+	arena_reset(r->tree);
 	*ret = doc;
-	return doc_check_keys(&doc, r->a, r->err);
+	return doc_check_keys(&doc, r->tree, r->err);
 }
 
 static int read_document(struct yaml_reader *r, struct doc_list *list)
@@ -496,6 +505,7 @@ static int read_document(struct yaml_reader *r, struct doc_list *list)
 		return fail_here(r, "too many documents");
 	/* Anchors end with their document. */
 	r->anchors = NULL;
+	arena_reset(r->tree);
 	r->nodes_before = r->nodes;
 	x = next_event(r);
 	if (x >= 0)
@@ -558,15 +568,27 @@ static int check_directives(struct yaml_reader *r)
 	return 0;
 }
 
+/* The tree may have what the caller's arena has left, and no more than the limit. */
+static size_t tree_limit(const struct arena *a, size_t limit)
+{
+	size_t left = a->limit > a->used ? a->limit - a->used : 1;
+
+	if (!a->limit)
+		return limit;
+	return limit && limit < left ? limit : left;
+}
+
 static int parse_yaml(struct str text, struct str file, const struct doc_limits *limits,
 		      struct arena *a, struct doc_list *ret, struct err *err)
 {
+	CLEANUP(arena_done) struct arena tree;
 	struct yaml_reader r = {
-		.a = a, .file = file, .text = text, .limits = *limits, .err = err
+		.a = a, .tree = &tree, .file = file, .text = text, .limits = *limits, .err = err
 	};
 	struct doc_list list = { 0 };
 	int x;
 
+	arena_init(&tree, tree_limit(a, limits->tree_bytes));
 	x = check_directives(&r);
 	if (x < 0)
 		return x;
@@ -580,6 +602,8 @@ static int parse_yaml(struct str text, struct str file, const struct doc_limits 
 	x = read_stream(&r, &list);
 	yaml_event_delete(&r.event);
 	yaml_parser_delete(&r.parser);
+	/* What the caller's arena had left was not enough: it is exhausted like any other. */
+	a->failed |= tree.failed && tree.limit != limits->tree_bytes;
 	if (x >= 0)
 		*ret = list;
 	return x;

@@ -36,7 +36,8 @@ static int parse_documents(struct str text, struct str name, struct arena *a, st
 {
 	const struct doc_limits limits = { .size_bytes = MANIFEST_MAX_BYTES,
 					   .nodes = MANIFEST_MAX_NODES,
-					   .documents = MANIFEST_MAX_DOCUMENTS };
+					   .documents = MANIFEST_MAX_DOCUMENTS,
+					   .tree_bytes = MANIFEST_MAX_TREE_BYTES };
 	struct doc *doc;
 
 	if (text.n > EXACT_POSITIONS_MAX_BYTES && str_starts(str_trim(text), STR("{"))) {

@@ -17,6 +17,8 @@ struct err;
  * of doc.h, so a small file cannot expand to these sizes. */
 #define MANIFEST_MAX_BYTES ((size_t)256 << 20)
 #define MANIFEST_MAX_NODES 20000000
+#define MANIFEST_MAX_TREE_BYTES                                                                    \
+	((size_t)2 << 30) /* `kubectl get pods` of 15,000 pods takes 0.7 GB */
 #define MANIFEST_MAX_DOCUMENTS 1000000
 
 struct manifest {

@@ -552,3 +552,28 @@ TEST(every_memory_limit_gives_a_result_or_an_error)
 		CHECK(limit < 100000);
 	}
 }
+
+TEST(memory_for_building_a_document_is_limited)
+{
+	static const char item[] = "- some text\n";
+	const struct doc_limits limits = { .nodes = 1000000, .tree_bytes = 1 << 20 };
+	CLEANUP(arena_done) struct arena a;
+	struct doc_list docs;
+	struct err err = { 0 };
+	struct strbuf b;
+
+	arena_init(&a, 0);
+	strbuf_init(&b, &a);
+	for (size_t i = 0; i < 100000; i++)
+		strbuf_add(&b, STR("- some text\n"));
+	CHECK_ERR(yaml_parse(strbuf_str(&b), STR("f"), &limits, &a, &docs, &err), ENOMEM,
+		  "f: needs more than 1 MiB of memory: divide it into several documents");
+	/* Each document has its own. */
+	b.n = 0;
+	for (size_t i = 0; i < 50000; i++) {
+		strbuf_add(&b, i % 5000 ? STR("") : STR("---\n"));
+		strbuf_add(&b, str_from(item));
+	}
+	CHECK_OK(yaml_parse(strbuf_str(&b), STR("f"), &limits, &a, &docs, &err));
+	CHECK_UINT(docs.n, 10);
+}
