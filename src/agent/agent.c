@@ -446,6 +446,7 @@ static int agent_open(struct agent *agent, struct err *err)
 	if (r < 0)
 		return r;
 	manager_init(&agent->manager, &agent->ledger, &agent->cgroups);
+	agent->manager.rules.is_legacy = agent->config->is_legacy;
 	agent->manager.rules.permission = namespace_permission;
 	agent->manager.rules.permission_data = agent;
 	agent->manager.isolates = agent->config->isolated_partitions;

@@ -113,9 +113,14 @@ static void check_workload(struct node_check *c, yyjson_val *status)
 
 	if (!own || str_eq(state, STR("agrees")))
 		return;
-	if (str_eq(state, STR("differs")))
-		audit_add(c->audit, &node, "crio-cpus", c->management, get_str(own, "cpus"));
-	else /* docs/reference/crio-workloads.md#cgroupfs-manager */
+	if (str_eq(state, STR("differs"))) {
+		const struct str want = get_str(doc_get(doc_get(status, STR("workloadTypes")),
+							get_str(own, "type")),
+						"cpus");
+
+		audit_add(c->audit, &node, "crio-cpus", want.n ? want : c->management,
+			  get_str(own, "cpus"));
+	} else /* docs/reference/crio-workloads.md#cgroupfs-manager */
 		audit_add(c->audit, &node, "crio-cgroup-manager", STR("systemd"), STR("cgroupfs"));
 }
 

@@ -4,14 +4,17 @@
 #include "status.h"
 
 #include <stdio.h>
+#include <string.h>
 
 #include "base/arena.h"
 #include "base/macro.h"
 #include "codec/doc.h"
+#include "kube/names.h"
 #include "net/prometheus.h"
 #include "nodesync/node_sync.h"
 #include "pin/isolate.h"
 #include "pin/manager.h"
+#include "pin/manager_state.h"
 #include "staticpod/static_pods.h"
 
 /* The name is the key in the document; the metric is pinfold_NAME_total. */
@@ -92,6 +95,54 @@ static void describe_pools(const struct manager *m, yyjson_mut_doc *doc, yyjson_
 	}
 }
 
+static size_t count_of_type(const struct manager *m, const char *type)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < m->registry.n_containers; i++)
+		n += m->registry.containers[i]->pool == POOL_MANAGEMENT &&
+		     str_eq(registry_type_of(m->registry.containers[i]), str_from(type));
+	return n;
+}
+
+/* Every workload type of the node, management first. */
+typedef void (*type_fn)(const struct manager *m, const char *type, void *data);
+
+static void each_type(const struct manager *m, type_fn fn, void *data)
+{
+	const struct pool_config *c = &m->ledger->now.config;
+
+	fn(m, NAME_TYPE_MANAGEMENT, data);
+	for (size_t i = 0; i < c->n_types; i++)
+		if (strcmp(c->types[i].name, NAME_TYPE_MANAGEMENT) != 0)
+			fn(m, c->types[i].name, data);
+}
+
+struct type_list {
+	yyjson_mut_doc *doc;
+	yyjson_mut_val *types;
+	struct arena *a;
+};
+
+static void describe_type(const struct manager *m, const char *type, void *data)
+{
+	const struct type_list *list = data;
+	yyjson_mut_val *v = doc_put_obj(list->doc, list->types, str_dup(list->a, str_from(type)));
+	struct cpuset cpus;
+
+	manager_type_cpus(m, str_from(type), &cpus);
+	doc_put_str(list->doc, v, STR("cpus"), cpuset_format(&cpus, list->a));
+	doc_put_int(list->doc, v, STR("count"), cpuset_count(&cpus));
+	doc_put_int(list->doc, v, STR("containers"), (int64_t)count_of_type(m, type));
+}
+
+static void describe_types(const struct manager *m, yyjson_mut_doc *doc, yyjson_mut_val *root,
+			   struct arena *a)
+{
+	each_type(m, describe_type,
+		  &(struct type_list){ doc, doc_put_obj(doc, root, STR("workloadTypes")), a });
+}
+
 static void describe_container(const struct container_entry *c, yyjson_mut_doc *doc,
 			       yyjson_mut_val *list, struct arena *a)
 {
@@ -104,6 +155,8 @@ static void describe_container(const struct container_entry *c, yyjson_mut_doc *
 	doc_put_str(doc, v, STR("container"), str_from(c->name));
 	doc_put_str(doc, v, STR("id"), str_from(c->id));
 	doc_put_str(doc, v, STR("pool"), str_from(pool_name(c->pool)));
+	if (c->pool == POOL_MANAGEMENT)
+		doc_put_str(doc, v, STR("type"), registry_type_of(c));
 	if (c->is_exclusive)
 		doc_put_bool(doc, v, STR("exclusive"), true);
 	cpu_settings_put(c->settings, doc, v, a);
@@ -151,6 +204,8 @@ yyjson_mut_val *status_describe(const struct manager *m, yyjson_mut_doc *doc, st
 
 		doc_put_str(doc, own, STR("cpus"),
 			    str_from(m->runtime.crio_cpus ? m->runtime.crio_cpus : ""));
+		if (m->runtime.crio_type)
+			doc_put_str(doc, own, STR("type"), str_from(m->runtime.crio_type));
 		doc_put_str(doc, own, STR("state"), str_from(crio_state_name(m->runtime.crio)));
 	}
 	doc_put_str(doc, root, STR("mode"),
@@ -159,6 +214,7 @@ yyjson_mut_val *status_describe(const struct manager *m, yyjson_mut_doc *doc, st
 						       STR("pools"));
 	describe_cpu_manager(m, doc, root, a);
 	describe_pools(m, doc, root, a);
+	describe_types(m, doc, root, a);
 	list = doc_put_arr(doc, root, STR("containers"));
 	for (size_t i = 0; i < m->registry.n_containers; i++)
 		describe_container(m->registry.containers[i], doc, list, a);
@@ -176,6 +232,33 @@ yyjson_mut_val *status_describe(const struct manager *m, yyjson_mut_doc *doc, st
 	for (size_t i = 0; i < ARRAY_LEN(counter_rows); i++)
 		doc_put_int(doc, list, str_from(counter_rows[i].name), (int64_t)counter(m, i));
 	return root;
+}
+
+static void write_type_cpus(const struct manager *m, const char *type, void *data)
+{
+	struct cpuset cpus;
+
+	manager_type_cpus(m, str_from(type), &cpus);
+	prometheus_uint(data, "pinfold_workload_type_cpus",
+			(struct prometheus_label[]){ { "type", type }, { 0 } },
+			cpuset_count(&cpus));
+}
+
+static void write_type_containers(const struct manager *m, const char *type, void *data)
+{
+	prometheus_uint(data, "pinfold_workload_type_containers",
+			(struct prometheus_label[]){ { "type", type }, { 0 } },
+			count_of_type(m, type));
+}
+
+static void write_type_metrics(const struct manager *m, struct strbuf *b)
+{
+	prometheus_family(b, "pinfold_workload_type_cpus", "gauge",
+			  "Online CPUs of a workload type, a part of the management pool.");
+	each_type(m, write_type_cpus, b);
+	prometheus_family(b, "pinfold_workload_type_containers", "gauge",
+			  "Running containers of a workload type.");
+	each_type(m, write_type_containers, b);
 }
 
 static void write_pool_metrics(const struct manager *m, struct strbuf *b)
@@ -209,6 +292,7 @@ void status_metrics(const struct manager *m, struct strbuf *b)
 			  "Whether the container runtime is connected over NRI.");
 	prometheus_uint(b, "pinfold_runtime_connected", NULL, m->runtime.is_connected);
 	write_pool_metrics(m, b);
+	write_type_metrics(m, b);
 	prometheus_family(b, "pinfold_containers_placed_total", "counter",
 			  "Containers created, by pool.");
 	for (enum pool p = 0; p < POOL__COUNT; p++)

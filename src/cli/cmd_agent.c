@@ -17,7 +17,7 @@ struct agent_options {
 	struct agent_config config;
 	const char *config_file;
 	const char *cpu_manager;
-	struct option_list policy_options, namespaces, labels, taints;
+	struct option_list policy_options, types, namespaces, labels, taints;
 	const char *dialect, *topology_cpu;
 	struct log_options log;
 	bool uninstall;
@@ -69,7 +69,7 @@ static const struct option_desc options[] = {
 	  "then exit",
 	  NULL, AT(uninstall) },
 	{ OPT_GROUP, 0, NULL, NULL, "Pools", NULL, 0 },
-	POOLS_OPTIONS(struct agent_options, config.pools, policy_options),
+	POOLS_OPTIONS(struct agent_options, config.pools, policy_options, types),
 	{ OPT_ENUM, 0, "cpu-manager", "WHO",
 	  "what assigns exclusive CPUs (default: auto, the kubelet if its policy is static)",
 	  "auto|own|kubelet", AT(cpu_manager) },
@@ -110,7 +110,7 @@ static const struct option_desc options[] = {
 	  "the namespaces' annotations; without a cluster, none)",
 	  NULL, AT(namespaces) },
 	{ OPT_ENUM, 0, "dialect", "NAME",
-	  "legacy-2021 also accepts the namespace label of the 2021 enhancement",
+	  "legacy-2021 also accepts labels, annotations and files of the 2021 enhancement",
 	  "current|legacy-2021", AT(dialect) },
 	LOG_OPTIONS(struct agent_options, log),
 	{ 0 },
@@ -173,6 +173,8 @@ static int run(struct invocation *inv, struct err *err)
 	 * option tables. */
 	c->pools.policy_options = o->policy_options.items;
 	c->pools.n_policy_options = o->policy_options.n;
+	c->pools.types = o->types.items;
+	c->pools.n_types = o->types.n;
 	c->allowed = (struct permission_flags){ o->namespaces.items, o->namespaces.n };
 	if (permission_flags_check(&c->allowed, err) < 0)
 		return -EINVAL;
@@ -183,7 +185,9 @@ static int run(struct invocation *inv, struct err *err)
 	c->cluster.n_taints = o->taints.n;
 	c->topology_object.cpu_is_every_cpu = o->topology_cpu &&
 					      strcmp(o->topology_cpu, "all") == 0;
-	c->cluster.is_legacy = o->dialect && strcmp(o->dialect, "legacy-2021") == 0;
+	c->is_legacy = o->dialect && strcmp(o->dialect, "legacy-2021") == 0;
+	c->cluster.is_legacy = c->is_legacy;
+	c->pools.legacy_marker = c->is_legacy ? NAME_LEGACY_MARKER : NULL;
 	if (o->cpu_manager)
 		c->cpu_manager = strcmp(o->cpu_manager, "own") == 0 ? AGENT_CPU_MANAGER_OWN :
 				 strcmp(o->cpu_manager, "kubelet") == 0 ?

@@ -69,6 +69,7 @@ static int read_container(const struct doc *doc, yyjson_val *v, struct map_conta
 	ret->namespace = doc_str(doc_get(v, STR("namespace")));
 	ret->pod = doc_str(doc_get(v, STR("pod")));
 	ret->container = doc_str(doc_get(v, STR("container")));
+	ret->type = doc_str(doc_get(v, STR("type")));
 	ret->is_exclusive = doc_bool(doc_get(v, STR("exclusive")), false);
 	if (!pool_from_name(doc_str(pool), &ret->pool))
 		return doc_err(err, doc, v, "unknown pool %s", quote(doc_str(pool)).text);
@@ -146,7 +147,8 @@ static struct str title(const struct agent_status *status, struct arena *a)
 static int print_doc(const struct agent_status *status, const struct map *map,
 		     enum output_format format, struct arena *a, struct err *err)
 {
-	static const char *const kept[] = { "node", "mode", "pools", "containers" };
+	static const char *const kept[] = { "node", "mode", "pools", "workloadTypes",
+					    "containers" };
 	yyjson_mut_doc *m = doc_build(a);
 	yyjson_mut_val *root = yyjson_mut_obj(m);
 

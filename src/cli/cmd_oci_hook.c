@@ -22,7 +22,7 @@
 
 struct oci_hook_options {
 	struct oci_hook_config config;
-	struct option_list policy_options, namespaces;
+	struct option_list policy_options, types, namespaces;
 	bool refuses_later;
 };
 
@@ -46,7 +46,7 @@ static const struct option_desc options[] = {
 	  "that stage only",
 	  NULL, offsetof(struct oci_hook_options, refuses_later) },
 	{ OPT_GROUP, 0, NULL, NULL, "While no agent runs", NULL, 0 },
-	POOLS_OPTIONS(struct oci_hook_options, config.pools, policy_options),
+	POOLS_OPTIONS(struct oci_hook_options, config.pools, policy_options, types),
 	{ OPT_STR, 0, "topology", "FROM", "host (default), a file or a synthetic description", NULL,
 	  AT(topology) },
 	{ OPT_STRS, 0, "allow-namespace", "NAMESPACE[=TYPE,...]",
@@ -114,6 +114,8 @@ static int prepare(struct invocation *inv, struct hook_call *ret, struct err *er
 	log_setup(LOG_LEVEL_ERROR, LOG_FORMAT_TEXT);
 	o->config.pools.policy_options = o->policy_options.items;
 	o->config.pools.n_policy_options = o->policy_options.n;
+	o->config.pools.types = o->types.items;
+	o->config.pools.n_types = o->types.n;
 	o->config.allowed = (struct permission_flags){ o->namespaces.items, o->namespaces.n };
 	r = permission_flags_check(&o->config.allowed, err);
 	if (r == 0)

@@ -55,6 +55,35 @@ static void add_pools(struct strbuf *b, yyjson_val *root)
 	strbuf_add(b, table_format(&t));
 }
 
+/* Only where a type has CPUs of its own: otherwise the line of the pool says it all. */
+static void add_types(struct strbuf *b, yyjson_val *root)
+{
+	yyjson_val *types = doc_get(root, STR("workloadTypes")), *key, *value;
+	struct table t;
+
+	if (yyjson_obj_size(types) < 2)
+		return;
+	table_init(&t, 3, b->a);
+	table_add(&t, (struct str[]){ STR("WORKLOAD TYPE"), STR("CPUS"), STR("CONTAINERS") });
+	DOC_EACH_PAIR (types, key, value)
+		table_add(&t, (struct str[]){ doc_str(key),
+					      table_or_dash(doc_str(doc_get(value, STR("cpus")))),
+					      doc_text(doc_get(value, STR("containers"))) });
+	strbuf_addc(b, '\n');
+	strbuf_add(b, table_format(&t));
+}
+
+/* "management", or "management/ran" for another type. */
+static struct str pool_of(yyjson_val *c, struct arena *a)
+{
+	const struct str pool = doc_str(doc_get(c, STR("pool")));
+	const struct str type = doc_str(doc_get(c, STR("type")));
+
+	if (type.n == 0 || str_eq(type, pool))
+		return pool;
+	return str_printf(a, PRI_STR "/" PRI_STR, FMT_STR(pool), FMT_STR(type));
+}
+
 static void add_containers(struct strbuf *b, yyjson_val *root)
 {
 	yyjson_val *c;
@@ -66,14 +95,14 @@ static void add_containers(struct strbuf *b, yyjson_val *root)
 	DOC_EACH_ITEM (doc_get(root, STR("containers")), c) {
 		const struct str quota = doc_text(doc_get(c, STR("quotaUs")));
 
-		table_add(&t, (struct str[]){ doc_str(doc_get(c, STR("namespace"))),
-					      doc_str(doc_get(c, STR("pod"))),
-					      doc_str(doc_get(c, STR("container"))),
-					      doc_str(doc_get(c, STR("pool"))),
-					      table_or_dash(doc_str(doc_get(c, STR("cpus")))),
-					      table_or_dash(doc_text(doc_get(c, STR("shares")))),
-					      str_eq(quota, STR("-1")) ? STR("none") :
-									 table_or_dash(quota) });
+		table_add(&t,
+			  (struct str[]){ doc_str(doc_get(c, STR("namespace"))),
+					  doc_str(doc_get(c, STR("pod"))),
+					  doc_str(doc_get(c, STR("container"))), pool_of(c, b->a),
+					  table_or_dash(doc_str(doc_get(c, STR("cpus")))),
+					  table_or_dash(doc_text(doc_get(c, STR("shares")))),
+					  str_eq(quota, STR("-1")) ? STR("none") :
+								     table_or_dash(quota) });
 	}
 	strbuf_addc(b, '\n');
 	strbuf_add(b, table_format(&t));
@@ -203,6 +232,7 @@ static struct str table_text(const struct agent_status *status, bool with_contai
 		add_cluster(&b, root);
 	add_cpu_manager(&b, root);
 	add_pools(&b, root);
+	add_types(&b, root);
 	if (with_containers)
 		add_containers(&b, root);
 	add_counter_warnings(&b, root);

@@ -145,9 +145,12 @@ struct map local_map(const struct local_machine *machine, struct arena *a)
 	for (size_t i = 0; i < machine->n; i++) {
 		const struct local_container *c = &machine->containers[i];
 
-		containers[i] = (struct map_container){ c->namespace,	 c->pod,
-							c->name,	 c->pool,
-							c->is_exclusive, c->settings.cpus };
+		containers[i] = (struct map_container){ .namespace = c->namespace,
+							.pod = c->pod,
+							.container = c->name,
+							.pool = c->pool,
+							.is_exclusive = c->is_exclusive,
+							.cpus = c->settings.cpus };
 	}
 	return map;
 }

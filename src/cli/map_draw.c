@@ -99,16 +99,23 @@ static struct str pod_label(const struct map_container *c, struct arena *a)
 			  FMT_STR(c->pod));
 }
 
+/* The name of the pool, or of the workload type. */
+static struct str group_of(const struct map_container *c)
+{
+	return c->pool == POOL_MANAGEMENT && c->type.n ? c->type : str_from(pool_name(c->pool));
+}
+
 /* "management  6 containers of 2 pods: dns ntp", cut at the end of the line. */
-static void add_pool(struct label_list *lines, const struct map *map, enum pool pool,
-		     struct arena *a)
+static void add_group(struct label_list *lines, const struct map *map, struct str group,
+		      struct arena *a)
 {
 	size_t n = 0, pods = 0, width;
 	struct strbuf names;
 	struct str counts;
 
 	for (size_t i = 0; i < map->n; i++) {
-		if (map->containers[i].is_exclusive || map->containers[i].pool != pool)
+		if (map->containers[i].is_exclusive ||
+		    !str_eq(group_of(&map->containers[i]), group))
 			continue;
 		n++;
 		pods += is_first_of_pod(map, i);
@@ -122,7 +129,7 @@ static void add_pool(struct label_list *lines, const struct map *map, enum pool 
 	for (size_t i = 0; i < map->n; i++) {
 		const struct map_container *c = &map->containers[i];
 
-		if (c->is_exclusive || c->pool != pool || !is_first_of_pod(map, i))
+		if (c->is_exclusive || !str_eq(group_of(c), group) || !is_first_of_pod(map, i))
 			continue;
 		if (names.n + 1 + c->pod.n > width) {
 			strbuf_add(&names, STR(" ..."));
@@ -130,7 +137,7 @@ static void add_pool(struct label_list *lines, const struct map *map, enum pool 
 		}
 		strbuf_printf(&names, " " PRI_STR, FMT_STR(c->pod));
 	}
-	begin_line(lines, str_from(pool_name(pool)));
+	begin_line(lines, group);
 	add_item(lines,
 		 str_printf(a, PRI_STR PRI_STR, FMT_STR(counts), FMT_STR(strbuf_str(&names))),
 		 true);
@@ -171,13 +178,30 @@ static size_t label_width(const struct map *map, struct arena *a)
 	return width;
 }
 
+/* The first container of a workload type other than management. */
+static bool is_first_of_type(const struct map *map, size_t i)
+{
+	const struct str type = map->containers[i].type;
+
+	if (map->containers[i].pool != POOL_MANAGEMENT || type.n == 0 ||
+	    str_eq(type, str_from(pool_name(POOL_MANAGEMENT))))
+		return false;
+	while (i-- > 0)
+		if (str_eq(map->containers[i].type, type))
+			return false;
+	return true;
+}
+
 static struct str list_containers(const struct map *map, struct arena *a)
 {
 	struct label_list lines = { .label_width = label_width(map, a) };
 
 	strbuf_init(&lines.out, a);
-	add_pool(&lines, map, POOL_MANAGEMENT, a);
-	add_pool(&lines, map, POOL_SHARED, a);
+	add_group(&lines, map, str_from(pool_name(POOL_MANAGEMENT)), a);
+	for (size_t i = 0; i < map->n; i++)
+		if (is_first_of_type(map, i))
+			add_group(&lines, map, map->containers[i].type, a);
+	add_group(&lines, map, str_from(pool_name(POOL_SHARED)), a);
 	for (size_t i = 0; i < map->n; i++)
 		if (map->containers[i].is_exclusive && is_first_of_pod(map, i))
 			add_owner(&lines, map, i, a);

@@ -18,6 +18,7 @@ struct topology;
 struct map_container {
 	struct str namespace, pod, container;
 	enum pool pool;
+	struct str type; /* of a management container; "" is management */
 	bool is_exclusive;
 	struct cpuset cpus;
 };

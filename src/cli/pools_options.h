@@ -17,9 +17,10 @@
 		OPT_ENUM, 0, name, value, help, choices, offsetof(type, field)                     \
 	}
 
-/* `pools` is the struct pools_source in `type`, `list` its struct option_list of policy options.
+/* `pools` is the struct pools_source in `type`; `list` and `types` are the struct option_list of
+ * its policy options and workload types.
  * --reserved is the former spelling of --management. */
-#define POOLS_OPTIONS(type, pools, list)                                                           \
+#define POOLS_OPTIONS(type, pools, list, types)                                                    \
 	POOLS_ROW(OPT_STR, "management", "LIST", "CPUs of the management pool", type,              \
 		  pools.reserved),                                                                 \
 		POOLS_ROW(OPT_STR, "reserved", "LIST", NULL, type, pools.reserved),                \
@@ -28,6 +29,9 @@
 		POOLS_ROW(OPT_STR, "guaranteed", "LIST",                                           \
 			  "CPUs of the guaranteed pool, each for one container at a time", type,   \
 			  pools.guaranteed),                                                       \
+		POOLS_ROW(OPT_STRS, "workload-type", "TYPE=LIST",                                  \
+			  "a workload type with its own part of the management pool", type,        \
+			  types),                                                                  \
 		POOLS_ROW(OPT_STR, "pools-file", "FILE",                                           \
 			  "the pools file, read when no list is given (default: " NAME_POOLS_FILE  \
 			  ")",                                                                     \

@@ -13,7 +13,7 @@
 #define NAME_TARGET_VALUE "{\"" NAME_EFFECT_KEY "\":\"" NAME_EFFECT_PREFERRED "\"}"
 #define NAME_ALLOWED                                                                               \
 	"workload.openshift.io/allowed"	  /* namespace annotation: comma-separated types */
-#define NAME_TYPE_MANAGEMENT "management" /* the only workload type in use */
+#define NAME_TYPE_MANAGEMENT "management" /* the workload type that always exists */
 
 /* Written by admission. */
 #define NAME_RESOURCES_PREFIX "resources.workload.openshift.io/" /* pod annotation + container */
@@ -125,6 +125,7 @@
 #define NAME_POOLS_POLICY_KEY "topologyPolicy"
 #define NAME_POOLS_SCOPE_KEY "topologyScope"
 #define NAME_POOLS_OPTIONS_KEY "cpuManagerPolicyOptions" /* as in a kubelet's configuration */
+#define NAME_POOLS_TYPES_KEY "types" /* {"ran":"2-3"}: workload types with CPUs of their own */
 #define NAME_POOLS_RESIZE_KEY "resize" /* when containers run on CPUs that leave their pool */
 #define NAME_POOLS_RESIZE_REFUSE "refuse"
 #define NAME_POOLS_RESIZE_DEFER "defer"
@@ -138,6 +139,7 @@
 /* The names of 2021 (D2): accepted as input with the legacy setting, never written. */
 #define NAME_LEGACY_TARGET "workload.openshift.io/target"	/* pod label: type */
 #define NAME_LEGACY_ALLOWED "workload.openshift.io/allowed"	/* namespace label: type */
+#define NAME_LEGACY_MANAGEMENT "io.openshift.management" /* pod annotation, pod and namespace label */
 #define NAME_LEGACY_CPU_PREFIX "cpu.workload.openshift.io/"	/* + type, or + container */
 #define NAME_LEGACY_MARKER "/etc/kubernetes/management-pinning" /* contains only a CPU list */
 #define NAME_LEGACY_CRIO "01-workload-partitioning"		/* the hand-written drop-in */

@@ -33,6 +33,11 @@ void node_amounts_of(const struct ledger *l, bool pools, struct node_amounts *re
 {
 	struct ledger_capacity capacity;
 
+	*ret = (struct node_amounts){ 0 };
+	for (size_t i = 0; i < l->now.config.n_types; i++)
+		if (strcmp(l->now.config.types[i].name, NAME_TYPE_MANAGEMENT) != 0)
+			memcpy(ret->types[ret->n_types++], l->now.config.types[i].name,
+			       sizeof(ret->types[0]));
 	ledger_capacity(l, &capacity);
 	ret->milli[NODE_MANAGEMENT] = 1000 * (int64_t)cpuset_count(&l->now.topology->online);
 	pools = pools && !l->now.config.is_classic;
@@ -76,9 +81,9 @@ enum node_taint node_taint_choose(bool is_ready, uint64_t unready_ms, bool taint
 	return taints_unready && unready_ms >= NODE_UNREADY_MS ? NODE_TAINT_PUT : NODE_TAINT_LEAVE;
 }
 
-static int64_t amount_in(yyjson_val *list, enum node_resource r)
+static int64_t amount_in(yyjson_val *list, struct str name)
 {
-	yyjson_val *v = doc_get(list, str_from(resource_names[r]));
+	yyjson_val *v = doc_get(list, name);
 	struct quantity q;
 
 	/* Unreadable counts as absent, so the correct amount is written. */
@@ -113,15 +118,59 @@ static void read_taints(yyjson_val *taints, struct node_observed *ret)
 	}
 }
 
+static struct node_type_cores *find_type(const struct node_observed *observed, const char *type)
+{
+	for (size_t i = 0; i < observed->n_types; i++)
+		if (strcmp(observed->types[i].type, type) == 0)
+			return (struct node_type_cores *)&observed->types[i];
+	return NULL;
+}
+
+/* The resources of workload types in one list. A kubelet removes an extended resource from both
+ * lists or from one. */
+static void read_types(yyjson_val *list, bool is_capacity, struct node_observed *ret)
+{
+	yyjson_val *key, *value;
+
+	DOC_EACH_PAIR (list, key, value) {
+		struct str type = doc_str(key);
+		struct node_type_cores *t;
+		char name[WORKLOAD_TYPE_MAX + 1];
+
+		(void)value;
+		if (!str_ends(type, STR(NAME_CORES_SUFFIX)) ||
+		    str_eq(type, STR(NAME_MANAGEMENT_CORES)))
+			continue;
+		type.n -= sizeof(NAME_CORES_SUFFIX) - 1;
+		if (!workload_type_is_valid(type))
+			continue;
+		copy_text(name, sizeof(name), type);
+		t = find_type(ret, name);
+		if (!t && ret->n_types == NODE_TYPES_MAX)
+			continue;
+		if (!t) {
+			t = &ret->types[ret->n_types++];
+			*t = (struct node_type_cores){ .capacity = NODE_ABSENT,
+						       .allocatable = NODE_ABSENT };
+			memcpy(t->type, name, sizeof(name));
+		}
+		*(is_capacity ? &t->capacity : &t->allocatable) = amount_in(list, doc_str(key));
+	}
+}
+
 void node_observed_of(yyjson_val *node, struct node_observed *ret)
 {
 	yyjson_val *status = doc_get(node, STR("status")), *condition;
+	yyjson_val *capacity = doc_get(status, STR("capacity"));
+	yyjson_val *allocatable = doc_get(status, STR("allocatable"));
 
 	*ret = (struct node_observed){ .exists = node != NULL };
 	for (enum node_resource r = 0; r < NODE_RESOURCE__COUNT; r++) {
-		ret->capacity[r] = amount_in(doc_get(status, STR("capacity")), r);
-		ret->allocatable[r] = amount_in(doc_get(status, STR("allocatable")), r);
+		ret->capacity[r] = amount_in(capacity, str_from(resource_names[r]));
+		ret->allocatable[r] = amount_in(allocatable, str_from(resource_names[r]));
 	}
+	read_types(capacity, true, ret);
+	read_types(allocatable, false, ret);
 	DOC_EACH_ITEM (doc_get(status, STR("conditions")), condition) {
 		if (!str_eq(doc_str(doc_get(condition, STR("type"))), STR(NAME_CONDITION_READY)))
 			continue;
@@ -140,24 +189,81 @@ void node_observed_of(yyjson_val *node, struct node_observed *ret)
 	copy_text(ret->uid, sizeof(ret->uid), doc_str(doc_find(node, "/metadata/uid")));
 }
 
-static void put_amounts(yyjson_mut_doc *m, yyjson_mut_val *status, struct str list,
-			const int64_t *observed, const int64_t *want, struct arena *a)
+static void put_amount(yyjson_mut_doc *m, yyjson_mut_val *amounts, struct str name,
+		       int64_t observed, int64_t want, struct arena *a)
 {
-	yyjson_mut_val *amounts = yyjson_mut_obj(m);
+	const struct quantity q = quantity_from_int(want, QUANTITY_DECIMAL_SI);
 
-	for (enum node_resource r = 0; r < NODE_RESOURCE__COUNT; r++) {
-		const struct quantity q = quantity_from_int(want[r], QUANTITY_DECIMAL_SI);
+	if (observed == want)
+		return;
+	if (want == NODE_ABSENT) /* null removes the key in a merge patch */
+		doc_put(m, amounts, name, yyjson_mut_null(m));
+	else
+		doc_put_str(m, amounts, name, quantity_format(&q, a));
+}
 
-		if (observed[r] == want[r])
-			continue;
-		if (want[r] == NODE_ABSENT) /* null removes the key in a merge patch */
-			doc_put(m, amounts, str_from(resource_names[r]), yyjson_mut_null(m));
-		else
-			doc_put_str(m, amounts, str_from(resource_names[r]),
-				    quantity_format(&q, a));
+static bool wants_type(const struct node_amounts *want, const char *type)
+{
+	for (size_t i = 0; i < want->n_types; i++)
+		if (strcmp(want->types[i], type) == 0)
+			return true;
+	return false;
+}
+
+/* Also removes the cores of types that are not configured any more. */
+static void put_types(yyjson_mut_doc *m, yyjson_mut_val *amounts, bool is_capacity,
+		      const struct node_observed *observed, const struct node_amounts *want,
+		      struct arena *a)
+{
+	for (size_t i = 0; i < want->n_types; i++) {
+		const struct node_type_cores *t = find_type(observed, want->types[i]);
+
+		put_amount(m, amounts, str_printf(a, "%s" NAME_CORES_SUFFIX, want->types[i]),
+			   !t	       ? NODE_ABSENT :
+			   is_capacity ? t->capacity :
+					 t->allocatable,
+			   want->milli[NODE_MANAGEMENT], a);
 	}
-	if (yyjson_mut_obj_size(amounts))
-		doc_put(m, status, list, amounts);
+	for (size_t i = 0; i < observed->n_types; i++) {
+		const struct node_type_cores *t = &observed->types[i];
+
+		if (!wants_type(want, t->type))
+			put_amount(m, amounts, str_printf(a, "%s" NAME_CORES_SUFFIX, t->type),
+				   is_capacity ? t->capacity : t->allocatable, NODE_ABSENT, a);
+	}
+}
+
+static void put_amounts(yyjson_mut_doc *m, yyjson_mut_val *status,
+			const struct node_observed *observed, const struct node_amounts *want,
+			struct arena *a)
+{
+	const struct {
+		struct str name;
+		const int64_t *observed;
+	} lists[] = { { STR("allocatable"), observed->allocatable },
+		      { STR("capacity"), observed->capacity } };
+
+	for (size_t i = ARRAY_LEN(lists); i-- > 0;) {
+		yyjson_mut_val *amounts = yyjson_mut_obj(m);
+
+		for (enum node_resource r = 0; r < NODE_RESOURCE__COUNT; r++)
+			put_amount(m, amounts, str_from(resource_names[r]), lists[i].observed[r],
+				   want->milli[r], a);
+		put_types(m, amounts, i == 1, observed, want, a);
+		if (yyjson_mut_obj_size(amounts))
+			doc_put(m, status, lists[i].name, amounts);
+	}
+}
+
+bool node_has_capacity(const struct node_observed *observed, const struct node_amounts *want)
+{
+	for (size_t i = 0; i < want->n_types; i++) {
+		const struct node_type_cores *t = find_type(observed, want->types[i]);
+
+		if (!t || t->capacity != want->milli[NODE_MANAGEMENT])
+			return false;
+	}
+	return memcmp(observed->capacity, want->milli, sizeof(want->milli)) == 0;
 }
 
 static yyjson_mut_val *make_condition(const struct node_observed *observed,
@@ -211,8 +317,7 @@ int node_plan_status(const struct node_observed *observed, const struct node_des
 	yyjson_mut_doc *m = doc_build(a);
 	yyjson_mut_val *status = yyjson_mut_obj(m);
 
-	put_amounts(m, status, STR("capacity"), observed->capacity, want->amounts.milli, a);
-	put_amounts(m, status, STR("allocatable"), observed->allocatable, want->amounts.milli, a);
+	put_amounts(m, status, observed, &want->amounts, a);
 	if (condition_differs(observed, want))
 		put_condition(m, status, make_condition(observed, want, m, a));
 	return write_status(m, status, a, ret_body, err);
@@ -221,12 +326,12 @@ int node_plan_status(const struct node_observed *observed, const struct node_des
 int node_plan_removal(const struct node_observed *observed, struct arena *a, struct str *ret_body,
 		      struct err *err)
 {
-	static const int64_t none[] = { NODE_ABSENT, NODE_ABSENT, NODE_ABSENT };
+	static const struct node_amounts none = { .milli = { NODE_ABSENT, NODE_ABSENT,
+							     NODE_ABSENT } };
 	yyjson_mut_doc *m = doc_build(a);
 	yyjson_mut_val *status = yyjson_mut_obj(m), *condition = yyjson_mut_obj(m);
 
-	put_amounts(m, status, STR("capacity"), observed->capacity, none, a);
-	put_amounts(m, status, STR("allocatable"), observed->allocatable, none, a);
+	put_amounts(m, status, observed, &none, a);
 	/* The list is merged by type: a directive removes one condition. */
 	if (observed->status[0]) {
 		doc_put_str(m, condition, STR("$patch"), STR("delete"));
@@ -390,8 +495,10 @@ static void put_taints(const struct node_registration *b, bool ours, yyjson_mut_
 int node_plan_registration(const struct node_registration *b, const struct node_desired *want,
 			   struct arena *a, struct str *ret_body, struct err *err)
 {
-	static const int64_t none[] = { NODE_ABSENT, NODE_ABSENT, NODE_ABSENT };
-	static const struct node_observed nothing = { 0 };
+	static const struct node_observed nothing = {
+		.capacity = { NODE_ABSENT, NODE_ABSENT, NODE_ABSENT },
+		.allocatable = { NODE_ABSENT, NODE_ABSENT, NODE_ABSENT },
+	};
 	yyjson_mut_doc *m = doc_build(a);
 	yyjson_mut_val *root = yyjson_mut_obj(m), *meta, *status;
 	int r;
@@ -405,8 +512,7 @@ int node_plan_registration(const struct node_registration *b, const struct node_
 	/* A Node may be created with its status, as kubelets do; the webhook would refuse one
 	 * without the resource (D7). */
 	status = doc_put_obj(m, root, STR("status"));
-	put_amounts(m, status, STR("capacity"), none, want->amounts.milli, a);
-	put_amounts(m, status, STR("allocatable"), none, want->amounts.milli, a);
+	put_amounts(m, status, &nothing, &want->amounts, a);
 	put_condition(m, status, make_condition(&nothing, want, m, a));
 	r = doc_write(root, false, a, ret_body, err);
 	return r < 0 ? r : 1;

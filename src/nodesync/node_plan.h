@@ -11,6 +11,7 @@
 
 #include "base/str.h"
 #include "codec/doc.h"
+#include "pool/config.h"
 
 struct arena;
 struct err;
@@ -26,9 +27,21 @@ enum node_resource {
 
 #define NODE_ABSENT INT64_C(-1) /* no such amount, or an unreadable one */
 
-/* Millicores; NODE_ABSENT: the Node must not have the resource. */
+#define NODE_TYPES_MAX 16 /* also counts types that were configured earlier */
+
+/* Millicores; NODE_ABSENT: the Node must not have the resource. Zeroed before it is filled in: it
+ * is compared as bytes. */
 struct node_amounts {
 	int64_t milli[NODE_RESOURCE__COUNT];
+	/* Workload types other than management; each has as many cores. */
+	char types[POOL_TYPES_MAX][WORKLOAD_TYPE_MAX + 1];
+	size_t n_types;
+};
+
+/* The cores of such a type on the Node. */
+struct node_type_cores {
+	char type[WORKLOAD_TYPE_MAX + 1];
+	int64_t capacity, allocatable;
 };
 
 /* `pools` is false where the kubelet assigns CPUs. */
@@ -79,6 +92,8 @@ struct node_desired {
 struct node_observed {
 	bool exists;
 	int64_t capacity[NODE_RESOURCE__COUNT], allocatable[NODE_RESOURCE__COUNT];
+	struct node_type_cores types[NODE_TYPES_MAX]; /* every <type>.workload.openshift.io/cores */
+	size_t n_types;
 	char status[8], reason[64], message[512]; /* of the condition; "": none */
 	char since[40];				  /* lastTransitionTime */
 	int taint;				  /* index of the agent's taint; -1: none */
@@ -87,6 +102,9 @@ struct node_observed {
 };
 
 void node_observed_of(yyjson_val *node, struct node_observed *ret); /* NULL: it does not exist */
+
+/* Whether the capacity is what it should be. */
+bool node_has_capacity(const struct node_observed *observed, const struct node_amounts *want);
 
 /* Each returns 1 with a body to send, 0 when there is nothing to do. */
 

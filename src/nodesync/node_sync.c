@@ -53,8 +53,8 @@ static void on_node_synced(struct node_watch *w)
 
 static bool is_permitted(const struct manager *m, const struct pod_entry *pod)
 {
-	return classify_permission(&m->rules, pod->is_local, str_from(pod->namespace)) ==
-	       PERMISSION_GRANTED;
+	return pod->type && classify_permission(&m->rules, pod->is_local, str_from(pod->namespace),
+						str_from(pod->type)) == PERMISSION_GRANTED;
 }
 
 bool node_sync_has_untrusted_pod(const struct manager *m)
@@ -72,7 +72,7 @@ bool node_sync_has_permitted_pod(const struct manager *m)
 	const struct registry *r = &m->registry;
 
 	for (size_t i = 0; i < r->n_pods; i++)
-		if (r->pods[i]->type && !r->pods[i]->is_management && is_permitted(m, r->pods[i]))
+		if (!r->pods[i]->is_management && is_permitted(m, r->pods[i]))
 			return true;
 	return false;
 }

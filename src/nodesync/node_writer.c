@@ -113,8 +113,7 @@ static void report_restored(struct node_writer *w, const struct node_desired *wa
 	const struct event_subject node = { 0 };
 
 	w->written = want->amounts;
-	if (!was_sent ||
-	    memcmp(w->observed.capacity, want->amounts.milli, sizeof(w->observed.capacity)) == 0)
+	if (!was_sent || node_has_capacity(&w->observed, &want->amounts))
 		return;
 	log_warning("resources on the Node were removed or changed, restoring them",
 		    LOG_STR("node", w->config.registration.name));

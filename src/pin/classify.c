@@ -12,8 +12,11 @@
 #include "kube/names.h"
 #include "kube/shares.h"
 #include "kube/stamp.h"
+#include "legacy.h"
 #include "nri/nri.h"
+#include "pool/config.h"
 #include "registry.h"
+#include "workload.h"
 
 const char *distrust_text(enum distrust_reason distrust)
 {
@@ -22,6 +25,7 @@ const char *distrust_text(enum distrust_reason distrust)
 		[DISTRUST_NAMESPACE] = "its namespace does not allow the workload type",
 		[DISTRUST_UNKNOWN] = "it is not known whether its namespace allows the workload "
 				     "type",
+		[DISTRUST_TYPE] = "its workload type is not configured on this node",
 		[DISTRUST_STAMP] = "its CPU stamp contradicts what the kubelet requested",
 		[DISTRUST_UNREADABLE] = "its CPU stamp is unreadable or lacks the container",
 		[DISTRUST_SIZE] = "they are too large, or contain a NUL",
@@ -34,19 +38,45 @@ bool classify_reads(const struct classify_rules *rules, const char *key)
 {
 	const struct str text = str_from(key);
 
-	return str_eq(text, rules->management.activation) ||
-	       str_starts(text, rules->management.prefix) ||
-	       str_starts(text, STR(NAME_TARGET_PREFIX)) || str_eq(text, STR(NAME_STAMP)) ||
+	if (rules->is_legacy && legacy_reads(text))
+		return true;
+	return str_starts(text, STR(NAME_TARGET_PREFIX)) ||
+	       str_starts(text, STR(NAME_RESOURCES_PREFIX)) || str_eq(text, STR(NAME_STAMP)) ||
 	       str_eq(text, STR(NAME_CONFIG_SOURCE));
 }
 
-/* The value does not matter (docs/reference/crio-workloads.md#selecting-a-workload). */
-static bool has_annotation(const struct nri_pod *pod, struct str key)
+bool classify_reads_label(const struct classify_rules *rules, const char *key)
 {
-	for (size_t i = 0; i < pod->n_annotations; i++)
-		if (str_eq(str_from(pod->annotations[i].key), key))
-			return true;
-	return false;
+	return rules->is_legacy && legacy_reads_label(str_from(key));
+}
+
+static bool is_configured(const struct classify_rules *rules, struct str type)
+{
+	return rules->pools ? pool_config_has_type(rules->pools, type) :
+			      str_eq(type, STR(NAME_TYPE_MANAGEMENT));
+}
+
+/* The value does not matter (docs/reference/crio-workloads.md#selecting-a-workload). */
+struct str classify_claimed_type(const struct classify_rules *rules, const struct nri_pod *pod)
+{
+	struct str found = STR("");
+	bool found_is_configured = false;
+
+	for (size_t i = 0; i < pod->n_annotations; i++) {
+		const struct str key = str_from(pod->annotations[i].key);
+		const struct str type = str_skip(key, sizeof(NAME_TARGET_PREFIX) - 1);
+		bool configured;
+
+		if (!str_starts(key, STR(NAME_TARGET_PREFIX)) || type.n == 0)
+			continue;
+		configured = is_configured(rules, type);
+		if (found.n == 0 || configured > found_is_configured ||
+		    (configured == found_is_configured && str_cmp(type, found) < 0)) {
+			found = type;
+			found_is_configured = configured;
+		}
+	}
+	return found.n == 0 && rules->is_legacy ? legacy_type(pod) : found;
 }
 
 /* The kubelet sets the annotation on every pod it runs, and overwrites what the pod has there. */
@@ -71,26 +101,32 @@ bool classify_is_local(const struct nri_pod *pod)
 }
 
 enum permission classify_permission(const struct classify_rules *rules, bool is_local,
-				    struct str namespace)
+				    struct str namespace, struct str type)
 {
 	if (is_local)
 		return PERMISSION_GRANTED;
-	return rules->permission ? rules->permission(rules->permission_data, namespace,
-						     rules->management.name) :
+	return rules->permission ? rules->permission(rules->permission_data, namespace, type) :
 				   PERMISSION_UNKNOWN;
 }
 
 bool classify_is_management(const struct classify_rules *rules, const struct nri_pod *pod,
 			    enum distrust_reason *ret_distrust)
 {
+	const struct str type = classify_claimed_type(rules, pod);
+
 	*ret_distrust = DISTRUST_NONE;
 	if (pod->annotation_bytes > NRI_KEEP_MAX) {
 		*ret_distrust = DISTRUST_SIZE;
 		return false;
 	}
-	if (!has_annotation(pod, rules->management.activation))
+	if (type.n == 0)
 		return false;
-	switch (classify_permission(rules, classify_is_local(pod), str_from(pod->pod_namespace))) {
+	if (!is_configured(rules, type)) {
+		*ret_distrust = DISTRUST_TYPE;
+		return false;
+	}
+	switch (classify_permission(rules, classify_is_local(pod), str_from(pod->pod_namespace),
+				    type)) {
 	case PERMISSION_GRANTED:
 		return true;
 	case PERMISSION_DENIED:
@@ -169,23 +205,38 @@ static void read_demand(const struct nri_pod *pod, const struct nri_container *c
 		ret->demand.cpu_milli = classify_milli(seen.shares, seen.quota_us, seen.period_us);
 }
 
+/* The settings of a management container, from its annotation or, in the legacy dialect, from the
+ * one of 2021. */
+static int read_settings(const struct classify_rules *rules, const struct nri_pod *pod,
+			 const struct nri_container *c, struct arena *a, struct cpu_settings *ret,
+			 struct err *err)
+{
+	struct workload_cpu requested;
+	int r;
+
+	if (rules->is_legacy && !workload_is_set(c->name, pod->annotations, pod->n_annotations)) {
+		*ret = (struct cpu_settings){ 0 };
+		return legacy_shares(pod, c->name, &ret->shares, err);
+	}
+	r = workload_resolve(&workload_defaults, c->name, pod->annotations, pod->n_annotations, a,
+			     &requested, err);
+	return r < 0 ? r : workload_settings(&requested, ret, err);
+}
+
 int classify_container(const struct classify_rules *rules, const struct nri_pod *pod,
 		       const struct nri_container *c, struct arena *a, struct container_class *ret,
 		       struct err *err)
 {
 	struct container_class class = { 0 };
-	struct workload_cpu requested;
 	enum distrust_reason distrust;
 	int r;
 
 	if (classify_is_management(rules, pod, &distrust)) {
-		r = workload_resolve(&rules->management, c->name, pod->annotations,
-				     pod->n_annotations, a, &requested, err);
-		if (r == 0)
-			r = workload_settings(&requested, &class.settings, err);
+		r = read_settings(rules, pod, c, a, &class.settings, err);
 		if (r < 0)
 			return r;
 		class.is_management = true;
+		class.type = classify_claimed_type(rules, pod);
 		*ret = class;
 		return 0;
 	}
@@ -194,4 +245,13 @@ int classify_container(const struct classify_rules *rules, const struct nri_pod 
 		class.distrust = distrust;
 	*ret = class;
 	return 0;
+}
+
+uint64_t classify_pod_shares(const struct classify_rules *rules, const struct nri_pod *pod,
+			     struct arena *a)
+{
+	const uint64_t shares =
+		workload_pod_shares(&workload_defaults, pod->annotations, pod->n_annotations, a);
+
+	return shares || !rules->is_legacy ? shares : legacy_pod_shares(pod);
 }

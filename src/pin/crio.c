@@ -12,6 +12,7 @@
 #include "base/macro.h"
 #include "cpu/cpuset.h"
 #include "kube/names.h"
+#include "pool/config.h"
 #include "workload.h"
 
 #define MAX_CONFIG_SIZE ((size_t)1 << 20) /* of one file; real ones have a few KB */
@@ -63,27 +64,42 @@ static int read_files(int dir, struct arena *a, struct files *f, struct err *err
 	return r;
 }
 
-struct crio_config crio_config_compare(const struct workloads *w, const struct cpuset *management)
+static struct crio_config compare_one(const struct workload *workload, struct str type,
+				      bool is_cgroupfs, const struct crio_pools *with)
 {
-	for (size_t i = 0; i < w->n; i++) {
-		const struct workload *workload = &w->items[i];
-		struct crio_config c = { CRIO_DIFFERS, workload->defaults.cpus };
-		struct cpuset cpus;
+	struct crio_config c = { CRIO_DIFFERS, type, workload->defaults.cpus };
+	struct cpuset cpus, want;
 
-		if (!str_eq(workload->activation, STR(NAME_TARGET_PREFIX NAME_TYPE_MANAGEMENT)))
-			continue;
-		if (c.cpus.n == 0)
-			c.state = CRIO_NO_WORKLOAD; /* it sets shares only */
-		else if (w->is_cgroupfs)
-			c.state = CRIO_CANNOT_START;
-		else if (cpuset_parse(c.cpus, &cpus, NULL) == 0 && cpuset_eq(&cpus, management))
-			c.state = CRIO_AGREES;
-		return c;
-	}
-	return (struct crio_config){ CRIO_NO_WORKLOAD, STR("") };
+	pool_config_type_cpus(with->pools, type, with->management, &want);
+	if (c.cpus.n == 0)
+		c.state = CRIO_NO_WORKLOAD; /* it sets shares only */
+	else if (is_cgroupfs)
+		c.state = CRIO_CANNOT_START;
+	else if (cpuset_parse(c.cpus, &cpus, NULL) == 0 && cpuset_eq(&cpus, &want))
+		c.state = CRIO_AGREES;
+	return c;
 }
 
-int crio_config_read(const char *dir, const struct cpuset *management, struct arena *a,
+struct crio_config crio_config_compare(const struct workloads *w, const struct crio_pools *with)
+{
+	struct crio_config worst = { CRIO_NO_WORKLOAD, STR(""), STR("") };
+
+	for (size_t i = 0; i < w->n; i++) {
+		const struct str activation = w->items[i].activation;
+		const struct str type = str_skip(activation, sizeof(NAME_TARGET_PREFIX) - 1);
+		struct crio_config c;
+
+		if (!str_starts(activation, STR(NAME_TARGET_PREFIX)) ||
+		    !pool_config_has_type(with->pools, type))
+			continue;
+		c = compare_one(&w->items[i], type, w->is_cgroupfs, with);
+		if (c.state > worst.state)
+			worst = c;
+	}
+	return worst;
+}
+
+int crio_config_read(const char *dir, const struct crio_pools *with, struct arena *a,
 		     struct crio_config *ret, struct err *err)
 {
 	AUTO_CLOSE int fd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -92,16 +108,17 @@ int crio_config_read(const char *dir, const struct cpuset *management, struct ar
 	int r;
 
 	if (fd < 0 && errno == ENOENT) {
-		*ret = (struct crio_config){ CRIO_NO_WORKLOAD, STR("") };
+		*ret = (struct crio_config){ CRIO_NO_WORKLOAD, STR(""), STR("") };
 		return 0;
 	}
 	if (fd < 0)
 		return err_set(err, errno, "open %s", dir);
 	r = read_files(fd, a, &files, err);
 	if (r == 0)
-		r = workloads_parse(files.texts, files.names, files.n, a, &workloads, err);
+		r = workloads_parse(files.texts, files.names, files.n, with->is_legacy, a,
+				    &workloads, err);
 	if (r < 0)
 		return err_wrap(err, "%s", dir);
-	*ret = crio_config_compare(&workloads, management);
+	*ret = crio_config_compare(&workloads, with);
 	return 0;
 }

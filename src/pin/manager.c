@@ -30,12 +30,16 @@ void manager_init(struct manager *m, struct ledger *ledger, const struct cgroup_
 	arena_init(&m->scratch, 0);
 	registry_init(&m->registry);
 	cgroup_watch_init(&m->cgroup_watch);
-	m->rules.management = workload_management();
+	m->rules.pools = &ledger->now.config;
 }
 
 void manager_done(struct manager *m)
 {
 	free(m->runtime.crio_cpus);
+	free(m->runtime.crio_type);
+	for (size_t i = 0; i < m->n_types; i++)
+		free(m->types[i]);
+	free(m->types);
 	cgroup_watch_done(&m->cgroup_watch);
 	registry_done(&m->registry);
 	arena_done(&m->scratch);
@@ -278,30 +282,36 @@ static int on_event(void *user, enum nri_event event, const struct nri_pod *pod,
 static void read_crio_config(struct manager *m)
 {
 	struct crio_config config = { 0 };
-	struct cpuset management;
+	struct cpuset management, cpus;
 	struct err err = { 0 };
 
 	m->runtime.crio = CRIO_NO_WORKLOAD;
 	free(m->runtime.crio_cpus);
-	m->runtime.crio_cpus = NULL;
+	free(m->runtime.crio_type);
+	m->runtime.crio_cpus = m->runtime.crio_type = NULL;
 	if (!m->crio_dir || strcmp(m->runtime.name, CRIO_RUNTIME_NAME) != 0)
 		return;
 	manager_management_cpus(m, &management);
-	if (crio_config_read(m->crio_dir, &management, &m->scratch, &config, &err) < 0) {
+	if (crio_config_read(m->crio_dir,
+			     &(struct crio_pools){ &m->ledger->now.config, &management,
+						   m->rules.is_legacy },
+			     &m->scratch, &config, &err) < 0) {
 		log_warning("cannot read the configuration of CRI-O, ignoring", LOG_ERR(&err));
 		return;
 	}
 	m->runtime.crio = config.state;
 	m->runtime.crio_cpus = strndup(config.cpus.p ? config.cpus.p : "", config.cpus.n);
-	if (!m->runtime.crio_cpus)
+	m->runtime.crio_type = strndup(config.type.p ? config.type.p : "", config.type.n);
+	if (!m->runtime.crio_cpus || !m->runtime.crio_type)
 		abort();
+	manager_type_cpus(m, config.type, &cpus);
 	if (m->runtime.crio == CRIO_AGREES)
 		log_info("CRI-O pins management containers itself, the agent checks it",
 			 LOG_STR("cpus", config.cpus));
 	if (m->runtime.crio == CRIO_DIFFERS)
-		log_error("CRI-O's drop-in names other CPUs for management containers",
-			  LOG_STR("crio", config.cpus),
-			  LOG_STR("management", cpuset_format(&management, &m->scratch)));
+		log_error("CRI-O's drop-in names other CPUs for a workload type",
+			  LOG_STR("type", config.type), LOG_STR("crio", config.cpus),
+			  LOG_STR("pools", cpuset_format(&cpus, &m->scratch)));
 	if (m->runtime.crio == CRIO_CANNOT_START)
 		log_error("CRI-O cannot start management pods: its drop-in sets a cpuset, and its "
 			  "cgroup_manager is cgroupfs");
@@ -325,6 +335,8 @@ static bool keep(void *user, enum nri_metadata kind, const char *key)
 {
 	const struct manager *m = user;
 
+	if (kind == NRI_POD_LABEL)
+		return classify_reads_label(&m->rules, key);
 	return kind == NRI_POD_ANNOTATION && classify_reads(&m->rules, key);
 }
 

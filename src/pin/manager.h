@@ -56,7 +56,8 @@ struct manager_runtime {
 	bool is_connected;
 	char problem[256];    /* why it is not */
 	enum crio_state crio; /* CRI-O's own pinning, as of the last connection */
-	char *crio_cpus;      /* owned; may be NULL */
+	char *crio_cpus;      /* owned; may be NULL, like the next */
+	char *crio_type;      /* the workload type that it is about */
 };
 
 /* Results of other modules that the status document and the Node's condition report. They are here
@@ -81,6 +82,8 @@ struct manager {
 	bool isolates;		     /* exclusive CPUs become isolated partitions */
 
 	struct registry registry;
+	char **types; /* names of workload types, which pods in the registry refer to */
+	size_t n_types;
 	struct cgroup_watch cgroup_watch; /* on the registry's cgroups */
 	bool reported_unwatched;	  /* that not every cgroup can be watched */
 	size_t next_check;		  /* container and pod to reconcile next */
@@ -99,7 +102,7 @@ struct manager {
 	struct manager_status_sources status;
 };
 
-/* `ledger` and `cgroups` are the caller's. The rules' workload is filled in from the ledger. */
+/* `ledger` and `cgroups` are the caller's. The rules' workload types are the ledger's. */
 void manager_init(struct manager *m, struct ledger *ledger, const struct cgroup_fs *cgroups);
 void manager_done(struct manager *m);
 

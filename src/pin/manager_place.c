@@ -45,7 +45,8 @@ void place_classify_running(struct manager *m, const struct nri_pod *pod,
 		return;
 	}
 	/* Only the annotation of a management container is read, so it is one. */
-	*ret = (struct container_class){ .is_management = true };
+	*ret = (struct container_class){ .is_management = true,
+					 .type = classify_claimed_type(&m->rules, pod) };
 	log_warning("running container has a broken annotation, using the defaults", LOG_POD(pod),
 		    LOG_STR("container", str_from(c->name)), LOG_ERR(&err));
 }
@@ -56,13 +57,13 @@ int place_class(struct manager *m, const struct nri_pod *pod, const struct nri_c
 {
 	const struct ledger_request request = place_request(pod, c, class);
 	struct ledger_grant granted;
-	struct cpuset management;
+	struct cpuset cpus;
 	int r;
 
 	/* Neither is an assignment, so neither is in the ledger. */
 	if (class->is_management) {
-		manager_management_cpus(m, &management);
-		return placement_of_management(&class->settings, &management, ret, err);
+		manager_type_cpus(m, class->type, &cpus);
+		return placement_of_management(&class->settings, class->type, &cpus, ret, err);
 	}
 	if (m->kubelet_manages)
 		return manager_kubelet_placement(m, nri_container_cpu(c)->cpus, ret, err);
@@ -107,8 +108,9 @@ static int place_running(struct manager *m, const struct nri_pod *pod,
 	r = place_and_clear(m, pod, c, &class, ret, err);
 	if (r == 0)
 		return 0;
-	/* Without a demand and settings: the whole shared or management pool. */
-	fallback = (struct container_class){ .is_management = class.is_management };
+	/* Without a demand and settings: the whole shared pool, or all CPUs of its type. */
+	fallback = (struct container_class){ .is_management = class.is_management,
+					     .type = class.type };
 	if (place_and_clear(m, pod, c, &fallback, ret, NULL) < 0)
 		return r;
 	log_error("running container does not get the CPUs it requests", LOG_POD(pod),

@@ -78,15 +78,16 @@ void manager_reconcile(struct manager *m, size_t n)
  * (docs/reference/pools.md#offline-cpus). */
 void manager_repin(struct manager *m)
 {
-	struct cpuset management;
-
-	manager_management_cpus(m, &management);
 	for (size_t i = 0; i < m->registry.n_containers; i++) {
 		struct container_entry *c = m->registry.containers[i];
+		struct cpuset cpus;
 
-		if (c->pool != POOL_MANAGEMENT || cpuset_is_empty(&management))
+		if (c->pool != POOL_MANAGEMENT)
 			continue;
-		registry_set_cpus(&m->registry, c, &management);
+		manager_type_cpus(m, registry_type_of(c), &cpus);
+		if (cpuset_is_empty(&cpus))
+			continue;
+		registry_set_cpus(&m->registry, c, &cpus);
 		(void)manager_enforce(m, c, false);
 	}
 	for (size_t i = 0; i < m->registry.n_pods; i++)

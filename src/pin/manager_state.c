@@ -4,6 +4,7 @@
 #include "manager_state.h"
 
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/err.h"
@@ -11,7 +12,6 @@
 #include "change_watch.h"
 #include "enforce.h"
 #include "isolate.h"
-#include "kube/names.h"
 
 void manager_management_cpus(const struct manager *m, struct cpuset *ret)
 {
@@ -38,19 +38,41 @@ int manager_kubelet_placement(struct manager *m, const char *cpus, struct placem
 	return placement_in_kubelet_mode(cpus, &management, &shared, ret, err);
 }
 
+void manager_type_cpus(const struct manager *m, struct str type, struct cpuset *ret)
+{
+	struct cpuset management;
+
+	manager_management_cpus(m, &management);
+	pool_config_type_cpus(&m->ledger->now.config, type, &management, ret);
+}
+
+/* Names are kept for good: there are as few as an administrator configures. */
+static const char *intern_type(struct manager *m, struct str type)
+{
+	for (size_t i = 0; i < m->n_types; i++)
+		if (str_eq(str_from(m->types[i]), type))
+			return m->types[i];
+	m->types = reallocarray(m->types, m->n_types + 1, sizeof(*m->types));
+	if (!m->types || !(m->types[m->n_types] = strndup(type.p, type.n)))
+		abort();
+	return m->types[m->n_types++];
+}
+
 struct pod_entry *manager_record_pod(struct manager *m, const struct nri_pod *pod)
 {
 	struct pod_entry *entry = registry_put_pod(&m->registry, pod, &m->scratch);
 	enum distrust_reason distrust;
 
 	entry->is_management = classify_is_management(&m->rules, pod, &distrust);
-	entry->type = entry->is_management || distrust != DISTRUST_NONE ? NAME_TYPE_MANAGEMENT :
-									  NULL;
+	/* A type that is not configured counts as none: the pod is classified again when it is. */
+	entry->type = entry->is_management ||
+				      (distrust != DISTRUST_NONE && distrust != DISTRUST_TYPE) ?
+			      intern_type(m, classify_claimed_type(&m->rules, pod)) :
+			      NULL;
 	entry->is_local = classify_is_local(pod);
 	entry->needs_write = true;
 	if (entry->is_management) /* D13 */
-		entry->shares = workload_pod_shares(&m->rules.management, pod->annotations,
-						    pod->n_annotations, &m->scratch);
+		entry->shares = classify_pod_shares(&m->rules, pod, &m->scratch);
 	return entry;
 }
 

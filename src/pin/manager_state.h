@@ -26,6 +26,9 @@ void manager_management_cpus(const struct manager *m, struct cpuset *ret);
 int manager_kubelet_placement(struct manager *m, const char *cpus, struct placement *ret,
 			      struct err *err);
 
+/* The part of them that a workload type has. */
+void manager_type_cpus(const struct manager *m, struct str type, struct cpuset *ret);
+
 struct container_entry *manager_record_container(struct manager *m, const struct nri_pod *pod,
 						 const struct nri_container *c,
 						 const struct placement *p);

@@ -99,7 +99,7 @@ static void adopt(struct sync *s, const struct sync_item *item, const struct pla
 static void adopt_without_grant(struct sync *s, const struct sync_item *item,
 				const struct container_class *class)
 {
-	static const struct container_class defaults = { .is_management = true };
+	const struct container_class defaults = { .is_management = true, .type = class->type };
 	struct placement p;
 	struct err err = { 0 };
 	int r;

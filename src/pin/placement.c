@@ -17,24 +17,24 @@ static int no_cpu_left(enum pool pool, struct err *err)
 	return err_set(err, ENOSPC, "no CPU left in the %s pool", pool_name(pool));
 }
 
-int placement_of_management(const struct cpu_settings *requested, const struct cpuset *management,
-			    struct placement *ret, struct err *err)
+int placement_of_management(const struct cpu_settings *requested, struct str type,
+			    const struct cpuset *type_cpus, struct placement *ret, struct err *err)
 {
-	if (cpuset_is_empty(management))
+	if (cpuset_is_empty(type_cpus))
 		return no_cpu_left(POOL_MANAGEMENT, err);
-	if (!cpuset_is_subset(&requested->cpus, management)) {
+	if (!cpuset_is_subset(&requested->cpus, type_cpus)) {
 		CLEANUP(arena_done) struct arena a;
 
 		arena_init(&a, 0);
 		return err_set(err, EPERM,
-			       "annotation cpuset \"" PRI_STR
-			       "\" is not within the management CPUs " PRI_STR,
-			       FMT_STR(cpuset_format(&requested->cpus, &a)),
-			       FMT_STR(cpuset_format(management, &a)));
+			       "annotation cpuset \"" PRI_STR "\" is not within the " PRI_STR
+			       " CPUs " PRI_STR,
+			       FMT_STR(cpuset_format(&requested->cpus, &a)), FMT_STR(type),
+			       FMT_STR(cpuset_format(type_cpus, &a)));
 	}
 	*ret = (struct placement){ .pool = POOL_MANAGEMENT, .settings = *requested };
 	if (cpuset_is_empty(&requested->cpus))
-		ret->settings.cpus = *management;
+		ret->settings.cpus = *type_cpus;
 	return 0;
 }
 

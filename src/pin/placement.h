@@ -15,10 +15,10 @@ struct placement {
 	struct cpu_settings settings;
 };
 
-/* A management container: on the management CPUs, or on those of them that its annotation names.
- * -EPERM when it names others. */
-int placement_of_management(const struct cpu_settings *requested, const struct cpuset *management,
-			    struct placement *ret, struct err *err);
+/* A management container: on the CPUs of its workload type, or on those of them that its annotation
+ * names. -EPERM when it names others. */
+int placement_of_management(const struct cpu_settings *requested, struct str type,
+			    const struct cpuset *type_cpus, struct placement *ret, struct err *err);
 
 /* Any other container: its CPUs, and no quota when they are exclusive. -ENOSPC without any CPU. */
 int placement_of_grant(const struct ledger_grant *grant, struct placement *ret, struct err *err);

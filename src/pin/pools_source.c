@@ -86,6 +86,8 @@ static int read_member(const struct doc *doc, yyjson_val *key, yyjson_val *value
 		return read_cpus(doc, value, &c->shared, err);
 	if (str_eq(name, STR(NAME_POOLS_GUARANTEED_KEY)))
 		return read_cpus(doc, value, &c->guaranteed, err);
+	if (str_eq(name, STR(NAME_POOLS_TYPES_KEY)))
+		return pool_config_read_types(doc, value, c, err);
 	if (str_eq(name, STR(NAME_POOLS_RESIZE_KEY)))
 		return read_resize(doc, value, &c->defers_resize, err);
 	if (str_eq(name, STR(NAME_POOLS_POLICY_KEY)))
@@ -125,13 +127,30 @@ int pools_file_parse(struct str text, struct str file, struct arena *a, struct p
 	return 0;
 }
 
-/* The file is OpenShift's (docs/reference/openshift-render.md#pinning-files), so unknown members
- * are ignored. */
+/* One member of the marker. The management pool is the CPUs of all types together. */
+static int read_marker_type(const struct doc *doc, yyjson_val *name, yyjson_val *cpuset,
+			    struct pool_config *c, struct err *err)
+{
+	struct err why = { 0 };
+	struct cpuset cpus;
+	int r;
+
+	r = read_cpus(doc, cpuset, &cpus, err);
+	if (r < 0)
+		return r;
+	if (pool_config_set_type(c, doc_str(name), &cpus, &why) < 0)
+		return doc_err(err, doc, name, "%s", why.msg);
+	cpuset_union(&c->reserved, &cpus);
+	return 0;
+}
+
+/* The file is OpenShift's (docs/reference/openshift-render.md#pinning-files), so members without a
+ * cpuset are ignored. */
 int marker_file_parse(struct str text, struct str file, struct arena *a, struct pool_config *ret,
 		      struct err *err)
 {
+	yyjson_val *key, *value, *cpuset;
 	struct pool_config c;
-	yyjson_val *cpuset;
 	struct doc doc;
 	int r;
 
@@ -140,15 +159,51 @@ int marker_file_parse(struct str text, struct str file, struct arena *a, struct 
 	r = doc_parse(text, file, NULL, a, &doc, err);
 	if (r < 0)
 		return r;
-	cpuset = doc_get(doc_get(doc.root, STR(NAME_TYPE_MANAGEMENT)), STR(NAME_MARKER_CPUSET_KEY));
-	if (!cpuset)
+	if (!doc_get(doc_get(doc.root, STR(NAME_TYPE_MANAGEMENT)), STR(NAME_MARKER_CPUSET_KEY)))
 		return doc_err(err, &doc, doc.root,
 			       "no \"" NAME_TYPE_MANAGEMENT "\" with a \"" NAME_MARKER_CPUSET_KEY
 			       "\"");
-	r = read_cpus(&doc, cpuset, &c.reserved, err);
+	DOC_EACH_PAIR (doc.root, key, value) {
+		cpuset = doc_get(value, STR(NAME_MARKER_CPUSET_KEY));
+		r = cpuset ? read_marker_type(&doc, key, cpuset, &c, err) : 0;
+		if (r < 0)
+			return r;
+	}
+	if (c.n_types == 1) /* only management: it has the whole pool */
+		c.n_types = 0;
+	*ret = c;
+	return 0;
+}
+
+int legacy_marker_parse(struct str text, struct str file, struct arena *a, struct pool_config *ret,
+			struct err *err)
+{
+	struct pool_config c;
+
+	(void)a;
+	pool_config_init(&c);
+	c.is_classic = true;
+	if (cpuset_parse(str_trim(text), &c.reserved, err) < 0)
+		return err_wrap(err, PRI_STR, FMT_STR(file));
+	*ret = c;
+	return 0;
+}
+
+static int type_from_flag(const char *flag, struct pool_config *c, struct err *err)
+{
+	struct str_split split = str_split(str_from(flag));
+	struct cpuset cpus;
+	struct str name;
+	int r;
+
+	(void)str_next(&split, '=', &name);
+	if (split.ended)
+		return err_set(err, EINVAL, "--workload-type %s: want TYPE=CPUS",
+			       quote(str_from(flag)).text);
+	r = cpuset_parse(split.rest, &cpus, err);
 	if (r == 0)
-		*ret = c;
-	return r;
+		r = pool_config_set_type(c, name, &cpus, err);
+	return r < 0 ? err_wrap(err, "--workload-type %s", quote(str_from(flag)).text) : 0;
 }
 
 static int from_flags(const struct pools_source *s, struct pool_config *ret, struct err *err)
@@ -166,6 +221,9 @@ static int from_flags(const struct pools_source *s, struct pool_config *ret, str
 	for (size_t i = 0; i < ARRAY_LEN(flags); i++)
 		if (flags[i].text && cpuset_parse(str_from(flags[i].text), flags[i].set, err) < 0)
 			return err_wrap(err, "%s", flags[i].name);
+	for (size_t i = 0; i < s->n_types; i++)
+		if (type_from_flag(s->types[i], ret, err) < 0)
+			return -EINVAL;
 	return 0;
 }
 
@@ -220,7 +278,7 @@ int pools_source_read(const struct pools_source *s, struct arena *a, struct pool
 	int r;
 
 	pool_config_init(&c);
-	if (s->reserved || s->shared || s->guaranteed) {
+	if (s->reserved || s->shared || s->guaranteed || s->n_types) {
 		r = from_flags(s, &c, err);
 	} else {
 		from = s->pools_file;
@@ -228,6 +286,10 @@ int pools_source_read(const struct pools_source *s, struct arena *a, struct pool
 		if (r == 0) {
 			from = s->marker_file;
 			r = from_file(s->marker_file, marker_file_parse, a, &c, err);
+		}
+		if (r == 0) {
+			from = s->legacy_marker;
+			r = from_file(s->legacy_marker, legacy_marker_parse, a, &c, err);
 		}
 		if (r == 0)
 			return err_set(

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "cgroup/cgroup_path.h"
+#include "kube/names.h"
 #include "nri/nri.h"
 
 static char *copy_text(const char *text)
@@ -286,4 +287,9 @@ bool registry_is_oci_pod(const char *pod_id)
 bool registry_is_standalone(struct str pod_uid)
 {
 	return str_starts(pod_uid, STR(REGISTRY_OCI_PREFIX));
+}
+
+struct str registry_type_of(const struct container_entry *c)
+{
+	return str_from(c->pod->type ? c->pod->type : NAME_TYPE_MANAGEMENT);
 }

@@ -78,6 +78,9 @@ void registry_set_settings(struct registry *r, struct container_entry *c,
 			   const struct cpu_settings *settings);
 void registry_set_cpus(struct registry *r, struct container_entry *c, const struct cpuset *cpus);
 
+/* The workload type of a management container. */
+struct str registry_type_of(const struct container_entry *c);
+
 void registry_remove(struct registry *r, const char *id);
 void registry_remove_pod(struct registry *r, const char *id); /* with its containers */
 

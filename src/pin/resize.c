@@ -116,25 +116,30 @@ static void add_owners(const struct ledger_resize_plan *plan, struct resize_repo
 	}
 }
 
-/* A management container whose annotation names some of the management CPUs. It is not moved: its
+/* A management container whose annotation names some of its type's CPUs. It is not moved: its
  * creator chose these CPUs. */
-static bool is_narrow(const struct container_entry *c, const struct cpuset *management)
+static bool is_narrow(const struct manager *m, const struct container_entry *c)
 {
-	return c->pool == POOL_MANAGEMENT && !cpuset_is_empty(&c->settings->cpus) &&
-	       !cpuset_eq(&c->settings->cpus, management);
+	struct cpuset cpus;
+
+	if (c->pool != POOL_MANAGEMENT || cpuset_is_empty(&c->settings->cpus))
+		return false;
+	manager_type_cpus(m, registry_type_of(c), &cpus);
+	return !cpuset_eq(&c->settings->cpus, &cpus);
 }
 
-static void add_narrow(const struct manager *m, const struct cpuset *before,
-		       const struct cpuset *after, struct resize_report *r, struct arena *a)
+static void add_narrow(const struct manager *m, const struct pool_config *pools,
+		       const struct cpuset *management, struct resize_report *r, struct arena *a)
 {
 	for (size_t i = 0; i < m->registry.n_containers; i++) {
 		const struct container_entry *c = m->registry.containers[i];
-		struct cpuset cpus;
+		struct cpuset cpus, after;
 
-		if (!is_narrow(c, before))
+		if (!is_narrow(m, c))
 			continue;
 		cpus = c->settings->cpus;
-		cpuset_minus(&cpus, after);
+		pool_config_type_cpus(pools, registry_type_of(c), management, &after);
+		cpuset_minus(&cpus, &after);
 		if (!cpuset_is_empty(&cpus))
 			add_obstacle(r,
 				     str_cstr(a, str_printf(a, "%s/%s/%s", c->pod->namespace,
@@ -159,19 +164,21 @@ static int refuse_for_obstacles(struct resize_report *r)
 struct resize_work {
 	struct manager *m;
 	struct resize_report *report;
-	const struct cpuset *cpus; /* of the present step */
-	bool is_undo;		   /* a failed write does not stop the others */
+	const struct cpuset *cpus;	 /* of the present step */
+	const struct pool_config *pools; /* in force at this step: the CPUs of workload types */
+	struct pool_config before;	 /* the resize */
+	bool is_undo;			 /* a failed write does not stop the others */
 };
 
 /* A cgroup that is gone, or not created yet, has no task to move. */
-static int write_cpus(struct resize_work *w, const char *path)
+static int write_cpus(struct resize_work *w, const char *path, const struct cpuset *cpus)
 {
 	struct err err = { 0 };
 	int r;
 
 	if (!w->m->cgroups || !*path)
 		return 0;
-	r = cgroup_set_cpus(w->m->cgroups, path, w->cpus, &err);
+	r = cgroup_set_cpus(w->m->cgroups, path, cpus, &err);
 	if (r == -ENOENT || r == -ENODEV)
 		return 0;
 	if (r < 0) {
@@ -183,22 +190,42 @@ static int write_cpus(struct resize_work *w, const char *path)
 	return 0;
 }
 
+/* The CPUs of the step; of a management container those that its workload type has of them. */
+static void cpus_in_step(const struct resize_work *w, const struct container_entry *c,
+			 struct cpuset *ret)
+{
+	if (c->pool == POOL_MANAGEMENT)
+		pool_config_type_cpus(w->pools, registry_type_of(c), w->cpus, ret);
+	else
+		*ret = *w->cpus;
+}
+
 static int move_containers(struct resize_work *w, enum pool pool)
 {
 	struct registry *all = &w->m->registry;
 
 	for (size_t i = 0; i < all->n_containers; i++) {
 		struct container_entry *c = all->containers[i];
+		struct cpuset cpus;
 		int r;
 
 		if (c->pool != pool || cpuset_is_empty(&c->settings->cpus) || c->keeps_cpus)
 			continue;
-		registry_set_cpus(all, c, w->cpus);
-		r = write_cpus(w, c->cgroup);
+		cpus_in_step(w, c, &cpus);
+		registry_set_cpus(all, c, &cpus);
+		r = write_cpus(w, c->cgroup, &cpus);
 		if (r < 0)
 			return r;
 	}
 	return 0;
+}
+
+/* Types change within the pool, with or without a change of the pool: their CPUs may overlap, so
+ * the order does not matter. */
+static int move_types(struct resize_work *w, const struct cpuset *management)
+{
+	w->cpus = management;
+	return move_containers(w, POOL_MANAGEMENT);
 }
 
 static int move_pauses(struct resize_work *w)
@@ -211,7 +238,7 @@ static int move_pauses(struct resize_work *w)
 
 		if (!*pod->pause_cgroup && pod->pause_pid && w->m->cgroups)
 			(void)enforce_pause(w->m->cgroups, pod, w->cpus, NULL);
-		r = write_cpus(w, pod->pause_cgroup);
+		r = write_cpus(w, pod->pause_cgroup, w->cpus);
 		if (r < 0)
 			return r;
 	}
@@ -250,51 +277,59 @@ static int move_pool(struct resize_work *w, enum pool pool, const struct cpuset 
 
 /* In reverse order, so that no CPU is in two pools here either. A failed write is corrected by the
  * next reconciliation, because the settings are the old ones again. */
-static void undo(struct resize_work *w, const struct resize_steps *steps, size_t n_taken)
+static void undo(struct resize_work *w, const struct resize_sets *from,
+		 const struct resize_steps *steps, size_t n_taken)
 {
 	const struct err why = w->report->why;
 
 	w->is_undo = true;
 	while (n_taken-- > 0)
 		(void)move_pool(w, steps->items[n_taken].pool, &steps->items[n_taken].before);
+	(void)move_types(w, &from->of[POOL_MANAGEMENT]);
 	w->report->why = why;
 }
 
-static void mark_unmoved(struct manager *m, const struct cpuset *management)
+static void mark_unmoved(struct manager *m)
 {
 	for (size_t i = 0; i < m->registry.n_containers; i++) {
 		struct container_entry *c = m->registry.containers[i];
 
 		/* In kubelet mode the kubelet sets the CPUs of all but management containers. */
-		c->keeps_cpus = is_narrow(c, management) ||
+		c->keeps_cpus = is_narrow(m, c) ||
 				(m->kubelet_manages && c->pool != POOL_MANAGEMENT);
 	}
 }
 
 static int apply_steps(struct resize_work *w, const struct pool_config *pools,
-		       const struct cpuset *management, const struct resize_steps *steps)
+		       const struct resize_sets *from, const struct resize_sets *to,
+		       const struct resize_steps *steps)
 {
-	const struct pool_config before = w->m->ledger->now.config;
+	const struct pool_config *before = &w->before;
 	bool is_in_ledger = false;
 	size_t i;
 	int r = 0;
 
-	mark_unmoved(w->m, management);
+	mark_unmoved(w->m);
+	w->pools = before;
 	/* One round more than steps: without a growth the ledger is written after the last shrink.
 	 * A failed step counts as taken, because some of its cgroups may be written. */
 	for (i = 0; r == 0 && i <= steps->n; i++) {
 		if (!is_in_ledger && (i == steps->n || !steps->items[i].is_shrink)) {
 			r = ledger_resize(w->m->ledger, pools, &w->report->why);
 			is_in_ledger = r == 0;
+			w->pools = pools;
 		}
 		if (r == 0 && i < steps->n)
 			r = move_pool(w, steps->items[i].pool, &steps->items[i].cpus);
 	}
+	if (r == 0 && (before->n_types || pools->n_types))
+		r = move_types(w, &to->of[POOL_MANAGEMENT]);
 	if (r == 0)
 		return 0;
-	undo(w, steps, i < steps->n ? i : steps->n);
+	w->pools = before;
+	undo(w, from, steps, i < steps->n ? i : steps->n);
 	if (is_in_ledger)
-		(void)ledger_resize(w->m->ledger, &before, NULL);
+		(void)ledger_resize(w->m->ledger, before, NULL);
 	return r;
 }
 
@@ -309,7 +344,7 @@ static uint64_t now_us(void)
 int resize_apply(struct manager *m, const struct pool_config *pools, struct resize_report *ret)
 {
 	struct resize_report report = { 0 };
-	struct resize_work w = { .m = m, .report = &report };
+	struct resize_work w = { .m = m, .report = &report, .before = m->ledger->now.config };
 	const uint64_t began = now_us();
 	struct resize_steps steps;
 	struct resize_sets from, to;
@@ -326,7 +361,7 @@ int resize_apply(struct manager *m, const struct pool_config *pools, struct resi
 			{ [POOL_MANAGEMENT] = plan.reserved, [POOL_SHARED] = plan.shared }
 		};
 		add_owners(&plan, &report, &m->scratch);
-		add_narrow(m, &from.of[POOL_MANAGEMENT], &plan.reserved, &report, &m->scratch);
+		add_narrow(m, pools, &plan.reserved, &report, &m->scratch);
 		if (report.n_obstacles > 0) {
 			r = refuse_for_obstacles(&report);
 			if (pools->defers_resize) {
@@ -339,7 +374,7 @@ int resize_apply(struct manager *m, const struct pool_config *pools, struct resi
 	}
 	if (r == 0) {
 		resize_order(&from, &to, &steps);
-		r = apply_steps(&w, pools, &from.of[POOL_MANAGEMENT], &steps);
+		r = apply_steps(&w, pools, &from, &to, &steps);
 		report.state = r < 0 ? RESIZE_FAILED : RESIZE_DONE;
 		move_monitors(m);
 		m->is_changed = true;

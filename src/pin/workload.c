@@ -118,15 +118,10 @@ static int read_settings(yyjson_val *object, struct workload_cpu *ret, struct er
 
 /* --- configuration --- */
 
-struct workload workload_management(void)
-{
-	return (struct workload){
-		.name = STR(NAME_TYPE_MANAGEMENT),
-		.activation = STR(NAME_TARGET_PREFIX NAME_TYPE_MANAGEMENT),
-		/* the name constant ends in the slash */
-		.prefix = { NAME_RESOURCES_PREFIX, sizeof(NAME_RESOURCES_PREFIX) - 2 },
-	};
-}
+const struct workload workload_defaults = {
+	/* the name constant ends in the slash */
+	.prefix = { NAME_RESOURCES_PREFIX, sizeof(NAME_RESOURCES_PREFIX) - 2 },
+};
 
 static int read_text(yyjson_val *table, const char *key, struct str *ret, struct err *err)
 {
@@ -135,6 +130,22 @@ static int read_text(yyjson_val *table, const char *key, struct str *ret, struct
 	if (v && !yyjson_is_str(v))
 		return bad_type(key, v, "a string", err);
 	*ret = doc_str(v);
+	return 0;
+}
+
+/* label = "workload.openshift.io/target=management", cpu_set = "0-1" */
+static int read_legacy(yyjson_val *table, struct arena *a, struct workload *w, struct err *err)
+{
+	struct str label;
+	int r;
+
+	r = read_text(table, "label", &label, err);
+	if (r == 0)
+		r = read_text(table, "cpu_set", &w->defaults.cpus, err);
+	if (r < 0 || !str_starts(label, STR(NAME_LEGACY_TARGET "=")))
+		return r;
+	w->activation = str_printf(a, NAME_TARGET_PREFIX PRI_STR,
+				   FMT_STR(str_skip(label, sizeof(NAME_LEGACY_TARGET))));
 	return 0;
 }
 
@@ -207,8 +218,8 @@ static bool put_workload(struct workloads *ws, const struct workload *w, struct 
 	return true;
 }
 
-static int read_file(struct workloads *ws, struct str text, struct str name, struct arena *a,
-		     struct err *err)
+static int read_file(struct workloads *ws, struct str text, struct str name, bool is_legacy,
+		     struct arena *a, struct err *err)
 {
 	yyjson_val *root, *runtime, *key, *table;
 	struct str infra = { 0 }, driver = { 0 };
@@ -231,6 +242,8 @@ static int read_file(struct workloads *ws, struct str text, struct str name, str
 		struct workload w = { 0 };
 
 		r = read_workload(doc_str(key), table, &w, err);
+		if (r == 0 && is_legacy && w.activation.n == 0)
+			r = read_legacy(table, a, &w, err);
 		if (r < 0)
 			return err_wrap(err, PRI_STR ": workload " PRI_STR, FMT_STR(name),
 					FMT_STR(doc_str(key)));
@@ -240,14 +253,14 @@ static int read_file(struct workloads *ws, struct str text, struct str name, str
 	return 0;
 }
 
-int workloads_parse(const struct str *texts, const struct str *names, size_t n, struct arena *a,
-		    struct workloads *ret, struct err *err)
+int workloads_parse(const struct str *texts, const struct str *names, size_t n, bool is_legacy,
+		    struct arena *a, struct workloads *ret, struct err *err)
 {
 	struct workloads ws = { 0 };
 	int r;
 
 	for (size_t i = 0; i < n; i++) {
-		r = read_file(&ws, texts[i], names[i], a, err);
+		r = read_file(&ws, texts[i], names[i], is_legacy, a, err);
 		if (r < 0)
 			return r;
 	}
@@ -290,6 +303,11 @@ static const char *own_annotation(const struct workload *w, const char *containe
 			return annotations[n].value;
 	}
 	return NULL;
+}
+
+bool workload_is_set(const char *container, const struct nri_pair *annotations, size_t n)
+{
+	return own_annotation(&workload_defaults, container, annotations, n) != NULL;
 }
 
 static void set_defaults(struct workload_cpu *cpu, const struct workload_cpu *defaults)

@@ -38,15 +38,17 @@ struct workloads {
 	bool is_cgroupfs;      /* its cgroup_manager; the default is systemd */
 };
 
-/* The only workload of workload partitioning, "management". It sets no CPUs: a container without a
- * cpuset in its annotation gets all management CPUs of the moment. */
-struct workload workload_management(void);
+/* The workload of every type of workload partitioning: the annotations of containers have one
+ * prefix for all types. It sets no CPUs: a container without a cpuset in its annotation gets all
+ * CPUs that its type has at the moment. */
+extern const struct workload workload_defaults;
 
 /* Parses CRI-O's configuration: `texts` are the files in the order CRI-O reads them. A workload
- * that is defined again replaces the earlier one as a whole. -EINVAL for a file that does not
- * parse, -EDOM, with CRI-O's message, for a workload that CRI-O refuses to start with. */
-int workloads_parse(const struct str *texts, const struct str *names, size_t n, struct arena *a,
-		    struct workloads *ret, struct err *err);
+ * that is defined again replaces the earlier one as a whole. With `is_legacy` a workload may have
+ * the members of the 2021 enhancement instead, `cpu_set` and `label` (D2). -EINVAL for a file that
+ * does not parse, -EDOM, with CRI-O's message, for a workload that CRI-O refuses to start with. */
+int workloads_parse(const struct str *texts, const struct str *names, size_t n, bool is_legacy,
+		    struct arena *a, struct workloads *ret, struct err *err);
 
 /* The workload of a pod; NULL when it has none. */
 const struct workload *workloads_match(const struct workloads *w,
@@ -56,6 +58,9 @@ const struct workload *workloads_match(const struct workloads *w,
 int workload_resolve(const struct workload *w, const char *container,
 		     const struct nri_pair *annotations, size_t n, struct arena *a,
 		     struct workload_cpu *ret, struct err *err);
+
+/* Whether the container has an annotation of workload_defaults. */
+bool workload_is_set(const char *container, const struct nri_pair *annotations, size_t n);
 
 /* The same as CPU settings. -EINVAL for a cpuset that is no CPU list: CRI-O passes the text on
  * unread, Pinfold refuses it. */

@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <stddef.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "base/arena.h"
 #include "base/err.h"
@@ -27,6 +28,7 @@ _Static_assert(ARRAY_LEN(pool_keys) == POOL__COUNT, "every pool has a key");
 
 #define MODE_CLASSIC "classic"
 #define MODE_POOLS "pools"
+#define TYPES_KEY "types"
 #define FOLD_KEY "fold-rest" /* Pinfold's own; the other options have the kubelet's names */
 
 void pool_config_init(struct pool_config *c)
@@ -35,6 +37,58 @@ void pool_config_init(struct pool_config *c)
 		.options = { .strict_cpu_reservation = true },
 		.topology = { .policy = HINT_POLICY_BEST_EFFORT },
 	};
+}
+
+static const struct pool_type *find_type(const struct pool_config *c, struct str name)
+{
+	for (size_t i = 0; i < c->n_types; i++)
+		if (str_eq(str_from(c->types[i].name), name))
+			return &c->types[i];
+	return NULL;
+}
+
+int pool_config_set_type(struct pool_config *c, struct str name, const struct cpuset *cpus,
+			 struct err *err)
+{
+	struct pool_type *t = (struct pool_type *)find_type(c, name);
+	size_t i = 0;
+
+	if (!workload_type_is_valid(name))
+		return err_set(err, EINVAL, "%s is not a workload type: want a DNS label",
+			       quote(name).text);
+	if (str_eq(name, str_from(pool_name(POOL_SHARED))) ||
+	    str_eq(name, str_from(pool_name(POOL_GUARANTEED))))
+		return err_set(err, EINVAL, "a workload type cannot have the name of a pool, %s",
+			       quote(name).text);
+	if (t) {
+		t->cpus = *cpus;
+		return 0;
+	}
+	if (c->n_types == POOL_TYPES_MAX)
+		return err_set(err, E2BIG, "more than %d workload types", POOL_TYPES_MAX);
+	while (i < c->n_types && str_cmp(str_from(c->types[i].name), name) < 0)
+		i++;
+	memmove(&c->types[i + 1], &c->types[i], (c->n_types - i) * sizeof(c->types[0]));
+	c->types[i] = (struct pool_type){ .cpus = *cpus };
+	memcpy(c->types[i].name, name.p, name.n);
+	c->n_types++;
+	return 0;
+}
+
+bool pool_config_has_type(const struct pool_config *c, struct str name)
+{
+	return str_eq(name, STR(NAME_TYPE_MANAGEMENT)) || find_type(c, name);
+}
+
+void pool_config_type_cpus(const struct pool_config *c, struct str name,
+			   const struct cpuset *management, struct cpuset *ret)
+{
+	const struct pool_type *t = find_type(c, name);
+	struct cpuset cpus = *management;
+
+	if (t)
+		cpuset_intersect(&cpus, &t->cpus);
+	*ret = cpuset_is_empty(&cpus) ? *management : cpus;
 }
 
 static const struct cpuset *list_of(const struct pool_config *c, enum pool pool)
@@ -133,6 +187,28 @@ static int check_lists(const struct pool_config *c, const struct topology *t, st
 	return 0;
 }
 
+/* The management pool contains the CPUs of every type: that keeps all other containers off them. */
+static int check_types(const struct pool_config *c, struct err *err)
+{
+	for (size_t i = 0; i < c->n_types; i++) {
+		const struct pool_type *t = &c->types[i];
+		struct cpuset wrong = t->cpus;
+		char problem[128];
+
+		/* Without management CPUs the partition has no size yet, and nothing has own ones.
+		 */
+		if (cpuset_is_empty(&t->cpus) && !cpuset_is_empty(&c->reserved))
+			return err_set(err, EINVAL, "workload type %s has no CPUs", t->name);
+		cpuset_minus(&wrong, &c->reserved);
+		if (cpuset_is_empty(&wrong))
+			continue;
+		(void)snprintf(problem, sizeof(problem),
+			       "of workload type %s, but not in the management pool", t->name);
+		return refuse_cpus(err, &wrong, problem);
+	}
+	return 0;
+}
+
 /* full-pcpus-only needs cores of one width: docs/reference/pools.md#mixed-core-widths. */
 static int check_core_widths(const struct pool_config *c, const struct topology *t, struct err *err)
 {
@@ -177,6 +253,8 @@ int pool_config_check(const struct pool_config *c, const struct topology *t, str
 	if (c->is_classic && !cpuset_is_empty(&c->shared))
 		return refuse_cpus(err, &c->shared, "shared, but classic mode has no such list");
 	r = check_lists(c, t, err);
+	if (r == 0)
+		r = check_types(c, err);
 	if (r < 0)
 		return r;
 	r = pick_options_check(&c->options, t, err);
@@ -197,10 +275,14 @@ bool pool_config_eq(const struct pool_config *a, const struct pool_config *b)
 	for (size_t i = 0; i < PICK_OPTIONS_COUNT; i++)
 		if (*pick_option_value(&a->options, i) != *pick_option_value(&b->options, i))
 			return false;
-	return a->is_classic == b->is_classic && a->fold_rest == b->fold_rest &&
-	       a->topology.policy == b->topology.policy && a->topology.scope == b->topology.scope &&
-	       cpuset_eq(&a->reserved, &b->reserved) && cpuset_eq(&a->shared, &b->shared) &&
-	       cpuset_eq(&a->guaranteed, &b->guaranteed);
+	for (size_t i = 0; i < a->n_types && a->n_types == b->n_types; i++)
+		if (strcmp(a->types[i].name, b->types[i].name) != 0 ||
+		    !cpuset_eq(&a->types[i].cpus, &b->types[i].cpus))
+			return false;
+	return a->n_types == b->n_types && a->is_classic == b->is_classic &&
+	       a->fold_rest == b->fold_rest && a->topology.policy == b->topology.policy &&
+	       a->topology.scope == b->topology.scope && cpuset_eq(&a->reserved, &b->reserved) &&
+	       cpuset_eq(&a->shared, &b->shared) && cpuset_eq(&a->guaranteed, &b->guaranteed);
 }
 
 uint64_t pool_config_hash(const struct pool_config *c)
@@ -224,6 +306,13 @@ yyjson_mut_val *pool_config_to_doc(const struct pool_config *c, yyjson_mut_doc *
 	for (int p = 0; p < POOL__COUNT; p++)
 		doc_put_str(m, v, str_from(pool_keys[p]),
 			    cpuset_format(list_of(c, (enum pool)p), a));
+	if (c->n_types) { /* none: as files of versions without types are */
+		yyjson_mut_val *types = doc_put_obj(m, v, STR(TYPES_KEY));
+
+		for (size_t i = 0; i < c->n_types; i++)
+			doc_put_str(m, types, str_from(c->types[i].name),
+				    cpuset_format(&c->types[i].cpus, a));
+	}
 	options = doc_put_obj(m, v, STR("options"));
 	for (size_t i = 0; i < PICK_OPTIONS_COUNT; i++)
 		doc_put_bool(m, options, str_from(pick_option_name(i)),
@@ -275,6 +364,28 @@ static int read_topology(const struct doc *doc, yyjson_val *v, struct hint_confi
 	return 0;
 }
 
+int pool_config_read_types(const struct doc *doc, yyjson_val *v, struct pool_config *c,
+			   struct err *err)
+{
+	yyjson_val *key, *value;
+
+	if (v && !yyjson_is_obj(v))
+		return doc_err(err, doc, v, TYPES_KEY ": expected an object, found %s",
+			       doc_type(v));
+	DOC_EACH_PAIR (v, key, value) {
+		struct err why = { 0 };
+		struct cpuset cpus;
+
+		if (!yyjson_is_str(value))
+			return doc_err(err, doc, value, TYPES_KEY ": expected a CPU list, found %s",
+				       doc_type(value));
+		if (cpuset_parse(doc_str(value), &cpus, &why) < 0 ||
+		    pool_config_set_type(c, doc_str(key), &cpus, &why) < 0)
+			return doc_err(err, doc, value, "%s", why.msg);
+	}
+	return 0;
+}
+
 int pool_config_from_doc(const struct doc *doc, yyjson_val *v, struct pool_config *ret,
 			 struct err *err)
 {
@@ -302,7 +413,9 @@ int pool_config_from_doc(const struct doc *doc, yyjson_val *v, struct pool_confi
 		    0)
 			return doc_err(err, doc, list, "%s: %s", pool_keys[p], why.msg);
 	}
-	r = read_options(doc, doc_get(v, STR("options")), &c, err);
+	r = pool_config_read_types(doc, doc_get(v, STR(TYPES_KEY)), &c, err);
+	if (r == 0)
+		r = read_options(doc, doc_get(v, STR("options")), &c, err);
 	if (r == 0)
 		r = read_topology(doc, v, &c.topology, err);
 	if (r < 0)

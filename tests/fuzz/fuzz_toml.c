@@ -24,7 +24,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	int r;
 
 	arena_init(&a, (size_t)64 << 20);
-	r = workloads_parse(&text, &name, 1, &a, &workloads, &err);
+	r = workloads_parse(&text, &name, 1, true, &a, &workloads, &err);
 	if (r < 0) {
 		if (err.code != -r || !err.msg[0])
 			abort();

@@ -61,7 +61,7 @@ static struct str random_config(struct prop *r, struct arena *a)
 static struct container_class classify_config(const struct doc *config, struct arena *a)
 {
 	const struct oci_record_source given = { .id = STR("web"), .cgroup = "/x/web" };
-	const struct classify_rules rules = { .management = workload_management() };
+	const struct classify_rules rules = { 0 };
 	struct err err = { 0 };
 	struct container_class class;
 	struct oci_record o;
@@ -88,7 +88,8 @@ static struct str make_placement(struct prop *r, const struct container_class *c
 
 	CHECK_OK(cpuset_parse(STR("0-1"), &reserved, &err));
 	if (class->is_management) {
-		CHECK_OK(placement_of_management(&class->settings, &reserved, &p, &err));
+		CHECK_OK(placement_of_management(&class->settings, class->type, &reserved, &p,
+						 &err));
 	} else {
 		do
 			cpuset_add(&grant.cpus, (unsigned)prop_below(r, 64));

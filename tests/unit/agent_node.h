@@ -110,6 +110,18 @@ static inline void node_init_on(struct node *n, const char *topology, const char
 	(void)runtime_take(&n->session, MUX_CONN_RUNTIME, &n->a);
 }
 
+/* Gives a workload type a part of the management pool. */
+static inline void node_set_type(struct node *n, const char *name, const char *list)
+{
+	struct pool_config pools = n->ledger.now.config;
+	struct err err = { 0 };
+	struct cpuset cpus;
+
+	CHECK_OK(cpuset_parse(str_from(list), &cpus, &err));
+	CHECK_OK(pool_config_set_type(&pools, str_from(name), &cpus, &err));
+	CHECK_OK(ledger_resize(&n->ledger, &pools, &err));
+}
+
 static inline void node_init(struct node *n, const char *reserved, const char *shared,
 			     const char *guaranteed)
 {

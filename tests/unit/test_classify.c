@@ -13,6 +13,7 @@
 #include "test.h"
 
 #define TARGET "target.workload.openshift.io/management"
+#define TYPE(name) "target.workload.openshift.io/" name
 #define OWN "resources.workload.openshift.io/c"
 
 static enum permission by_name(const void *data, struct str namespace, struct str type)
@@ -151,8 +152,7 @@ static const struct class_row rows[] = {
 
 TEST(annotations_are_accepted_only_with_a_reason)
 {
-	const struct classify_rules rules = { .management = workload_management(),
-					      .permission = by_name };
+	const struct classify_rules rules = { .permission = by_name };
 	CLEANUP(arena_done) struct arena a;
 
 	arena_init(&a, 0);
@@ -223,7 +223,7 @@ TEST(attack_annotations_gain_nothing_while_the_permission_is_unknown)
 		  { { TARGET, "{}" }, { "kubernetes.io/config.source", "api" } },
 		  { SHARES(2) } },
 	};
-	const struct classify_rules rules = { .management = workload_management() };
+	const struct classify_rules rules = { 0 };
 	CLEANUP(arena_done) struct arena a;
 
 	arena_init(&a, 0);
@@ -255,8 +255,7 @@ TEST(attack_annotations_gain_nothing_while_the_permission_is_unknown)
 
 TEST(a_broken_annotation_of_a_management_container_is_refused)
 {
-	const struct classify_rules rules = { .management = workload_management(),
-					      .permission = by_name };
+	const struct classify_rules rules = { .permission = by_name };
 	struct nri_pair annotations[] = { { TARGET, "{}" }, { OWN, "{\"cpushares\":\"20\"}" } };
 	struct nri_pod pod = { .pod_namespace = "allowed",
 			       .uid = "u",
@@ -275,6 +274,168 @@ TEST(a_broken_annotation_of_a_management_container_is_refused)
 	annotations[1].value = "{\"cpuset\":\"x\"}";
 	CHECK(classify_container(&rules, &pod, &c, &a, &class, &err) < 0);
 	CHECK(strstr(err.msg, "annotation cpuset \"x\": "));
+}
+
+static enum permission by_type(const void *data, struct str namespace, struct str type)
+{
+	(void)data;
+	return str_eq(namespace, type) ? PERMISSION_GRANTED : PERMISSION_DENIED;
+}
+
+/* The permission of the namespace is its name here. */
+TEST(a_pod_belongs_to_the_workload_type_that_its_namespace_allows)
+{
+	static const struct {
+		const char *namespace;
+		struct nri_pair annotations[3];
+		const char *type; /* NULL: not accepted */
+		enum distrust_reason distrust;
+	} table[] = {
+		{ "ran", { { TYPE("ran"), "{}" } }, "ran", DISTRUST_NONE },
+		{ "management", { { TYPE("management"), "{}" } }, "management", DISTRUST_NONE },
+		{ "management", { { TYPE("ran"), "{}" } }, NULL, DISTRUST_NAMESPACE },
+		{ "ran", { { TYPE("management"), "{}" } }, NULL, DISTRUST_NAMESPACE },
+		{ "other", { { TYPE("other"), "{}" } }, NULL, DISTRUST_TYPE },
+		/* of several the first by name that is configured here */
+		{ "management",
+		  { { TYPE("ran"), "{}" }, { TYPE("management"), "{}" } },
+		  "management",
+		  DISTRUST_NONE },
+		{ "ran", { { TYPE("other"), "{}" }, { TYPE("ran"), "{}" } }, "ran", DISTRUST_NONE },
+		{ "ran", { { TYPE(""), "{}" } }, NULL, DISTRUST_NONE },
+	};
+	CLEANUP(arena_done) struct arena a;
+	struct pool_config pools;
+	struct classify_rules rules = { .pools = &pools, .permission = by_type };
+
+	arena_init(&a, 0);
+	pool_config_init(&pools);
+	CHECK(pool_config_set_type(&pools, STR("ran"), &(struct cpuset){ { 1 } }, NULL) == 0);
+	for (size_t i = 0; i < ARRAY_LEN(table); i++) {
+		struct nri_container c = { .name = "c" };
+		struct nri_pod pod = { .pod_namespace = table[i].namespace,
+				       .uid = "u",
+				       .annotations = (struct nri_pair *)table[i].annotations };
+		struct container_class class;
+		struct err err = { 0 };
+
+		TEST_ROW("row %zu", i);
+		while (table[i].annotations[pod.n_annotations].key)
+			pod.n_annotations++;
+		CHECK_OK(classify_container(&rules, &pod, &c, &a, &class, &err));
+		CHECK_INT(class.is_management, table[i].type != NULL);
+		if (table[i].type)
+			CHECK_STR(class.type, table[i].type);
+		CHECK_STR(distrust_text(class.distrust), distrust_text(table[i].distrust));
+	}
+}
+
+TEST(the_names_of_2021_count_in_the_legacy_dialect_only)
+{
+	static const struct {
+		const char *what;
+		struct nri_pair labels[2], annotations[3];
+		bool is_management;
+		uint64_t shares, pod_shares;
+	} table[] = {
+		{ "the label and a request",
+		  { { "workload.openshift.io/target", "management" } },
+		  { { "cpu.workload.openshift.io/c", "400m" },
+		    { "cpu.workload.openshift.io/d", "1" } },
+		  true,
+		  409,
+		  409 + 1024 },
+		{ "a request of 0",
+		  { { "workload.openshift.io/target", "management" } },
+		  { { "cpu.workload.openshift.io/c", "0" } },
+		  true,
+		  2,
+		  2 },
+		{ "no request",
+		  { { "workload.openshift.io/target", "management" } },
+		  { { "x", "" } },
+		  true,
+		  0,
+		  0 },
+		{ "the annotation of the first draft",
+		  { { "x", "" } },
+		  { { "io.openshift.management", "true" } },
+		  true,
+		  0,
+		  0 },
+		{ "its label",
+		  { { "io.openshift.management", "true" } },
+		  { { "x", "" } },
+		  true,
+		  0,
+		  0 },
+		{ "which says no",
+		  { { "io.openshift.management", "false" } },
+		  { { "x", "" } },
+		  false,
+		  0,
+		  0 },
+		{ "the present names win",
+		  { { "workload.openshift.io/target", "other" } },
+		  { { TARGET, "{}" }, { OWN, "{\"cpushares\":20}" } },
+		  true,
+		  20,
+		  20 },
+	};
+	CLEANUP(arena_done) struct arena a;
+
+	arena_init(&a, 0);
+	for (size_t i = 0; i < ARRAY_LEN(table); i++) {
+		struct classify_rules rules = { .permission = by_name, .is_legacy = true };
+		struct nri_container c = { .name = "c" };
+		struct nri_pod pod = { .pod_namespace = "allowed",
+				       .uid = "u",
+				       .labels = (struct nri_pair *)table[i].labels,
+				       .annotations = (struct nri_pair *)table[i].annotations,
+				       .n_labels = 1 };
+		struct container_class class;
+		struct err err = { 0 };
+
+		TEST_ROW("%s", table[i].what);
+		while (table[i].annotations[pod.n_annotations].key)
+			pod.n_annotations++;
+		CHECK_OK(classify_container(&rules, &pod, &c, &a, &class, &err));
+		CHECK_INT(class.is_management, table[i].is_management);
+		CHECK_UINT(class.settings.shares, table[i].shares);
+		CHECK_UINT(classify_pod_shares(&rules, &pod, &a), table[i].pod_shares);
+		/* No permission, and without the dialect nothing at all. */
+		pod.pod_namespace = "denied";
+		CHECK_OK(classify_container(&rules, &pod, &c, &a, &class, &err));
+		CHECK(!class.is_management);
+		pod.pod_namespace = "allowed";
+		rules.is_legacy = false;
+		CHECK_OK(classify_container(&rules, &pod, &c, &a, &class, &err));
+		CHECK_INT(class.is_management, table[i].pod_shares == 20);
+	}
+}
+
+TEST(a_broken_request_of_2021_is_refused)
+{
+	const struct classify_rules rules = { .permission = by_name, .is_legacy = true };
+	struct nri_pair label = { "workload.openshift.io/target", "management" };
+	struct nri_pair annotation = { "cpu.workload.openshift.io/c", "a lot" };
+	struct nri_pod pod = { .pod_namespace = "allowed",
+			       .uid = "u",
+			       .labels = &label,
+			       .n_labels = 1,
+			       .annotations = &annotation,
+			       .n_annotations = 1 };
+	struct nri_container c = { .name = "c" };
+	CLEANUP(arena_done) struct arena a;
+	struct container_class class;
+	struct err err = { 0 };
+
+	arena_init(&a, 0);
+	CHECK_INT(classify_container(&rules, &pod, &c, &a, &class, &err), -EINVAL);
+	CHECK(strstr(err.msg, "annotation cpu.workload.openshift.io/c: "));
+	annotation.value = "-1";
+	CHECK_ERR(classify_container(&rules, &pod, &c, &a, &class, &err), EINVAL,
+		  "annotation cpu.workload.openshift.io/c: \"-1\" is below 0");
 }
 
 static struct cpuset cpus(const char *list)
@@ -306,7 +467,7 @@ TEST(management_container_stays_within_the_management_cpus)
 		int r;
 
 		TEST_ROW("%s", table[i].asked);
-		r = placement_of_management(&requested, &reserved, &p, &err);
+		r = placement_of_management(&requested, STR("management"), &reserved, &p, &err);
 		CHECK_INT(r == 0, table[i].got != NULL);
 		if (r == 0)
 			CHECK_STR(cpuset_format(&p.settings.cpus, &a), table[i].got);
@@ -507,6 +668,42 @@ TEST(pools_come_from_either_file)
 		  "f:1:13: bad range \"1-0\": 1 is above 0");
 	CHECK_ERR(pools_file_parse(STR("{\"resrved\":\"0\"}"), STR("f"), &a, &c, &err), EINVAL,
 		  "f:1:2: unknown pool \"resrved\"");
+	CHECK_UINT(c.n_types, 0);
+	CHECK_OK(legacy_marker_parse(STR("0-1,52\n"), STR("f"), &a, &c, &err));
+	CHECK(c.is_classic);
+	CHECK_STR(cpuset_format(&c.reserved, &a), "0-1,52");
+	CHECK_ERR(legacy_marker_parse(STR("{}"), STR("f"), &a, &c, &err), EINVAL,
+		  "f: bad item \"{}\": not a CPU number or range");
 	CHECK_ERR(marker_file_parse(STR("{\"management\":{}}"), STR("f"), &a, &c, &err), EINVAL,
 		  "f:1:1: no \"management\" with a \"cpuset\"");
+}
+
+TEST(workload_types_come_from_either_file)
+{
+	CLEANUP(arena_done) struct arena a;
+	struct pool_config c;
+	struct err err = { 0 };
+
+	arena_init(&a, 0);
+	/* The marker has no pool: the management pool is what all types have together. */
+	CHECK_OK(marker_file_parse(
+		STR("{\"ran\":{\"cpuset\":\"2-3\"},\"management\":{\"cpuset\":\"0-1\"},\"x\":1}"),
+		STR("f"), &a, &c, &err));
+	CHECK_STR(cpuset_format(&c.reserved, &a), "0-3");
+	CHECK_UINT(c.n_types, 2);
+	CHECK_STR(c.types[0].name, "management");
+	CHECK_STR(cpuset_format(&c.types[0].cpus, &a), "0-1");
+	CHECK_STR(c.types[1].name, "ran");
+	CHECK_STR(cpuset_format(&c.types[1].cpus, &a), "2-3");
+	CHECK_OK(pools_file_parse(
+		STR("{\"reserved\":\"0-3\",\"shared\":\"4-7\",\"types\":{\"ran\":\"2-3\"}}"),
+		STR("f"), &a, &c, &err));
+	CHECK_STR(cpuset_format(&c.reserved, &a), "0-3");
+	CHECK_UINT(c.n_types, 1);
+	CHECK_ERR(marker_file_parse(STR("{\"ran\":{\"cpuset\":\"2\"}}"), STR("f"), &a, &c, &err),
+		  EINVAL, "f:1:1: no \"management\" with a \"cpuset\"");
+	CHECK_ERR(pools_file_parse(STR("{\"types\":{\"Ran\":\"2\"}}"), STR("f"), &a, &c, &err),
+		  EINVAL, "f:1:17: \"Ran\" is not a workload type: want a DNS label");
+	CHECK_ERR(pools_file_parse(STR("{\"types\":[]}"), STR("f"), &a, &c, &err), EINVAL,
+		  "f:1:2: types: expected an object, found a list");
 }

@@ -38,6 +38,87 @@ TEST(each_container_goes_to_its_pool)
 	CHECK_UINT(n.manager.registry.n_containers, 3);
 }
 
+TEST(each_workload_type_has_its_own_cpus)
+{
+	static const struct {
+		const char *type, *own, *cpus;
+	} rows[] = {
+		{ "management", "{\"cpushares\":400}", "0-1" },
+		{ "ran", "{\"cpushares\":400,\"cpulimit\":500}", "2-3" },
+		{ "ran", "{\"cpuset\":\"3\"}", "3" },
+		{ "infra", "{}", "1-2" },		   /* overlaps both */
+		{ "other", "{\"cpushares\":400}", "4-5" }, /* not configured: shared */
+	};
+
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+		const struct pod_entry *pod;
+		CLEANUP(node_done) struct node n;
+		char target[64], name[8];
+		struct box b;
+
+		TEST_ROW("%s %s", rows[i].type, rows[i].own);
+		node_init(&n, "0-3", "4-5", "6-7");
+		node_set_type(&n, "management", "0-1");
+		node_set_type(&n, "ran", "2-3");
+		node_set_type(&n, "infra", "1-2");
+		(void)snprintf(name, sizeof(name), "b%zu", i);
+		(void)snprintf(target, sizeof(target), "target.workload.openshift.io/%s",
+			       rows[i].type);
+		box_init(&b, name, "burstable/", 2, 0);
+		box_manage(&b, rows[i].own);
+		b.annotations[0].key = target;
+		make_cgroup(&n, b.pod_cgroup, "");
+		CHECK_STR(create(&n, &b).cpus, rows[i].cpus);
+		pod = n.manager.registry.pods[0];
+		CHECK_INT(pod->is_management, i < 4);
+		if (i < 4)
+			CHECK_STR(pod->type, rows[i].type);
+		CHECK_UINT(pod->shares, i < 2 ? 400 : 0);
+	}
+}
+
+TEST(an_annotation_cannot_name_cpus_of_another_workload_type)
+{
+	CLEANUP(node_done) struct node n;
+	struct ttrpc_response r;
+	struct box b;
+
+	node_init(&n, "0-3", "4-5", "6-7");
+	node_set_type(&n, "management", "0-1");
+	box_init(&b, "b", "burstable/", 2, 0);
+	box_manage(&b, "{\"cpuset\":\"2\"}");
+	r = ask(&n, "CreateContainer", &b, NULL);
+	CHECK(r.status && strstr(r.status->message,
+				 "annotation cpuset \"2\" is not within the management CPUs 0-1"));
+}
+
+TEST(status_and_metrics_show_every_workload_type)
+{
+	CLEANUP(node_done) struct node n;
+	struct strbuf metrics;
+	struct err err = { 0 };
+	struct str text;
+	struct box b;
+
+	node_init(&n, "0-3", "4-5", "6-7");
+	node_set_type(&n, "ran", "2-3");
+	box_init(&b, "b", "burstable/", 2, 0);
+	box_manage(&b, "{\"cpushares\":400}");
+	b.annotations[0].key = "target.workload.openshift.io/ran";
+	(void)create(&n, &b);
+	CHECK_OK(doc_write(status_describe(&n.manager, doc_build(&n.a), &n.a), false, &n.a, &text,
+			   &err));
+	CHECK(str_has(text, STR("\"workloadTypes\":{\"management\":{\"cpus\":\"0-3\",\"count\":4,"
+				"\"containers\":0},\"ran\":{\"cpus\":\"2-3\",\"count\":2,"
+				"\"containers\":1}}")));
+	CHECK(str_has(text, STR("\"pool\":\"management\",\"type\":\"ran\"")));
+	strbuf_init(&metrics, &n.a);
+	status_metrics(&n.manager, &metrics);
+	CHECK(str_has(strbuf_str(&metrics), STR("pinfold_workload_type_cpus{type=\"ran\"} 2\n")));
+	CHECK(str_has(strbuf_str(&metrics),
+		      STR("pinfold_workload_type_containers{type=\"ran\"} 1\n")));
+}
+
 TEST(equal_settings_are_stored_once)
 {
 	CLEANUP(node_done) struct node n;

@@ -32,7 +32,7 @@ static struct node_observed observe(const char *json, struct arena *a)
 /* Classic mode with 8 CPUs, ready, at 2026-11-15T00:00:00Z. */
 static struct node_desired eight_cpus(void)
 {
-	return (struct node_desired){ .amounts = { { 8000, NODE_ABSENT, NODE_ABSENT } },
+	return (struct node_desired){ .amounts = { .milli = { 8000, NODE_ABSENT, NODE_ABSENT } },
 				      .reason = NODE_PINNING,
 				      .message = STR("fine"),
 				      .now_s = 1794700800 };
@@ -325,4 +325,75 @@ TEST(amounts_are_computed_from_the_pools)
 			CHECK_INT(amounts.milli[r], rows[i].want[r]);
 		ledger_done(&ledger);
 	}
+}
+
+#define RAN "ran.workload.openshift.io/cores"
+
+TEST(the_cores_of_every_workload_type_are_published_and_removed)
+{
+	static const struct {
+		const char *what, *node, *want;
+		size_t n_types; /* of "infra" and "ran" */
+	} rows[] = {
+		{ "no type yet", STATUS("\"" CORES "\":\"8k\"", "\"" CORES "\":\"8k\"", READY),
+		  "{\"status\":{\"capacity\":{\"infra.workload.openshift.io/cores\":\"8k\",\"" RAN
+		  "\":\"8k\"},\"allocatable\":{\"infra.workload.openshift.io/cores\":\"8k\",\"" RAN
+		  "\":\"8k\"}}}",
+		  2 },
+		{ "set to zero by a kubelet",
+		  STATUS("\"" CORES "\":\"8k\",\"infra.workload.openshift.io/cores\":\"8k\",\"" RAN
+			 "\":\"0\"",
+			 "\"" CORES "\":\"8k\",\"infra.workload.openshift.io/cores\":\"8k\",\"" RAN
+			 "\":\"8k\"",
+			 READY),
+		  "{\"status\":{\"capacity\":{\"" RAN "\":\"8k\"}}}", 2 },
+		{ "as it should be",
+		  STATUS("\"" CORES "\":\"8k\",\"infra.workload.openshift.io/cores\":\"8k\"",
+			 "\"" CORES "\":\"8k\",\"infra.workload.openshift.io/cores\":\"8k\"",
+			 READY),
+		  NULL, 1 },
+		{ "a type that is not configured any more",
+		  STATUS("\"" CORES "\":\"8k\",\"" RAN "\":\"8k\"",
+			 "\"" CORES "\":\"8k\",\"" RAN "\":\"8k\"", READY),
+		  "{\"status\":{\"capacity\":{\"" RAN "\":null},\"allocatable\":{\"" RAN
+		  "\":null}}}",
+		  0 },
+		{ "other resources are not touched",
+		  STATUS("\"" CORES "\":\"8k\",\"example.com/cores\":\"1\"",
+			 "\"" CORES "\":\"8k\",\"workload.openshift.io/cores\":\"1\"", READY),
+		  NULL, 0 },
+	};
+
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+		struct node_desired want = eight_cpus();
+		CLEANUP(arena_done) struct arena a;
+		struct node_observed observed;
+		struct err err = { 0 };
+		struct str body;
+
+		TEST_ROW("%s", rows[i].what);
+		arena_init(&a, 0);
+		want.amounts.n_types = rows[i].n_types;
+		memcpy(want.amounts.types[0], "infra", 6);
+		memcpy(want.amounts.types[1], "ran", 4);
+		observed = observe(rows[i].node, &a);
+		CHECK_INT(node_plan_status(&observed, &want, &a, &body, &err),
+			  rows[i].want != NULL);
+		if (rows[i].want)
+			CHECK_STR(body, rows[i].want);
+		CHECK_INT(node_has_capacity(&observed, &want.amounts), i >= 2);
+	}
+}
+
+TEST(uninstall_removes_the_cores_of_every_workload_type)
+{
+	CLEANUP(arena_done) struct arena a;
+	struct node_observed observed;
+	struct err err = { 0 };
+	struct str body;
+
+	arena_init(&a, 0);
+	observed = observe(STATUS("\"" CORES "\":\"8k\",\"" RAN "\":\"8k\"", "", ""), &a);
+	CHECK_INT(node_plan_removal(&observed, &a, &body, &err), 1);
+	CHECK_STR(body, "{\"status\":{\"capacity\":{\"" CORES "\":null,\"" RAN "\":null}}}");
 }

@@ -30,7 +30,7 @@ static struct node_desired desired(void *data, bool is_leaving, struct arena *a)
 {
 	(void)data;
 	(void)a;
-	return (struct node_desired){ .amounts = { { 8000, NODE_ABSENT, NODE_ABSENT } },
+	return (struct node_desired){ .amounts = { .milli = { 8000, NODE_ABSENT, NODE_ABSENT } },
 				      .reason = is_leaving ? NODE_AGENT_STOPPED : NODE_PINNING,
 				      .message = STR("fine"),
 				      .taint = NODE_TAINT_REMOVE,

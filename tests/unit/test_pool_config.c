@@ -210,3 +210,89 @@ TEST(policies_that_refuse_need_a_machine_with_hints)
 			CHECK_OK(pool_config_check(&c, &t, &err));
 	}
 }
+
+TEST(the_cpus_of_workload_types_are_in_the_management_pool)
+{
+	static const struct {
+		const char *reserved, *management, *ran, *error;
+	} rows[] = {
+		{ "0-3", "0-1", "2-3", NULL },
+		{ "0-3", NULL, "2-3", NULL },
+		{ "0-3", "0-2", "2-3", NULL }, /* they may overlap */
+		{ "0-3", "0-3", "0-3", NULL }, /* or be equal */
+		{ "", "", "", NULL },	       /* a partition without a size */
+		{ "0-3", "0-1", "3-4",
+		  "CPU \"4\" is of workload type ran, but not in the management pool" },
+		{ "0-3", "0-1", "", "workload type ran has no CPUs" },
+	};
+	CLEANUP(arena_done) struct arena a;
+	struct topology t;
+
+	arena_init(&a, 0);
+	machine(false, &a, &t);
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+		struct pool_config c = config(rows[i].reserved, NULL, "");
+		struct cpuset set = cpus(rows[i].ran);
+		struct err err = { 0 };
+
+		TEST_ROW("row %zu", i);
+		CHECK_OK(pool_config_set_type(&c, STR("ran"), &set, &err));
+		if (rows[i].management) {
+			set = cpus(rows[i].management);
+			CHECK_OK(pool_config_set_type(&c, STR("management"), &set, &err));
+		}
+		if (rows[i].error)
+			CHECK_ERR(pool_config_check(&c, &t, &err), EINVAL, rows[i].error);
+		else
+			CHECK_OK(pool_config_check(&c, &t, &err));
+	}
+}
+
+TEST(a_workload_type_has_its_cpus_or_the_whole_management_pool)
+{
+	struct pool_config c = config("0-3", NULL, "");
+	const struct cpuset all = cpus("0-3"), rest = cpus("0-1"), ran = cpus("2-3");
+	CLEANUP(arena_done) struct arena a;
+	struct err err = { 0 };
+	struct cpuset got;
+
+	arena_init(&a, 0);
+	CHECK(pool_config_has_type(&c, STR("management")) && !pool_config_has_type(&c, STR("ran")));
+	CHECK_OK(pool_config_set_type(&c, STR("ran"), &ran, &err));
+	CHECK(pool_config_has_type(&c, STR("ran")));
+	pool_config_type_cpus(&c, STR("ran"), &all, &got);
+	CHECK_STR(cpuset_format(&got, &a), "2-3");
+	pool_config_type_cpus(&c, STR("management"), &all, &got);
+	CHECK_STR(cpuset_format(&got, &a), "0-3");
+	/* all of its CPUs are offline */
+	pool_config_type_cpus(&c, STR("ran"), &rest, &got);
+	CHECK_STR(cpuset_format(&got, &a), "0-1");
+	CHECK_ERR(pool_config_set_type(&c, STR("shared"), &ran, &err), EINVAL,
+		  "a workload type cannot have the name of a pool, \"shared\"");
+	for (char name[] = "a"; c.n_types < POOL_TYPES_MAX; name[0]++)
+		CHECK_OK(pool_config_set_type(&c, str_from(name), &ran, &err));
+	CHECK_ERR(pool_config_set_type(&c, STR("z"), &ran, &err), E2BIG,
+		  "more than 8 workload types");
+}
+
+TEST(workload_types_are_written_compared_and_read_back)
+{
+	struct pool_config c = config("0-3", "4-7", ""), back, other;
+	const struct cpuset ran = cpus("2-3");
+	CLEANUP(arena_done) struct arena a;
+	struct err err = { 0 };
+	struct str text;
+	struct doc doc;
+
+	arena_init(&a, 0);
+	other = c;
+	CHECK_OK(pool_config_set_type(&c, STR("ran"), &ran, &err));
+	CHECK(!pool_config_eq(&c, &other) && pool_config_hash(&c) != pool_config_hash(&other));
+	CHECK_OK(doc_write(pool_config_to_doc(&c, doc_build(&a), &a), false, &a, &text, &err));
+	CHECK(str_has(text, STR("\"types\":{\"ran\":\"2-3\"}")));
+	CHECK_OK(doc_parse(text, STR("f"), NULL, &a, &doc, &err));
+	CHECK_OK(pool_config_from_doc(&doc, doc.root, &back, &err));
+	CHECK(pool_config_eq(&c, &back));
+	back.types[0].cpus = cpus("3");
+	CHECK(!pool_config_eq(&c, &back));
+}

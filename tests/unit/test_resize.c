@@ -248,6 +248,74 @@ TEST(cpus_named_by_an_annotation_stay_or_refuse_the_resize)
 	CHECK_STR(report.obstacles[0].cpus, "1");
 }
 
+/* Only the parts of the types change, then also the pool, and the old state comes back when a write
+ * fails. */
+TEST(containers_follow_their_workload_type)
+{
+	static const struct {
+		const char *management, *ran, *reserved, *want_management, *want_ran;
+	} rows[] = {
+		{ "0", "1", "0-1", "0", "1" },
+		{ "1", "0", "0-1", "1", "0" },	       /* they swap */
+		{ "0-1", "0-1", "0-1", "0-1", "0-1" }, /* equal */
+		{ "0-1", "2", "0-2", "0-1", "2" },
+		{ "0", "1", "0-1", "0", "1" },
+	};
+	CLEANUP(node_done) struct node n;
+	struct resize_report report;
+	struct box mgmt, ran;
+
+	node_init(&n, "0-1", "2-3", "4-7");
+	node_set_type(&n, "management", "0");
+	node_set_type(&n, "ran", "1");
+	box_init(&mgmt, "mgmt", "burstable/", 2, 0);
+	box_manage(&mgmt, "{}");
+	box_init(&ran, "ran", "burstable/", 2, 0);
+	box_manage(&ran, "{}");
+	ran.annotations[0].key = "target.workload.openshift.io/ran";
+	run_box(&n, &mgmt);
+	run_box(&n, &ran);
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+		struct pool_config to = pools(rows[i].reserved, i == 3 ? "3" : "2-3", "4-7");
+		struct cpuset set = cpus(rows[i].management);
+		struct err err = { 0 };
+
+		TEST_ROW("row %zu", i);
+		CHECK_OK(pool_config_set_type(&to, STR("management"), &set, &err));
+		set = cpus(rows[i].ran);
+		CHECK_OK(pool_config_set_type(&to, STR("ran"), &set, &err));
+		CHECK_INT(resize_apply(&n.manager, &to, &report), 0);
+		CHECK_STR(cpus_of(&n, &mgmt), rows[i].want_management);
+		CHECK_STR(cpus_of(&n, &ran), rows[i].want_ran);
+		CHECK_STR(settings_cpus(&n, "ran"), rows[i].want_ran);
+	}
+}
+
+TEST(failed_resize_restores_the_cpus_of_workload_types)
+{
+	CLEANUP(node_done) struct node n;
+	struct pool_config to = pools("0-1", "2-3", "4-7");
+	const struct cpuset set = cpus("0");
+	struct resize_report report;
+	struct err err = { 0 };
+	struct box ran;
+	char path[256];
+
+	node_init(&n, "0-1", "2-3", "4-7");
+	node_set_type(&n, "ran", "1");
+	box_init(&ran, "ran", "burstable/", 2, 0);
+	box_manage(&ran, "{}");
+	ran.annotations[0].key = "target.workload.openshift.io/ran";
+	run_box(&n, &ran);
+	CHECK_OK(pool_config_set_type(&to, STR("ran"), &set, &err));
+	(void)snprintf(path, sizeof(path), "%s%s/cpuset.cpus", n.dir, ran.cgroup);
+	CHECK(unlink(path) == 0 && mkdir(path, 0700) == 0); /* cannot be written */
+	CHECK(resize_apply(&n.manager, &to, &report) < 0);
+	CHECK_INT(report.state, RESIZE_FAILED);
+	CHECK_STR(settings_cpus(&n, "ran"), "1");
+	CHECK_STR(cpuset_format(&n.ledger.now.config.types[0].cpus, &n.a), "1");
+}
+
 static int cannot_write(const struct ledger *l, void *data, struct err *err)
 {
 	(void)l;

@@ -51,7 +51,7 @@ static int config_of(yyjson_val *v, struct arena *a, struct workloads *ret, stru
 			names[n++] = STR("drop-in");
 		}
 	}
-	return workloads_parse(texts, names, n, a, ret, err);
+	return workloads_parse(texts, names, n, false, a, ret, err);
 }
 
 /* Overwrites what the kubelet requested with what is set, as CRI-O does. */
