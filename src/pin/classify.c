@@ -12,7 +12,7 @@
 #include "kube/names.h"
 #include "kube/shares.h"
 #include "kube/stamp.h"
-#include "legacy.h"
+#include "legacy_pod.h"
 #include "nri/nri.h"
 #include "pool/config.h"
 #include "registry.h"

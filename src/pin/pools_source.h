@@ -24,7 +24,8 @@ struct pools_source {
 
 /* The lists come from flags, else from the pools file, else from the marker, else from the one of
  * 2021; the NUMA policy and the policy options of flags override those of the pools file. A missing
- * file is skipped; -ENOENT when there is no source at all. *ret_from names the source, for messages.
+ * file is skipped; -ENOENT when there is no source at all. *ret_from names the source, for
+ * messages.
  */
 int pools_source_read(const struct pools_source *source, struct arena *a, struct pool_config *ret,
 		      const char **ret_from, struct err *err);

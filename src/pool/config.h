@@ -85,7 +85,8 @@ void pool_config_guaranteed(const struct pool_config *c, const struct topology *
 			    struct cpuset *ret);
 
 /* {"mode":"pools","reserved":"0-1","shared":"2-5","guaranteed":"6-15","options":{...},
- *  "topologyPolicy":"restricted","topologyScope":"pod"}, and "types":{"ran":"1"} if there are any. */
+ *  "topologyPolicy":"restricted","topologyScope":"pod"}, and "types":{"ran":"1"} if there are any.
+ */
 yyjson_mut_val *pool_config_to_doc(const struct pool_config *c, yyjson_mut_doc *m, struct arena *a);
 /* {"ran":"2-3"}, also in the pools file; `v` NULL: none. */
 int pool_config_read_types(const struct doc *doc, yyjson_val *v, struct pool_config *c,

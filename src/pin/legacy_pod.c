@@ -1,6 +1,6 @@
 /* The kubelet passes labels of a pod to the runtime as it passes annotations. */
 
-#include "legacy.h"
+#include "legacy_pod.h"
 
 #include <errno.h>
 #include <string.h>
