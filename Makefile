@@ -38,6 +38,11 @@ model: deps-build deps-test build/build.ninja ## every scenario of the model che
 	@ninja -C build --quiet tests/model/model_node
 	@PINFOLD_MODEL=full build/tests/model/model_node
 
+faults: deps-build deps-test all ## let every system call fail once, and kill the agent 10,000 times
+	@ninja -C build --quiet tests/fault/libfault.so tests/bench/nri_runtime
+	@PINFOLD=$(CURDIR)/build/pinfold FAULTS=1000000 KILLS=$(or $(KILLS),10000) tests/fault/run \
+		$(CURDIR)/build/tests/fault/libfault.so build/tests/bench/nri_runtime
+
 e2e: all ## test against real components; SMOKE=1 for a short round
 	@SMOKE=$(SMOKE) bash tests/e2e/run
 
@@ -62,4 +67,4 @@ help:
 %/build.ninja: | deps-build
 	@meson setup $* $(options_$*) >/dev/null || { cat $*/meson-logs/meson-log.txt; exit 1; }
 
-.PHONY: all debug asan tsan demo test lint format bench fuzz model e2e install deps clean distclean help
+.PHONY: all debug asan tsan demo test lint format bench fuzz model faults e2e install deps clean distclean help
