@@ -71,6 +71,7 @@ struct profile {
 	bool user_networking;
 	yyjson_val *net_devices;
 	bool rps, rps_on_physical;
+	bool ovs_isolated;	  /* the CPUs of OVS are an isolated partition */
 	bool exec_affinity;	  /* CRI-O's exec_cpu_affinity = "first" */
 	yyjson_val *kubelet_base; /* of the annotation kubeletconfig.experimental; NULL: none */
 };

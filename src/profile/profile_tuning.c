@@ -1,6 +1,9 @@
 /* The fields of a profile that tune the kernel, TuneD and the kubelet. Values that OpenShift's
  * API server would refuse are errors here as well, because a file has not passed it. */
 
+#include <string.h>
+#include <strings.h>
+
 #include "base/arena.h"
 #include "base/err.h"
 #include "base/macro.h"
@@ -277,6 +280,8 @@ void profile_read_annotations(const struct field_reader *r, struct profile *ret)
 {
 	yyjson_val *notes = doc_find(ret->at.object, "/metadata/annotations");
 	struct str rps = doc_str(doc_get(notes, STR(NAME_PROFILE_ANNOTATION "enable-rps")));
+	struct str balancing =
+		doc_str(doc_get(notes, STR(NAME_PROFILE_ANNOTATION "cpu-load-balancing-ovs-dpdk")));
 
 	/* The words that the Node Tuning Operator accepts; any other value, a typing error
 	 * included, is the default. */
@@ -284,6 +289,9 @@ void profile_read_annotations(const struct field_reader *r, struct profile *ret)
 	ret->rps_on_physical = str_eq(
 		doc_str(doc_get(notes, STR(NAME_PROFILE_ANNOTATION "enable-physical-dev-rps"))),
 		STR("true"));
+	/* Compared without case, as the operator does. */
+	ret->ovs_isolated = balancing.n == strlen("disable") &&
+			    strncasecmp(balancing.p, "disable", balancing.n) == 0;
 	ret->exec_affinity =
 		!str_eq(doc_str(doc_get(notes, STR(NAME_PROFILE_ANNOTATION "exec-cpu-affinity"))),
 			STR("disable"));

@@ -5,6 +5,7 @@
 #include "node_files.h"
 
 #include "base/arena.h"
+#include "base/macro.h"
 #include "kube/names.h"
 #include "pinning.h"
 #include "profile/layout.h"
@@ -144,28 +145,53 @@ static void add_irqbalance(struct node_config *c, const struct partition *part, 
 						      FMT_STR(cpuset_format_hex(ovs, a))))));
 }
 
+/* The poll threads of Open vSwitch have their own CPUs. */
+static void add_ovs_dpdk(struct node_config *c, const struct partition *part, struct arena *a)
+{
+	struct str cpus = part->text[PROFILE_OVS_DPDK];
+
+	node_config_add(c, "/etc/systemd/system/ovs-vswitchd.service.d/01-use-ovs-slice.conf",
+			MODE_PLAIN,
+			str_printf(a,
+				   "[Service]\nSlice=ovs.slice\nDelegate=cpuset cpu pids\n"
+				   "Environment=OVS_DPDK_CPUS=" PRI_STR "\n",
+				   FMT_STR(cpus)));
+	node_config_add(c, "/usr/local/bin/ovs-dpdk-cpus-configure.sh", MODE_SCRIPT,
+			STR(OVS_DPDK_CPUS_CONFIGURE_SH));
+	node_config_add_unit(c, "ovs-dpdk-cpus-configure.service",
+			     str_printf(a, UNIT_OVS_DPDK, FMT_STR(cpus),
+					part->profile->ovs_isolated ? "isolated" : "member"));
+}
+
 /* Open vSwitch may use any CPU: it is moved out of the slice that systemd keeps on reserved ones,
  * and OVN then sets its affinity to the CPUs that no container owns. */
 static void add_ovs(struct node_config *c, const struct partition *part, struct arena *a)
 {
-	const struct str slice = STR("[Service]\nSlice=ovs.slice\n");
-	struct str vswitchd = slice;
+	static const char *const services[] = { "openvswitch", "ovsdb-server", "ovs-vswitchd" };
 
-	if (!cpuset_is_empty(&part->cpus[PROFILE_OVS_DPDK]))
-		vswitchd = str_printf(a,
-				      PRI_STR "Delegate=cpuset cpu pids\n"
-					      "Environment=OVS_DPDK_CPUS=" PRI_STR "\n",
-				      FMT_STR(slice), FMT_STR(part->text[PROFILE_OVS_DPDK]));
 	node_config_add(c, "/etc/systemd/system/ovs.slice", MODE_PLAIN,
 			STR("[Unit]\nDescription=Open vSwitch, on any CPU\n\n[Slice]\n"));
-	node_config_add(c, "/etc/systemd/system/openvswitch.service.d/01-use-ovs-slice.conf",
-			MODE_PLAIN, slice);
-	node_config_add(c, "/etc/systemd/system/ovsdb-server.service.d/01-use-ovs-slice.conf",
-			MODE_PLAIN, slice);
-	node_config_add(c, "/etc/systemd/system/ovs-vswitchd.service.d/01-use-ovs-slice.conf",
-			MODE_PLAIN, vswitchd);
+	for (size_t i = 0; i < ARRAY_LEN(services); i++)
+		node_config_add(c,
+				str_printf(a,
+					   "/etc/systemd/system/%s.service.d/01-use-ovs-slice.conf",
+					   services[i])
+					.p,
+				MODE_PLAIN, STR("[Service]\nSlice=ovs.slice\n"));
+	if (!cpuset_is_empty(&part->cpus[PROFILE_OVS_DPDK]))
+		add_ovs_dpdk(c, part, a);
 	node_config_add(c, "/var/lib/ovn-ic/etc/enable_dynamic_cpu_affinity", MODE_PLAIN,
 			STR("Its presence lets OVN follow the CPUs that are free.\n"));
+}
+
+/* stalld reads the run queues from the scheduler's debug file: its other backend, a BPF program,
+ * needs what not every kernel has. */
+static void add_stalld(struct node_config *c)
+{
+	node_config_add(c, "/etc/sysconfig/stalld-backend", MODE_PLAIN,
+			STR("BE=\"-b sched_debug\"\n"));
+	node_config_add(c, "/etc/systemd/system/stalld.service.d/stalld-backend.conf", MODE_PLAIN,
+			STR("[Service]\nEnvironmentFile=/etc/sysconfig/stalld-backend\n"));
 }
 
 void node_files_build(const struct partition *part, const struct node_files_options *options,
@@ -188,6 +214,7 @@ void node_files_build(const struct partition *part, const struct node_files_opti
 	if (!options->plain_host) {
 		add_irqbalance(ret, part, a);
 		add_ovs(ret, part, a);
+		add_stalld(ret);
 	}
 	if (profile_has_mixed_cpus(profile))
 		node_config_add(ret, NAME_MIXED_CPUS_FILE, MODE_PLAIN, pinning_mixed_cpus());

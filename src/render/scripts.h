@@ -46,6 +46,22 @@
 	"ExecStart=/usr/local/bin/clear-irqbalance-banned-cpus.sh\n" PRI_STR "\n[Install]\n"       \
 	"WantedBy=multi-user.target\n"
 
+/* The CPUs, the kind of partition. */
+#define UNIT_OVS_DPDK                                                                              \
+	"[Unit]\n"                                                                                 \
+	"Description=CPUs of the poll threads of Open vSwitch\n"                                   \
+	"Requires=ovs-vswitchd.service\n"                                                          \
+	"After=ovs-vswitchd.service\n"                                                             \
+	"Before=kubelet.service\n"                                                                 \
+	"\n[Service]\n"                                                                            \
+	"Environment=OVS_DPDK_CPUS=" PRI_STR "\n"                                                  \
+	"Environment=OVS_DPDK_PARTITION=%s\n"                                                      \
+	"Type=oneshot\n"                                                                           \
+	"RemainAfterExit=true\n"                                                                   \
+	"ExecStart=/usr/local/bin/ovs-dpdk-cpus-configure.sh\n"                                    \
+	"\n[Install]\n"                                                                            \
+	"WantedBy=multi-user.target\n"
+
 #define UNIT_RPS_MASK                                                                              \
 	"[Unit]\n"                                                                                 \
 	"Description=Sets network devices RPS mask\n"                                              \
