@@ -245,6 +245,9 @@ int pb_add_pair(const struct pb_context *c, const struct pb_field *f, void *valu
 	bool fits;
 	int r;
 
+	/* The same whether it arrives in pieces or not: what is beyond the limit is not read. */
+	if (c->filter && bytes.n > c->filter->max_bytes)
+		bytes.n = c->filter->max_bytes;
 	r = read_pair(bytes, size, &key, &text, err);
 	/* Without a key in the part that is there, its sender knows no map and it counts as wanted.
 	 */

@@ -81,18 +81,20 @@ static void box_fill(struct box *b, unsigned n, struct nri_pod *pod, struct nri_
 				     .on_linux = &b->on_linux };
 }
 
-static void synchronize(struct peer *p, unsigned n)
+static void synchronize(struct runtime_peer *p, unsigned n)
 {
 	struct box *boxes = arena_array(&p->a, struct box, n);
 	struct nri_sync sync = { .pods = arena_array(&p->a, struct nri_pod, n),
 				 .containers = arena_array(&p->a, struct nri_container, n),
 				 .n_pods = n,
 				 .n_containers = n };
+	struct ttrpc_response response;
 	uint64_t ns;
 
 	for (unsigned i = 0; i < n; i++)
 		box_fill(&boxes[i], i, &sync.pods[i], &sync.containers[i]);
-	ns = peer_call(p, "Synchronize", peer_encode(&nri_sync_message, &sync, &p->a), NULL);
+	ns = runtime_peer_time_call(p, "Synchronize",
+				    runtime_peer_encode(p, &nri_sync_message, &sync), &response);
 	printf("synchronize %u containers: %.1f ms\n", n, (double)ns / 1e6);
 }
 
@@ -108,31 +110,32 @@ static double us(uint64_t ns)
 	return (double)ns / 1e3;
 }
 
-static void measure(struct peer *p, unsigned first, unsigned n)
+static void measure(struct runtime_peer *p, unsigned first, unsigned n)
 {
 	uint64_t *times = calloc(n, sizeof(*times));
 	size_t answered = 0;
 
 	if (!times)
-		peer_fail("memory");
+		exit(2);
 	for (unsigned i = 0; i < n; i++) {
 		struct nri_pod pod;
 		struct nri_container c;
 		struct nri_call create = { .pod = &pod, .container = &c };
 		struct box box = { 0 };
-		struct str response;
+		struct ttrpc_response response;
 
 		arena_reset(&p->a);
 		box_fill(&box, first + i, &pod, &c);
-		times[i] = peer_call(p, "CreateContainer",
-				     with_ballast(peer_encode(&nri_call_message, &create, &p->a),
-						  &p->a),
-				     &response);
-		answered += response.n > 10;
+		times[i] = runtime_peer_time_call(
+			p, "CreateContainer",
+			with_ballast(runtime_peer_encode(p, &nri_call_message, &create), &p->a),
+			&response);
+		answered += response.payload.n > 0;
 		/* Removed again, so that the number of containers is constant. */
 		create.event = NRI_REMOVE_POD;
-		(void)peer_call(p, "StateChange",
-				peer_encode(&nri_state_change_message, &create, &p->a), NULL);
+		(void)runtime_peer_time_call(
+			p, "StateChange",
+			runtime_peer_encode(p, &nri_state_change_message, &create), &response);
 	}
 	qsort(times, n, sizeof(*times), compare);
 	printf("create %u: p50 %.0f us, p99 %.0f us, max %.0f us, %zu answers with CPUs\n", n,
@@ -142,14 +145,13 @@ static void measure(struct peer *p, unsigned first, unsigned n)
 
 int main(int argc, char **argv)
 {
-	struct peer p;
+	struct runtime_peer p;
 
 	if (argc < 4)
 		return 2;
 	if (argc > 4)
 		n_alone = (unsigned)strtoul(argv[4], NULL, 10);
-	peer_listen(&p, argv[1]);
-	peer_accept(&p, "bench");
+	runtime_peer_accept(&p, runtime_peer_listen(argv[1]), "bench");
 	synchronize(&p, (unsigned)strtoul(argv[2], NULL, 10));
 	if (strcmp(argv[3], "0") != 0)
 		measure(&p, (unsigned)strtoul(argv[2], NULL, 10),

@@ -15,9 +15,9 @@
 
 struct attack {
 	char dir[64], socket[96];
-	struct peer peer;
+	int listener;
+	struct runtime_peer peer;
 	pid_t agent;
-	struct str response; /* to the last part */
 };
 
 static void start_agent(struct attack *t)
@@ -44,9 +44,9 @@ static void attack_start(struct attack *t)
 	*t = (struct attack){ .dir = "/tmp/attack-sync-XXXXXX" };
 	CHECK(mkdtemp(t->dir) != NULL);
 	(void)snprintf(t->socket, sizeof(t->socket), "%s/nri.sock", t->dir);
-	peer_listen(&t->peer, t->socket);
+	t->listener = runtime_peer_listen(t->socket);
 	start_agent(t);
-	peer_accept(&t->peer, "attacked");
+	runtime_peer_accept(&t->peer, t->listener, "attacked");
 }
 
 /* The agent is alive, and its peak is what it may be. */
@@ -64,7 +64,9 @@ static void attack_end(struct attack *t)
 #ifndef __SANITIZE_ADDRESS__
 	CHECK(used.ru_maxrss < PEAK_LIMIT_KIB);
 #endif
-	peer_done(&t->peer);
+	(void)close(t->peer.fd);
+	(void)close(t->listener);
+	runtime_peer_done(&t->peer);
 	(void)snprintf(command, sizeof(command), "rm -rf %s", t->dir);
 	CHECK(system(command) == 0);
 }
@@ -109,30 +111,30 @@ static struct box *box_new(struct arena *a, unsigned n)
 	return b;
 }
 
-static struct str synchronize_one(struct attack *t, const struct box *b, bool more)
+static struct ttrpc_response synchronize_one(struct attack *t, const struct box *b, bool more)
 {
 	const struct nri_sync part = { .pods = (struct nri_pod *)&b->pod,
 				       .n_pods = 1,
 				       .containers = (struct nri_container *)&b->container,
 				       .n_containers = 1,
 				       .more = more };
-	struct str payload = peer_encode(&nri_sync_message, &part, &t->peer.a), response;
+	struct str payload = runtime_peer_encode(&t->peer, &nri_sync_message, &part);
+	struct ttrpc_response response;
 
 	CHECK(payload.n < MESSAGE_MAX);
-	(void)peer_call(&t->peer, "Synchronize", payload, &response);
+	(void)runtime_peer_time_call(&t->peer, "Synchronize", payload, &response);
 	return response;
 }
 
-static struct nri_response decoded(struct str bytes, const struct pb_message *m, struct arena *a)
+static struct nri_response decoded(struct ttrpc_response r, const struct pb_message *m,
+				   struct arena *a)
 {
 	struct nri_response response = { 0 };
-	struct ttrpc_response envelope;
 	struct err err = { 0 };
 
-	CHECK_OK(ttrpc_response_decode(bytes, a, &envelope, &err));
-	TEST_ROW("%s", envelope.status ? envelope.status->message : "no status");
-	CHECK(!envelope.status);
-	CHECK_OK(pb_decode(m, envelope.payload, a, &response, &err));
+	TEST_ROW("%s", r.status ? r.status->message : "no status");
+	CHECK(!r.status);
+	CHECK_OK(pb_decode(m, r.payload, a, &response, &err));
 	return response;
 }
 
@@ -143,7 +145,7 @@ static void check_that_the_agent_pins(struct attack *t)
 	struct box *last = box_new(&t->peer.a, 10000), *created = box_new(&t->peer.a, 10001);
 	struct nri_call call = { .pod = &created->pod, .container = &created->container };
 	struct nri_response response;
-	struct str bytes;
+	struct ttrpc_response created_response;
 	size_t i = 0;
 
 	last->pod.annotations = created->pod.annotations = managed;
@@ -155,9 +157,10 @@ static void check_that_the_agent_pins(struct attack *t)
 	if (i < response.n_updates) /* the agent limits the number of updates */
 		CHECK_STR(response.updates[i].on_linux->resources->cpu->cpus, "0");
 	created->container.state = NRI_CREATED;
-	(void)peer_call(&t->peer, "CreateContainer",
-			peer_encode(&nri_call_message, &call, &t->peer.a), &bytes);
-	response = decoded(bytes, &nri_created_message, &t->peer.a);
+	(void)runtime_peer_time_call(&t->peer, "CreateContainer",
+				     runtime_peer_encode(&t->peer, &nri_call_message, &call),
+				     &created_response);
+	response = decoded(created_response, &nri_created_message, &t->peer.a);
 	CHECK(response.adjustment);
 	CHECK_STR(response.adjustment->on_linux->resources->cpu->cpus, "0");
 	CHECK_UINT(response.adjustment->on_linux->resources->cpu->shares, 20);
