@@ -142,8 +142,9 @@ static void on_pools_file(struct config_watch *l, const char *path, const char *
 	const char *file = slash ? slash + 1 : path;
 
 	/* In a ConfigMap volume the file is a symlink through ..data, which is replaced by a
-	 * rename. */
-	if (!path || (name && strcmp(name, file) != 0 && strncmp(name, "..", 2) != 0))
+	 * rename. The marker of the node has the marker's name and a suffix. */
+	if (!path ||
+	    (name && strncmp(name, file, strlen(file)) != 0 && strncmp(name, "..", 2) != 0))
 		return;
 	read_pools(l, false);
 }

@@ -116,7 +116,8 @@
 
 /* Files on the node. */
 #define NAME_KUBELET_MARKER "/etc/kubernetes/openshift-workload-pinning"
-#define NAME_MARKER_CPUSET_KEY "cpuset"			      /* {"management":{"cpuset":"0-1"}} */
+#define NAME_NODE_MARKER_SUFFIX ".node" /* after the marker: ours, for one node of a pool */
+#define NAME_MARKER_CPUSET_KEY "cpuset" /* {"management":{"cpuset":"0-1"}} */
 #define NAME_POOLS_FILE "/etc/kubernetes/openshift-cpu-pools" /* ours */
 #define NAME_POOLS_RESERVED_KEY "reserved"
 #define NAME_POOLS_SHARED_KEY "shared"
@@ -125,7 +126,7 @@
 #define NAME_POOLS_POLICY_KEY "topologyPolicy"
 #define NAME_POOLS_SCOPE_KEY "topologyScope"
 #define NAME_POOLS_OPTIONS_KEY "cpuManagerPolicyOptions" /* as in a kubelet's configuration */
-#define NAME_POOLS_TYPES_KEY "types" /* {"ran":"2-3"}: workload types with CPUs of their own */
+#define NAME_POOLS_TYPES_KEY "types"   /* {"ran":"2-3"}: workload types with CPUs of their own */
 #define NAME_POOLS_RESIZE_KEY "resize" /* when containers run on CPUs that leave their pool */
 #define NAME_POOLS_RESIZE_REFUSE "refuse"
 #define NAME_POOLS_RESIZE_DEFER "defer"
@@ -137,9 +138,10 @@
 #define NAME_MIXED_CPUS_FILE "/etc/kubernetes/openshift-workload-mixed-cpus"
 
 /* The names of 2021 (D2): accepted as input with the legacy setting, never written. */
-#define NAME_LEGACY_TARGET "workload.openshift.io/target"	/* pod label: type */
-#define NAME_LEGACY_ALLOWED "workload.openshift.io/allowed"	/* namespace label: type */
-#define NAME_LEGACY_MANAGEMENT "io.openshift.management" /* pod annotation, pod and namespace label */
+#define NAME_LEGACY_TARGET "workload.openshift.io/target"   /* pod label: type */
+#define NAME_LEGACY_ALLOWED "workload.openshift.io/allowed" /* namespace label: type */
+#define NAME_LEGACY_MANAGEMENT                                                                     \
+	"io.openshift.management" /* pod annotation, pod and namespace label */
 #define NAME_LEGACY_CPU_PREFIX "cpu.workload.openshift.io/"	/* + type, or + container */
 #define NAME_LEGACY_MARKER "/etc/kubernetes/management-pinning" /* contains only a CPU list */
 #define NAME_LEGACY_CRIO "01-workload-partitioning"		/* the hand-written drop-in */

@@ -247,6 +247,11 @@ static int from_file(const char *path, parse_fn parse, struct arena *a, struct p
 	return r < 0 ? r : 1;
 }
 
+const char *node_marker_of(const char *marker_file, struct arena *a)
+{
+	return str_cstr(a, str_printf(a, "%s" NAME_NODE_MARKER_SUFFIX, marker_file));
+}
+
 static int set_policy(const struct pools_source *s, struct pool_config *c, struct err *err)
 {
 	for (size_t i = 0; i < s->n_policy_options; i++) {
@@ -283,6 +288,10 @@ int pools_source_read(const struct pools_source *s, struct arena *a, struct pool
 	} else {
 		from = s->pools_file;
 		r = from_file(s->pools_file, pools_file_parse, a, &c, err);
+		if (r == 0 && s->marker_file) {
+			from = node_marker_of(s->marker_file, a);
+			r = from_file(from, marker_file_parse, a, &c, err);
+		}
 		if (r == 0) {
 			from = s->marker_file;
 			r = from_file(s->marker_file, marker_file_parse, a, &c, err);

@@ -22,13 +22,16 @@ struct pools_source {
 	size_t n_policy_options;
 };
 
-/* The lists come from flags, else from the pools file, else from the marker, else from the one of
- * 2021; the NUMA policy and the policy options of flags override those of the pools file. A missing
- * file is skipped; -ENOENT when there is no source at all. *ret_from names the source, for
- * messages.
+/* The lists come from flags, else from the pools file, else from the node's marker, else from the
+ * marker, else from the one of 2021; the NUMA policy and the policy options of flags override those
+ * of the pools file. A missing file is skipped; -ENOENT when there is no source at all. *ret_from
+ * names the source, for messages.
  */
 int pools_source_read(const struct pools_source *source, struct arena *a, struct pool_config *ret,
 		      const char **ret_from, struct err *err);
+
+/* The marker of this node, where those of its machine config pool differ. */
+const char *node_marker_of(const char *marker_file, struct arena *a);
 
 /* Parse the files. Pure. */
 int pools_file_parse(struct str text, struct str file, struct arena *a, struct pool_config *ret,

@@ -72,7 +72,7 @@
 #define UNIT_NODE_PINNING                                                                          \
 	"[Unit]\n"                                                                                 \
 	"Description=Platform CPUs of this node\n"                                                 \
-	"Before=crio.service kubelet.service\n"                                                    \
+	"Before=crio.service kubelet.service pinfold-agent.service\n"                              \
 	"\n[Service]\n"                                                                            \
 	"Type=oneshot\n"                                                                           \
 	"RemainAfterExit=true\n"                                                                   \
