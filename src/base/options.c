@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "arena.h"
+#include "did_you_mean.h"
 #include "err.h"
 #include "macro.h"
 
@@ -162,6 +163,19 @@ static int next_value(struct arg_cursor *c, const char *option, const char **ret
 	return 0;
 }
 
+static int unknown_option(const struct options *o, struct str name, struct err *err)
+{
+	struct did_you_mean s = did_you_mean_of(name);
+
+	for (const struct option_desc *d = o->table; !option_is_end(d); d++)
+		if (option_is_listed(d))
+			did_you_mean_offer(&s, str_from(d->name));
+	if (!s.best.n)
+		return err_set(err, EINVAL, "unknown option --" PRI_STR, FMT_STR(name));
+	return err_set(err, EINVAL, "unknown option --" PRI_STR ", did you mean --" PRI_STR "?",
+		       FMT_STR(name), FMT_STR(s.best));
+}
+
 static int parse_long(struct options *o, struct arg_cursor *c, struct err *err)
 {
 	const char *arg = c->argv[c->i];
@@ -175,7 +189,7 @@ static int parse_long(struct options *o, struct arg_cursor *c, struct err *err)
 
 	(void)snprintf(shown, sizeof(shown), "--" PRI_STR, FMT_STR(name));
 	if (!d)
-		return err_set(err, EINVAL, "unknown option %s", shown);
+		return unknown_option(o, name, err);
 	if (!equals && d->kind != OPT_FLAG) {
 		r = next_value(c, shown, &value, err);
 		if (r < 0)

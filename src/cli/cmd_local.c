@@ -66,6 +66,11 @@ static int print_map(void *data, struct arena *a, struct err *err)
 	if (r < 0)
 		return r;
 	map = local_map(&v.machine, a);
+	r = map_filter(&map, &o->pods, a, err);
+	if (r < 0) {
+		local_view_done(&v);
+		return r;
+	}
 	if (format == OUTPUT_TABLE) {
 		const struct str text = map_draw(&map, a);
 
@@ -86,6 +91,7 @@ static int run_map(struct invocation *inv, struct err *err)
 	struct local_options *o = inv->options;
 
 	local_options_fill(o, inv->arena);
+	o->pods = inv->args;
 	return map_show(print_map, o, o->watch, inv->arena, err);
 }
 
@@ -155,18 +161,19 @@ static int run_apply(struct invocation *inv, struct err *err)
 {
 	struct local_options *o = inv->options;
 	struct str request = STR("apply");
+	const char *given;
 	char *dir = NULL;
 	int r;
 
 	local_options_fill(o, inv->arena);
-	if (inv->args.n > 1)
-		return err_set(err, EINVAL,
-			       "expected at most one operand, a directory of manifests");
-	if (inv->args.n) {
+	r = local_directory(inv, true, &given, err);
+	if (r < 0)
+		return r;
+	if (given) {
 		/* The supervisor may have another working directory. */
-		dir = realpath(inv->args.items[0], NULL);
+		dir = realpath(given, NULL);
 		if (!dir)
-			return err_set(err, errno, "%s: %s", inv->args.items[0], strerror(errno));
+			return err_set(err, errno, "%s: %s", given, strerror(errno));
 		request = str_printf(inv->arena, "apply %s", dir);
 	}
 	r = send_request(o, request, inv->arena, err);
@@ -239,8 +246,10 @@ static int print_plan(const struct local_plan *plan, const struct local_machine 
 	return r;
 }
 
-static int make_plan(struct invocation *inv, struct problem_list *p, struct err *err)
+static int make_plan(struct invocation *inv, const char *dir, struct problem_list *p,
+		     struct err *err)
 {
+	const struct option_list paths = { &dir, 1 };
 	struct local_options *o = inv->options;
 	struct arena *a = inv->arena;
 	struct manifests manifests;
@@ -255,7 +264,7 @@ static int make_plan(struct invocation *inv, struct problem_list *p, struct err 
 	int r;
 
 	manifests_init(&manifests, a);
-	r = manifests_read(&manifests, &inv->args, p, err);
+	r = manifests_read(&manifests, &paths, p, err);
 	if (r >= 0)
 		r = topology_read(o->topology, a, &topology, err);
 	if (r < 0)
@@ -284,13 +293,15 @@ static int run_plan(struct invocation *inv, struct err *err)
 {
 	struct local_options *o = inv->options;
 	struct problem_list p;
+	const char *dir;
 	int r;
 
 	local_options_fill(o, inv->arena);
-	if (inv->args.n != 1)
-		return err_set(err, EINVAL, "expected one operand, a directory of manifests");
+	r = local_directory(inv, false, &dir, err);
+	if (r < 0)
+		return r;
 	problem_list_init(&p, inv->arena);
-	r = make_plan(inv, &p, err);
+	r = make_plan(inv, dir, &p, err);
 	if (p.n)
 		(void)fprintf(stderr, PRI_STR, FMT_STR(problem_list_format(&p, inv->arena)));
 	if (p.n_errors) /* printed above, each with its position */
@@ -324,7 +335,7 @@ const struct command cmd_local_plan = {
 	.about = "Does what 'local up' does without starting anything, for this machine or for the "
 		 "one\n"
 		 "that --topology describes.",
-	LOCAL_OPTIONS(LOCAL_TOPOLOGY, LOCAL_OUTPUT),
+	LOCAL_OPTIONS(LOCAL_FILES, LOCAL_TOPOLOGY, LOCAL_OUTPUT),
 	.examples = plan_examples,
 	.run = run_plan,
 };
@@ -343,11 +354,11 @@ const struct command cmd_local_map = {
 	.name = "local map",
 	.group = COMMAND_TOOL,
 	.summary = "draw which pod is on which CPU",
-	.operands = "",
+	.operands = "[POD...]",
 	.about =
 		"Draws the NUMA nodes, cores and threads of this machine with its pools, and lists "
 		"the\n"
-		"containers of each pool.",
+		"containers of each pool, or only pods that match POD ('vdu-*', 'ran/vdu-*').",
 	LOCAL_OPTIONS(LOCAL_NAME, MAP_WATCH_OPTION(struct local_options), LOCAL_OUTPUT),
 	.examples = map_examples,
 	.run = run_map,
@@ -379,7 +390,7 @@ const struct command cmd_local_apply = {
 		"and resizes pools without restarting containers. A profile that would take "
 		"exclusive\n"
 		"CPUs from a running container is refused, and the container is named.",
-	LOCAL_OPTIONS(LOCAL_NAME),
+	LOCAL_OPTIONS(LOCAL_FILES, LOCAL_NAME),
 	.examples = apply_examples,
 	.run = run_apply,
 };

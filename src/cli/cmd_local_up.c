@@ -167,15 +167,17 @@ static int detach(const struct local_options *o, const char *dir, struct arena *
 static int run(struct invocation *inv, struct err *err)
 {
 	struct local_options *o = inv->options;
+	const char *given;
 	char *dir;
 	int r;
 
 	local_options_fill(o, inv->arena);
-	if (inv->args.n != 1)
-		return err_set(err, EINVAL, "expected one operand, a directory of manifests");
-	dir = realpath(inv->args.items[0], NULL);
+	r = local_directory(inv, false, &given, err);
+	if (r < 0)
+		return r;
+	dir = realpath(given, NULL);
 	if (!dir)
-		return err_set(err, errno, "%s: %s", inv->args.items[0], strerror(errno));
+		return err_set(err, errno, "%s: %s", given, strerror(errno));
 	r = o->detach ? detach(o, dir, inv->arena, err) : supervise(o, dir, err);
 	free(dir);
 	return r;
@@ -200,7 +202,7 @@ const struct command cmd_local_up = {
 		"In the foreground an interrupt stops everything. If pinfold is killed, the "
 		"processes\n"
 		"continue, and the next 'local up' of the same name adopts them.",
-	LOCAL_OPTIONS(LOCAL_DETACH, LOCAL_NAME, LOCAL_AFFINITY_ONLY),
+	LOCAL_OPTIONS(LOCAL_FILES, LOCAL_DETACH, LOCAL_NAME, LOCAL_AFFINITY_ONLY),
 	.examples = examples,
 	.run = run,
 };

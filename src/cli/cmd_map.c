@@ -18,6 +18,7 @@
 struct map_options {
 	const char *run_dir, *topology, *output;
 	bool watch;
+	struct option_list pods; /* the operands */
 };
 
 #define AT(field) offsetof(struct map_options, field)
@@ -37,6 +38,7 @@ static const struct map_options defaults = { .run_dir = AGENT_RUN_DIR, .topology
 static const struct command_example examples[] = {
 	{ "pinfold map", "which pod is on which CPU of this node" },
 	{ "pinfold map --watch", "the same, refreshed every second" },
+	{ "pinfold map 'ran/vdu-*'", "only the CPUs of these pods" },
 	{ "pinfold map -o json | jq '.cpus[] | select(.owner)'", "the exclusive CPUs" },
 	{ "pinfold map --run-dir saved --topology node.json", "another node, from saved files" },
 	{ 0 },
@@ -144,11 +146,28 @@ static struct str title(const struct agent_status *status, struct arena *a)
 	return strbuf_str(&b);
 }
 
-static int print_doc(const struct agent_status *status, const struct map *map,
-		     enum output_format format, struct arena *a, struct err *err)
+static yyjson_mut_val *wanted_containers(yyjson_val *root, const struct option_list *pods,
+					 yyjson_mut_doc *m, struct arena *a)
 {
-	static const char *const kept[] = { "node", "mode", "pools", "workloadTypes",
-					    "containers" };
+	yyjson_mut_val *list = yyjson_mut_arr(m);
+	yyjson_val *item;
+
+	DOC_EACH_ITEM (doc_get(root, STR("containers")), item) {
+		const struct map_container c = {
+			.namespace = doc_str(doc_get(item, STR("namespace"))),
+			.pod = doc_str(doc_get(item, STR("pod"))),
+		};
+
+		if (map_is_wanted(&c, pods, a))
+			yyjson_mut_arr_append(list, yyjson_val_mut_copy(m, item));
+	}
+	return list;
+}
+
+static int print_doc(const struct agent_status *status, const struct map *map,
+		     const struct map_options *o, struct arena *a, struct err *err)
+{
+	static const char *const kept[] = { "node", "mode", "pools", "workloadTypes" };
 	yyjson_mut_doc *m = doc_build(a);
 	yyjson_mut_val *root = yyjson_mut_obj(m);
 
@@ -158,8 +177,9 @@ static int print_doc(const struct agent_status *status, const struct map *map,
 		if (v)
 			doc_put(m, root, str_from(kept[i]), yyjson_val_mut_copy(m, v));
 	}
+	doc_put(m, root, STR("containers"), wanted_containers(status->doc.root, &o->pods, m, a));
 	doc_put(m, root, STR("cpus"), map_cpus_to_doc(map, m));
-	return output_doc(root, format, a, err);
+	return output_doc(root, output_format_of(o->output), a, err);
 }
 
 static int print_map(void *data, struct arena *a, struct err *err)
@@ -167,7 +187,9 @@ static int print_map(void *data, struct arena *a, struct err *err)
 	const struct map_options *o = data;
 	const enum output_format format = output_format_of(o->output);
 	struct topology topology;
-	struct map map = { .topology = &topology, .colour = output_wants_colour() };
+	struct map map = { .topology = &topology,
+			   .colour = output_wants_colour(),
+			   .width = output_width() };
 	struct agent_status status;
 	struct str text;
 	int r;
@@ -180,10 +202,12 @@ static int print_map(void *data, struct arena *a, struct err *err)
 		r = read_map(&status.doc, a, &map, err);
 	if (r == 0)
 		r = check_machine(&map, o->topology, err);
+	if (r == 0)
+		r = map_filter(&map, &o->pods, a, err);
 	if (r < 0)
 		return r;
 	if (format != OUTPUT_TABLE)
-		return print_doc(&status, &map, format, a, err);
+		return print_doc(&status, &map, o, a, err);
 	text = str_printf(a, PRI_STR PRI_STR, FMT_STR(title(&status, a)),
 			  FMT_STR(map_draw(&map, a)));
 	return output_text(o->watch ? map_redraw(text, a) : text, err);
@@ -193,8 +217,7 @@ static int run(struct invocation *inv, struct err *err)
 {
 	struct map_options *o = inv->options;
 
-	if (command_no_operands(inv, err) < 0)
-		return -EINVAL;
+	o->pods = inv->args;
 	return map_show(print_map, o, o->watch, inv->arena, err);
 }
 
@@ -202,7 +225,7 @@ const struct command cmd_map = {
 	.name = "map",
 	.group = COMMAND_TOOL,
 	.summary = "draw which pod is on which CPU of this node",
-	.operands = "",
+	.operands = "[POD...]",
 	.about = "Draws the NUMA nodes, caches, cores and threads of the node with its pools, and "
 		 "lists\n"
 		 "the containers of each pool: from the running agent, or while none runs from its "
@@ -210,7 +233,9 @@ const struct command cmd_map = {
 		 "status file. Colours show the pools; without colours each CPU has a letter: m "
 		 "for\n"
 		 "management, s for shared, G for guaranteed and assigned to a container, g for\n"
-		 "guaranteed and free.",
+		 "guaranteed and free.\n"
+		 "POD is a pod, namespace/pod, or a pattern such as 'vdu-*': only these pods are "
+		 "shown.",
 	.options = options,
 	.options_size = sizeof(struct map_options),
 	.defaults = &defaults,

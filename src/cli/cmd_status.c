@@ -2,6 +2,7 @@
  * agent that runs may be older than this command. */
 
 #include <errno.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "agentclient/run_dir.h"
@@ -111,13 +112,18 @@ static void add_containers(struct strbuf *b, yyjson_val *root)
 static void add_counter_warnings(struct strbuf *b, yyjson_val *root)
 {
 	static const struct {
-		const char *key, *text;
+		const char *key, *one, *many;
 	} rows[] = {
-		{ "containers_refused", "containers were refused because no CPUs fit them" },
-		{ "containers_adopted_late", "containers had started without their CPU settings" },
-		{ "drift_corrected", "cgroups were changed externally and restored" },
-		{ "annotations_rejected", "annotations were not accepted" },
-		{ "cgroup_write_failures", "cgroups could not be written" },
+		{ "containers_refused", "container was refused because no CPUs fit it",
+		  "containers were refused because no CPUs fit them" },
+		{ "containers_adopted_late", "container had started without its CPU settings",
+		  "containers had started without their CPU settings" },
+		{ "drift_corrected", "cgroup was changed externally and restored",
+		  "cgroups were changed externally and restored" },
+		{ "annotations_rejected", "annotation was not accepted",
+		  "annotations were not accepted" },
+		{ "cgroup_write_failures", "cgroup could not be written",
+		  "cgroups could not be written" },
 	};
 
 	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
@@ -126,7 +132,8 @@ static void add_counter_warnings(struct strbuf *b, yyjson_val *root)
 
 		/* Since the agent started: a restart clears these warnings. */
 		if (n.n > 0 && !str_eq(n, STR("0")))
-			strbuf_printf(b, "warning: " PRI_STR " %s\n", FMT_STR(n), rows[i].text);
+			strbuf_printf(b, "warning: " PRI_STR " %s\n", FMT_STR(n),
+				      str_eq(n, STR("1")) ? rows[i].one : rows[i].many);
 	}
 }
 
@@ -134,6 +141,7 @@ static void add_cluster(struct strbuf *b, yyjson_val *root)
 {
 	yyjson_val *cluster = doc_get(root, STR("cluster"));
 	const struct str node = doc_str(doc_get(cluster, STR("node")));
+	const struct str allowed = doc_text(doc_get(cluster, STR("allowedNamespaces")));
 
 	if (!cluster) /* --no-cluster, or no API server configured */
 		return;
@@ -145,11 +153,9 @@ static void add_cluster(struct strbuf *b, yyjson_val *root)
 	else if (!doc_bool(doc_get(cluster, STR("registered")), false))
 		strbuf_printf(b, "Node " PRI_STR ": not registered\n", FMT_STR(node));
 	else
-		strbuf_printf(b,
-			      "Node " PRI_STR ", " PRI_STR
-			      " namespaces may use the management pool\n",
-			      FMT_STR(node),
-			      FMT_STR(doc_text(doc_get(cluster, STR("allowedNamespaces")))));
+		strbuf_printf(b, "Node " PRI_STR ", " PRI_STR " %s may use the management pool\n",
+			      FMT_STR(node), FMT_STR(allowed),
+			      str_eq(allowed, STR("1")) ? "namespace" : "namespaces");
 }
 
 static void add_cpu_manager(struct strbuf *b, yyjson_val *root)
@@ -177,6 +183,7 @@ static void add_warnings(struct strbuf *b, yyjson_val *root)
 {
 	yyjson_val *resize = doc_get(root, STR("resize")), *item;
 	yyjson_val *isolation = doc_get(root, STR("isolation"));
+	const struct str refused = doc_text(doc_get(isolation, STR("refused")));
 	const struct str reason = doc_str(doc_get(resize, STR("reason")));
 
 	if (reason.n > 0)
@@ -195,10 +202,9 @@ static void add_warnings(struct strbuf *b, yyjson_val *root)
 			      FMT_STR(doc_str(doc_get(item, STR("want")))),
 			      FMT_STR(doc_str(doc_get(item, STR("reason")))));
 	if (doc_get(isolation, STR("reason")))
-		strbuf_printf(b,
-			      "warning: CPUs of " PRI_STR " containers are not isolated: " PRI_STR
-			      "\n",
-			      FMT_STR(doc_text(doc_get(isolation, STR("refused")))),
+		strbuf_printf(b, "warning: CPUs of " PRI_STR " %s are not isolated: " PRI_STR "\n",
+			      FMT_STR(refused),
+			      str_eq(refused, STR("1")) ? "container" : "containers",
 			      FMT_STR(doc_str(doc_get(isolation, STR("reason")))));
 	DOC_EACH_ITEM (doc_get(root, STR("staticPods")), item)
 		if (doc_get(item, STR("reason")))
@@ -250,6 +256,10 @@ static int run(struct invocation *inv, struct err *err)
 	if (command_no_operands(inv, err) < 0)
 		return -EINVAL;
 	r = status_client_read(o->run_dir, inv->arena, &status, err);
+	if (r == -ENOENT) { /* as documented: no agent is a finding, not bad usage */
+		(void)fprintf(stderr, "%s\n", err->msg);
+		return EXIT_FINDING;
+	}
 	if (r < 0)
 		return r;
 	if (format == OUTPUT_TABLE)

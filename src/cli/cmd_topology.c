@@ -89,6 +89,7 @@ static int draw(const struct topology_options *o, const struct topology *t, stru
 			return r;
 	}
 	how.colour = output_wants_colour();
+	how.width = output_width();
 	return output_text(topology_draw(t, &how, a), err);
 }
 

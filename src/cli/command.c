@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "base/arena.h"
+#include "base/did_you_mean.h"
 #include "base/err.h"
 #include "config_file.h"
 #include "help.h"
@@ -84,9 +85,29 @@ static int run(const struct command *c, int argc, char **argv, struct arena *a, 
 	return r;
 }
 
-static int unknown_command(const char *word, struct err *err)
+/* Of a family, or with NULL of all commands and families. */
+static int unknown_command(const char *family, const char *word, struct err *err)
 {
-	return err_set(err, EINVAL, "unknown command \"%s\" (see pinfold --help)", word);
+	struct did_you_mean s = did_you_mean_of(str_from(word));
+	const char *blank = family ? " " : "";
+
+	for (size_t i = 0; commands[i]; i++) {
+		const char *name = commands[i]->name;
+
+		if (commands[i]->hidden || (family && !command_is_of_family(commands[i], family)))
+			continue;
+		did_you_mean_offer(&s, family ? str_from(name + strlen(family) + 1) :
+						(struct str){ name, strcspn(name, " ") });
+	}
+	family = family ? family : "";
+	if (!s.best.n)
+		return err_set(err, EINVAL, "unknown command \"%s%s%s\" (see pinfold%s%s --help)",
+			       family, blank, word, *family ? " " : "", family);
+	return err_set(err, EINVAL,
+		       "unknown command \"%s%s%s\", did you mean \"%s%s" PRI_STR
+		       "\"? (see pinfold%s%s --help)",
+		       family, blank, word, family, blank, FMT_STR(s.best), *family ? " " : "",
+		       family);
 }
 
 static int dispatch(int argc, char **argv, struct arena *a, struct err *err)
@@ -103,7 +124,7 @@ static int dispatch(int argc, char **argv, struct arena *a, struct err *err)
 	if (!c && strcmp(argv[1], "help") == 0) {
 		c = command_find(argc - 1, argv + 1, &words);
 		if (!c && argc > 2 && !command_is_family(argv[2]))
-			return unknown_command(argv[2], err);
+			return unknown_command(NULL, argv[2], err);
 		return output_text(c	    ? help_command(c, a) :
 				   argc > 2 ? help_family(argv[2], a) :
 					      help_overview(a),
@@ -112,11 +133,10 @@ static int dispatch(int argc, char **argv, struct arena *a, struct err *err)
 	if (!c && command_is_family(argv[1])) {
 		if (argc == 2 || asks_for_help(argc, argv))
 			return output_text(help_family(argv[1], a), err);
-		return err_set(err, EINVAL, "unknown command \"%s %s\" (see pinfold %s --help)",
-			       argv[1], argv[2], argv[1]);
+		return unknown_command(argv[1], argv[2], err);
 	}
 	if (!c)
-		return unknown_command(argv[1], err);
+		return unknown_command(NULL, argv[1], err);
 	if (asks_for_help(argc - words, argv + words))
 		return output_text(help_command(c, a), err);
 	return run(c, argc - words, argv + words, a, err);

@@ -73,7 +73,7 @@ struct str help_family(const char *family, struct arena *a)
 
 struct str help_option_form(const struct option_desc *d, struct arena *a)
 {
-	const char *value = d->value ? d->value : d->choices;
+	const char *value = d->choices ? d->choices : d->value;
 	struct strbuf b;
 
 	strbuf_init(&b, a);

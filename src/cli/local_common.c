@@ -12,9 +12,25 @@
 #include "base/err.h"
 #include "base/macro.h"
 #include "cgroup/cgroup_snapshot.h"
+#include "command.h"
 #include "cpu/topology_read.h"
 #include "local/local_node.h"
+#include "manifest_paths.h"
 #include "output.h"
+
+int local_directory(const struct invocation *inv, bool is_optional, const char **ret,
+		    struct err *err)
+{
+	const struct local_options *o = inv->options;
+	const struct option_list paths = manifest_paths(inv, &o->files);
+
+	if (paths.n > 1 || (!paths.n && !is_optional))
+		return err_set(err, EINVAL,
+			       "expected one directory of manifests (see pinfold %s --help)",
+			       inv->command->name);
+	*ret = paths.n ? paths.items[0] : NULL;
+	return 0;
+}
 
 void local_options_fill(struct local_options *o, struct arena *a)
 {
@@ -137,7 +153,8 @@ struct map local_map(const struct local_machine *machine, struct arena *a)
 	struct map map = { .topology = machine->topology,
 			   .containers = containers,
 			   .n = machine->n,
-			   .colour = output_wants_colour() };
+			   .colour = output_wants_colour(),
+			   .width = output_width() };
 
 	map.pools[POOL_MANAGEMENT] = machine->config->reserved;
 	pool_config_shared(machine->config, machine->topology, &map.pools[POOL_SHARED]);

@@ -14,6 +14,7 @@ struct arena;
 struct err;
 struct topology;
 struct cgroup_snapshot;
+struct invocation;
 
 struct local_options {
 	const char *name;
@@ -21,6 +22,8 @@ struct local_options {
 	const char *topology;
 	const char *output;
 	bool detach, affinity_only, watch, strict;
+	struct option_list files; /* -f */
+	struct option_list pods;  /* operands of map */
 };
 
 #define LOCAL_ROW(kind, key, word, value, help, field)                                             \
@@ -44,11 +47,19 @@ struct local_options {
 		  "the machine: host (default), a file, or a synthetic string "                    \
 		  "(pack:2 numa:1 core:16 pu:2)",                                                  \
 		  topology)
+#define LOCAL_FILES                                                                                \
+	LOCAL_ROW(OPT_STRS, 'f', "file", "DIR", "the directory of manifests, like the operand",    \
+		  files)
 #define LOCAL_OUTPUT OUTPUT_OPTION(struct local_options, output)
 
 #define LOCAL_OPTIONS(...)                                                                         \
 	.options = (const struct option_desc[]){ __VA_ARGS__, { 0 } },                             \
 	.options_size = sizeof(struct local_options)
+
+/* The directory of manifests: the operand or -f. NULL without an error when there is none and it is
+ * optional. */
+int local_directory(const struct invocation *inv, bool is_optional, const char **ret,
+		    struct err *err);
 
 /* Fills in the defaults. */
 void local_options_fill(struct local_options *o, struct arena *a);

@@ -1,18 +1,21 @@
 /* Two parts: the machine (topology_draw.c) with every CPU in one of four sets, and below it the
- * containers. Both fit 80 columns, also with hundreds of containers. */
+ * containers. Both fit the width, also with hundreds of containers. */
 
 #include "map_draw.h"
 
+#include <errno.h>
+#include <fnmatch.h>
+#include <string.h>
 #include <time.h>
 
 #include "base/arena.h"
+#include "base/err.h"
 #include "base/macro.h"
 #include "codec/doc.h"
 #include "cpu/topology.h"
 #include "output.h"
 #include "topology_draw.h"
 
-#define WIDTH 80
 #define MAX_NUMBERED 128 /* CPUs; larger machines show a letter per CPU to fit a screen */
 #define MAX_LABEL 30	 /* a longer label has a line of its own */
 
@@ -55,10 +58,10 @@ static bool is_first_of_pod(const struct map *map, size_t i)
 	return true;
 }
 
-/* Lines of a label and items, wrapped at WIDTH columns. */
+/* Lines of a label and items, wrapped at `width` columns. */
 struct label_list {
 	struct strbuf out;
-	size_t label_width;
+	size_t label_width, width;
 	size_t column;
 };
 
@@ -77,7 +80,7 @@ static void add_item(struct label_list *l, struct str item, bool is_last)
 {
 	const size_t indent = l->label_width + 2;
 
-	if (l->column > indent && l->column + 1 + item.n + !is_last > WIDTH) {
+	if (l->column > indent && l->column + 1 + item.n + !is_last > l->width) {
 		strbuf_addc(&l->out, '\n');
 		l->column = 0;
 	}
@@ -124,7 +127,8 @@ static void add_group(struct label_list *lines, const struct map *map, struct st
 		return;
 	counts = str_printf(a, "%zu container%s of %zu pod%s:", n, n == 1 ? "" : "s", pods,
 			    pods == 1 ? "" : "s");
-	width = WIDTH - lines->label_width - 2 - counts.n - sizeof(" ...");
+	width = lines->label_width + 2 + counts.n + sizeof(" ...");
+	width = lines->width > width ? lines->width - width : 0;
 	strbuf_init(&names, a);
 	for (size_t i = 0; i < map->n; i++) {
 		const struct map_container *c = &map->containers[i];
@@ -165,6 +169,44 @@ static void add_owner(struct label_list *lines, const struct map *map, size_t fi
 	add_item(lines, last, true);
 }
 
+bool map_is_wanted(const struct map_container *c, const struct option_list *patterns,
+		   struct arena *a)
+{
+	const char *pod = str_cstr(a, c->pod), *label = str_cstr(a, pod_label(c, a));
+
+	if (!patterns->n)
+		return true;
+	for (size_t i = 0; i < patterns->n; i++)
+		if (fnmatch(patterns->items[i], pod, 0) == 0 ||
+		    fnmatch(patterns->items[i], label, 0) == 0)
+			return true;
+	return false;
+}
+
+int map_filter(struct map *map, const struct option_list *patterns, struct arena *a,
+	       struct err *err)
+{
+	struct map_container *kept = arena_array(a, struct map_container, map->n + 1);
+	struct cpuset pools[POOL__COUNT] = { 0 };
+	size_t n = 0;
+
+	if (!patterns->n)
+		return 0;
+	for (size_t i = 0; i < map->n; i++) {
+		if (!map_is_wanted(&map->containers[i], patterns, a))
+			continue;
+		kept[n++] = map->containers[i];
+		cpuset_union(&pools[map->containers[i].pool], &map->containers[i].cpus);
+	}
+	if (!n)
+		return err_set(err, ENOENT, "no container of a pod that matches %s",
+			       patterns->items[0]);
+	memcpy(map->pools, pools, sizeof(pools));
+	map->containers = kept;
+	map->n = n;
+	return 0;
+}
+
 static size_t label_width(const struct map *map, struct arena *a)
 {
 	size_t width = sizeof("management") - 1;
@@ -194,7 +236,7 @@ static bool is_first_of_type(const struct map *map, size_t i)
 
 static struct str list_containers(const struct map *map, struct arena *a)
 {
-	struct label_list lines = { .label_width = label_width(map, a) };
+	struct label_list lines = { .label_width = label_width(map, a), .width = map->width };
 
 	strbuf_init(&lines.out, a);
 	add_group(&lines, map, str_from(pool_name(POOL_MANAGEMENT)), a);
@@ -211,7 +253,7 @@ static struct str list_containers(const struct map *map, struct arena *a)
 struct str map_draw(const struct map *map, struct arena *a)
 {
 	struct topology_pool sets[N_SETS], pools[N_SETS];
-	const struct topology_drawing how = { pools, N_SETS, map->colour,
+	const struct topology_drawing how = { pools, N_SETS, map->colour, map->width,
 					      map->topology->n_cpus > MAX_NUMBERED };
 	struct str containers = list_containers(map, a);
 

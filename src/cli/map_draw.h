@@ -1,6 +1,6 @@
 #pragma once
 
-/* Which container is on which CPU, as text of 80 columns or as a document: the machine with its
+/* Which container is on which CPU, as text or as a document: the machine with its
  * pools, and the containers of each pool. Used by `pinfold map` for a node and by `pinfold local
  * map` for one machine; both fill a struct map from their own source. */
 
@@ -8,6 +8,7 @@
 #include <stddef.h>
 #include <yyjson.h>
 
+#include "base/options.h"
 #include "base/str.h"
 #include "pool/config.h"
 
@@ -29,7 +30,16 @@ struct map {
 	const struct map_container *containers; /* containers of one pod are adjacent */
 	size_t n;
 	bool colour;
+	size_t width; /* columns of the text */
 };
+
+bool map_is_wanted(const struct map_container *c, const struct option_list *patterns,
+		   struct arena *a);
+
+/* Keeps the containers of pods that match a pattern of the shell, "vdu-*" or "ran/vdu-*", and marks
+ * only their CPUs. Without patterns all are kept. -ENOENT when none matches. */
+int map_filter(struct map *map, const struct option_list *patterns, struct arena *a,
+	       struct err *err);
 
 struct str map_draw(const struct map *map, struct arena *a);
 

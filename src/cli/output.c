@@ -7,11 +7,16 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <unistd.h>
 
 #include "base/arena.h"
 #include "base/err.h"
 #include "codec/yaml.h"
+
+#define OUTPUT_WIDTH 80 /* of pipes and files */
+#define OUTPUT_WIDTH_MIN 50
+#define OUTPUT_WIDTH_MAX 240
 
 enum output_format output_format_of(const char *name)
 {
@@ -66,6 +71,23 @@ bool output_wants_colour(void)
 	if ((no_color && *no_color) || (term && strcmp(term, "dumb") == 0))
 		return false;
 	return isatty(STDOUT_FILENO); /* no escape sequences in pipes and files */
+}
+
+size_t output_width(void)
+{
+	const char *columns = getenv("COLUMNS");
+	uint64_t width = OUTPUT_WIDTH;
+	struct winsize size;
+
+	if (columns && str_to_u64(str_from(columns), UINT32_MAX, &width) && width > 0)
+		;
+	else if (ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0)
+		width = size.ws_col;
+	else
+		width = OUTPUT_WIDTH;
+	return width < OUTPUT_WIDTH_MIN ? OUTPUT_WIDTH_MIN :
+	       width > OUTPUT_WIDTH_MAX ? OUTPUT_WIDTH_MAX :
+					  width;
 }
 
 size_t text_width(struct str s)

@@ -38,6 +38,9 @@ int output_doc_to(FILE *to, yyjson_mut_val *v, enum output_format format, struct
 /* True on a terminal, unless NO_COLOR is set (to anything but "") or TERM is "dumb". */
 bool output_wants_colour(void);
 
+/* Columns for drawings: COLUMNS, or those of the terminal, or 80; from 50 to 240. */
+size_t output_width(void);
+
 /* Rows of cells, padded to the widest of each column; the last column is never padded. Cells may
  * hold UTF-8 and colour sequences: neither counts wrongly in the width. */
 struct table {

@@ -2,11 +2,12 @@
 
 #include "topology_draw.h"
 
+#include <string.h>
+
 #include "base/arena.h"
 #include "cpu/topology.h"
 #include "output.h"
 
-#define WIDTH 80      /* of the boxes */
 #define MAX_MATRIX 16 /* nodes whose distances fit on a line */
 
 struct canvas {
@@ -21,19 +22,41 @@ static const char *plural(unsigned n)
 	return n == 1 ? "" : "s";
 }
 
+/* Items between commas after a label of `column` columns, continued on the next line where they do
+ * not fit. */
+static void draw_list(struct canvas *c, size_t column, struct str items)
+{
+	struct str_split split = str_split(items);
+	struct str item;
+
+	while (str_next(&split, ',', &item)) {
+		const size_t n = item.n + !split.ended;
+
+		if (column + n > c->how->width && column > 2) {
+			strbuf_add(&c->out, STR("\n  "));
+			column = 2;
+		}
+		strbuf_printf(&c->out, PRI_STR "%s", FMT_STR(item), split.ended ? "\n" : ",");
+		column += n;
+	}
+}
+
 static void draw_summary(struct canvas *c)
 {
 	const struct topology *t = c->t;
 	const unsigned sockets = t->level[TOPOLOGY_SOCKET].n, dies = t->level[TOPOLOGY_DIE].n;
 	const unsigned caches = t->level[TOPOLOGY_UNCORE].n, cores = t->level[TOPOLOGY_CORE].n;
+	struct strbuf b;
 
-	strbuf_printf(&c->out, "%u socket%s, ", sockets, plural(sockets));
+	strbuf_init(&b, c->a);
+	strbuf_printf(&b, "%u socket%s, ", sockets, plural(sockets));
 	/* Usually each socket is one die, and the number adds nothing. */
 	if (dies != sockets)
-		strbuf_printf(&c->out, "%u dies, ", dies);
-	strbuf_printf(&c->out, "%u NUMA node%s, %u L3 cache%s, %u core%s, %u CPU%s\n", t->n_nodes,
+		strbuf_printf(&b, "%u dies, ", dies);
+	strbuf_printf(&b, "%u NUMA node%s, %u L3 cache%s, %u core%s, %u CPU%s", t->n_nodes,
 		      plural(t->n_nodes), caches, plural(caches), cores, plural(cores), t->n_cpus,
 		      plural(t->n_cpus));
+	draw_list(c, 0, strbuf_str(&b));
 }
 
 static const struct topology_pool *pool_of(const struct canvas *c, unsigned cpu)
@@ -104,7 +127,7 @@ static void draw_line(struct canvas *c, struct str text)
 	const size_t width = text_width(text);
 
 	strbuf_printf(&c->out, "| " PRI_STR "%*s |\n", FMT_STR(text),
-		      width < WIDTH - 4 ? (int)(WIDTH - 4 - width) : 0, "");
+		      width < c->how->width - 4 ? (int)(c->how->width - 4 - width) : 0, "");
 }
 
 /* Cores of one cache in this node, as many to a line as fit. */
@@ -125,7 +148,7 @@ static void draw_cache(struct canvas *c, unsigned cache, const struct cpuset *cp
 
 		if (cell.n == (c->how->letters ? 0 : 2)) /* no CPU, so at most two brackets */
 			continue;
-		if (text_width(strbuf_str(&line)) + 1 + text_width(cell) > WIDTH - 4) {
+		if (text_width(strbuf_str(&line)) + 1 + text_width(cell) > c->how->width - 4) {
 			draw_line(c, strbuf_str(&line));
 			strbuf_init(&line, c->a);
 			strbuf_printf(&line, "%*s", (int)label.n, "");
@@ -141,7 +164,7 @@ static void draw_border(struct canvas *c, struct str title)
 	strbuf_add(&c->out, STR("+-"));
 	if (title.n)
 		strbuf_printf(&c->out, " " PRI_STR " ", FMT_STR(title));
-	for (size_t i = 2 + (title.n ? title.n + 2 : 0); i < WIDTH - 1; i++)
+	for (size_t i = 2 + (title.n ? title.n + 2 : 0); i < c->how->width - 1; i++)
 		strbuf_addc(&c->out, '-');
 	strbuf_add(&c->out, STR("+\n"));
 }
@@ -190,24 +213,26 @@ static void draw_node(struct canvas *c, uint32_t id)
 
 static void draw_set(struct canvas *c, const char *name, const struct cpuset *set)
 {
-	if (!cpuset_is_empty(set))
-		strbuf_printf(&c->out, "%s: " PRI_STR "\n", name,
-			      FMT_STR(cpuset_format(set, c->a)));
+	if (cpuset_is_empty(set))
+		return;
+	strbuf_printf(&c->out, "%s: ", name);
+	draw_list(c, strlen(name) + 2, cpuset_format(set, c->a));
 }
 
 static void draw_pools(struct canvas *c)
 {
 	for (size_t i = 0; i < c->how->n_pools; i++) {
 		const struct topology_pool *p = &c->how->pools[i];
+		struct str label;
 
 		if (cpuset_is_empty(&p->cpus))
 			continue;
 		if (c->how->colour)
-			strbuf_printf(&c->out, "\033[%sm%s\033[0m: ", p->colour, p->name);
+			label = str_printf(c->a, "\033[%sm%s\033[0m: ", p->colour, p->name);
 		else
-			strbuf_printf(&c->out, "%s (%c): ", p->name, p->letter);
-		strbuf_add(&c->out, cpuset_format(&p->cpus, c->a));
-		strbuf_addc(&c->out, '\n');
+			label = str_printf(c->a, "%s (%c): ", p->name, p->letter);
+		strbuf_add(&c->out, label);
+		draw_list(c, text_width(label), cpuset_format(&p->cpus, c->a));
 	}
 }
 

@@ -1,6 +1,6 @@
 #pragma once
 
-/* A machine as a picture for a terminal of 80 columns: one box per NUMA node, in it the cores by L3
+/* A machine as a picture for a terminal: one box per NUMA node, in it the cores by L3
  * cache, in those the threads. Text only; the caller prints it. */
 
 #include <stdbool.h>
@@ -24,6 +24,7 @@ struct topology_drawing {
 	const struct topology_pool *pools;
 	size_t n_pools;
 	bool colour;
+	size_t width; /* columns */
 	bool letters; /* a letter per thread instead of its number: for very large machines */
 };
 
