@@ -904,15 +904,17 @@ static bool try_step(const struct expansion *x, struct explore_step s, unsigned 
 {
 	struct node *n = x->n;
 	unsigned n_writes;
+	uint64_t hash;
 
 	heap_use(true);
 	restore(n, x->at);
 	n_writes = perform(n, &s);
+	hash = hash_node(n);
 	heap_use(false);
 	x->e->n_transitions++;
 	if (ret_n_writes)
 		*ret_n_writes = n_writes;
-	if (!n->violation && explore_add(x->e, (uint32_t)x->node, s, hash_node(n))) {
+	if (!n->violation && explore_add(x->e, (uint32_t)x->node, s, hash)) {
 		heap_use(true);
 		check_quiet(n);
 		heap_use(false);
@@ -950,15 +952,17 @@ static bool explore_scenario(const struct scenario *s, struct explore *e, bool i
 	static struct node n;
 	struct expansion x = { .n = &n, .e = e, .at = &at, .is_quiet = is_quiet };
 	bool is_right = true;
+	uint64_t hash;
 
 	node_init(&n, s);
 	explore_init(e);
 	heap_reset();
 	heap_use(true);
 	node_start(&n);
+	hash = hash_node(&n);
 	heap_use(false);
 	save(&n, &first);
-	(void)explore_add(e, 0, (struct explore_step){ 0 }, hash_node(&n));
+	(void)explore_add(e, 0, (struct explore_step){ 0 }, hash);
 	for (; is_right && x.node < e->n; x.node++) {
 		heap_use(true);
 		rebuild(&n, e, x.node, &first);
