@@ -42,6 +42,12 @@ static const struct option_desc options[] = {
 	  AT(config.cert_path) },
 	{ OPT_STR, 0, "tls-key", "FILE", "private key of the certificate, PEM", NULL,
 	  AT(config.key_path) },
+	{ OPT_STR, 0, "client-ca", "FILE",
+	  "accept reviews only with a client certificate of these CAs, PEM", NULL,
+	  AT(config.client_ca_path) },
+	{ OPT_STR, 0, "client-name", "NAME",
+	  "the common name that the client certificate must have (default: any)", NULL,
+	  AT(config.client_name) },
 	{ OPT_UINT, 0, "threads", "N",
 	  "number of threads (default: the CPUs that affinity and quota allow, at most 8)", NULL,
 	  AT(config.threads) },
@@ -177,6 +183,8 @@ static int run(struct invocation *inv, struct err *err)
 		return print(o, inv->arena, err);
 	if (!o->config.cert_path != !o->config.key_path)
 		return err_set(err, EINVAL, "--tls-cert and --tls-key belong together");
+	if (o->config.client_name && !o->config.client_ca_path)
+		return err_set(err, EINVAL, "--client-name needs --client-ca");
 	/* Only a cluster has a Secret for a certificate of the webhook's own. */
 	if (!o->config.cert_path && o->cluster.state.n)
 		return err_set(err, EINVAL, "--tls-cert and --tls-key must be given with --state");

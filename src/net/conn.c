@@ -210,6 +210,7 @@ void conn_handle(struct conn *c, struct http_request *request, struct http_respo
 
 	request->arena = &w->arena;
 	request->thread = w->index;
+	request->is_trusted = c->is_trusted;
 	*ret = (struct http_response){ .status = 500 };
 	w->config->handler(request, ret, w->config->context);
 	stat_add(&w->stats.requests, 1);
@@ -380,6 +381,8 @@ static void serve_http1(struct conn *c)
 		return;
 	if (n < 0)
 		refuse_request(c, (unsigned)-n);
+	else if (!c->is_trusted && c->http1.state != HTTP1_HEAD)
+		refuse_request(c, 403); /* nothing is kept for it */
 	else
 		wait_for_more(c, served);
 }
@@ -419,6 +422,16 @@ static ssize_t read_http2(struct conn *c, struct err *err)
 	return n;
 }
 
+static void on_handshake_done(struct conn *c)
+{
+	const struct server_config *config = c->worker->config;
+
+	c->is_trusted = !config->needs_client_cert ||
+			tls_conn_has_client(&c->tls, config->client_name);
+	if (str_eq(tls_conn_alpn(&c->tls), STR("h2")))
+		http2_new(c);
+}
+
 static void on_data(struct stream *s, struct str bytes)
 {
 	struct conn *c = container_of(s, struct conn, stream);
@@ -434,9 +447,8 @@ static void on_data(struct stream *s, struct str bytes)
 		n = c->http2 ? read_http2(c, &err) : read_http1(c, &err);
 		/* The protocol is known only now: ALPN is part of the handshake, which the read
 		 * above advances. */
-		if (c->state == CONN_NEW && !c->http2 && tls_conn_is_ready(&c->tls) &&
-		    str_eq(tls_conn_alpn(&c->tls), STR("h2")))
-			http2_new(c);
+		if (c->state == CONN_NEW && !c->http2 && tls_conn_is_ready(&c->tls))
+			on_handshake_done(c);
 		/* The read that finished the handshake may have had the first frames. */
 		if (n > 0 && c->http2 && buffer_len(&c->in)) {
 			http2_receive(c->http2, buffer_str(&c->in));

@@ -49,7 +49,8 @@ struct conn {
 	uint64_t waited_ms;  /* earlier, in this state */
 	uint64_t unread_ms;  /* since when a response is not read; 0: none */
 	enum server_close_reason reason;
-	bool is_last; /* close when the response is sent */
+	bool is_trusted; /* once the handshake is complete */
+	bool is_last;	 /* close when the response is sent */
 	bool said_continue;
 };
 

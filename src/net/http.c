@@ -13,6 +13,7 @@ static const struct {
 } texts[] = {
 	{ 200, "OK" },
 	{ 400, "Bad Request" },
+	{ 403, "Forbidden" },
 	{ 404, "Not Found" },
 	{ 405, "Method Not Allowed" },
 	{ 408, "Request Timeout" },

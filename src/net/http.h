@@ -18,6 +18,7 @@ struct http_request {
 	struct str body;
 	struct arena *arena; /* of this request: the response may point into it */
 	unsigned thread;     /* which of the server's threads serves it */
+	bool is_trusted;     /* the client has the certificate that the server asks for, if any */
 	bool is_truncated;   /* the body exceeds the limit; only its beginning is here */
 };
 

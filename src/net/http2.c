@@ -107,19 +107,20 @@ static int on_body(nghttp2_session *session, uint8_t flags, int32_t id, const ui
 		   size_t n, void *user)
 {
 	struct http2_stream *s = nghttp2_session_get_stream_user_data(session, id);
+	struct http2 *h = user;
 
 	(void)flags;
 	/* nghttp2 keeps the flow-control window open by itself, so LIMIT_BODY_BYTES and the budget,
 	 * which conn_settle() checks after each read, are the only bounds. */
 	if (!s || s->is_served || s->head_too_large)
 		return 0;
-	if (buffer_len(&s->body) + n > LIMIT_BODY_BYTES) {
+	if (buffer_len(&s->body) + n > LIMIT_BODY_BYTES || !h->conn->is_trusted) {
 		/* The response comes at once; the rest is discarded. */
-		serve_request(user, s, true);
+		serve_request(h, s, true);
 		return 0;
 	}
 	buffer_add(&s->body, (struct str){ (const char *)data, n });
-	count_stream(user, s);
+	count_stream(h, s);
 	return 0;
 }
 

@@ -22,6 +22,8 @@ struct server_config {
 				     scarce */
 	size_t memory_bytes;	  /* for connections and requests; 0: LIMIT_MEMORY_BYTES */
 	struct tls_context *tls;
+	bool needs_client_cert;	 /* clients without one are not trusted: no body is read */
+	const char *client_name; /* the common name that it must have; may be NULL */
 	http_handler_fn handler; /* called by any of the threads */
 	void *context;
 };

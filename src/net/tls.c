@@ -212,6 +212,26 @@ bool tls_conn_is_ready(const struct tls_conn *c)
 	return SSL_is_init_finished(c->ssl);
 }
 
+bool tls_conn_has_client(const struct tls_conn *c, const char *name)
+{
+	X509 *x = SSL_get0_peer_certificate(c->ssl);
+	const X509_NAME *subject = x ? X509_get_subject_name(x) : NULL;
+	const ASN1_STRING *text;
+	int at, n;
+
+	if (!x || SSL_get_verify_result(c->ssl) != X509_V_OK)
+		return false;
+	if (!name)
+		return true;
+	at = X509_NAME_get_index_by_NID(subject, NID_commonName, -1);
+	/* With two names it would depend on the reader which one counts. */
+	if (at < 0 || X509_NAME_get_index_by_NID(subject, NID_commonName, at) >= 0)
+		return false;
+	text = X509_NAME_ENTRY_get_data(X509_NAME_get_entry(subject, at));
+	n = ASN1_STRING_length(text);
+	return n == (int)strlen(name) && memcmp(ASN1_STRING_get0_data(text), name, (size_t)n) == 0;
+}
+
 struct str tls_conn_alpn(const struct tls_conn *c)
 {
 	const unsigned char *p = NULL;

@@ -24,6 +24,7 @@ struct tls_server_config {
 	struct str cert_pem; /* the leaf first, then its chain */
 	struct str key_pem;
 	const char *alpn; /* protocols by preference, comma-separated: "h2,http/1.1"; may be NULL */
+	struct str client_ca_pem; /* clients may present a certificate of these CAs; may be empty */
 };
 
 struct tls_client_config {
@@ -76,6 +77,9 @@ ssize_t tls_conn_read(struct tls_conn *c, char *buf, size_t cap, struct err *err
 int tls_conn_write(struct tls_conn *c, struct str plain, struct err *err);
 
 bool tls_conn_is_ready(const struct tls_conn *c); /* the handshake is complete */
+
+/* The client presented a valid certificate, whose common name is `name` unless that is NULL. */
+bool tls_conn_has_client(const struct tls_conn *c, const char *name);
 struct str tls_conn_alpn(
 	const struct tls_conn *c);	    /* the selected protocol; "" when there is none */
 void tls_conn_shutdown(struct tls_conn *c); /* adds close_notify to the output */

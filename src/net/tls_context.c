@@ -170,25 +170,6 @@ static int offer_alpn(SSL_CTX *ctx, const char *names, struct err *err)
 	return 0;
 }
 
-int tls_context_load_server(struct tls_context *c, const struct tls_server_config *config,
-			    struct err *err)
-{
-	CLEANUP(free_ctx) SSL_CTX *ctx = SSL_CTX_new(TLS_server_method());
-	int r;
-
-	if (!ctx)
-		return openssl_fail(err, "TLS");
-	set_common(ctx);
-	r = use_identity(ctx, config->cert_pem, config->key_pem, err);
-	if (r < 0)
-		return r;
-	r = offer_alpn(ctx, config->alpn, err);
-	if (r < 0)
-		return r;
-	replace_ctx(c, &ctx);
-	return 0;
-}
-
 static int load_trusted(SSL_CTX *ctx, struct str pem, struct err *err)
 {
 	CLEANUP(free_bio) BIO *bio = bio_over(pem);
@@ -207,6 +188,31 @@ static int load_trusted(SSL_CTX *ctx, struct str pem, struct err *err)
 	if (!n)
 		return openssl_fail(err, "trusted certificates");
 	ERR_clear_error();
+	return 0;
+}
+
+int tls_context_load_server(struct tls_context *c, const struct tls_server_config *config,
+			    struct err *err)
+{
+	CLEANUP(free_ctx) SSL_CTX *ctx = SSL_CTX_new(TLS_server_method());
+	int r;
+
+	if (!ctx)
+		return openssl_fail(err, "TLS");
+	set_common(ctx);
+	r = use_identity(ctx, config->cert_pem, config->key_pem, err);
+	if (r < 0)
+		return r;
+	r = offer_alpn(ctx, config->alpn, err);
+	/* Without SSL_VERIFY_FAIL_IF_NO_PEER_CERT: probes have no certificate. The handler decides
+	 * what they may use. */
+	if (r >= 0 && config->client_ca_pem.n) {
+		SSL_CTX_set_verify(ctx, SSL_VERIFY_PEER, NULL);
+		r = load_trusted(ctx, config->client_ca_pem, err);
+	}
+	if (r < 0)
+		return r;
+	replace_ctx(c, &ctx);
 	return 0;
 }
 

@@ -3,6 +3,7 @@
 
 #include "certificate.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <libgen.h>
 #include <string.h>
@@ -27,13 +28,25 @@ static uint64_t fnv1a(uint64_t hash, struct str s)
 
 int certificate_use(struct certificate *c, struct str cert_pem, struct str key_pem, struct err *err)
 {
-	const struct tls_server_config config = { .cert_pem = cert_pem,
-						  .key_pem = key_pem,
-						  .alpn = "h2,http/1.1" };
-	uint64_t digest = fnv1a(fnv1a(14695981039346656037u, cert_pem), key_pem);
+	struct tls_server_config config = { .cert_pem = cert_pem,
+					    .key_pem = key_pem,
+					    .alpn = "h2,http/1.1" };
+	CLEANUP(arena_done) struct arena a;
+	uint64_t digest;
 	int64_t expiry;
 	int r;
 
+	arena_init(&a, 0);
+	if (c->client_ca_path) {
+		r = file_read_at(AT_FDCWD, c->client_ca_path, MAX_PEM_BYTES, &a,
+				 &config.client_ca_pem, err);
+		if (r >= 0 && !config.client_ca_pem.n)
+			r = err_set(err, EINVAL, "%s: empty", c->client_ca_path);
+		if (r < 0)
+			return r;
+	}
+	digest =
+		fnv1a(fnv1a(fnv1a(14695981039346656037u, cert_pem), key_pem), config.client_ca_pem);
 	if (digest == c->digest)
 		return 0; /* directory events also come for other files */
 	/* First, because nothing may fail after the context was replaced. */

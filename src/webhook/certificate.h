@@ -14,10 +14,11 @@ struct err;
 
 struct certificate {
 	const char *cert_path, *key_path; /* NULL: the caller uses certificate_use() */
+	const char *client_ca_path;	  /* of clients; read with every new pair; may be NULL */
 	struct tls_context *tls;
 	struct file_watch cert_watch, key_watch;
 	struct timer timer;
-	uint64_t digest;	 /* of the loaded pair, to detect changes */
+	uint64_t digest;	 /* of what is loaded, to detect changes */
 	bool has_logged_failure; /* for the current content; it is logged once */
 	_Atomic int64_t expiry_unix_s;
 	_Atomic uint64_t reloads, failed_reloads;

@@ -232,7 +232,11 @@ void webhook_handle(const struct http_request *rq, struct http_response *ret, vo
 
 	for (size_t i = 0; i < ARRAY_LEN(hooks); i++)
 		if (str_eq(rq->path, hooks[i].path)) {
-			if (is_method(rq, STR("POST"), "POST", ret))
+			if (!rq->is_trusted)
+				respond_text(ret, 403,
+					     STR("a client certificate of the API server is "
+						 "needed (--client-ca)\n"));
+			else if (is_method(rq, STR("POST"), "POST", ret))
 				handle_review(w, hooks[i].hook, rq, ret);
 			return;
 		}

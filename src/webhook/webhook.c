@@ -114,6 +114,8 @@ static int listen_and_serve(struct webhook *w, struct err *err)
 		.threads = w->n_threads,
 		.memory_bytes = request_bytes(w->config),
 		.tls = &w->tls,
+		.needs_client_cert = w->config->client_ca_path != NULL,
+		.client_name = w->config->client_name,
 		.handler = webhook_handle,
 		.context = w,
 	};
@@ -171,7 +173,9 @@ int webhook_run(const struct webhook_config *config, struct state_source *source
 	struct webhook w = {
 		.config = config,
 		.source = source,
-		.certificate = { .cert_path = config->cert_path, .key_path = config->key_path },
+		.certificate = { .cert_path = config->cert_path,
+				 .key_path = config->key_path,
+				 .client_ca_path = config->client_ca_path },
 		.n_threads = config->threads ? config->threads : webhook_default_threads(),
 	};
 	int r;

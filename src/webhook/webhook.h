@@ -20,6 +20,9 @@ struct thread_counters;
 struct webhook_config {
 	const char *listen;		  /* "HOST:PORT" */
 	const char *cert_path, *key_path; /* NULL: the state source provides the certificate */
+	const char
+		*client_ca_path; /* reviews need a client certificate of these CAs; may be NULL */
+	const char *client_name; /* its common name; NULL: any */
 	const char *version;
 	unsigned threads;	   /* 0: one per CPU this process may use */
 	unsigned memory_mib;	   /* that this process may use; 0: what its cgroup allows */

@@ -44,7 +44,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	size_t step = size ? 1 + data[0] : 1;
 	struct worker w = { 0 };
-	struct conn c = { .worker = &w, .state = CONN_NEW };
+	struct conn c = { .worker = &w, .state = CONN_NEW, .is_trusted = true };
 
 	arena_init(&w.arena, LIMIT_MEMORY_BYTES);
 	http2_new(&c);

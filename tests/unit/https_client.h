@@ -12,6 +12,7 @@
 #include <sys/time.h>
 #include <unistd.h>
 
+#include <openssl/pem.h>
 #include <openssl/ssl.h>
 
 struct https_client {
@@ -39,8 +40,24 @@ static inline int tcp_connect_local(unsigned port)
 	return fd;
 }
 
-/* False when the connection or the handshake fails. `alpn` is in the format of TLS, or NULL. */
-static inline bool https_connect(struct https_client *c, unsigned port, const char *alpn)
+static inline void https_identity(SSL_CTX *ctx, const char *cert_pem, const char *key_pem)
+{
+	BIO *cert_bio = BIO_new_mem_buf(cert_pem, -1), *key_bio = BIO_new_mem_buf(key_pem, -1);
+	X509 *cert = PEM_read_bio_X509(cert_bio, NULL, NULL, NULL);
+	EVP_PKEY *key = PEM_read_bio_PrivateKey(key_bio, NULL, NULL, NULL);
+
+	(void)SSL_CTX_use_certificate(ctx, cert);
+	(void)SSL_CTX_use_PrivateKey(ctx, key);
+	X509_free(cert);
+	EVP_PKEY_free(key);
+	BIO_free(cert_bio);
+	BIO_free(key_bio);
+}
+
+/* False when the connection or the handshake fails. `alpn` is in the format of TLS, or NULL;
+ * `cert_pem` and `key_pem` are the client's certificate, or NULL. */
+static inline bool https_connect_as(struct https_client *c, unsigned port, const char *alpn,
+				    const char *cert_pem, const char *key_pem)
 {
 	memset(c, 0, offsetof(struct https_client, buf));
 	c->n = 0;
@@ -49,12 +66,19 @@ static inline bool https_connect(struct https_client *c, unsigned port, const ch
 		return false;
 	c->ctx = SSL_CTX_new(TLS_client_method());
 	SSL_CTX_set_options(c->ctx, SSL_OP_IGNORE_UNEXPECTED_EOF);
+	if (cert_pem)
+		https_identity(c->ctx, cert_pem, key_pem);
 	c->ssl = SSL_new(c->ctx);
 	if (alpn)
 		(void)SSL_set_alpn_protos(c->ssl, (const unsigned char *)alpn,
 					  (unsigned)strlen(alpn));
 	(void)SSL_set_fd(c->ssl, c->fd);
 	return SSL_connect(c->ssl) == 1;
+}
+
+static inline bool https_connect(struct https_client *c, unsigned port, const char *alpn)
+{
+	return https_connect_as(c, port, alpn, NULL, NULL);
 }
 
 static inline bool https_send(struct https_client *c, const char *bytes, size_t n)

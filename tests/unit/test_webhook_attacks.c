@@ -488,3 +488,66 @@ TEST(attack_a_review_beyond_every_limit_is_refused_by_its_uid)
 	https_close(&c);
 	daemon_stop(&d);
 }
+
+static int status_of(struct daemon *d, const struct test_cert *identity, const char *alpn,
+		     const char *request)
+{
+	static struct https_client c;
+	char cert[4096] = "", key[4096] = "";
+	int status = -1;
+
+	if (identity) {
+		memcpy(cert, identity->cert_pem.p, identity->cert_pem.n);
+		memcpy(key, identity->key_pem.p, identity->key_pem.n);
+	}
+	/* With TLS 1.3 the client learns from the first read that its certificate is refused. */
+	if (https_connect_as(&c, d->port, alpn, identity ? cert : NULL, key) &&
+	    https_send(&c, request, strlen(request)))
+		status = https_response(&c, NULL, 0);
+	https_close(&c);
+	return status;
+}
+
+/* With --client-ca only the API server may send a review, and nothing is kept for others. */
+TEST(attack_a_client_without_certificate_cannot_send_a_review)
+{
+	static struct https_client c;
+	struct test_cert api_server, other_name, stranger;
+	char review[4096], announced[256];
+	struct daemon d;
+
+	(void)post(review, sizeof(review), REVIEW, strlen(REVIEW));
+	(void)post(announced, sizeof(announced), "", 8000000);
+	test_cert_make(&api_server, "api-server");
+	test_cert_make(&other_name, "kubelet");
+	test_cert_make(&stranger, "api-server");
+	daemon_prepare(&d);
+	{
+		char ca[8192];
+		int n = snprintf(ca, sizeof(ca), PRI_STR PRI_STR, FMT_STR(api_server.cert_pem),
+				 FMT_STR(other_name.cert_pem));
+
+		daemon_put(&d, "client-ca.crt", (struct str){ ca, (size_t)n });
+	}
+	daemon_launch(&d, "--client-ca=client-ca.crt", "--client-name=api-server");
+	CHECK_INT(status_of(&d, &api_server, NULL, review), 200);
+	CHECK_INT(status_of(&d, NULL, NULL, review), 403);
+	CHECK_INT(status_of(&d, &other_name, NULL, review), 403);
+	CHECK(status_of(&d, &stranger, NULL, review) <= 0);   /* the handshake fails */
+	CHECK_INT(status_of(&d, NULL, NULL, announced), 403); /* its body is not awaited */
+	CHECK_INT(status_of(&d, NULL, NULL, "GET /livez HTTP/1.1\r\nHost: x\r\n\r\n"), 200);
+	CHECK(http2_hello(&c, d.port));
+	CHECK(http2_request(&c, 1, "/mutate/pods", false, false));
+	{
+		char data[9 + 5] = "";
+
+		(void)frame(data, 5, DATA, 0, 1);
+		CHECK(https_send(&c, data, sizeof(data)));
+	}
+	CHECK(is_ended(&c, 2000, HEADERS, 1));
+	https_close(&c);
+	daemon_stop(&d);
+	test_cert_done(&api_server);
+	test_cert_done(&other_name);
+	test_cert_done(&stranger);
+}

@@ -108,7 +108,7 @@ static inline unsigned daemon_logged_port(struct daemon *d)
 #define SANDBOX_FLAG "--threads=2"
 #endif
 
-static inline void daemon_start(struct daemon *d, const char *flag)
+static inline void daemon_prepare(struct daemon *d)
 {
 	memset(d, 0, sizeof(*d));
 	(void)signal(SIGPIPE, SIG_IGN);
@@ -117,6 +117,11 @@ static inline void daemon_start(struct daemon *d, const char *flag)
 	d->fd = open(d->dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	daemon_put_state(d, "platform");
 	daemon_put_cert(d);
+}
+
+/* The flags may be NULL. */
+static inline void daemon_launch(struct daemon *d, const char *flag, const char *flag2)
+{
 	d->pid = fork();
 	if (d->pid == 0) {
 		const char *program = getenv("PINFOLD");
@@ -129,11 +134,18 @@ static inline void daemon_start(struct daemon *d, const char *flag)
 			_exit(126);
 		(void)execl(program, "pinfold", "webhook", "--listen=127.0.0.1:0",
 			    "--tls-cert=tls.crt", "--tls-key=tls.key", "--state=state.yaml",
-			    "--threads=2", "--shutdown-delay=1", SANDBOX_FLAG, flag, (char *)NULL);
+			    "--threads=2", "--shutdown-delay=1", SANDBOX_FLAG, flag, flag2,
+			    (char *)NULL);
 		_exit(127);
 	}
 	CHECK(daemon_logged(d, "msg=\"serving\""));
 	d->port = daemon_logged_port(d);
+}
+
+static inline void daemon_start(struct daemon *d, const char *flag)
+{
+	daemon_prepare(d);
+	daemon_launch(d, flag, NULL);
 }
 
 static inline void daemon_stop(struct daemon *d)
