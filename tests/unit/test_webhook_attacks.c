@@ -512,7 +512,7 @@ static int status_of(struct daemon *d, const struct test_cert *identity, const c
 TEST(attack_a_client_without_certificate_cannot_send_a_review)
 {
 	static struct https_client c;
-	struct test_cert api_server, other_name, stranger;
+	struct test_cert api_server, other_name, foreign;
 	char review[4096], announced[256];
 	struct daemon d;
 
@@ -520,7 +520,7 @@ TEST(attack_a_client_without_certificate_cannot_send_a_review)
 	(void)post(announced, sizeof(announced), "", 8000000);
 	test_cert_make(&api_server, "api-server");
 	test_cert_make(&other_name, "kubelet");
-	test_cert_make(&stranger, "api-server");
+	test_cert_make(&foreign, "api-server");
 	daemon_prepare(&d);
 	{
 		char ca[8192];
@@ -533,7 +533,7 @@ TEST(attack_a_client_without_certificate_cannot_send_a_review)
 	CHECK_INT(status_of(&d, &api_server, NULL, review), 200);
 	CHECK_INT(status_of(&d, NULL, NULL, review), 403);
 	CHECK_INT(status_of(&d, &other_name, NULL, review), 403);
-	CHECK(status_of(&d, &stranger, NULL, review) <= 0);   /* the handshake fails */
+	CHECK(status_of(&d, &foreign, NULL, review) <= 0);    /* the handshake fails */
 	CHECK_INT(status_of(&d, NULL, NULL, announced), 403); /* its body is not awaited */
 	CHECK_INT(status_of(&d, NULL, NULL, "GET /livez HTTP/1.1\r\nHost: x\r\n\r\n"), 200);
 	CHECK(http2_hello(&c, d.port));
@@ -549,5 +549,5 @@ TEST(attack_a_client_without_certificate_cannot_send_a_review)
 	daemon_stop(&d);
 	test_cert_done(&api_server);
 	test_cert_done(&other_name);
-	test_cert_done(&stranger);
+	test_cert_done(&foreign);
 }
