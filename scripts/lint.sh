@@ -44,6 +44,7 @@ step include-order scripts/check-includes
 step citations scripts/check-citations
 step words scripts/check-words
 step names scripts/check-names
+step attacks scripts/attacks
 step shellcheck check_shell
 step cppcheck check_cppcheck
 step clang-tidy scripts/tidy.py build
