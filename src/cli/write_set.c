@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "base/arena.h"
 #include "base/err.h"
@@ -38,21 +39,57 @@ static struct str parent_of(struct str path)
 	return (struct str){ path.p, n ? n - 1 : 0 };
 }
 
-static int write_one(int dirfd, const struct rendered_file *file, const char *suffix,
+static struct str name_of(struct str path)
+{
+	size_t n = parent_of(path).n;
+
+	return str_skip(path, n ? n + 1 : 0);
+}
+
+/* Opens the directory of a path below `root`, and makes it. A symbolic link is an error: with the
+ * rights of this process, another user could redirect the files with it. */
+static int open_parent(int root, struct str path, struct arena *a, int *ret, struct err *err)
+{
+	AUTO_CLOSE int fd = dup(root);
+	struct str_split split = str_split(parent_of(path));
+	struct str part;
+
+	while (fd >= 0 && str_next(&split, '/', &part)) {
+		const char *name = str_cstr(a, part);
+		int next;
+
+		if (!part.n)
+			continue;
+		if (mkdirat(fd, name, 0755) < 0 && errno != EEXIST)
+			return err_set(err, errno, PRI_STR ": %s", FMT_STR(path), strerror(errno));
+		next = openat(fd, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+		if (next < 0 && (errno == ELOOP || errno == ENOTDIR))
+			return err_set(err, ENOTDIR,
+				       PRI_STR ": %s is a symbolic link or a file, not a directory",
+				       FMT_STR(path), name);
+		(void)close(fd);
+		fd = next;
+	}
+	if (fd < 0)
+		return err_set(err, errno, PRI_STR ": %s", FMT_STR(path), strerror(errno));
+	*ret = fd;
+	fd = -1; /* the caller's */
+	return 0;
+}
+
+static int write_one(int root, const struct rendered_file *file, const char *suffix,
 		     struct arena *a, struct err *err)
 {
-	struct str parent = parent_of(file->path);
-	const char *path;
-	int r = 0;
+	AUTO_CLOSE int dir = -1;
+	const char *name =
+		str_cstr(a, str_printf(a, PRI_STR "%s", FMT_STR(name_of(file->path)), suffix));
+	int r = open_parent(root, file->path, a, &dir, err);
 
-	if (parent.n)
-		r = file_mkdirs_at(dirfd, str_cstr(a, parent), 0755, err);
 	if (r < 0)
 		return r;
-	path = str_cstr(a, str_printf(a, PRI_STR "%s", FMT_STR(file->path), suffix));
 	if (*suffix)
-		(void)unlinkat(dirfd, path, 0); /* left by a run that was killed */
-	return file_create_at(dirfd, path, file->bytes, (mode_t)file->mode, err);
+		(void)unlinkat(dir, name, 0); /* left by a run that was killed */
+	return file_create_at(dir, name, file->bytes, (mode_t)file->mode, err);
 }
 
 static int write_all(const struct file_set *files, const char *dir, const char *suffix,
@@ -92,20 +129,38 @@ static int write_beside(const struct file_set *files, const char *dir, struct er
 	return r;
 }
 
+/* Renames a staged file, or removes it when another one could not be written. */
+static int finish_staged(int root, const struct rendered_file *file, bool is_written,
+			 struct arena *a, struct err *err)
+{
+	AUTO_CLOSE int dir = -1;
+	const char *to = str_cstr(a, name_of(file->path));
+	const char *from = str_printf(a, "%s" STAGED, to).p;
+	int r = open_parent(root, file->path, a, &dir, err);
+
+	if (r < 0)
+		return r;
+	if (!is_written)
+		(void)unlinkat(dir, from, 0);
+	else if (renameat(dir, from, dir, to) < 0)
+		return err_set(err, errno, PRI_STR ": %s", FMT_STR(file->path), strerror(errno));
+	return 0;
+}
+
 /* For a directory with files in it, and for one that is a mount point and cannot be renamed. */
 static int write_into(const struct file_set *files, const char *dir, struct err *err)
 {
-	int r = write_all(files, dir, STAGED, err);
+	AUTO_CLOSE int root = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	int r;
 
+	if (root < 0)
+		return err_set(err, errno, "%s: %s", dir, strerror(errno));
+	r = write_all(files, dir, STAGED, err);
 	for (size_t i = 0; i < files->n; i++) {
-		struct str to =
-			str_printf(files->a, "%s/" PRI_STR, dir, FMT_STR(files->items[i].path));
-		struct str from = str_printf(files->a, PRI_STR STAGED, FMT_STR(to));
+		int done = finish_staged(root, &files->items[i], r == 0, files->a,
+					 r == 0 ? err : NULL);
 
-		if (r < 0)
-			(void)unlink(str_cstr(files->a, from));
-		else if (rename(str_cstr(files->a, from), str_cstr(files->a, to)) < 0)
-			r = err_set(err, errno, PRI_STR ": %s", FMT_STR(to), strerror(errno));
+		r = r == 0 ? done : r;
 	}
 	return r;
 }
