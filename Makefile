@@ -10,10 +10,11 @@ options_build-tsan  := -Dwerror=true -Doptimization=1 -Db_sanitize=thread
 options_build-fuzz  := -Dfuzzers=true -Doptimization=1 -Db_sanitize=address,undefined -Db_lundef=false
 
 all: build/build.ninja ## release build: build/pinfold
-	@ninja -C build --quiet product
+	@ninja -C build product
+	@echo "built build/pinfold; next: make demo, make test, make install"
 
 debug asan tsan: %: build-%/build.ninja ## the same in build-debug, build-asan, build-tsan
-	@ninja -C build-$@ --quiet pinfold
+	@ninja -C build-$@ pinfold
 
 demo: all ## show what Pinfold does on this machine
 	@scripts/demo.sh
@@ -21,7 +22,7 @@ demo: all ## show what Pinfold does on this machine
 test: deps-build deps-test build/build.ninja build-asan/build.ninja ## every test, in the release build and with sanitizers
 	@scripts/test.sh
 
-lint: deps-lint build/build.ninja ## formatting, static analysis, includes, citations, words, names
+lint: deps-lint build/build.ninja ## formatting, static analysis, includes, citations, words, names, docs
 	@scripts/lint.sh
 
 format: deps-lint ## format the C files
@@ -46,9 +47,8 @@ faults: deps-build deps-test all ## let every system call fail once, and kill th
 e2e: all ## test against real components; SMOKE=1 for a short round
 	@SMOKE=$(SMOKE) bash tests/e2e/run
 
-install: all ## install to PREFIX, below DESTDIR
-	@meson configure build -Dprefix=$(PREFIX)
-	meson install -C build --no-rebuild --quiet
+install uninstall: build/build.ninja ## install to PREFIX below DESTDIR, or remove it from there
+	@DESTDIR='$(DESTDIR)' scripts/install.sh $@ build '$(PREFIX)'
 
 deps: deps-build ## install missing build dependencies
 deps-%:
@@ -67,4 +67,4 @@ help:
 %/build.ninja: | deps-build
 	@meson setup $* $(options_$*) >/dev/null || { cat $*/meson-logs/meson-log.txt; exit 1; }
 
-.PHONY: all debug asan tsan demo test lint format bench fuzz model faults e2e install deps clean distclean help
+.PHONY: all debug asan tsan demo test lint format bench fuzz model faults e2e install uninstall deps clean distclean help

@@ -6,10 +6,13 @@ cd "$(dirname "$0")/.." || exit 1
 cache=${XDG_CACHE_HOME:-$HOME/.cache}/pinfold
 failed=()
 
+# step NAME COMMAND...: the name before, because some take minutes, and the time after.
 step() {
-    local name=$1
+    local name=$1 began=$SECONDS
     shift
+    echo "== $name"
     "$@" || failed+=("$name")
+    [ $((SECONDS - began)) -lt 5 ] || echo "   $name: $((SECONDS - began)) s"
 }
 
 check_format() {
@@ -38,13 +41,14 @@ check_shell() {
         sort -u | xargs shellcheck
 }
 
-ninja -C build --quiet # clang-tidy needs the generated sources
+step build ninja -C build # clang-tidy needs the generated sources
 step clang-format check_format
 step include-order scripts/check-includes
 step citations scripts/check-citations
 step words scripts/check-words
 step names scripts/check-names
 step attacks scripts/attacks
+step docs scripts/check-docs
 step shellcheck check_shell
 step cppcheck check_cppcheck
 step clang-tidy scripts/tidy.py build

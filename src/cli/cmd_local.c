@@ -314,6 +314,15 @@ static const struct command_example plan_examples[] = {
 	  "the pods of a directory on a machine with 64 CPUs" },
 	{ 0 },
 };
+static const struct command_example status_examples[] = {
+	{ "pinfold local status", "the containers and their CPUs" },
+	{ "pinfold local status -o json", "the same, for programs" },
+	{ 0 },
+};
+static const struct command_example down_examples[] = {
+	{ "pinfold local down", "stop every container" },
+	{ 0 },
+};
 static const struct command_example map_examples[] = {
 	{ "pinfold local map --watch", "follow a resize" },
 	{ 0 },
@@ -347,6 +356,7 @@ const struct command cmd_local_status = {
 	.operands = "",
 	.about = "Lists the containers of 'local up' with their CPUs, weight and quota.",
 	LOCAL_OPTIONS(LOCAL_NAME, LOCAL_OUTPUT),
+	.examples = status_examples,
 	.run = run_status,
 };
 
@@ -405,5 +415,6 @@ const struct command cmd_local_down = {
 		"their\n"
 		"cgroups and the state. Also works after a crash of pinfold.",
 	LOCAL_OPTIONS(LOCAL_NAME),
+	.examples = down_examples,
 	.run = run_down,
 };
