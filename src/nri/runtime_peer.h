@@ -8,7 +8,6 @@
 #include "base/arena.h"
 #include "base/str.h"
 #include "nri_messages.h"
-#include "rpc/mux.h"
 #include "rpc/ttrpc.h"
 
 struct err;

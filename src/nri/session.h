@@ -12,7 +12,6 @@
 #include "base/err.h"
 #include "base/str.h"
 #include "nri_messages.h"
-#include "rpc/mux.h"
 #include "rpc/pb_stream.h"
 #include "rpc/ttrpc.h"
 

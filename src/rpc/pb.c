@@ -160,33 +160,36 @@ static int set_string(const char **ret, struct str bytes, struct arena *a, struc
 	return 0;
 }
 
+/* One more item of a list. It may move when it grows, so pointers to earlier items must not be kept
+ * while decoding. */
+static void *add_item(struct arena *a, const struct pb_field *f, char *struct_p)
+{
+	char **items = (char **)(struct_p + f->offset);
+	size_t *n = (size_t *)(struct_p + f->second);
+	char *grown = arena_one_more(a, *items, *n, f->message->size);
+
+	if (!grown)
+		return NULL;
+	*items = grown;
+	return grown + f->message->size * (*n)++;
+}
+
 void *pb_open_message(const struct pb_context *c, const struct pb_field *f, void *value,
 		      struct err *err)
 {
 	void **one = (void **)((char *)value + f->offset);
-	size_t *n = (size_t *)((char *)value + f->second);
-	void *sub;
+	void *sub = f->kind == PB_MESSAGE ? *one : NULL;
 
-	if (f->kind == PB_MESSAGE && *one)
-		return *one; /* it occurs again: both are merged */
-	if (f->kind == PB_MESSAGE) {
+	if (sub) /* it occurs again: both are merged */
+		return sub;
+	if (f->kind == PB_REPEATED)
+		sub = add_item(c->a, f, value);
+	else
 		sub = *one = arena_alloc(c->a, f->message->size, _Alignof(max_align_t));
-	} else {
-		/* The list may move when it grows, so pointers to earlier items must not be kept
-		 * while decoding. */
-		char *grown = arena_one_more(c->a, *one, *n, f->message->size);
-
-		sub = grown ? grown + *n * f->message->size : NULL;
-		if (grown) {
-			*one = grown;
-			++*n;
-		}
-	}
-	if (!sub) {
+	if (sub)
+		pb_clear(f->message, sub);
+	else
 		(void)no_memory(err);
-		return NULL;
-	}
-	pb_clear(f->message, sub);
 	return sub;
 }
 

@@ -1,9 +1,10 @@
-/* Messages of containerd's ttrpc. A reader collects the data of one message; a message that is too
- * long is counted through and dropped, so that the stream stays usable and the peer gets a status.
- */
+/* Readers keep a partial header between calls, because a socket may split the bytes anywhere.
+ * Payload is passed on, or collected as one message; a message that is too long is counted through
+ * and dropped, so that the stream stays usable and the peer gets a status. */
 
 #include "ttrpc.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,10 +12,65 @@
 #include "base/arena.h"
 #include "base/err.h"
 #include "base/macro.h"
-#include "mux.h"
 #include "pb.h"
 
 #define KEEP_BYTES 65536 /* a larger buffer is freed after its message */
+
+int header_fill(unsigned char *header, size_t size, size_t *n, struct str *bytes)
+{
+	const size_t missing = size - *n;
+	const size_t take = bytes->n < missing ? bytes->n : missing;
+
+	if (take > 0)
+		memcpy(header + *n, bytes->p, take);
+	*n += take;
+	*bytes = str_skip(*bytes, take);
+	return *n == size;
+}
+
+int mux_read(struct mux_reader *m, struct str *bytes, struct mux_piece *ret, struct err *err)
+{
+	size_t take;
+
+	while (m->left == 0) { /* a frame may be empty */
+		uint32_t length;
+
+		if (!header_fill(m->header, MUX_HEADER_SIZE, &m->n_header, bytes))
+			return 0;
+		length = be32_get(m->header + 4);
+		/* Such a length is no frame but a sign that the reader lost its position in the
+		 * stream. */
+		if (length > MUX_MAX_PAYLOAD)
+			return err_set(err, EMSGSIZE, "a frame of %u bytes, more than %u", length,
+				       MUX_MAX_PAYLOAD);
+		m->n_header = 0;
+		m->conn = be32_get(m->header);
+		m->left = length;
+	}
+	if (bytes->n == 0)
+		return 0;
+	take = bytes->n < m->left ? bytes->n : m->left;
+	*ret = (struct mux_piece){ m->conn, { bytes->p, take } };
+	*bytes = str_skip(*bytes, take);
+	m->left -= take;
+	return 1;
+}
+
+int mux_is_inside(const struct mux_reader *m)
+{
+	return m->n_header > 0 || m->left > 0;
+}
+
+void mux_write(struct strbuf *out, uint32_t conn, struct str payload)
+{
+	unsigned char header[MUX_HEADER_SIZE];
+
+	assert(payload.n <= MUX_MAX_PAYLOAD);
+	be32_put(header, conn);
+	be32_put(header + 4, (uint32_t)payload.n);
+	strbuf_add(out, (struct str){ (const char *)header, sizeof(header) });
+	strbuf_add(out, payload);
+}
 
 static const struct pb_field request_fields[] = {
 	PB_FIELD(struct ttrpc_request, 1, PB_STRING, service),

@@ -3,7 +3,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "rpc/mux.h"
 #include "rpc/ttrpc.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

@@ -7,7 +7,6 @@
 #include "base/arena.h"
 #include "nri/nri_messages.h"
 #include "nri/session.h"
-#include "rpc/mux.h"
 #include "rpc/ttrpc.h"
 #include "test.h"
 

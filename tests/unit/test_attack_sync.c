@@ -235,3 +235,87 @@ TEST(attack_long_annotations_with_the_agents_own_names_are_dropped)
 		attack_end(&t);
 	}
 }
+
+/* Where the text has "NUL", the message has the byte. */
+static struct str with_nul(struct str bytes)
+{
+	char *at;
+
+	while ((at = memmem(bytes.p, bytes.n, "NUL", 3)))
+		memcpy(at, (char[]){ 0, 0, 0 }, 3);
+	return bytes;
+}
+
+TEST(attack_a_nul_in_an_annotation_does_not_keep_the_agent_from_synchronizing)
+{
+	static struct nri_pair rows[] = {
+		{ "example.com/notes", "NUL" },
+		{ NAME_RESOURCES_PREFIX "c", "{}NUL" },
+		{ NAME_TARGET_PREFIX "managementNUL", "x" },
+	};
+	struct attack t;
+
+	attack_start(&t);
+	for (unsigned i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		struct box *b = box_new(&t.peer.a, i);
+		const struct nri_sync part = { .pods = &b->pod,
+					       .n_pods = 1,
+					       .containers = &b->container,
+					       .n_containers = 1,
+					       .more = true };
+		struct ttrpc_response response;
+
+		b->pod.annotations = &rows[i];
+		b->pod.n_annotations = 1;
+		(void)runtime_peer_time_call(
+			&t.peer, "Synchronize",
+			with_nul(runtime_peer_encode(&t.peer, &nri_sync_message, &part)),
+			&response);
+		CHECK(decoded(response, &nri_updated_message, &t.peer.a).more);
+	}
+	check_that_the_agent_pins(&t);
+	attack_end(&t);
+}
+
+/* The pod is a management pod, but for what it has beside its annotations. */
+TEST(attack_annotations_beyond_the_limit_gain_nothing)
+{
+	static const struct {
+		const char *what;
+		size_t bytes;
+		const char *key, *cpus;
+	} rows[] = {
+		{ "nothing", 1, "example.com/notes", "0" },
+		{ "an annotation that the agent does not read", 100000, "example.com/notes", "0" },
+		{ "one that it reads", 20000, NAME_RESOURCES_PREFIX "other", "0" },
+		{ "one that is too large", 40000, NAME_RESOURCES_PREFIX "other", NULL },
+	};
+	struct attack t;
+
+	attack_start(&t);
+	(void)synchronize_one(&t, box_new(&t.peer.a, 0), false);
+	for (unsigned i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		struct box *b = box_new(&t.peer.a, 1 + i);
+		struct nri_pair pairs[4] = { managed[0], managed[1], managed[2] };
+		const struct nri_call call = { .pod = &b->pod, .container = &b->container };
+		char *value = arena_zalloc(&t.peer.a, rows[i].bytes + 1, 1);
+		const struct nri_adjustment *adjustment;
+		struct ttrpc_response response;
+
+		memset(value, ' ', rows[i].bytes);
+		pairs[3] = (struct nri_pair){ rows[i].key, value };
+		b->pod.annotations = pairs;
+		b->pod.n_annotations = 4;
+		(void)runtime_peer_time_call(&t.peer, "CreateContainer",
+					     runtime_peer_encode(&t.peer, &nri_call_message, &call),
+					     &response);
+		adjustment = decoded(response, &nri_created_message, &t.peer.a).adjustment;
+		TEST_ROW("%s", rows[i].what);
+		CHECK(adjustment != NULL);
+		if (rows[i].cpus)
+			CHECK_STR(adjustment->on_linux->resources->cpu->cpus, rows[i].cpus);
+		else
+			CHECK(strcmp(adjustment->on_linux->resources->cpu->cpus, "0") != 0);
+	}
+	attack_end(&t);
+}

@@ -134,6 +134,81 @@ static struct str create_request(struct arena *a)
 	return runtime_encode(&nri_call_message, &m, a);
 }
 
+struct kept {
+	size_t n_labels, n_annotations, bytes;
+};
+
+static int on_create_kept(void *user, const struct nri_pod *pod, const struct nri_container *c,
+			  struct nri_reply *reply)
+{
+	struct kept *kept = user;
+
+	(void)reply;
+	*kept = (struct kept){ pod->n_labels + c->n_labels, pod->n_annotations,
+			       pod->annotation_bytes };
+	if (pod->n_annotations > 0)
+		CHECK_STR(nri_find(pod->annotations, pod->n_annotations, "b"), "2");
+	return 0;
+}
+
+static bool on_keep(void *user, enum nri_metadata kind, const char *key)
+{
+	(void)user;
+	return kind == NRI_POD_ANNOTATION && (key[0] == 'b' || key[0] == 'x');
+}
+
+TEST(a_plugin_gets_the_labels_and_annotations_that_it_keeps)
+{
+	static const struct nri_handlers all = { .create_container = on_create_kept };
+	static const struct nri_handlers some = { .create_container = on_create_kept,
+						  .keep = on_keep };
+	static char large[NRI_KEEP_MAX + 1];
+	struct nri_pair pairs[] = { { "a", "1" }, { "b", "2" }, { "x", large } };
+	const struct {
+		const struct nri_handlers *handlers;
+		size_t n_pairs, n_labels, n_annotations;
+		bool is_over;
+	} rows[] = {
+		{ &all, 2, 4, 2, false },
+		{ &some, 2, 0, 1, false },
+		{ &all, 3, 6, 3, true },
+		{ &some, 3, 0, 0, true }, /* none of them, not a part */
+	};
+
+	memset(large, 'y', sizeof(large) - 1);
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++)
+		for (size_t piece = 1; piece < 100000; piece = piece * 7 + 1) {
+			CLEANUP(arena_done) struct arena a;
+			struct nri_pod pod = { .labels = pairs,
+					       .annotations = pairs,
+					       .n_labels = rows[i].n_pairs,
+					       .n_annotations = rows[i].n_pairs };
+			struct nri_container c = { .labels = pairs, .n_labels = rows[i].n_pairs };
+			const struct nri_call call = { .pod = &pod, .container = &c };
+			struct kept kept = { .n_labels = 99 };
+			struct err err = { 0 };
+			struct session s;
+			struct str bytes;
+
+			TEST_ROW("row %zu, in pieces of %zu", i, piece);
+			arena_init(&a, 0);
+			session_init(&s, rows[i].handlers, &kept);
+			s.name = s.index = "10";
+			session_start(&s);
+			bytes = runtime_request("CreateContainer", 1,
+						runtime_encode(&nri_call_message, &call, &a), &a);
+			for (; bytes.n > 0; bytes = str_skip(bytes, piece))
+				CHECK_OK(session_feed(
+					&s,
+					(struct str){ bytes.p, bytes.n < piece ? bytes.n : piece },
+					&err));
+			CHECK_UINT(kept.n_labels, rows[i].n_labels);
+			CHECK_UINT(kept.n_annotations, rows[i].n_annotations);
+			CHECK((kept.bytes > NRI_KEEP_MAX) == rows[i].is_over);
+			session_done(&s);
+		}
+}
+
 TEST(configure_is_served_before_the_response_to_the_registration)
 {
 	CLEANUP(bench_done) struct bench b;
