@@ -48,11 +48,21 @@ static yyjson_val *label(yyjson_val *meta, struct str key)
 	return doc_get(doc_get(meta, STR("labels")), key);
 }
 
+static bool is_true(yyjson_val *v)
+{
+	return yyjson_is_true(v) || str_eq(doc_str(v), STR("true"));
+}
+
 static void migrate_namespace(struct migration *m, yyjson_val *object)
 {
 	yyjson_val *meta = doc_get(object, STR("metadata"));
 	yyjson_val *old = label(meta, STR(NAME_LEGACY_ALLOWED));
 
+	if (!old && is_true(label(meta, STR(NAME_LEGACY_MANAGEMENT)))) {
+		set_annotation(m, STR("/metadata"), meta, STR(NAME_ALLOWED),
+			       STR(NAME_TYPE_MANAGEMENT));
+		drop_label(m, STR("/metadata"), STR(NAME_LEGACY_MANAGEMENT));
+	}
 	if (!old)
 		return;
 	set_annotation(m, STR("/metadata"), meta, STR(NAME_ALLOWED), doc_str(old));
@@ -68,6 +78,24 @@ static bool is_selected(yyjson_val *object)
 	       doc_get(selector, STR(NAME_LEGACY_TARGET));
 }
 
+/* The name of the first draft, as an annotation or a label. */
+static void migrate_management(struct migration *m, const struct pod *pod, struct str base)
+{
+	const struct str key = STR(NAME_LEGACY_MANAGEMENT);
+	const bool is_annotated = is_true(doc_get(pod_annotations(pod), key));
+
+	if (!is_annotated && !is_true(label(pod->meta, key)))
+		return;
+	set_annotation(m, base, pod->meta, STR(NAME_TARGET_PREFIX NAME_TYPE_MANAGEMENT),
+		       STR(NAME_TARGET_VALUE));
+	if (is_annotated)
+		patch_remove(&m->patch,
+			     patch_path(m->patch.arena,
+					patch_path(m->patch.arena, base, STR("annotations")), key));
+	else
+		drop_label(m, base, key);
+}
+
 static void migrate_target(struct migration *m, yyjson_val *object, const struct pod *pod)
 {
 	struct arena *a = m->patch.arena;
@@ -78,8 +106,10 @@ static void migrate_target(struct migration *m, yyjson_val *object, const struct
 	 * pods. */
 	if (*pod->prefix && label(pod->object_meta, STR(NAME_LEGACY_TARGET)))
 		drop_label(m, STR("/metadata"), STR(NAME_LEGACY_TARGET));
-	if (!old)
+	if (!old) {
+		migrate_management(m, pod, base);
 		return;
+	}
 	set_annotation(m, base, pod->meta,
 		       str_printf(a, NAME_TARGET_PREFIX PRI_STR, FMT_STR(doc_str(old))),
 		       STR(NAME_TARGET_VALUE));

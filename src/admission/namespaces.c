@@ -19,13 +19,18 @@ struct namespace_permission namespace_permission_of(yyjson_val *object)
 {
 	yyjson_val *meta = doc_get(object, STR("metadata"));
 	yyjson_val *allowed = doc_get(doc_get(meta, STR("annotations")), STR(NAME_ALLOWED));
-	yyjson_val *legacy = doc_get(doc_get(meta, STR("labels")), STR(NAME_LEGACY_ALLOWED));
+	yyjson_val *labels = doc_get(meta, STR("labels"));
+	yyjson_val *legacy = doc_get(labels, STR(NAME_LEGACY_ALLOWED));
+	/* The label of the first draft, which names no type. */
+	const bool is_draft =
+		!legacy &&
+		str_eq(doc_str(doc_get(labels, STR(NAME_LEGACY_MANAGEMENT))), STR("true"));
 
 	return (struct namespace_permission){
 		.allowed = doc_str(allowed),
 		.has_allowed = allowed != NULL,
-		.legacy_allowed = doc_str(legacy),
-		.has_legacy_allowed = legacy != NULL,
+		.legacy_allowed = is_draft ? STR(NAME_TYPE_MANAGEMENT) : doc_str(legacy),
+		.has_legacy_allowed = legacy != NULL || is_draft,
 	};
 }
 

@@ -455,6 +455,7 @@ static int agent_open(struct agent *agent, struct err *err)
 	config_watch_init(
 		&agent->config_watch,
 		&(struct config_watch_settings){ &agent->config->pools, agent->config->static_pods,
+						 agent->config->is_legacy,
 						 strcmp(agent->config->topology, "host") == 0 },
 		&agent->manager);
 	agent->manager.status.node = agent->node_sync.connection.node_name;

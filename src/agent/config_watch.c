@@ -233,6 +233,7 @@ static void scan_manifests(struct config_watch *l)
 	if (l->static_pods.dir_fd < 0) { /* it may not exist yet */
 		if (static_pods_open(&l->static_pods, l->config.static_pods, &err) < 0)
 			return;
+		l->static_pods.is_legacy = l->config.is_legacy;
 		l->manager->status.static_pods = &l->static_pods;
 	}
 	r = static_pods_scan(&l->static_pods, &err);

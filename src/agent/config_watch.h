@@ -14,6 +14,7 @@ struct manager;
 struct config_watch_settings {
 	const struct pools_source *pools;
 	const char *static_pods; /* directory; NULL: not converted */
+	bool is_legacy;		 /* static pods opt in by the names of 2021, too */
 	bool is_host;		 /* the topology is this machine's: check its boot parameters */
 };
 

@@ -14,6 +14,7 @@
 #include "base/log.h"
 #include "base/macro.h"
 #include "command.h"
+#include "kube/names.h"
 #include "oci/oci_hook.h"
 #include "output.h"
 #include "pools_options.h"
@@ -23,6 +24,7 @@
 struct oci_hook_options {
 	struct oci_hook_config config;
 	struct option_list policy_options, types, namespaces;
+	const char *dialect;
 	bool refuses_later;
 };
 
@@ -49,6 +51,9 @@ static const struct option_desc options[] = {
 	POOLS_OPTIONS(struct oci_hook_options, config.pools, policy_options, types),
 	{ OPT_STR, 0, "topology", "FROM", "host (default), a file or a synthetic description", NULL,
 	  AT(topology) },
+	{ OPT_ENUM, 0, "dialect", "NAME",
+	  "legacy-2021 also accepts annotations and files of the 2021 enhancement",
+	  "current|legacy-2021", offsetof(struct oci_hook_options, dialect) },
 	{ OPT_STRS, 0, "allow-namespace", "NAMESPACE[=TYPE,...]",
 	  "a namespace whose pods may use the management pool, or these workload types (default: "
 	  "the permissions that the agent knew last)",
@@ -114,6 +119,8 @@ static int prepare(struct invocation *inv, struct hook_call *ret, struct err *er
 	log_setup(LOG_LEVEL_ERROR, LOG_FORMAT_TEXT);
 	o->config.pools.policy_options = o->policy_options.items;
 	o->config.pools.n_policy_options = o->policy_options.n;
+	o->config.is_legacy = o->dialect && strcmp(o->dialect, "legacy-2021") == 0;
+	o->config.pools.legacy_marker = o->config.is_legacy ? NAME_LEGACY_MARKER : NULL;
 	o->config.pools.types = o->types.items;
 	o->config.pools.n_types = o->types.n;
 	o->config.allowed = (struct permission_flags){ o->namespaces.items, o->namespaces.n };

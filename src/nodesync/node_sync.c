@@ -122,12 +122,12 @@ static void update_permissions(struct node_sync *s)
 	CLEANUP(arena_done) struct arena a;
 	struct err err = { 0 };
 
+	arena_init(&a, 0);
 	if (!list->is_changed || !list->is_known)
 		return;
 	list->is_changed = false;
 	if (node_sync_has_permitted_pod(s->manager))
 		reclassify_pods(s);
-	arena_init(&a, 0);
 	if (s->run_fd >= 0 &&
 	    namespace_allowlist_write(list, s->run_fd, server_of(&s->connection.kubeconfig, &a),
 				      &err) < 0)

@@ -105,6 +105,7 @@ static int decide_without_agent(const struct hook *h, struct str *ret, struct er
 	/* Without a readable file nothing is known, and no pod of the API server is permitted. */
 	(void)namespace_allowlist_read(&permissions.allowlist, h->run_fd, STR(""), NULL);
 	manager_init(&own.manager, &own.ledger, &own.cgroups);
+	own.manager.rules.is_legacy = h->config->is_legacy;
 	own.manager.rules.permission = namespace_permission;
 	own.manager.rules.permission_data = &permissions;
 	/* The manager starts empty and must know all containers: shared ones may have to leave CPUs

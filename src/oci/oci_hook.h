@@ -22,6 +22,7 @@ struct oci_hook_config {
 	const char *run_dir, *cgroup_root, *topology;
 	const char *proc;		 /* "/proc" */
 	const char *id;			 /* precreate only; NULL: from the configuration */
+	bool is_legacy;			 /* the names of 2021 count, too (D2) */
 	struct permission_flags allowed; /* namespaces; none: as the agent knew them last */
 	bool allows_unpinned; /* a container starts unplaced when the agent does not respond */
 };

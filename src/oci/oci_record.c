@@ -281,9 +281,11 @@ int oci_record_parse(const struct doc *record, struct arena *a, struct oci_recor
 /* Other annotations are not kept: some contain whole manifests. */
 static bool is_relevant(struct str key)
 {
-	static const struct str prefixes[] = { STR_INIT(NAME_RESOURCES_PREFIX),
-					       STR_INIT(NAME_TARGET_PREFIX),
-					       STR_INIT("io.kubernetes."), STR_INIT(NAME_STAMP) };
+	static const struct str prefixes[] = {
+		STR_INIT(NAME_RESOURCES_PREFIX),  STR_INIT(NAME_TARGET_PREFIX),
+		STR_INIT("io.kubernetes."),	  STR_INIT(NAME_STAMP),
+		STR_INIT(NAME_LEGACY_CPU_PREFIX), STR_INIT(NAME_LEGACY_MANAGEMENT)
+	};
 
 	for (size_t i = 0; i < ARRAY_LEN(prefixes); i++)
 		if (str_starts(key, prefixes[i]))

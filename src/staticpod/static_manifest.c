@@ -9,6 +9,7 @@
 
 #include "admission/decision.h"
 #include "admission/defaults.h"
+#include "admission/legacy.h"
 #include "admission/static_pod.h"
 #include "base/arena.h"
 #include "codec/yaml.h"
@@ -36,7 +37,9 @@ struct parsed_manifest {
 	yyjson_val *pod;
 	bool is_json;
 	bool is_managed;
-	bool is_check; /* a second pass: only `changes` is needed */
+	bool is_legacy;	  /* names of 2021 count */
+	bool is_migrated; /* and were replaced in `pod` */
+	bool is_check;	  /* a second pass: only `changes` is needed */
 	bool changes;
 	struct str converted; /* if it changes */
 	struct err broken, refused;
@@ -55,6 +58,17 @@ static int write_in_same_format(const struct parsed_manifest *r, yyjson_val *v, 
 	if (code == 0)
 		*ret = str_printf(a, PRI_STR "\n", FMT_STR(text));
 	return code;
+}
+
+/* Replaces the names of 2021 by the present ones. */
+static int migrate(yyjson_val *pod, struct arena *a, struct parsed_manifest *ret)
+{
+	struct migration m;
+
+	if (!legacy_migrate(pod, a, &m))
+		return -ENOMEM;
+	ret->is_migrated = !patch_is_empty(&m.patch);
+	return ret->is_migrated ? patch_apply(&m.patch, pod, a, &ret->pod, &ret->broken) : 0;
 }
 
 /* The kubelet reads one pod per file and applies the API's defaults (a limit becomes the request)
@@ -76,7 +90,11 @@ static int parse(struct str text, struct str name, struct arena *a, struct parse
 			       FMT_STR(name), docs.n);
 	if (!str_eq(object_kind(docs.items[0].root), STR("Pod")))
 		return doc_err(&ret->broken, &docs.items[0], docs.items[0].root, "not a Pod");
-	return pod_default_resources(docs.items[0].root, a, &ret->pod, &ret->broken);
+	r = ret->is_legacy ? migrate(docs.items[0].root, a, ret) : 0;
+	if (r < 0)
+		return r;
+	return pod_default_resources(ret->is_migrated ? ret->pod : docs.items[0].root, a, &ret->pod,
+				     &ret->broken);
 }
 
 static int convert(struct parsed_manifest *ret, struct arena *a);
@@ -108,7 +126,7 @@ static int convert(struct parsed_manifest *ret, struct arena *a)
 		(void)err_set(&ret->refused, EINVAL, PRI_STR, FMT_STR(result.message));
 		return 0;
 	}
-	if (patch_is_empty(&result.patch))
+	if (!ret->is_managed || (patch_is_empty(&result.patch) && !ret->is_migrated))
 		return 0;
 	ret->changes = true;
 	if (ret->is_check)
@@ -125,11 +143,12 @@ static int convert(struct parsed_manifest *ret, struct arena *a)
 }
 
 /* 0, also for what is broken or refused; -ENOMEM otherwise. */
-static int read_text(struct str text, struct str name, struct arena *a, struct parsed_manifest *ret)
+static int read_text(struct str text, struct str name, bool is_legacy, struct arena *a,
+		     struct parsed_manifest *ret)
 {
 	int r;
 
-	*ret = (struct parsed_manifest){ 0 };
+	*ret = (struct parsed_manifest){ .is_legacy = is_legacy };
 	r = parse(text, name, a, ret);
 	if (r == 0)
 		r = convert(ret, a);
@@ -168,7 +187,7 @@ static int decide_original(const struct parsed_manifest *now, struct str text,
 	int r;
 
 	if (original) {
-		r = read_text(*original, STR("original"), a, &then);
+		r = read_text(*original, STR("original"), now->is_legacy, a, &then);
 		if (r < 0)
 			return r;
 		if (then.changes && str_eq(then.converted, text))
@@ -190,14 +209,14 @@ static int decide_original(const struct parsed_manifest *now, struct str text,
 }
 
 int static_manifest_decide(struct str text, const struct str *original, struct str name,
-			   struct arena *a, struct static_decision *ret)
+			   bool is_legacy, struct arena *a, struct static_decision *ret)
 {
 	struct static_decision d = { 0 };
 	struct parsed_manifest now;
 	struct pod pod;
 	int r;
 
-	r = read_text(text, name, a, &now);
+	r = read_text(text, name, is_legacy, a, &now);
 	if (r < 0)
 		return r;
 	if (now.broken.code) { /* it may be half written: the saved original stays */

@@ -39,10 +39,11 @@ struct static_decision {
 	struct err why;
 };
 
-/* `original` is NULL when none was saved. `name` is for messages. -ENOMEM when the arena ran out.
+/* `original` is NULL when none was saved. `name` is for messages. With `is_legacy` a manifest may
+ * opt in by the names of 2021 (D2), which the conversion replaces. -ENOMEM when the arena ran out.
  */
 int static_manifest_decide(struct str text, const struct str *original, struct str name,
-			   struct arena *a, struct static_decision *ret);
+			   bool is_legacy, struct arena *a, struct static_decision *ret);
 
 /* The kubelet ignores files whose name begins with a dot. */
 bool static_manifest_is_read(const char *name);

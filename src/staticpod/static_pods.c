@@ -265,14 +265,14 @@ static bool read_original(int dir, const char *name, struct arena *a, struct str
 	return true;
 }
 
-static int decide_manifest(int dir, const char *name, const struct file *f, struct arena *a,
-			   struct static_decision *ret, struct err *err)
+static int decide_manifest(const struct static_pods *s, const char *name, const struct file *f,
+			   struct arena *a, struct static_decision *ret, struct err *err)
 {
 	struct str original = { 0 };
-	const bool has_original = read_original(dir, name, a, &original);
+	const bool has_original = read_original(s->dir_fd, name, a, &original);
 
-	if (static_manifest_decide(f->text, has_original ? &original : NULL, str_from(name), a,
-				   ret) < 0)
+	if (static_manifest_decide(f->text, has_original ? &original : NULL, str_from(name),
+				   s->is_legacy, a, ret) < 0)
 		return err_set(err, ENOMEM, "%s: out of memory", name);
 	return 0;
 }
@@ -322,7 +322,7 @@ int static_pods_visit(struct static_pods *s, const char *name, struct err *err)
 			*err = why;
 		return r;
 	}
-	r = decide_manifest(s->dir_fd, name, &f, &a, &d, err);
+	r = decide_manifest(s, name, &f, &a, &d, err);
 	if (r < 0)
 		return r;
 	r = apply_decision(s->dir_fd, name, &f, &d, &a, &why);
@@ -354,7 +354,7 @@ static int complete_change(struct static_pods *s, const char *name, struct arena
 	    read_file(s->dir_fd, name, a, &now, NULL) < 0 ||
 	    read_file(s->dir_fd, temporary, a, &left, NULL) < 0)
 		return remove_file(s->dir_fd, temporary, err);
-	if (static_manifest_decide(original, NULL, str_from(name), a, &d) < 0)
+	if (static_manifest_decide(original, NULL, str_from(name), s->is_legacy, a, &d) < 0)
 		return err_set(err, ENOMEM, "%s: out of memory", name);
 	if (d.verdict != STATIC_CONVERT || !str_eq(d.text, now.text) ||
 	    str_eq(left.text, original) || str_eq(left.text, now.text))
@@ -427,7 +427,7 @@ static int restore_manifest(struct static_pods *s, const char *name, struct aren
 	if (r == -ENOENT) /* the manifest was removed */
 		return remove_file(s->dir_fd, original, err);
 	if (r == 0)
-		r = decide_manifest(s->dir_fd, name, &f, a, &d, err);
+		r = decide_manifest(s, name, &f, a, &d, err);
 	if (r < 0)
 		return r;
 	if (d.verdict == STATIC_BROKEN)

@@ -25,6 +25,7 @@ struct static_pods {
 	struct static_entry *items; /* sorted by file */
 	size_t n, cap;
 	size_t n_converted; /* since the start */
+	bool is_legacy;	    /* the names of 2021 opt in, too; set after static_pods_open() */
 	bool is_changed;    /* since the status was last written; the reader resets it */
 };
 

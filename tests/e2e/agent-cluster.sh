@@ -291,6 +291,13 @@ test_pools() {
 	kill -HUP "$(cut -d' ' -f1 "$dir/agent.pid")"
 	soon "capacity of shared CPUs after a resize" 3k amount capacity openshift.io/shared-cpus
 	soon "allocatable guaranteed CPUs after a resize" 3k amount allocatable openshift.io/guaranteed-cpus
+	echo '{"reserved":"0-1","shared":"2-4","guaranteed":"5-7","types":{"ran":"1"}}' >"$dir/pools"
+	kill -HUP "$(cut -d' ' -f1 "$dir/agent.pid")"
+	soon "capacity of another workload type" 8k amount capacity ran.workload.openshift.io/cores
+	soon "its allocatable" 8k amount allocatable ran.workload.openshift.io/cores
+	echo '{"reserved":"0-1","shared":"2-4","guaranteed":"5-7"}' >"$dir/pools"
+	kill -HUP "$(cut -d' ' -f1 "$dir/agent.pid")"
+	soon "capacity of a workload type that is gone" "" amount capacity ran.workload.openshift.io/cores
 	echo '{"reserved":"0-1","shared":"1-4","guaranteed":"5-7"}' >"$dir/pools"
 	kill -HUP "$(cut -d' ' -f1 "$dir/agent.pid")"
 	soon "reason of the condition when pools are refused" PoolsRefused condition reason

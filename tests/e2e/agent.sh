@@ -70,6 +70,29 @@ test_placement() {
 	verify_ok || die "verify: $(cat "$dir/verify.out")"
 }
 
+# A second workload type, with its own permission.
+test_types() {
+	local path ran='"target.workload.openshift.io/ran":"{}","resources.workload.openshift.io/c":"{\"cpushares\":77}"' flags=("${agent_flags[@]}")
+	agent_down
+	agent_flags=(--management 0 --workload-type ran=0 --allow-namespace default=ran --allow-namespace other --nri-socket "$dir/nri.sock")
+	agent_up
+	native_pod "$dir" ran burstable/ "$ran" >/dev/null
+	path=$(native_cgroup "$dir" "$(native_container "$dir" ran '"cpu_shares":2,"cpu_period":100000')")
+	is "CPUs of a container of another workload type" "$(cpus_of "$path")" 0
+	is "its shares" "$(control cpu cpu.shares "$path")" 77
+	is "its type in the status" "$(agent_status '.containers[] | select(.pod == "ran").type')" ran
+	is "its type in the metrics" "$(curl -sf --unix-socket "$dir/run/agent.sock" http://agent/metrics | grep '^pinfold_workload_type_containers{type="ran"}')" \
+		'pinfold_workload_type_containers{type="ran"} 1'
+	NATIVE_NAMESPACE=other native_pod "$dir" not-ran burstable/ "$ran" >/dev/null
+	path=$(native_cgroup "$dir" "$(native_container "$dir" not-ran '"cpu_shares":2,"cpu_period":100000')")
+	is "CPUs in a namespace that allows management only" "$(cpus_of "$path")" 1
+	verify_ok || die "verify: $(cat "$dir/verify.out")"
+	native_crictl "$dir" rmp -f "$(cat "$dir/pod-ran.id")" "$(cat "$dir/pod-not-ran.id")" >/dev/null
+	agent_down
+	agent_flags=("${flags[@]}")
+	agent_up
+}
+
 # The update that a kubelet with the static CPU manager policy sends every ten seconds, and a resize.
 test_kubelet() {
 	native_crictl "$dir" update --cpuset-cpus 0-1 "$mgmt" >/dev/null
@@ -241,7 +264,7 @@ for runtime in ${RUNTIMES:-containerd-1.7 containerd}; do
 	native_start "$dir" "$runtime"
 	agent_flags=(--management 0 --allow-namespace default --nri-socket "$dir/nri.sock" --reconcile-interval 600)
 	agent_up
-	for t in ${TESTS:-attack placement kubelet refusal drift absence runtime_restart storm uninstall}; do
+	for t in ${TESTS:-attack types placement kubelet refusal drift absence runtime_restart storm uninstall}; do
 		echo "$runtime: $t" >&2
 		"test_$t"
 	done

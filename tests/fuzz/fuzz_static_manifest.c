@@ -26,7 +26,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	struct static_decision d, again;
 
 	arena_init(&a, (size_t)64 << 20);
-	if (static_manifest_decide(text, zero ? &original : NULL, STR("m"), &a, &d) < 0)
+	if (static_manifest_decide(text, zero ? &original : NULL, STR("m"), zero, &a, &d) < 0)
 		return 0; /* the arena's limit */
 	require((d.verdict == STATIC_REFUSED || d.verdict == STATIC_BROKEN) == (d.why.code != 0));
 	require(d.verdict == STATIC_CONVERT ? d.text.n > 0 : d.text.n == 0);
@@ -34,7 +34,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		return 0;
 	if (d.keep == STATIC_ORIGINAL_WRITE)
 		original = d.original;
-	if (static_manifest_decide(d.text, &original, STR("m"), &a, &again) < 0)
+	if (static_manifest_decide(d.text, &original, STR("m"), zero, &a, &again) < 0)
 		return 0;
 	require(again.verdict == STATIC_CONVERTED || again.verdict == STATIC_UNMANAGED);
 	return 0;

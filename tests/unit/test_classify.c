@@ -1,9 +1,14 @@
 /* Classification, placements, and the files that pools are read from. */
 
 #include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/arena.h"
+#include "base/file.h"
 #include "base/macro.h"
 #include "cgroup/cgroup_path.h"
 #include "nri/nri.h"
@@ -706,4 +711,58 @@ TEST(workload_types_come_from_either_file)
 		  EINVAL, "f:1:17: \"Ran\" is not a workload type: want a DNS label");
 	CHECK_ERR(pools_file_parse(STR("{\"types\":[]}"), STR("f"), &a, &c, &err), EINVAL,
 		  "f:1:2: types: expected an object, found a list");
+}
+
+static void put_file(const char *dir, const char *name, const char *text)
+{
+	struct err err = { 0 };
+	char path[128];
+
+	(void)snprintf(path, sizeof(path), "%s/%s", dir, name);
+	if (text)
+		CHECK_OK(file_replace_at(AT_FDCWD, path, str_from(text), 0600, &err));
+	else
+		(void)unlink(path);
+}
+
+/* Each file that is removed gives way to the next. */
+TEST(the_pools_file_comes_before_the_markers_of_node_pool_and_2021)
+{
+	static const struct {
+		const char *file, *text, *reserved;
+	} files[] = {
+		{ "pools", "{\"reserved\":\"0\"}", "0" },
+		{ "marker.node", "{\"management\":{\"cpuset\":\"1\"}}", "1" },
+		{ "marker", "{\"management\":{\"cpuset\":\"2\"}}", "2" },
+		{ "legacy", "3\n", "3" },
+	};
+	char dir[] = "/tmp/pools-test-XXXXXX", paths[3][64];
+	struct pools_source source = { .pools_file = paths[0],
+				       .marker_file = paths[1],
+				       .legacy_marker = paths[2] };
+	CLEANUP(arena_done) struct arena a;
+	struct err err = { 0 };
+	struct pool_config c;
+	const char *from;
+
+	arena_init(&a, 0);
+	CHECK(mkdtemp(dir) != NULL);
+	(void)snprintf(paths[0], sizeof(paths[0]), "%s/pools", dir);
+	(void)snprintf(paths[1], sizeof(paths[1]), "%s/marker", dir);
+	(void)snprintf(paths[2], sizeof(paths[2]), "%s/legacy", dir);
+	for (size_t i = 0; i < ARRAY_LEN(files); i++)
+		put_file(dir, files[i].file, files[i].text);
+	for (size_t i = 0; i < ARRAY_LEN(files); i++) {
+		TEST_ROW("%s", files[i].file);
+		CHECK_OK(pools_source_read(&source, &a, &c, &from, &err));
+		CHECK_STR(cpuset_format(&c.reserved, &a), files[i].reserved);
+		CHECK(strstr(from, files[i].file));
+		put_file(dir, files[i].file, NULL);
+	}
+	CHECK_INT(pools_source_read(&source, &a, &c, &from, &err), -ENOENT);
+	source.legacy_marker = NULL; /* without the dialect */
+	put_file(dir, "legacy", "3\n");
+	CHECK_INT(pools_source_read(&source, &a, &c, &from, &err), -ENOENT);
+	put_file(dir, "legacy", NULL);
+	CHECK(rmdir(dir) == 0);
 }

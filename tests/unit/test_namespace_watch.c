@@ -66,6 +66,31 @@ TEST(a_namespace_allows_by_its_annotation)
 	}
 }
 
+TEST(the_namespace_label_of_the_first_draft_allows_management_in_the_legacy_dialect)
+{
+	for (unsigned is_legacy = 0; is_legacy < 2; is_legacy++) {
+		struct namespace_allowlist list = { .is_legacy = is_legacy };
+		CLEANUP(arena_done) struct arena a;
+		yyjson_mut_val *root, *labels;
+		yyjson_mut_doc *m;
+
+		TEST_ROW("legacy %u", is_legacy);
+		arena_init(&a, 0);
+		m = doc_build(&a);
+		root = yyjson_mut_obj(m);
+		labels = doc_put_obj(m, root, STR("metadata"));
+		doc_put_str(m, labels, STR("name"), STR("dns"));
+		labels = doc_put_obj(m, labels, STR("labels"));
+		doc_put_str(m, labels, STR("io.openshift.management"), STR("true"));
+		namespace_allowlist_begin_list(&list);
+		namespace_allowlist_put(&list, doc_freeze(root, &a));
+		namespace_allowlist_end_list(&list);
+		CHECK_INT(namespace_allowlist_check(&list, STR("dns"), STR("management")),
+			  is_legacy ? PERMISSION_GRANTED : PERMISSION_DENIED);
+		namespace_allowlist_done(&list);
+	}
+}
+
 TEST(a_namespace_allows_each_workload_type_on_its_own)
 {
 	CLEANUP(arena_done) struct arena a;

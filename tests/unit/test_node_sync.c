@@ -165,6 +165,7 @@ TEST(the_agent_waits_for_its_kubeconfig_then_registers_and_learns_the_namespaces
 	API_SERVER_WAIT(&server, n_reclassified == 1);
 	node_sync_tick(&s);
 	CHECK(faccessat(s.run_fd, "namespaces.json", F_OK, 0) == 0);
+	node_sync_tick(&s); /* nothing has changed since */
 	node_sync_close(&s);
 	api_server_done(&server);
 	node_sync_done(&s);

@@ -38,7 +38,8 @@ static struct static_decision decide(const char *text, const char *original, str
 	struct static_decision d;
 	struct str kept = str_from(original);
 
-	CHECK_INT(static_manifest_decide(str_from(text), original ? &kept : NULL, STR("m"), a, &d),
+	CHECK_INT(static_manifest_decide(str_from(text), original ? &kept : NULL, STR("m"), false,
+					 a, &d),
 		  0);
 	return d;
 }
@@ -397,4 +398,44 @@ TEST(a_change_interrupted_at_any_point_is_completed_at_the_next_start)
 	n_restore = crash_everywhere(&p, true);
 	TEST_NOTE("%u crashes of a conversion, %u of the way back", n_convert, n_restore);
 	CHECK(n_convert > 40 && n_restore > 20);
+}
+
+/* The label of 2021, and the annotation of its first draft. */
+TEST(names_of_2021_are_converted_in_the_legacy_dialect_only)
+{
+	static const char *const metadata[] = {
+		"labels: {workload.openshift.io/target: management}",
+		"labels: {io.openshift.management: 'true'}",
+		"annotations: {io.openshift.management: 'true'}",
+	};
+	CLEANUP(arena_done) struct arena a;
+
+	arena_init(&a, 0);
+	for (size_t i = 0; i < ARRAY_LEN(metadata); i++) {
+		struct static_decision d, again;
+		struct str text, converted;
+
+		TEST_ROW("%s", metadata[i]);
+		text = str_printf(
+			&a,
+			"apiVersion: v1\nkind: Pod\nmetadata:\n  name: etcd\n  %s\n"
+			"spec:\n  containers:\n  - name: c\n    resources:\n      requests: "
+			"{cpu: 400m, memory: 1Mi}\n",
+			metadata[i]);
+		CHECK_INT(static_manifest_decide(text, NULL, STR("m"), false, &a, &d), 0);
+		CHECK_STR(static_verdict_name(d.verdict), static_verdict_name(STATIC_UNMANAGED));
+		CHECK_INT(static_manifest_decide(text, NULL, STR("m"), true, &a, &d), 0);
+		CHECK_STR(static_verdict_name(d.verdict), static_verdict_name(STATIC_CONVERT));
+		converted = d.text;
+		CHECK(str_has(converted, STR("target.workload.openshift.io/management")));
+		CHECK(str_has(converted, STR("management.workload.openshift.io/cores")));
+		CHECK(str_has(converted, STR("cpushares")));
+		CHECK(!str_has(converted, STR("io.openshift.management")) &&
+		      !str_has(converted, STR("workload.openshift.io/target:")));
+		CHECK_STR(d.original, text); /* --uninstall restores the manifest with its label */
+		CHECK_INT(static_manifest_decide(converted, &text, STR("m"), true, &a, &again), 0);
+		CHECK_STR(static_verdict_name(again.verdict),
+			  static_verdict_name(STATIC_CONVERTED));
+		CHECK_INT(again.keep, STATIC_ORIGINAL_STAYS);
+	}
 }
