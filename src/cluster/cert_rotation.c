@@ -184,6 +184,8 @@ static void read_secret(struct cert_rotation *k, yyjson_val *object)
 	k->cert = read_data(k, object, "tls.crt");
 	k->key = read_data(k, object, "tls.key");
 	k->wants_rotation = doc_get(object_annotations(object), STR(NAME_ROTATE)) != NULL;
+	k->rotate =
+		str_dup(&k->arena, doc_str(doc_get(object_annotations(object), STR(NAME_ROTATE))));
 	/* While the Secret is absent or damaged, the last certificate stays in use. */
 	if (!has_leaf(k) || str_eq(buffer_str(&k->served), k->cert))
 		return;
@@ -236,6 +238,27 @@ static void poll_after(struct cert_rotation *k, uint64_t ms)
 	timer_start(&k->timer, ms, 0);
 }
 
+static bool list_has(yyjson_val *list, struct str text)
+{
+	yyjson_val *item;
+
+	DOC_EACH_ITEM (list, item)
+		if (str_eq(doc_str(item), text) || str_eq(doc_str(item), STR("*")))
+			return true;
+	return false;
+}
+
+static bool is_node_hook(yyjson_val *hook)
+{
+	yyjson_val *rule;
+
+	DOC_EACH_ITEM (doc_get(hook, STR("rules")), rule)
+		if (list_has(doc_get(rule, STR("resources")), STR("nodes")) &&
+		    list_has(doc_get(rule, STR("operations")), STR("CREATE")))
+			return true;
+	return false;
+}
+
 static void read_configuration(struct cert_configuration *c, yyjson_val *object)
 {
 	yyjson_val *hooks = doc_get(object, STR("webhooks")), *hook;
@@ -244,11 +267,15 @@ static void read_configuration(struct cert_configuration *c, yyjson_val *object)
 	c->is_known = true;
 	c->exists = object != NULL;
 	c->n_hooks = 0;
+	c->has_node_hook = false;
+	(void)snprintf(c->created, sizeof(c->created), PRI_STR,
+		       FMT_STR(doc_str(doc_find(object, "/metadata/creationTimestamp"))));
 	c->hooks = arena_array(&c->arena, struct cert_hook, yyjson_arr_size(hooks));
 	DOC_EACH_ITEM (hooks, hook) {
 		struct cert_hook *to = &c->hooks[c->n_hooks++];
 		struct str bundle = doc_str(doc_find(hook, "/clientConfig/caBundle"));
 
+		c->has_node_hook |= is_node_hook(hook);
 		to->name = str_dup(&c->arena, doc_str(doc_get(hook, STR("name"))));
 		(void)base64_decode(bundle, &c->arena, &to->bundle, NULL);
 	}
@@ -269,8 +296,10 @@ static void on_configuration(struct api_call *call, yyjson_val *object, const st
 	backoff_reset(&k->backoff);
 	read_configuration(c, object);
 	for (size_t i = 0; i < CERT_CONFIGURATIONS; i++)
-		if (k->configurations[i].is_busy)
+		if (k->configurations[i].is_busy || !k->configurations[i].is_known)
 			return;
+	if (k->config->on_configurations)
+		k->config->on_configurations(k);
 	evaluate(k);
 }
 
@@ -342,6 +371,7 @@ static void on_written(struct api_call *call, yyjson_val *object, const struct e
 
 struct secret_content {
 	struct str bundle, ca_key, cert, key;
+	bool has_new_ca;
 };
 
 static void put_data(yyjson_mut_doc *m, yyjson_mut_val *data, struct str key, struct str bytes,
@@ -366,8 +396,11 @@ static void write_secret(struct cert_rotation *k, const struct secret_content *c
 	doc_put_str(m, meta, STR("namespace"), str_from(k->config->namespace));
 	if (k->has_secret) /* a concurrent write makes this one fail */
 		doc_put_str(m, meta, STR("resourceVersion"), k->version);
-	/* PUT replaces the whole object: the annotation that requested a rotation is removed with
-	 * it. */
+	/* PUT replaces the whole object: with a new CA the annotation that requested it is removed.
+	 * One that was set during a rotation waits for the end of it. */
+	if (k->wants_rotation && !content->has_new_ca)
+		doc_put_str(m, doc_put_obj(m, meta, STR("annotations")), STR(NAME_ROTATE),
+			    k->rotate);
 	data = doc_put_obj(m, object, STR("data"));
 	put_data(m, data, STR("ca.crt"), content->bundle, a);
 	put_data(m, data, STR("ca.key"), content->ca_key, a);
@@ -407,6 +440,7 @@ static int make_ca(struct cert_rotation *k, struct secret_content *content, stru
 			bundle_add(&bundle, k->configurations[c].hooks[i].bundle);
 	content->bundle = strbuf_str(&bundle);
 	content->ca_key = ca.key_pem;
+	content->has_new_ca = true;
 	return 0;
 }
 
@@ -436,7 +470,7 @@ static int issue(const struct cert_rotation *k, struct secret_content *content, 
 
 static void perform(struct cert_rotation *k, enum cert_action action)
 {
-	struct secret_content content = { k->bundle, k->ca_key, k->cert, k->key };
+	struct secret_content content = { k->bundle, k->ca_key, k->cert, k->key, false };
 	CLEANUP(arena_done) struct arena a;
 	const char *what = "removed old CAs";
 	struct err err;

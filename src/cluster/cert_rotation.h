@@ -27,6 +27,7 @@ struct cert_rotation_config {
 	/* All on the loop's thread. A certificate to serve with from now on. */
 	void (*on_certificate)(struct cert_rotation *k, struct str cert_pem, struct str key_pem);
 	void (*on_action)(struct cert_rotation *k, const char *what); /* for the log */
+	void (*on_configurations)(struct cert_rotation *k); /* both were read; may be NULL */
 	void (*on_failure)(struct cert_rotation *k, const char *what, const struct err *err);
 };
 
@@ -51,9 +52,12 @@ struct cert_configuration {
 	struct cert_hook *hooks;
 	size_t n_hooks;
 	bool is_known, exists, is_busy;
+	bool has_node_hook; /* is called when a Node is created */
+	char created[24];   /* as in the object */
 };
 
 #define CERT_CONFIGURATIONS 2
+#define CERT_MUTATING 0 /* the first of them */
 
 struct cert_rotation {
 	struct api *api;
@@ -66,6 +70,7 @@ struct cert_rotation {
 
 	struct arena arena; /* of the content of the Secret */
 	struct str version, bundle, ca_key, cert, key;
+	struct str rotate; /* value of the annotation that requests a new CA */
 	bool is_known, has_secret, wants_rotation;
 	struct buffer served; /* the certificate last passed to on_certificate */
 

@@ -14,8 +14,8 @@
 #include "base/macro.h"
 #include "lease.h"
 
-/* While a request is in flight no timer runs, so the loss by time is reported late; leader_is()
- * compares the clock itself and is never late. */
+/* The loss by time is reported by a timer of its own, which also runs while a request is in
+ * flight; leader_is() compares the clock itself. */
 static void notify_change(struct leader *l)
 {
 	bool is_leader = leader_is(l);
@@ -40,6 +40,25 @@ static void fail(struct leader *l, const struct err *err)
 	notify_change(l);
 }
 
+/* At least 1, so that leader_is() is false when the timer fires. */
+static uint64_t expires_in_ms(const struct leader *l)
+{
+	const uint64_t passed_ms = loop_now_ms(l->api->loop) - l->renewed_ms;
+
+	return passed_ms < LEASE_HOLD_MS ? LEASE_HOLD_MS - passed_ms : 1;
+}
+
+static void on_expiry(struct timer *t)
+{
+	struct leader *l = container_of(t, struct leader, expiry);
+
+	/* libuv's clock may be a moment behind. */
+	if (leader_is(l))
+		timer_start(&l->expiry, expires_in_ms(l), 0);
+	else
+		notify_change(l);
+}
+
 static void on_written(struct api_call *call, yyjson_val *object, const struct err *err)
 {
 	struct leader *l = container_of(call, struct leader, call);
@@ -60,6 +79,8 @@ static void on_written(struct api_call *call, yyjson_val *object, const struct e
 	 * early, and must not consider it expired before this one does. */
 	l->renewed_ms = l->is_releasing ? 0 : l->write_ms;
 	l->is_releasing = false;
+	if (l->renewed_ms)
+		timer_start(&l->expiry, expires_in_ms(l), 0);
 	retry_after(l, l->is_wanted ? LEASE_RENEW_MS : 0);
 	notify_change(l);
 }
@@ -163,12 +184,14 @@ void leader_init(struct leader *l, struct api *api, const struct leader_config *
 {
 	*l = (struct leader){ .api = api, .config = config };
 	timer_init(&l->timer, api->loop, on_timer);
+	timer_init(&l->expiry, api->loop, on_expiry);
 }
 
 void leader_close(struct leader *l)
 {
 	api_cancel(&l->call);
 	timer_close(&l->timer, NULL);
+	timer_close(&l->expiry, NULL);
 }
 
 void leader_want(struct leader *l, bool is_wanted)

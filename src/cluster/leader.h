@@ -25,6 +25,7 @@ struct leader {
 	struct api *api;
 	const struct leader_config *config;
 	struct timer timer;
+	struct timer expiry; /* the Lease is no longer held */
 	struct api_call call;
 	struct backoff backoff;
 	char record[512];    /* the lease when last read: holder and renew time */

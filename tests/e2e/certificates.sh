@@ -105,8 +105,16 @@ under_load rotate "the annotation pinfold.io/rotate replaces the CA" \
 ok "the old CA is trusted for a grace period" published 2
 ok "one replica created the new CA" did_times 'created a new CA' 2
 
+# The certificate of the new CA is issued 30 s after it was published; until then the rotation goes on.
+kubectl -n pinfold annotate secret pinfold-webhook-tls pinfold.io/rotate=first >/dev/null
+ok "a new CA is created" wait_for 60 did_times 'created a new CA' 3
+kubectl -n pinfold annotate secret pinfold-webhook-tls pinfold.io/rotate=second >/dev/null
+ok "a rotation that is requested during another one follows it" wait_for 180 did_times 'created a new CA' 4
+rotation_is_over() { [ -z "$(kubectl -n pinfold get secret pinfold-webhook-tls -o 'jsonpath={.metadata.annotations}')" ]; }
+ok "the request is removed with the CA that it asked for" rotation_is_over
+
 print_config | kubectl replace -f - >/dev/null
-ok "a configuration replaced by one without the CA is repaired" wait_for 60 published 2
+ok "a configuration replaced by one without the CA is repaired" wait_for 60 published "$(cas)"
 
 process_alive "$root/a" webhook && kill -KILL "$(wh_pid "$root/a")"
 kubectl -n pinfold patch lease pinfold-webhook-certificate --type merge -p '{"spec":{"holderIdentity":"the-dead"}}' >/dev/null

@@ -1,7 +1,12 @@
+#include <arpa/inet.h>
+#include <netinet/in.h>
 #include <string.h>
+#include <unistd.h>
 
+#include "api_server.h"
 #include "base/arena.h"
 #include "base/macro.h"
+#include "cluster/leader.h"
 #include "cluster/lease.h"
 #include "test.h"
 
@@ -111,4 +116,50 @@ TEST(a_written_lease_can_be_read)
 		CHECK_OK(lease_write(&l, rows[i].action, &w, &a, &got, &err));
 		CHECK_STR(got, rows[i].want);
 	}
+}
+
+static unsigned n_changes;
+static uint64_t lost_ms;
+
+static void on_change(struct leader *l)
+{
+	n_changes++;
+	if (!leader_is(l))
+		lost_ms = loop_now_ms(l->api->loop);
+}
+
+/* The server accepts the connection and sends nothing, so the renewal hangs. */
+TEST(the_end_of_a_lease_is_reported_while_a_request_hangs)
+{
+	static const struct leader_config config = {
+		.namespace = "n", .name = "l", .identity = "me", .on_change = on_change
+	};
+	static const char lease[] = "{\"kind\":\"Lease\",\"metadata\":{\"resourceVersion\":\"1\"}}";
+	struct sockaddr_in address = { .sin_family = AF_INET };
+	socklen_t n = sizeof(address);
+	struct api_server server;
+	struct leader l;
+	int silent = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+	address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+	CHECK(bind(silent, (struct sockaddr *)&address, sizeof(address)) == 0);
+	CHECK(listen(silent, 4) == 0 && getsockname(silent, (struct sockaddr *)&address, &n) == 0);
+	api_server_init(&server);
+	api_server_set(&server, &(struct api_server_rule){
+					"POST", "/apis/coordination.k8s.io/v1/namespaces/n/leases",
+					"", 201, lease });
+	leader_init(&l, &server.api, &config);
+	leader_want(&l, true);
+	API_SERVER_WAIT(&server, n_changes == 1);
+	CHECK(leader_is(&l));
+	http_client_drop(&server.api.http, "test");
+	server.api.http.config.port = ntohs(address.sin_port);
+	API_SERVER_WAIT(&server, n_changes == 2);
+	CHECK(!leader_is(&l));
+	/* Connecting alone may take 10 s, after a renewal that began when half of the time was
+	 * over. */
+	CHECK(lost_ms - l.renewed_ms < LEASE_HOLD_MS + LEASE_RENEW_MS / 2);
+	leader_close(&l);
+	api_server_done(&server);
+	(void)close(silent);
 }
