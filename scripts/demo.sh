@@ -240,22 +240,39 @@ serve() {
 
 ran_node() {
     local topology='numa:2 pack:1 l3:1 core:16 pu:2'
-    part "A RAN node: these and 75 more pods on 64 simulated CPUs"
+    part "A RAN node: 77 pods on 64 simulated CPUs"
     mkdir "$work/ran"
-    cp examples/ran/*.yaml examples/local/{namespaces,pods}.yaml examples/du.yaml "$work/ran"
+    cp examples/ran/*.yaml examples/local/{namespaces,pods}.yaml "$work/ran"
     "$pinfold" local plan --topology "$topology" "$work/ran" 2>/dev/null || failed=$((failed + 1))
     "$pinfold" local plan --topology "$topology" -o json "$work/ran" >"$work/plan.json" 2>/dev/null || true
-    check "all 78 pods (304 containers) placed, no exclusive CPU assigned twice" python3 - "$work/plan.json" <<'END'
-import json, sys
+    check "all 77 pods (303 containers) placed, no exclusive CPU assigned twice" ran_check placed
+    check "each pod has its exclusive CPUs and its memory on one NUMA node" ran_check one_node
+    check "no two containers share a core" ran_check whole_cores
+}
+
+# ran_check WHAT: a property of the plan; the topology has 32 CPUs per NUMA node and 2 per core.
+ran_check() {
+    python3 - "$work/plan.json" "$1" <<'END'
+import collections, json, sys
 
 def cpus(text):
     return {n for part in text.split(",") for a, _, b in [part.partition("-")] for n in range(int(a), int(b or a) + 1)}
 
 containers = json.load(open(sys.argv[1]))["containers"]
-assert len({(c["namespace"], c["pod"]) for c in containers}) == 78 and len(containers) == 304
-owned = [cpus(c["cpus"]) for c in containers if c["pool"] == "guaranteed"]
-others = set().union(*(cpus(c["cpus"]) for c in containers if c["pool"] != "guaranteed"))
-assert sum(map(len, owned)) == len(set().union(*owned)) == 41 and not others & set().union(*owned)
+owners = [c for c in containers if c["pool"] == "guaranteed"]
+owned = [cpus(c["cpus"]) for c in owners]
+if sys.argv[2] == "placed":
+    assert len({(c["namespace"], c["pod"]) for c in containers}) == 77 and len(containers) == 303
+    others = set().union(*(cpus(c["cpus"]) for c in containers if c["pool"] != "guaranteed"))
+    assert sum(map(len, owned)) == len(set().union(*owned)) == 44 and not others & set().union(*owned)
+elif sys.argv[2] == "one_node":
+    nodes = collections.defaultdict(set)
+    for c in owners:
+        nodes[c["pod"]] |= {n // 32 for n in cpus(c["cpus"])} | cpus(c["mems"])
+    assert len(nodes) == 6 and all(len(n) == 1 for n in nodes.values()), nodes
+else:
+    cores = [core for s in owned for core in {n // 2 for n in s}]
+    assert len(cores) == len(set(cores)) == 22, cores
 END
 }
 
