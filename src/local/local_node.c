@@ -19,6 +19,7 @@
 #include "process.h"
 
 #define STATE_FILE_NAME "state.json"
+#define GRACE_UNKNOWN_S 30 /* the default of Kubernetes */
 #define LEDGER_FILE "cpus.json"
 #define LOG_FILE "log"
 
@@ -270,6 +271,26 @@ static void restore_runs(struct local_node *node, const struct local_state_file 
 			adopt_process(node, &node->runs[i], now_ms);
 }
 
+/* The state file is damaged: of what runs only the names are known. It counts as no longer planned,
+ * so that it is stopped before a container of the same name starts. */
+static int find_remaining(struct local_node *node, struct local_state_file *ret, struct err *err)
+{
+	struct local_state_file found = { .mode = node->cgroup.mode };
+	int r;
+
+	r = container_cgroup_list(&node->cgroup, &node->plan, &found.containers, &found.n, err);
+	if (r < 0)
+		return r;
+	found.states = arena_array(&node->plan, enum local_state, found.n + 1);
+	found.restarts = arena_array(&node->plan, unsigned, found.n + 1);
+	for (size_t i = 0; i < found.n; i++) {
+		found.states[i] = LOCAL_STOPPING;
+		found.containers[i].grace_s = GRACE_UNKNOWN_S;
+	}
+	*ret = found;
+	return 0;
+}
+
 static int read_old_state(struct local_node *node, struct local_state_file *ret, struct err *err)
 {
 	struct local_state_file old = { 0 };
@@ -277,7 +298,9 @@ static int read_old_state(struct local_node *node, struct local_state_file *ret,
 
 	r = local_node_read_state(node->settings.run_dir, &node->plan, &old, NULL);
 	node->is_new = r == -ENOENT;
-	/* No file, another version or another boot: nothing to adopt. */
+	if (r < 0 && r != -ENOENT)
+		return find_remaining(node, ret, err);
+	/* No file or another boot: nothing to adopt. */
 	if (r < 0 || !str_eq(old.boot_id, str_from(node->boot_id)))
 		old = (struct local_state_file){ 0 };
 	if (old.n && old.mode != node->cgroup.mode)

@@ -19,6 +19,17 @@ static void add_note(struct reboot_notes *n, const char *what, const struct cpus
 	n->items[n->n++] = (struct reboot_note){ what, *have, *want, why };
 }
 
+/* Kernel arguments and affinities may name all possible CPUs, of which many machines have only
+ * some; a pool has the online ones. */
+static bool same_online(const struct boot_facts *f, const struct cpuset *a, const struct cpuset *b)
+{
+	struct cpuset x = *a, y = *b;
+
+	cpuset_intersect(&x, &f->online);
+	cpuset_intersect(&y, &f->online);
+	return cpuset_eq(&x, &y);
+}
+
 void reboot_compare(const struct boot_facts *f, const struct cpuset *reserved,
 		    const struct cpuset *guaranteed, struct reboot_notes *ret)
 {
@@ -27,14 +38,14 @@ void reboot_compare(const struct boot_facts *f, const struct cpuset *reserved,
 
 	/* An affinity has only the CPUs that were online when it was set. */
 	cpuset_intersect(&here, &f->online);
-	if (!cpuset_is_empty(&f->isolated) && !cpuset_eq(&f->isolated, guaranteed))
+	if (!cpuset_is_empty(&f->isolated) && !same_online(f, &f->isolated, guaranteed))
 		add_note(&n, "isolcpus", &f->isolated, guaranteed,
 			 "the kernel reads isolcpus= only at boot");
-	if (!cpuset_is_empty(&f->nohz_full) && !cpuset_eq(&f->nohz_full, guaranteed))
+	if (!cpuset_is_empty(&f->nohz_full) && !same_online(f, &f->nohz_full, guaranteed))
 		add_note(&n, "nohz_full", &f->nohz_full, guaranteed,
 			 "the kernel reads nohz_full= only at boot");
-	if (f->knows_services && !cpuset_eq(&f->services, &f->online) &&
-	    !cpuset_eq(&f->services, &here))
+	if (f->knows_services && !same_online(f, &f->services, &f->online) &&
+	    !same_online(f, &f->services, &here))
 		add_note(&n, "systemd", &f->services, &here,
 			 "services keep the CPUAffinity= they were started with");
 	*ret = n;

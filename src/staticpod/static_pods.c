@@ -217,17 +217,24 @@ static bool has_text(int dir, const char *name, struct str text, struct arena *a
 	return read_file(dir, name, a, &f, NULL) == 0 && str_eq(f.text, text);
 }
 
-/* RENAME_EXCHANGE swaps both names at once, so the replaced text can be checked afterwards. With
+/* *ret_is_ours: the temporary file, if it is there, has the text of write_hidden() and not another
+ * process's.
+ * RENAME_EXCHANGE swaps both names at once, so the replaced text can be checked afterwards. With
  * the manifest as first argument, inotify reports its removal before its creation, which the
  * kubelet needs to see the file again. */
 static int exchange(int dir, const char *name, const char *temporary, struct str expected,
-		    struct arena *a, struct err *err)
+		    struct arena *a, bool *ret_is_ours, struct err *err)
 {
+	*ret_is_ours = true;
 	if (renameat2(dir, name, dir, temporary, RENAME_EXCHANGE) == 0) {
 		if (has_text(dir, temporary, expected, a))
 			return remove_file(dir, temporary, err);
+		*ret_is_ours = false;
 		if (renameat(dir, temporary, dir, name) < 0)
-			return failed(err, "rename", temporary);
+			return err_set(err, errno,
+				       "%s was changed by another process, and its new text stays "
+				       "in %s: rename: %s",
+				       name, temporary, strerror(errno));
 		return err_set(err, EAGAIN, "%s: was changed by another process", name);
 	}
 	/* File systems without RENAME_EXCHANGE: compared before the rename, a change between these
@@ -243,13 +250,14 @@ static int replace_manifest(int dir, const char *name, const struct file *was, s
 			    struct arena *a, struct err *err)
 {
 	const char *temporary = beside(name, NEW_SUFFIX, a);
+	bool is_ours = true;
 	int r;
 
 	r = write_hidden(dir, temporary, text, &was->st, err);
 	if (r == 0)
-		r = exchange(dir, name, temporary, was->text, a, err);
+		r = exchange(dir, name, temporary, was->text, a, &is_ours, err);
 	/* After -EAGAIN the hidden file is gone, or the next write_hidden() removes it. */
-	if (r < 0 && r != -EAGAIN)
+	if (r < 0 && r != -EAGAIN && is_ours)
 		(void)unlinkat(dir, temporary, 0);
 	return r < 0 ? r : sync_dir(dir, err);
 }

@@ -491,6 +491,9 @@ TEST(settings_that_need_a_reboot_are_reported)
 	} rows[] = {
 		{ "", "", "0-7", "" }, /* nothing is configured */
 		{ "4-7", "4-7", "0-1", "" },
+		/* possible CPUs that the machine does not have */
+		{ "4-31", "4-31", "0-31", "" },
+		{ "4-31", "", "0-1,8-31", "" },
 		{ "2-7", "", "0-7", "isolcpus 2-7 4-7;" },
 		{ "4-7", "2-7", "0-7", "nohz_full 2-7 4-7;" },
 		{ "", "", "0-3", "systemd 0-3 0-1;" },
