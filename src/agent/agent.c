@@ -25,6 +25,7 @@
 #include "codec/doc.h"
 #include "config_watch.h"
 #include "cpu/topology_read.h"
+#include "device_watch.h"
 #include "kube/names.h"
 #include "net/loop.h"
 #include "nodesync/pod_resources.h"
@@ -60,6 +61,7 @@ struct agent {
 	struct status_server status_server;
 	struct podres_server podres; /* if config->podres is set */
 	struct config_watch config_watch;
+	struct device_watch device_watch;
 	struct oci_containers oci; /* standalone containers */
 	struct node_sync node_sync;
 	struct nrt_sync nrt_sync;
@@ -409,6 +411,8 @@ static int start_loop(struct agent *agent, struct err *err)
 	if (r < 0)
 		return r;
 	agent->status_server.oci = &agent->oci;
+	device_watch_init(&agent->device_watch, &agent->loop, agent->config->kubelet_podres,
+			  &agent->manager);
 	timer_init(&agent->plugin_timer, &agent->loop, on_plugin_timer);
 	timer_init(&agent->tick, &agent->loop, on_tick);
 	timer_start(&agent->tick, TICK_MS, TICK_MS);
@@ -503,6 +507,7 @@ int agent_run(const struct agent_config *config, struct err *err)
 	status_server_done(&agent.status_server);
 	if (config->podres)
 		podres_server_done(&agent.podres);
+	device_watch_done(&agent.device_watch);
 	nri_plugin_free(agent.plugin);
 	nrt_sync_close(&agent.nrt_sync);
 	node_sync_close(&agent.node_sync);

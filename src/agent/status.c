@@ -187,6 +187,22 @@ static void describe_pod(const struct pod_entry *p, yyjson_mut_doc *doc, yyjson_
 	yyjson_mut_arr_append(list, v);
 }
 
+static void describe_refusals(const struct manager *m, yyjson_mut_doc *doc, yyjson_mut_val *root)
+{
+	yyjson_mut_val *list = doc_put_arr(doc, root, STR("refused"));
+
+	for (size_t i = 0; i < m->refusals.n; i++) {
+		const struct refusal *r = &m->refusals.items[i];
+		yyjson_mut_val *v = yyjson_mut_arr_add_obj(doc, list);
+
+		doc_put_str(doc, v, STR("namespace"), str_from(r->namespace));
+		doc_put_str(doc, v, STR("pod"), str_from(r->pod));
+		doc_put_str(doc, v, STR("container"), str_from(r->container));
+		doc_put_str(doc, v, STR("reason"), str_from(ledger_reject_reason(-r->why.code)));
+		doc_put_str(doc, v, STR("message"), str_from(r->why.msg));
+	}
+}
+
 yyjson_mut_val *status_describe(const struct manager *m, yyjson_mut_doc *doc, struct arena *a)
 {
 	yyjson_mut_val *root = yyjson_mut_obj(doc);
@@ -212,6 +228,13 @@ yyjson_mut_val *status_describe(const struct manager *m, yyjson_mut_doc *doc, st
 		    m->kubelet_manages		     ? STR("kubelet") :
 		    m->ledger->now.config.is_classic ? STR("classic") :
 						       STR("pools"));
+	if (!m->kubelet_manages) {
+		const struct hint_config *c = &m->ledger->now.config.topology;
+
+		doc_put_str(doc, root, STR("topologyPolicy"),
+			    str_from(hint_policy_name(c->policy)));
+		doc_put_str(doc, root, STR("topologyScope"), str_from(hint_scope_name(c->scope)));
+	}
 	describe_cpu_manager(m, doc, root, a);
 	describe_pools(m, doc, root, a);
 	describe_types(m, doc, root, a);
@@ -221,6 +244,8 @@ yyjson_mut_val *status_describe(const struct manager *m, yyjson_mut_doc *doc, st
 	list = doc_put_arr(doc, root, STR("pods"));
 	for (size_t i = 0; i < m->registry.n_pods; i++)
 		describe_pod(m->registry.pods[i], doc, list);
+	if (m->refusals.n)
+		describe_refusals(m, doc, root);
 	isolate_describe(m, doc, root, a);
 	resize_describe(&m->status.resize, doc, root);
 	reboot_describe(&m->status.reboot, a, doc, root);

@@ -22,8 +22,8 @@
 #include "staticpod/static_pods.h"
 #include "status.h"
 
-/* Gives every cgroup in the list the effective CPUs of its parent: on v1 an empty cpuset would not
- * inherit them. Cgroups that are gone are skipped. Returns how many failed. */
+/* Gives every cgroup in the list the effective CPUs and memory nodes of its parent: on v1 an empty
+ * cpuset would not inherit them. Cgroups that are gone are skipped. Returns how many failed. */
 static size_t widen_cpusets(const struct cgroup_fs *fs, yyjson_val *list, struct str key,
 			    struct arena *a)
 {
@@ -39,8 +39,10 @@ static size_t widen_cpusets(const struct cgroup_fs *fs, yyjson_val *list, struct
 		if (!slash || !cgroup_exists(fs, path))
 			continue;
 		if (cgroup_read(fs, str_cstr(a, (struct str){ path, (size_t)(slash - path) }),
-				CGROUP_CPUS, &parent, &err) < 0 ||
-		    cgroup_set_cpus(fs, path, &parent.effective, &err) < 0) {
+				CGROUP_CPUS | CGROUP_MEMS, &parent, &err) < 0 ||
+		    cgroup_set_cpus(fs, path, &parent.effective, &err) < 0 ||
+		    (doc_get(item, STR("mems")) &&
+		     cgroup_set_mems(fs, path, parent.effective_mems, &err) < 0)) {
 			log_warning("cannot widen the cpuset of a cgroup",
 				    LOG_STR("cgroup", str_from(path)), LOG_ERR(&err));
 			failed++;

@@ -66,6 +66,13 @@ void audit_compare(struct audit *t, const struct audit_subject *name, enum cgrou
 	if (drift & (DRIFT_CPUS | DRIFT_FEWER))
 		audit_add(t, name, "cpus", cpuset_format(&settings->cpus, t->a),
 			  cpus_text(now, &settings->cpus, t->a));
+	if (drift & DRIFT_MEMS)
+		audit_add(
+			t, name, "mems",
+			cpuset_format(&(struct cpuset){ .w = { settings->mems } }, t->a),
+			cpuset_format(&(struct cpuset){ .w = { now->mems ? now->mems :
+									   now->effective_mems } },
+				      t->a));
 	if (drift & DRIFT_WEIGHT)
 		audit_add(t, name, "weight", number(cpu_settings_weight(settings, version), t->a),
 			  number(now->weight, t->a));

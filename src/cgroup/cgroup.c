@@ -29,6 +29,7 @@ enum control {
 	CONTROL_CPUS,
 	CONTROL_EFFECTIVE,
 	CONTROL_MEMS,
+	CONTROL_EFFECTIVE_MEMS,
 	CONTROL_WEIGHT,
 	CONTROL_QUOTA, /* v2: cpu.max holds the period too */
 	CONTROL_PERIOD,
@@ -40,20 +41,20 @@ static const char *const v1_files[CONTROL__COUNT] = {
 	[CONTROL_CPUS] = "cpuset.cpus",	      [CONTROL_EFFECTIVE] = "cpuset.effective_cpus",
 	[CONTROL_MEMS] = "cpuset.mems",	      [CONTROL_WEIGHT] = "cpu.shares",
 	[CONTROL_QUOTA] = "cpu.cfs_quota_us", [CONTROL_PERIOD] = "cpu.cfs_period_us",
-	[CONTROL_PROCS] = "cgroup.procs",
+	[CONTROL_PROCS] = "cgroup.procs",     [CONTROL_EFFECTIVE_MEMS] = "cpuset.effective_mems",
 };
 
 static const char *const v2_files[CONTROL__COUNT] = {
 	[CONTROL_CPUS] = "cpuset.cpus",	  [CONTROL_EFFECTIVE] = "cpuset.cpus.effective",
 	[CONTROL_MEMS] = "cpuset.mems",	  [CONTROL_WEIGHT] = "cpu.weight",
 	[CONTROL_QUOTA] = "cpu.max",	  [CONTROL_PERIOD] = "cpu.max",
-	[CONTROL_PROCS] = "cgroup.procs",
+	[CONTROL_PROCS] = "cgroup.procs", [CONTROL_EFFECTIVE_MEMS] = "cpuset.mems.effective",
 };
 
 /* On v1 cpu and cpuset are two trees, each with its own directory for the same cgroup. */
 static int tree_of(const struct cgroup_fs *fs, enum control c)
 {
-	const bool is_cpuset = c == CONTROL_CPUS || c == CONTROL_EFFECTIVE || c == CONTROL_MEMS;
+	const bool is_cpuset = c <= CONTROL_EFFECTIVE_MEMS;
 
 	return is_cpuset ? fs->cpuset_fd : fs->cpu_fd;
 }
@@ -344,6 +345,18 @@ static int read_quota(const struct cgroup_fs *fs, const char *path, struct cgrou
 	return 0;
 }
 
+/* Nodes above 63 are in no setting, so they are left out. */
+static int read_mems(const struct cgroup_fs *fs, const char *path, enum control c, uint64_t *ret,
+		     struct err *err)
+{
+	struct cpuset nodes;
+	int r = read_cpus(fs, path, c, &nodes, err);
+
+	if (r >= 0)
+		*ret = nodes.w[0];
+	return r;
+}
+
 int cgroup_read(const struct cgroup_fs *fs, const char *path, unsigned parts,
 		struct cgroup_cpu *ret, struct err *err)
 {
@@ -354,6 +367,10 @@ int cgroup_read(const struct cgroup_fs *fs, const char *path, unsigned parts,
 		r = read_cpus(fs, path, CONTROL_CPUS, &c.cpus, err);
 	if (r >= 0 && parts & CGROUP_CPUS)
 		r = read_cpus(fs, path, CONTROL_EFFECTIVE, &c.effective, err);
+	if (r >= 0 && parts & CGROUP_MEMS)
+		r = read_mems(fs, path, CONTROL_MEMS, &c.mems, err);
+	if (r >= 0 && parts & CGROUP_MEMS)
+		r = read_mems(fs, path, CONTROL_EFFECTIVE_MEMS, &c.effective_mems, err);
 	if (r >= 0 && parts & CGROUP_WEIGHT)
 		r = read_weight(fs, path, &c.weight, err);
 	if (r >= 0 && parts & CGROUP_QUOTA)
@@ -385,6 +402,27 @@ int cgroup_set_cpus(const struct cgroup_fs *fs, const char *path, const struct c
 			    path, FMT_STR(cpuset_format(cpus, &a)),
 			    FMT_STR(cpuset_format(&kept, &a)));
 	arena_done(&a);
+	return r;
+}
+
+int cgroup_set_mems(const struct cgroup_fs *fs, const char *path, uint64_t nodes, struct err *err)
+{
+	CLEANUP(arena_done) struct arena a;
+	const struct cpuset set = { .w = { nodes } };
+	uint64_t kept = 0;
+	int r;
+
+	arena_init(&a, 0);
+	if (!nodes)
+		return err_set(err, EINVAL, "cgroup %s: refusing an empty set of memory nodes",
+			       path);
+	r = write_control(fs, path, CONTROL_MEMS, cpuset_format(&set, &a), err);
+	if (r >= 0)
+		r = read_mems(fs, path, CONTROL_MEMS, &kept, err);
+	if (r >= 0 && kept != nodes)
+		r = err_set(err, EIO,
+			    "cgroup %s: wrote memory nodes " PRI_STR ", kernel kept others", path,
+			    FMT_STR(cpuset_format(&set, &a)));
 	return r;
 }
 

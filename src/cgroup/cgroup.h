@@ -32,8 +32,10 @@ struct cgroup_fs {
 struct cgroup_cpu {
 	struct cpuset cpus;	 /* cpuset.cpus; empty on v2 means inherited */
 	struct cpuset effective; /* what its tasks may use */
-	uint64_t weight;	 /* v2 cpu.weight, or v1 cpu.shares */
-	int64_t quota_us;	 /* CGROUP_UNLIMITED when there is none */
+	uint64_t mems;		 /* cpuset.mems, NUMA nodes as a mask; 0 on v2 means inherited */
+	uint64_t effective_mems;
+	uint64_t weight;  /* v2 cpu.weight, or v1 cpu.shares */
+	int64_t quota_us; /* CGROUP_UNLIMITED when there is none */
 	uint64_t period_us;
 };
 
@@ -51,7 +53,13 @@ int cgroup_remove(const struct cgroup_fs *fs, const char *path, struct err *err)
 bool cgroup_exists(const struct cgroup_fs *fs, const char *path);
 
 /* What to read; each part is one or two files. The other members are 0. */
-enum { CGROUP_CPUS = 1, CGROUP_WEIGHT = 2, CGROUP_QUOTA = 4, CGROUP_ALL = 7 };
+enum {
+	CGROUP_CPUS = 1,
+	CGROUP_WEIGHT = 2,
+	CGROUP_QUOTA = 4,
+	CGROUP_MEMS = 8, /* few settings have it */
+	CGROUP_ALL = CGROUP_CPUS | CGROUP_WEIGHT | CGROUP_QUOTA,
+};
 
 int cgroup_read(const struct cgroup_fs *fs, const char *path, unsigned parts,
 		struct cgroup_cpu *ret, struct err *err);
@@ -60,6 +68,8 @@ int cgroup_read(const struct cgroup_fs *fs, const char *path, unsigned parts,
  * would mean "all of the parent's" on v2 and nothing at all on v1. */
 int cgroup_set_cpus(const struct cgroup_fs *fs, const char *path, const struct cpuset *cpus,
 		    struct err *err);
+/* The NUMA nodes of its memory, as a mask. On v2 pages on other nodes are migrated. */
+int cgroup_set_mems(const struct cgroup_fs *fs, const char *path, uint64_t nodes, struct err *err);
 int cgroup_set_shares(const struct cgroup_fs *fs, const char *path, uint64_t shares,
 		      struct err *err);
 /* The same with cpu.weight (v2) or cpu.shares (v1) itself: for pods, which kubelets weigh linearly.

@@ -61,10 +61,16 @@ int cgroup_snapshot_read_cgroup(const struct cgroup_fs *fs, int proc_fd, const c
 	struct cgroup_snapshot s = { .is_there = true, .has_cgroup = true };
 	struct search search = { fs, proc_fd, a, &s.processes };
 	bool is_there = *path && cgroup_exists(fs, path);
+	struct cgroup_cpu memory;
 	int r;
 
 	if (is_there) {
 		r = cgroup_read(fs, path, CGROUP_ALL, &s.cgroup, err);
+		/* Few settings have memory nodes, and only for these they are compared. */
+		if (r >= 0 && cgroup_read(fs, path, CGROUP_MEMS, &memory, NULL) >= 0) {
+			s.cgroup.mems = memory.mems;
+			s.cgroup.effective_mems = memory.effective_mems;
+		}
 		if (r >= 0)
 			r = add_cgroup(&search, path, 0, err);
 		/* It may be gone by now: then what was read is partial, or failed for that. */

@@ -12,15 +12,16 @@
 bool cpu_settings_eq(const struct cpu_settings *a, const struct cpu_settings *b)
 {
 	/* The numbers first: they differ more often than the sets, which are large. */
-	return a->shares == b->shares && a->has_linear_weight == b->has_linear_weight &&
-	       a->has_quota == b->has_quota && a->quota_us == b->quota_us &&
-	       a->period_us == b->period_us && cpuset_eq(&a->cpus, &b->cpus);
+	return a->shares == b->shares && a->mems == b->mems &&
+	       a->has_linear_weight == b->has_linear_weight && a->has_quota == b->has_quota &&
+	       a->quota_us == b->quota_us && a->period_us == b->period_us &&
+	       cpuset_eq(&a->cpus, &b->cpus);
 }
 
 unsigned cpu_settings_parts(const struct cpu_settings *s)
 {
 	return (cpuset_is_empty(&s->cpus) ? 0u : CGROUP_CPUS) | (s->shares ? CGROUP_WEIGHT : 0u) |
-	       (s->has_quota ? CGROUP_QUOTA : 0u);
+	       (s->has_quota ? CGROUP_QUOTA : 0u) | (s->mems ? CGROUP_MEMS : 0u);
 }
 
 uint64_t cpu_settings_weight(const struct cpu_settings *s, enum cgroup_version version)
@@ -79,6 +80,8 @@ unsigned cpu_settings_drift(const struct cpu_settings *s, enum cgroup_version ve
 {
 	unsigned drift = cpus_drift(now, &s->cpus);
 
+	if (s->mems && now->mems != s->mems)
+		drift |= DRIFT_MEMS;
 	if (!weight_fits(version, now->weight, s))
 		drift |= DRIFT_WEIGHT;
 	if (!quota_fits(now, s))
@@ -106,6 +109,8 @@ int cpu_settings_enforce(const struct cpu_settings *s, const struct cgroup_fs *f
 	drift = cpu_settings_drift(s, fs->version, &now) & ~(unsigned)DRIFT_FEWER;
 	if (drift & DRIFT_CPUS)
 		r = cgroup_set_cpus(fs, path, &s->cpus, err);
+	if (r >= 0 && drift & DRIFT_MEMS)
+		r = cgroup_set_mems(fs, path, s->mems, err);
 	if (r >= 0 && drift & DRIFT_WEIGHT)
 		r = cgroup_set_weight(fs, path, cpu_settings_weight(s, fs->version), err);
 	if (!period_us) /* removing a quota leaves the period as it is */
@@ -119,6 +124,9 @@ void cpu_settings_put(const struct cpu_settings *s, yyjson_mut_doc *doc, yyjson_
 		      struct arena *a)
 {
 	doc_put_str(doc, object, STR("cpus"), cpuset_format(&s->cpus, a));
+	if (s->mems)
+		doc_put_str(doc, object, STR("mems"),
+			    cpuset_format(&(struct cpuset){ .w = { s->mems } }, a));
 	if (s->shares)
 		doc_put_int(doc, object, STR("shares"), (int64_t)s->shares);
 	if (s->has_quota)
@@ -142,9 +150,13 @@ int cpu_settings_get(yyjson_val *object, struct cpu_settings *ret, struct err *e
 		.quota_us = get_int(object, STR("quotaUs")),
 		.period_us = (uint64_t)get_int(object, STR("periodUs")),
 	};
+	struct cpuset nodes;
 
 	if (cpuset_parse(doc_str(doc_get(object, STR("cpus"))), &s.cpus, err) < 0)
 		return err_wrap(err, "cpus");
+	if (cpuset_parse(doc_str(doc_get(object, STR("mems"))), &nodes, err) < 0)
+		return err_wrap(err, "mems");
+	s.mems = nodes.w[0];
 	*ret = s;
 	return 0;
 }

@@ -231,8 +231,10 @@ static int finish(hwloc_topology_t h, const struct topology_extra *extra, struct
 		return err_set(err, EINVAL, "hwloc does not understand it%s%s",
 			       errno && errno != EINVAL ? ": " : "",
 			       errno && errno != EINVAL ? strerror(errno) : "");
-	if (extra)
+	if (extra) {
 		in.isolated = extra->isolated;
+		in.memory_nodes = extra->memory_nodes.w[0];
+	}
 	r = read_cpus(h, extra, a, &in, err);
 	if (r == 0)
 		r = read_nodes(h, a, &in, err);

@@ -14,6 +14,7 @@ struct topology_extra {
 	struct cpuset isolated;
 	struct cpuset performance;
 	struct cpuset efficiency;
+	struct cpuset memory_nodes; /* NUMA nodes that have memory; empty: unknown */
 };
 
 /* From the files below /sys/devices/system; sets without a file stay empty. */

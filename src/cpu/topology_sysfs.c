@@ -206,6 +206,8 @@ static int read_extra(struct sysfs *fs, struct topology_extra *ret, struct err *
 	int r = read_list(fs, "cpu/isolated", &ret->isolated, err);
 
 	if (r >= 0)
+		r = read_list(fs, "node/has_memory", &ret->memory_nodes, err);
+	if (r >= 0)
 		r = read_list(fs, "../cpu_core/cpus", &ret->performance, err);
 	if (r >= 0)
 		r = read_list(fs, "../cpu_atom/cpus", &ret->efficiency, err);
@@ -357,6 +359,7 @@ static int read_machine(struct sysfs *fs, struct arena *a, struct topology *ret,
 	set_types(fs, &extra.performance, CORE_TYPE_PERFORMANCE);
 	set_types(fs, &extra.efficiency, CORE_TYPE_EFFICIENCY);
 	in.isolated = extra.isolated;
+	in.memory_nodes = extra.memory_nodes.w[0];
 	cpuset_minus(&in.offline, &fs->online);
 	in.cpus = fs->cpus;
 	in.n_cpus = fs->n_cpus;

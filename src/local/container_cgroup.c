@@ -189,6 +189,8 @@ static int apply_cgroup(const struct container_cgroup *cgroup, const struct loca
 		r = cgroup_set_shares(&cgroup->fs, pod, pod_shares, err);
 	if (r >= 0)
 		r = cgroup_set_cpus(&cgroup->fs, path, &c->settings.cpus, err);
+	if (r >= 0 && c->settings.mems)
+		r = cgroup_set_mems(&cgroup->fs, path, c->settings.mems, err);
 	if (r >= 0)
 		r = cgroup_set_shares(&cgroup->fs, path, c->settings.shares, err);
 	if (r >= 0)

@@ -208,6 +208,7 @@ static int assign_cpus(struct planner *pl, const struct candidate *c, const stru
 		.container = from->name,
 		.demand = { .kind = from->kind, .is_guaranteed = c->is_guaranteed },
 		.is_management = c->is_managed,
+		.pod = c->members,
 	};
 	struct ledger_grant grant;
 	int r;
@@ -227,6 +228,7 @@ static int assign_cpus(struct planner *pl, const struct candidate *c, const stru
 	to->pool = grant.pool;
 	to->is_exclusive = grant.pool == POOL_GUARANTEED;
 	to->settings.cpus = grant.cpus;
+	to->settings.mems = grant.memory_nodes;
 	return set_shares_and_quota(pl, c, from, to, err);
 }
 
@@ -251,7 +253,8 @@ static int add_container(struct planner *pl, const struct candidate *c,
 		return err_set(err, EINVAL, "\"" PRI_STR "\" is not a valid container name",
 			       FMT_STR(from->name));
 	(void)doc_int(doc_get(c->pod.spec, STR("terminationGracePeriodSeconds")), &grace);
-	to.grace_s = grace < 0 || grace > 3600 ? GRACE_DEFAULT_S : (unsigned)grace;
+	/* As in Kubernetes: a negative number is one second, a long time is a long time. */
+	to.grace_s = grace < 0 ? 1 : grace > INT32_MAX ? INT32_MAX : (unsigned)grace;
 	read_command(pl, c, from, &to);
 	read_environment(pl, c, from, &to);
 	r = assign_cpus(pl, c, from, &to, err);
@@ -261,6 +264,26 @@ static int add_container(struct planner *pl, const struct candidate *c,
 					     &pl->cap_containers, sizeof(to));
 	pl->plan->containers[pl->plan->n++] = to;
 	return 0;
+}
+
+/* For NUMA scope pod. A request that cannot be read refuses its container later. */
+static void collect_members(struct planner *pl, struct candidate *c)
+{
+	struct ledger_member *members = NULL;
+	struct container_iter it;
+	struct container from;
+	size_t n = 0, cap = 0;
+
+	for (it = container_iter(&c->pod, false); container_next(&it, &from); n++) {
+		members = arena_reserve(pl->a, members, n, &cap, sizeof(*members));
+		members[n] = (struct ledger_member){
+			.container = from.name,
+			.demand = { .kind = from.kind,
+				    .is_guaranteed = c->is_guaranteed && !c->is_managed },
+		};
+		(void)read_cpu_milli(from.requests, &members[n].demand.cpu_milli, NULL);
+	}
+	c->members = (struct ledger_pod){ .members = members, .n = n, .reserves = true };
 }
 
 int plan_add_pod(struct planner *pl, struct candidate *c, yyjson_val *pod, struct err *err)
@@ -275,6 +298,7 @@ int plan_add_pod(struct planner *pl, struct candidate *c, yyjson_val *pod, struc
 		return ledger_release_pod(pl->ledger, c->uid, err);
 	if (r < 0)
 		return r;
+	collect_members(pl, c);
 	for (it = container_iter(&c->pod, false); container_next(&it, &from);) {
 		r = add_container(pl, c, &from, err);
 		if (r < 0)

@@ -26,6 +26,7 @@ struct candidate {
 	struct str namespace, name, uid;
 	bool is_managed;
 	bool is_guaranteed;
+	struct ledger_pod members; /* its containers */
 };
 
 /* Admits the pod and places all its containers, or refuses it when one does not fit. Errors in its

@@ -111,6 +111,7 @@ static bool get_state(yyjson_val *o, enum local_state *ret)
 static bool get_container(yyjson_val *o, struct arena *a, struct local_container *ret)
 {
 	int64_t kind, restart, grace, shares, quota, period;
+	struct cpuset nodes;
 	struct local_container c = {
 		.namespace = doc_str(doc_get(o, STR("namespace"))),
 		.pod = doc_str(doc_get(o, STR("pod"))),
@@ -129,8 +130,10 @@ static bool get_container(yyjson_val *o, struct arena *a, struct local_container
 	    !get_number(o, STR("periodUs"), 1, INT64_MAX, &period) || !get_pool(o, &c.pool) ||
 	    !get_strings(o, STR("argv"), a, &c.argv, &c.n_argv) ||
 	    !get_strings(o, STR("env"), a, &c.env, &c.n_env) ||
-	    cpuset_parse(doc_str(doc_get(o, STR("cpus"))), &c.settings.cpus, NULL) < 0)
+	    cpuset_parse(doc_str(doc_get(o, STR("cpus"))), &c.settings.cpus, NULL) < 0 ||
+	    cpuset_parse(doc_str(doc_get(o, STR("mems"))), &nodes, NULL) < 0)
 		return false;
+	c.settings.mems = nodes.w[0];
 	c.kind = (enum container_kind)kind;
 	c.restart = (enum local_restart)restart;
 	c.grace_s = (unsigned)grace;

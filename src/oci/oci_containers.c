@@ -154,9 +154,11 @@ int oci_containers_add(struct oci_containers *oci, struct str id, struct arena *
 	r = add_or_release(oci, &o, &entry, err);
 	manager_flush(oci->manager);
 	if (r == 0)
-		*ret_text = placement_describe(
-			&(struct placement){ entry->pool, entry->is_exclusive, *entry->settings },
-			a);
+		*ret_text =
+			placement_describe(&(struct placement){ .pool = entry->pool,
+								.is_exclusive = entry->is_exclusive,
+								.settings = *entry->settings },
+					   a);
 	else
 		oci->manager->counters.refused++;
 	arena_reset(&oci->manager->scratch);

@@ -234,7 +234,7 @@ static int read_resources(const struct doc *doc, struct arena *a, struct oci_rec
 				   .quota_us = quota,
 				   .period_us = (uint64_t)period,
 				   .cpus = str_cstr(a, doc_str(doc_get(doc->root, STR("cpus")))),
-				   .mems = "" };
+				   .mems = str_cstr(a, doc_str(doc_get(doc->root, STR("mems")))) };
 	if (memory > 0 && oci_record_is_adjusted(&o->cpu))
 		restore_quota(&o->cpu);
 	o->on_linux.cgroups_path = cgroup;
@@ -307,6 +307,7 @@ int oci_record_build(const struct doc *config, const struct oci_record_source *g
 	yyjson_val *annotations = doc_get(config->root, STR("annotations")), *key, *value;
 	yyjson_val *resources = doc_find(config->root, "/linux/resources");
 	const struct str cpus = doc_str(doc_find(resources, "/cpu/cpus"));
+	const struct str mems = doc_str(doc_find(resources, "/cpu/mems"));
 	yyjson_mut_doc *m = doc_build(a);
 	yyjson_mut_val *root = yyjson_mut_obj(m), *kept;
 
@@ -325,6 +326,8 @@ int oci_record_build(const struct doc *config, const struct oci_record_source *g
 	}
 	if (cpus.n)
 		doc_put_str(m, root, STR("cpus"), cpus);
+	if (mems.n)
+		doc_put_str(m, root, STR("mems"), mems);
 	put_number(m, root, "shares", doc_find(resources, "/cpu/shares"));
 	put_number(m, root, "quotaUs", doc_find(resources, "/cpu/quota"));
 	put_number(m, root, "periodUs", doc_find(resources, "/cpu/period"));

@@ -100,6 +100,7 @@ static int check_values(const struct doc *config, struct err *err)
 	} rows[] = {
 		{ "/linux/cgroupsPath", "a string", 0 },
 		{ "/linux/resources/cpu/cpus", "a string", 0 },
+		{ "/linux/resources/cpu/mems", "a string", 0 },
 		{ "/linux/resources/cpu/shares", NULL, 0 },
 		{ "/linux/resources/cpu/quota", NULL, INT64_MIN },
 		{ "/linux/resources/cpu/period", NULL, 0 },
@@ -153,6 +154,7 @@ static void read_cpu(const struct doc *config, struct arena *a, struct nri_cpu *
 		.has_period = period > 0,
 		.period_us = period > 0 ? (uint64_t)period : 0,
 		.cpus = str_cstr(a, doc_str(doc_get(cpu, STR("cpus")))),
+		.mems = str_cstr(a, doc_str(doc_get(cpu, STR("mems")))),
 	};
 }
 
@@ -234,6 +236,8 @@ static void put_cpu(yyjson_mut_doc *m, yyjson_mut_val *root, const struct nri_cp
 		doc_put_int(m, cpu, STR("period"), (int64_t)d->period_us);
 	if (d->cpus)
 		doc_put_str(m, cpu, STR("cpus"), str_from(d->cpus));
+	if (d->mems)
+		doc_put_str(m, cpu, STR("mems"), str_from(d->mems));
 }
 
 int precreate_adjust(const struct doc *config, struct str placement, struct arena *a,

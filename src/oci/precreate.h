@@ -1,9 +1,10 @@
 #pragma once
 
 /* The OCI stage precreate: writes CPU settings into a container's runtime configuration, so that it
- * starts with them. Only cpus, shares, quota and period of linux.resources.cpu change. An adjusted
- * configuration still expresses the original request (oci_record_is_adjusted()), so later stages
- * decide the same, and adjusting it again changes nothing. Pure; oci_containers.h decides. */
+ * starts with them. Only cpus, mems, shares, quota and period of linux.resources.cpu change. An
+ * adjusted configuration still expresses the original request (oci_record_is_adjusted()), so later
+ * stages decide the same, and adjusting it again changes nothing. Pure; oci_containers.h decides.
+ */
 
 #include "base/str.h"
 #include "codec/doc.h"

@@ -45,6 +45,7 @@ struct container_class {
 	struct cpu_settings settings; /* likewise: what its annotation requests */
 	struct demand demand;	      /* any other container */
 	enum distrust_reason distrust;
+	bool is_running; /* set by the caller: it cannot be refused */
 };
 
 /* Whether a decision depends on this annotation of a pod. All others are not even stored. */

@@ -8,11 +8,14 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "cpu/hints.h"
+
 static const struct {
 	const char *reason;
 	bool is_warning;
 } kinds[] = {
 	[EVENT_CONTAINER_REFUSED] = { "ContainerRefused", true },
+	[EVENT_TOPOLOGY_REFUSED] = { HINTS_REJECT_REASON, true },
 	[EVENT_ANNOTATION_REJECTED] = { "AnnotationRejected", true },
 	[EVENT_DRIFT_CORRECTED] = { "DriftCorrected", true },
 	[EVENT_RUNTIME_LOST] = { "RuntimeDisconnected", true },

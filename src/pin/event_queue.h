@@ -12,6 +12,7 @@
 
 enum event_kind {
 	EVENT_CONTAINER_REFUSED,   /* a container was not created because no CPUs fit */
+	EVENT_TOPOLOGY_REFUSED,	   /* likewise, by the NUMA policy: the kubelet's reason */
 	EVENT_ANNOTATION_REJECTED, /* see enum distrust_reason */
 	EVENT_DRIFT_CORRECTED,	   /* CPU settings changed externally were restored */
 	EVENT_RUNTIME_LOST,	   /* this and the next are about the node */

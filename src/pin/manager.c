@@ -8,6 +8,7 @@
 
 #include "manager.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -40,6 +41,7 @@ void manager_done(struct manager *m)
 	for (size_t i = 0; i < m->n_types; i++)
 		free(m->types[i]);
 	free(m->types);
+	refusals_done(&m->refusals);
 	cgroup_watch_done(&m->cgroup_watch);
 	registry_done(&m->registry);
 	arena_done(&m->scratch);
@@ -52,7 +54,11 @@ static int refuse_container(struct manager *m, const struct nri_pod *pod,
 	m->counters.refused++;
 	log_error("container refused", LOG_POD(pod), LOG_STR("container", str_from(c->name)),
 		  LOG_ERR(err));
-	event_queue_add(m->events, EVENT_CONTAINER_REFUSED, &SUBJECT_OF(pod, c),
+	refusals_add(&m->refusals, &SUBJECT_OF(pod, c), err);
+	m->is_changed = true;
+	event_queue_add(m->events,
+			err->code == EXDEV ? EVENT_TOPOLOGY_REFUSED : EVENT_CONTAINER_REFUSED,
+			&SUBJECT_OF(pod, c),
 			str_printf(&m->scratch, "container %s: %s", c->name, err->msg));
 	return nri_refuse(reply, "pinfold: %s/%s, container %s: %s", pod->pod_namespace, pod->name,
 			  c->name, err->msg);
@@ -119,7 +125,7 @@ static int check_resize(struct manager *m, const struct nri_pod *pod, const stru
 	    class.is_management)
 		return 0;
 	class.demand.cpu_milli = classify_milli(requested->shares, requested->quota_us, period);
-	request = place_request(pod, c, &class);
+	request = place_request(m, pod, c, &class);
 	return ledger_check_update(m->ledger, &request, err);
 }
 
@@ -247,6 +253,8 @@ static int on_event(void *user, enum nri_event event, const struct nri_pod *pod,
 	case NRI_RUN_POD:
 		(void)manager_record_pod(m, pod);
 		manager_pin_monitor(m, pod->pid);
+		if (m->devices.expect && classify_is_guaranteed(pod))
+			m->devices.expect(m->devices.data, pod);
 		break;
 	case NRI_REMOVE_POD:
 		known = registry_find_pod(&m->registry, pod->id);

@@ -15,6 +15,7 @@
 #include "nri/nri.h"
 #include "pool/ledger.h"
 #include "reboot.h"
+#include "refusals.h"
 #include "registry.h"
 #include "resize.h"
 
@@ -60,6 +61,16 @@ struct manager_runtime {
 	char *crio_type;      /* the workload type that it is about */
 };
 
+/* NUMA nodes of devices, from a module that asks the kubelet. */
+struct manager_devices {
+	/* A pod's sandbox runs: its containers are created next. */
+	void (*expect)(void *data, const struct nri_pod *pod);
+	/* The nodes of the devices of one container, or of the pod (NULL), as a mask; 0: none, or
+	 * not known yet. */
+	uint64_t (*nodes)(const void *data, const struct nri_pod *pod, const char *container);
+	void *data;
+};
+
 /* Results of other modules that the status document and the Node's condition report. They are here
  * because the status is made from the manager, which itself neither sets nor reads them. A pointer
  * belongs to the module that sets it, and that module clears it before it ends. */
@@ -76,6 +87,7 @@ struct manager {
 	const struct cgroup_fs *cgroups;    /* NULL: cgroups are neither read nor written */
 	manager_inventory_fn add_inventory; /* containers that NRI does not report; NULL: none */
 	const void *add_inventory_data;
+	struct manager_devices devices; /* functions may be NULL */
 	struct classify_rules rules;
 	bool kubelet_manages;	     /* kubelet mode */
 	struct cpuset kubelet_taken; /* CPUs of the shared pool that the kubelet assigned */
@@ -84,6 +96,7 @@ struct manager {
 	struct registry registry;
 	char **types; /* names of workload types, which pods in the registry refer to */
 	size_t n_types;
+	struct refusals refusals;
 	struct cgroup_watch cgroup_watch; /* on the registry's cgroups */
 	bool reported_unwatched;	  /* that not every cgroup can be watched */
 	size_t next_check;		  /* container and pod to reconcile next */

@@ -5,21 +5,47 @@
 #include "manager_place.h"
 
 #include <errno.h>
+#include <string.h>
 
 #include "base/err.h"
 #include "manager_state.h"
+#include "pod_demand.h"
 
-struct ledger_request place_request(const struct nri_pod *pod, const struct nri_container *c,
+/* Where its devices and its memory are, as far as that is known when it starts: devices from the
+ * kubelet's PodResources, memory nodes from the runtime's request, where the kubelet's memory
+ * manager has written them. */
+static void add_nodes(struct manager *m, const struct nri_pod *pod, const struct nri_container *c,
+		      struct ledger_request *request)
+{
+	const bool whole_pod = m->ledger->now.config.topology.scope == HINT_SCOPE_POD;
+
+	request->memory_nodes = placement_memory_nodes(nri_container_cpu(c)->mems);
+	if (m->devices.nodes)
+		request->device_nodes =
+			m->devices.nodes(m->devices.data, pod, whole_pod ? NULL : c->name);
+	if (whole_pod)
+		pod_demand_read(pod, c, &m->scratch, &request->pod);
+}
+
+struct ledger_request place_request(struct manager *m, const struct nri_pod *pod,
+				    const struct nri_container *c,
 				    const struct container_class *class)
 {
-	return (struct ledger_request){
+	struct ledger_request request = {
 		.pod_uid = str_from(pod->uid),
 		.pod_namespace = str_from(pod->pod_namespace),
 		.pod_name = str_from(pod->name),
 		.container = str_from(c->name),
 		.demand = class->demand,
 		.is_management = class->is_management,
+		.is_running = class->is_running,
 	};
+
+	if (!class->is_management && demand_cpus(&class->demand) > 0)
+		add_nodes(m, pod, c, &request);
+	if (class->distrust != DISTRUST_NONE) /* the stamp is not to be believed */
+		request.pod = (struct ledger_pod){ 0 };
+	return request;
 }
 
 static void report_distrust(struct manager *m, const struct nri_pod *pod,
@@ -42,6 +68,7 @@ void place_classify_running(struct manager *m, const struct nri_pod *pod,
 
 	if (classify_container(&m->rules, pod, c, &m->scratch, ret, &err) == 0) {
 		report_distrust(m, pod, c, ret->distrust);
+		ret->is_running = true;
 		return;
 	}
 	/* Only the annotation of a management container is read, so it is one. */
@@ -51,11 +78,39 @@ void place_classify_running(struct manager *m, const struct nri_pod *pod,
 		    LOG_STR("container", str_from(c->name)), LOG_ERR(&err));
 }
 
+/* Memory nodes that the kubelet's memory manager chose stay: it counts the memory of each node. */
+static int place_grant(const struct nri_container *c, const struct ledger_grant *grant,
+		       struct placement *ret, struct err *err)
+{
+	const uint64_t theirs = placement_memory_nodes(nri_container_cpu(c)->mems);
+	int r = placement_of_grant(grant, ret, err);
+
+	if (r == 0 && ret->settings.mems && theirs)
+		ret->settings.mems = theirs;
+	return r;
+}
+
+/* In pod scope the CPUs may have been assigned with another container of the pod, by a stamp that
+ * turns out to be wrong about this one. */
+static bool is_reservation(const struct manager *m, const struct nri_pod *pod,
+			   const struct nri_container *c)
+{
+	if (m->ledger->now.config.topology.scope != HINT_SCOPE_POD)
+		return false;
+	for (size_t i = 0; i < m->registry.n_containers; i++) {
+		const struct container_entry *e = m->registry.containers[i];
+
+		if (strcmp(e->pod->uid, pod->uid) == 0 && strcmp(e->name, c->name) == 0)
+			return false;
+	}
+	return true;
+}
+
 int place_class(struct manager *m, const struct nri_pod *pod, const struct nri_container *c,
 		const struct container_class *class, const struct ledger_grant *grant,
 		struct placement *ret, struct err *err)
 {
-	const struct ledger_request request = place_request(pod, c, class);
+	struct ledger_request request;
 	struct ledger_grant granted;
 	struct cpuset cpus;
 	int r;
@@ -68,9 +123,14 @@ int place_class(struct manager *m, const struct nri_pod *pod, const struct nri_c
 	if (m->kubelet_manages)
 		return manager_kubelet_placement(m, nri_container_cpu(c)->cpus, ret, err);
 	if (grant)
-		return placement_of_grant(grant, ret, err);
+		return place_grant(c, grant, ret, err);
+	request = place_request(m, pod, c, class);
 	r = ledger_allocate(m->ledger, &request, &granted, err);
-	return r < 0 ? r : placement_of_grant(&granted, ret, err);
+	if (r == 0 && granted.size_differs && is_reservation(m, pod, c)) {
+		(void)ledger_release_container(m->ledger, request.pod_uid, request.container, NULL);
+		r = ledger_allocate(m->ledger, &request, &granted, err);
+	}
+	return r < 0 ? r : place_grant(c, &granted, ret, err);
 }
 
 /* Places a container and clears its exclusive CPUs. First the ledger, then the shared containers

@@ -28,7 +28,8 @@ int place_container(struct manager *m, const struct nri_pod *pod, const struct n
 void place_classify_running(struct manager *m, const struct nri_pod *pod,
 			    const struct nri_container *c, struct container_class *ret);
 
-struct ledger_request place_request(const struct nri_pod *pod, const struct nri_container *c,
+struct ledger_request place_request(struct manager *m, const struct nri_pod *pod,
+				    const struct nri_container *c,
 				    const struct container_class *class);
 
 /* `grant` is the ledger's; NULL: it is asked. */

@@ -87,7 +87,12 @@ void manager_repin(struct manager *m)
 		manager_type_cpus(m, registry_type_of(c), &cpus);
 		if (cpuset_is_empty(&cpus))
 			continue;
-		registry_set_cpus(&m->registry, c, &cpus);
+		/* Its own CPUs, also those that are offline: on v1 the kernel has removed them from
+		 * the cpuset, and they are written again when they are back. */
+		if (c->names_cpus && !cpuset_intersects(&c->settings->cpus, &cpus))
+			continue;
+		if (!c->names_cpus)
+			registry_set_cpus(&m->registry, c, &cpus);
 		(void)manager_enforce(m, c, false);
 	}
 	for (size_t i = 0; i < m->registry.n_pods; i++)

@@ -87,8 +87,10 @@ struct container_entry *manager_record_container(struct manager *m, const struct
 					     manager_record_pod(m, pod);
 	struct container_entry *entry = registry_put(&m->registry, owner, c, &m->scratch);
 
+	refusals_remove(&m->refusals, pod->uid, c->name);
 	entry->pool = p->pool;
 	entry->is_exclusive = p->is_exclusive;
+	entry->names_cpus = p->names_cpus;
 	registry_set_settings(&m->registry, entry, &p->settings);
 	if (p->is_exclusive && !owner->lift_quota) /* D13 */
 		owner->lift_quota = owner->needs_write = true;
@@ -119,6 +121,7 @@ void manager_release_pod(struct manager *m, struct pod_entry *entry)
 	struct err err = { 0 };
 
 	manager_remove_pod(m, entry);
+	refusals_remove(&m->refusals, str_cstr(&m->scratch, uid), NULL);
 	if (has_sibling) /* the kubelet has created another sandbox for the same pod */
 		return;
 	(void)ledger_cpus(m->ledger, POOL_SHARED, &before);

@@ -32,6 +32,8 @@ struct sync {
 	struct sync_item *items;
 	struct ledger_live *live; /* one per item */
 	size_t n;
+	struct str *uids; /* of all pods */
+	size_t n_uids;
 	size_t n_updates;
 	bool moves_exclusive; /* the runtime is to give a container other exclusive CPUs */
 	struct nri_reply *reply;
@@ -118,7 +120,9 @@ static void add_for_ledger(struct sync *s, const struct sync_item *item,
 {
 	struct ledger_live *live = &s->live[s->n];
 
-	*live = (struct ledger_live){ .request = place_request(item->pod, item->container, class) };
+	*live = (struct ledger_live){
+		.request = place_request(s->m, item->pod, item->container, class),
+	};
 	if (demand_cpus(&class->demand) > 0) /* only those can be adopted */
 		live->current_known = read_current(s->m, item->container, &live->current);
 	s->items[s->n++] = *item;
@@ -132,6 +136,9 @@ static void collect(struct sync *s, const struct nri_inventory *all)
 	s->items = arena_array(&m->scratch, struct sync_item, all->n_containers + 1);
 	/* Not zeroed: with management containers, most of it is never used. */
 	s->live = arena_alloc(&m->scratch, (all->n_containers + 1) * sizeof(*s->live), 16);
+	s->uids = arena_array(&m->scratch, struct str, all->n_pods + 1);
+	for (size_t i = 0; i < all->n_pods; i++)
+		s->uids[s->n_uids++] = str_from(all->pods[i].uid);
 	for (size_t i = 0; i < all->n_containers; i++) {
 		const struct nri_container *c = &all->containers[i];
 		const struct nri_pod key = { .id = c->pod_id }, *key_p = &key;
@@ -140,8 +147,7 @@ static void collect(struct sync *s, const struct nri_inventory *all)
 		struct container_class class;
 		struct sync_item item;
 
-		/* A finished container needs no CPUs. Its assignment stays when the list has
-		 * another container of its pod. */
+		/* A finished container needs no CPUs. Its assignment stays as long as its pod. */
 		if (!pod || c->state == NRI_STOPPED)
 			continue;
 		item = (struct sync_item){ *pod, c };
@@ -172,13 +178,15 @@ static void adopt_by_ledger(struct sync *s)
 {
 	struct manager *m = s->m;
 	struct err err = { 0 };
-	const bool has_grants = ledger_synchronize(m->ledger, s->live, s->n, &err) >= 0;
+	const bool has_grants =
+		ledger_synchronize(m->ledger, s->live, s->n, s->uids, s->n_uids, &err) >= 0;
 
 	if (!has_grants)
 		log_error("cannot synchronize the ledger with the runtime", LOG_ERR(&err));
 	for (size_t i = 0; i < s->n; i++) {
 		const struct ledger_live *live = &s->live[i];
-		const struct container_class class = { .demand = live->request.demand };
+		const struct container_class class = { .demand = live->request.demand,
+						       .is_running = true };
 		const struct sync_item *item = &s->items[i];
 		struct placement p;
 

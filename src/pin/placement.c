@@ -32,7 +32,9 @@ int placement_of_management(const struct cpu_settings *requested, struct str typ
 			       FMT_STR(cpuset_format(&requested->cpus, &a)), FMT_STR(type),
 			       FMT_STR(cpuset_format(type_cpus, &a)));
 	}
-	*ret = (struct placement){ .pool = POOL_MANAGEMENT, .settings = *requested };
+	*ret = (struct placement){ .pool = POOL_MANAGEMENT,
+				   .names_cpus = !cpuset_is_empty(&requested->cpus),
+				   .settings = *requested };
 	if (cpuset_is_empty(&requested->cpus))
 		ret->settings.cpus = *type_cpus;
 	return 0;
@@ -49,6 +51,7 @@ int placement_of_grant(const struct ledger_grant *grant, struct placement *ret, 
 		.is_exclusive = is_exclusive,
 		/* D13: with a quota an exclusive container would be throttled on its own CPUs. */
 		.settings = { .cpus = grant->cpus,
+			      .mems = grant->memory_nodes,
 			      .has_quota = is_exclusive,
 			      .quota_us = is_exclusive ? CGROUP_UNLIMITED : 0 },
 	};
@@ -130,6 +133,21 @@ static bool number_fits(uint64_t ours, uint64_t theirs, enum runtime_values kind
 	return ours == theirs || (!theirs && kind == RUNTIME_UPDATE);
 }
 
+/* Like cpus_fit(); a text that is no list of nodes differs. */
+static bool mems_fit(uint64_t ours, const char *theirs, enum runtime_values kind)
+{
+	if (kind == RUNTIME_UPDATE && (!theirs || !*theirs))
+		return true;
+	return placement_memory_nodes(theirs) == ours;
+}
+
+uint64_t placement_memory_nodes(const char *mems)
+{
+	struct cpuset nodes;
+
+	return mems && cpuset_parse(str_from(mems), &nodes, NULL) == 0 ? nodes.w[0] : 0;
+}
+
 bool settings_difference(const struct cpu_settings *settings, const struct nri_cpu *theirs,
 			 enum runtime_values kind, struct arena *a, struct nri_cpu *ret)
 {
@@ -137,6 +155,8 @@ bool settings_difference(const struct cpu_settings *settings, const struct nri_c
 
 	if (!cpuset_is_empty(&settings->cpus) && !cpus_fit(&settings->cpus, theirs->cpus, kind))
 		d.cpus = str_cstr(a, cpuset_format(&settings->cpus, a));
+	if (settings->mems && !mems_fit(settings->mems, theirs->mems, kind))
+		d.mems = str_cstr(a, cpuset_format(&(struct cpuset){ .w = { settings->mems } }, a));
 	if (settings->shares && !number_fits(settings->shares, theirs->shares, kind)) {
 		d.has_shares = true;
 		d.shares = settings->shares;
@@ -150,5 +170,5 @@ bool settings_difference(const struct cpu_settings *settings, const struct nri_c
 		d.period_us = settings->period_us;
 	}
 	*ret = d;
-	return d.cpus || d.has_shares || d.has_quota || d.has_period;
+	return d.cpus || d.mems || d.has_shares || d.has_quota || d.has_period;
 }

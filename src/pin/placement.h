@@ -12,6 +12,7 @@ struct nri_cpu;
 struct placement {
 	enum pool pool;
 	bool is_exclusive;
+	bool names_cpus; /* a management container whose annotation names its CPUs */
 	struct cpu_settings settings;
 };
 
@@ -35,6 +36,9 @@ void placement_note_taken(const char *cpus, const struct cpuset *shared, struct 
 
 /* {"pool":"shared","exclusive":false,"cpus":"2-5"}, and the other settings where they are set. */
 struct str placement_describe(const struct placement *p, struct arena *a);
+
+/* A runtime's list of memory nodes as a mask; 0: none. */
+uint64_t placement_memory_nodes(const char *mems);
 
 /* What a runtime's value that is zero or empty means (docs/reference/nri.md#unset-values). */
 enum runtime_values {

@@ -188,8 +188,10 @@ struct ledger_live {
 };
 
 /* Releases pods that are gone, keeps or adopts the CPUs of running containers, allocates what is
- * missing, in one transaction. `live` may have several containers of one pod, in any order. */
-int ledger_synchronize(struct ledger *l, struct ledger_live *live, size_t n, struct err *err);
+ * missing, in one transaction. `live` may have several containers of one pod, in any order. `pods`
+ * are the UIDs of all pods, also of those whose containers have all ended. */
+int ledger_synchronize(struct ledger *l, struct ledger_live *live, size_t n, const struct str *pods,
+		       size_t n_pods, struct err *err);
 
 /* Queries. */
 

@@ -10,18 +10,21 @@
 
 /* Removes assignments of pods that are gone. Those of finished containers of existing pods stay: a
  * restarted container gets the same CPUs. */
-static void release_absent(struct ledger *l, const struct ledger_live *live, size_t n)
+static void release_absent(struct ledger *l, const struct ledger_live *live, size_t n,
+			   const struct str *pods, size_t n_pods)
 {
 	CLEANUP(arena_done) struct arena a;
 	struct str *uids;
 
 	arena_init(&a, 0);
-	uids = arena_array(&a, struct str, n + 1);
+	uids = arena_array(&a, struct str, n + n_pods + 1);
 	for (size_t i = 0; i < n; i++)
 		uids[i] = live[i].request.pod_uid;
-	qsort(uids, n, sizeof(*uids), str_order);
+	for (size_t i = 0; i < n_pods; i++)
+		uids[n + i] = pods[i];
+	qsort(uids, n + n_pods, sizeof(*uids), str_order);
 	for (size_t i = l->n; i > 0; i--)
-		if (!bsearch(&l->items[i - 1]->pod_uid, uids, n, sizeof(*uids), str_order))
+		if (!bsearch(&l->items[i - 1]->pod_uid, uids, n + n_pods, sizeof(*uids), str_order))
 			ledger_remove(l, i - 1);
 }
 
@@ -54,7 +57,8 @@ static void allocate_all(struct ledger *l, struct ledger_live *live, size_t n)
 	}
 }
 
-int ledger_synchronize(struct ledger *l, struct ledger_live *live, size_t n, struct err *err)
+int ledger_synchronize(struct ledger *l, struct ledger_live *live, size_t n, const struct str *pods,
+		       size_t n_pods, struct err *err)
 {
 	bool entered = ledger_enter(l);
 	struct cpuset shared;
@@ -63,7 +67,7 @@ int ledger_synchronize(struct ledger *l, struct ledger_live *live, size_t n, str
 	/* The order matters: first CPUs become free, then running containers keep what they have,
 	 * and only then are new CPUs picked, so that no pick takes a CPU on which a container
 	 * already runs. */
-	release_absent(l, live, n);
+	release_absent(l, live, n, pods, n_pods);
 	adopt_all(l, live, n);
 	allocate_all(l, live, n);
 	r = ledger_leave(l, entered, 0, err);

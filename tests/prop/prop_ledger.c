@@ -390,7 +390,7 @@ static void on_synchronize(struct node *n)
 		live[k].current = lowest(&live[k].current, demand_cpus(&live[k].request.demand));
 		k++;
 	}
-	if (ledger_synchronize(&n->l, live, k, &err) < 0) {
+	if (ledger_synchronize(&n->l, live, k, NULL, 0, &err) < 0) {
 		CHECK(n->disk_is_full);
 		return;
 	}

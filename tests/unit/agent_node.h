@@ -66,6 +66,8 @@ static inline void make_cgroup(struct node *n, const char *path, const char *cpu
 	CHECK_OK(file_mkdirs_at(AT_FDCWD, full, 0755, &err));
 	write_at(n, path, "cpuset.cpus", cpus);
 	write_at(n, path, "cpuset.cpus.effective", cpus);
+	write_at(n, path, "cpuset.mems", "");
+	write_at(n, path, "cpuset.mems.effective", "0-1");
 	write_at(n, path, "cpu.weight", "1");
 	write_at(n, path, "cpu.max", "max 100000");
 	write_at(n, path, "cgroup.procs", "");

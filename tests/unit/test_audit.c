@@ -121,9 +121,11 @@ TEST(every_difference_of_a_container_is_a_finding)
 		struct process process = { .pid = 10, .affinities = affinities };
 		struct cgroup_snapshot s = { .is_there = true,
 					     .has_cgroup = true,
-					     .cgroup = { cpus(rows[i].cpus),
-							 cpus(rows[i].effective), rows[i].weight,
-							 rows[i].quota_us, 100000 },
+					     .cgroup = { .cpus = cpus(rows[i].cpus),
+							 .effective = cpus(rows[i].effective),
+							 .weight = rows[i].weight,
+							 .quota_us = rows[i].quota_us,
+							 .period_us = 100000 },
 					     .processes = { &process, 1, 1 } };
 		struct audit t;
 
@@ -225,7 +227,8 @@ TEST(other_users_of_exclusive_cpus_are_found)
 static const char captured[] =
 	"mkdir -p cgroup/pod/c/inner proc && cd cgroup && echo 'cpu cpuset' >cgroup.controllers && "
 	"for d in . pod pod/c pod/c/inner; do (cd $d && echo 2-3 >cpuset.cpus && "
-	"echo 2-3 >cpuset.cpus.effective && echo 100 >cpu.weight && echo max 100000 >cpu.max && "
+	"echo 2-3 >cpuset.cpus.effective && echo >cpuset.mems && "
+	"echo 0 >cpuset.mems.effective && echo 100 >cpu.weight && echo max 100000 >cpu.max && "
 	"touch cgroup.procs); done && echo 7 >pod/c/cgroup.procs && "
 	"printf '8\\n9\\n' >pod/c/inner/cgroup.procs && cd ../proc && for p in 2 7 8 20 21; do "
 	"mkdir -p $p/task/$p && echo \"$p (x) S 1 1 1 0 -1 4194304 0\" >$p/stat && "

@@ -408,7 +408,7 @@ TEST(a_change_that_cannot_be_written_is_rolled_back)
 	CHECK_STR(give(&b, "q", "app", 2000), "disk: broken");
 	CHECK_ERR(ledger_release_pod(&b.l, STR("p"), &err), EIO, "disk: broken");
 	CHECK_ERR(ledger_resize(&b.l, &c, &err), EIO, "disk: broken");
-	CHECK_ERR(ledger_synchronize(&b.l, live, 1, &err), EIO, "disk: broken");
+	CHECK_ERR(ledger_synchronize(&b.l, live, 1, NULL, 0, &err), EIO, "disk: broken");
 	CHECK_INT(n_writes, 4);
 	CHECK_UINT(b.l.n, 1);
 	CHECK_STR(free_now(&b), "10-15");

@@ -216,7 +216,7 @@ TEST(synchronize_releases_adopts_and_allocates)
 	CHECK_STR(give(&b, "stays", "app", 2000), "8-9");
 	CHECK_STR(give(&b, "strayed", "app", 2000), "10-11");
 	CHECK_STR(give(&b, "gone", "app", 4000), "12-15");
-	CHECK_OK(ledger_synchronize(&b.l, live, ARRAY_LEN(live), &err));
+	CHECK_OK(ledger_synchronize(&b.l, live, ARRAY_LEN(live), NULL, 0, &err));
 	for (size_t i = 0; i < ARRAY_LEN(live); i++) {
 		TEST_ROW(PRI_STR, FMT_STR(live[i].request.pod_uid));
 		CHECK_STR(cpuset_format(&live[i].grant.cpus, &b.a), expected[i].cpus);
@@ -236,10 +236,10 @@ TEST(a_finished_container_of_an_existing_pod_keeps_its_cpus)
 
 	bench_start(&b, config("0-1", "2-7", "8-15"));
 	CHECK_STR(give(&b, "p", "app0", 2000), "8-9");
-	CHECK_OK(ledger_synchronize(&b.l, live, 1, &err));
+	CHECK_OK(ledger_synchronize(&b.l, live, 1, NULL, 0, &err));
 	CHECK_STR(cpuset_format(&live[0].grant.cpus, &b.a), "10-11");
 	CHECK_STR(give(&b, "p", "app0", 2000), "8-9");
-	CHECK_OK(ledger_synchronize(&b.l, NULL, 0, &err));
+	CHECK_OK(ledger_synchronize(&b.l, NULL, 0, NULL, 0, &err));
 	CHECK_UINT(b.l.n, 0);
 }
 

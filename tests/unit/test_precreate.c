@@ -123,6 +123,11 @@ TEST(adjusting_changes_cpu_settings_only)
 		  CPU("\"quota\":-1,\"period\":100000,\"shares\":2048,\"cpus\":\"4-5\"") },
 		{ CPU("\"cpus\":\"0-7\",\"mems\":\"0\",\"quota\":200000"), OWN,
 		  CPU("\"cpus\":\"4-5\",\"mems\":\"0\",\"quota\":-1,\"shares\":2048") },
+		{ CPU("\"quota\":200000,\"period\":100000"),
+		  "{\"pool\":\"guaranteed\",\"exclusive\":true,\"cpus\":\"4-5\",\"mems\":\"1\","
+		  "\"quotaUs\":-1}",
+		  CPU("\"quota\":-1,\"period\":100000,\"shares\":2048,\"cpus\":\"4-5\","
+		      "\"mems\":\"1\"") },
 		{ CPU("\"quota\":50000,\"period\":100000"), SHARED,
 		  CPU("\"quota\":50000,\"period\":100000,\"cpus\":\"2-3\"") },
 		{ CPU("\"shares\":2"), MANAGED,
