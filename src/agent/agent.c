@@ -14,6 +14,7 @@
 #include <sys/epoll.h>
 #include <unistd.h>
 
+#include "agent_confine.h"
 #include "agentclient/run_dir.h"
 #include "base/arena.h"
 #include "base/err.h"
@@ -28,6 +29,7 @@
 #include "device_watch.h"
 #include "kube/names.h"
 #include "net/loop.h"
+#include "net/tls.h"
 #include "nodesync/pod_resources.h"
 #include "oci/oci_containers.h"
 #include "pin/isolate.h"
@@ -408,6 +410,10 @@ static int start_loop(struct agent *agent, struct err *err)
 		r = start_podres(agent, err);
 	if (r == 0)
 		r = watch_plugin(agent, err);
+	if (agent->node_sync.connection.is_configured)
+		tls_load_providers();
+	if (r == 0) /* from here on bytes of others are parsed, and threads may be started */
+		r = agent_confine(agent->config, err);
 	if (r < 0)
 		return r;
 	agent->status_server.oci = &agent->oci;

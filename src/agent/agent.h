@@ -38,6 +38,7 @@ struct agent_config {
 	struct permission_flags allowed; /* namespaces; none: as the cluster says */
 	struct node_sync_config cluster;
 	bool is_legacy;		       /* the names of 2021 count, too (D2) */
+	bool is_unconfined;	       /* keep system calls, capabilities and write access */
 	bool isolated_partitions;      /* make exclusive CPUs isolated cpuset partitions */
 	unsigned reconcile_interval_s; /* every cgroup is checked for drift once per interval */
 };

@@ -36,6 +36,10 @@ struct tls_client_config {
 			*/
 };
 
+/* Loads OpenSSL's configuration and the providers it names, such as a FIPS module. Later it happens
+ * by itself, but a confined process cannot load shared objects. */
+void tls_load_providers(void);
+
 void tls_context_init(struct tls_context *c);
 void tls_context_done(struct tls_context *c);
 

@@ -28,6 +28,11 @@ static void free_ctx(SSL_CTX **ctx)
 	SSL_CTX_free(*ctx);
 }
 
+void tls_load_providers(void)
+{
+	(void)OPENSSL_init_ssl(OPENSSL_INIT_LOAD_CONFIG, NULL);
+}
+
 void tls_context_init(struct tls_context *c)
 {
 	(void)pthread_mutex_init(&c->lock, NULL);

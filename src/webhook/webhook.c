@@ -18,8 +18,8 @@
 #include "base/macro.h"
 #include "base/trim.h"
 #include "cgroup/memory_limit.h"
+#include "confine/confine.h"
 #include "metrics.h"
-#include "sandbox.h"
 
 /* The CPU quota of this process's cgroup, as a container sees it: "200000 100000" is two CPUs. */
 static unsigned quota_cpus(void)
@@ -144,6 +144,10 @@ static int start(struct webhook *w, struct err *err)
 
 	if (r < 0)
 		return err_wrap(err, "--listen");
+	/* First, because threads inherit it: the webhook writes no files. */
+	r = confine_files(&(struct confine_files){ .may_bind = true }, err);
+	if (r < 0)
+		return r;
 	if (!w->config->cert_path)
 		w->source->certificate = &w->certificate;
 	/* So that the source can use it at any time after its start. */
@@ -163,9 +167,11 @@ static int start(struct webhook *w, struct err *err)
 		return r;
 	/* Last: threads exist and files are open, so the filter can be strict. */
 	if (!w->config->no_sandbox)
-		r = sandbox_enter(err);
-	if (r < 0)
+		r = confine_syscalls(CONFINE_WEBHOOK, err);
+	if (r < 0) {
+		(void)err_wrap(err, "cannot restrict system calls (--no-seccomp turns it off)");
 		server_stop(w->server);
+	}
 	return r;
 }
 

@@ -19,8 +19,8 @@ here=$(cd "$(dirname "$0")" && pwd)
 
 # The smoke round often runs with a cold cache: containerd 1.7 is a package and is not built.
 RUNTIME=${RUNTIME:-$([ -n "${SMOKE:-}" ] && echo containerd-1.7 || echo containerd)}
-all="control placement drift restarts kill fairness watchdog storm plugin daemonset uninstall node"
-tests=${TESTS:-$([ -n "${SMOKE:-}" ] && echo "control placement drift" || echo "$all")}
+all="control placement confined drift restarts kill fairness watchdog storm plugin daemonset uninstall node"
+tests=${TESTS:-$([ -n "${SMOKE:-}" ] && echo "control placement confined drift" || echo "$all")}
 pinfold=$here/../../build/pinfold
 top=${KEEP:-$(mktemp -d /tmp/pinfold-node-XXXXXX)}
 cp=$top/cp
@@ -139,6 +139,18 @@ test_fairness() {
 	if [ "$ratio" -lt 280 ] || [ "$ratio" -gt 560 ]; then die "not fair: $ratio/100, want about 400"; fi
 	checks=$((checks + 2))
 	kubectl delete pod small large --wait=false >/dev/null
+}
+
+# attack: agent-privileges: code in the agent uses capabilities, system calls or files that the agent does not need.
+# What is refused is tested by test_confine; this is whether the agent that a service manager starts is confined, too.
+confinement() { # PID
+	in_guest "cat /proc/$1/task/*/status | grep -E '^(CapPrm|CapEff|CapInh|NoNewPrivs|Seccomp):' | sort -u | tr -s '\\t\\n' ' '"
+}
+confined="CapEff: 0000000000800000 CapInh: 0000000000000000 CapPrm: 0000000000800000 NoNewPrivs: 1 Seccomp: 2 "
+test_confined() {
+	is "what all threads of the unit's agent may" "$(confinement "$(in_guest systemctl show -p MainPID --value pinfold-agent)")" "$confined"
+	in_guest "journalctl -u pinfold-agent -o cat --no-pager | grep 'process confined.*landlock=[1-9]'" >&2 || die "no Landlock"
+	is "operations that were refused" "$(in_guest "journalctl -u pinfold-agent -o cat --no-pager | grep -c 'not permitted' || :")" 0
 }
 
 # systemd restarts an agent that hangs. The unit is sandboxed.
@@ -282,6 +294,7 @@ test_daemonset() {
 		echo ---
 	done | kubectl apply -f - >/dev/null
 	wait_for 900 daemon_ready || die "the DaemonSet is not ready: $(kubectl -n pinfold-agent describe pods | tail -n 12)"
+	is "what all threads of the DaemonSet's agent may" "$(confinement "$(in_guest pgrep -f "'pinfold agent'")")" "$confined"
 	make_three daemon
 	all_hold daemon 6-7
 	verify_holds

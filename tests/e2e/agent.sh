@@ -93,6 +93,16 @@ test_types() {
 	agent_up
 }
 
+# attack: agent-confinement: code in the running agent has capabilities, may call every system call or start programs.
+test_confined() {
+	local pid
+	read -r pid _ <"$dir/agent.pid"
+	is "what all threads of the agent may" \
+		"$(cat "/proc/$pid/task/"*/status | grep -E '^(CapPrm|CapEff|CapInh|NoNewPrivs|Seccomp):' | sort -u | tr -s '\t\n' ' ')" \
+		"CapEff: 0000000000800000 CapInh: 0000000000000000 CapPrm: 0000000000800000 NoNewPrivs: 1 Seccomp: 2 "
+	is "operations that were refused" "$(grep -c 'not permitted' "$dir/logs/agent.log" || :)" 0
+}
+
 # The update that a kubelet with the static CPU manager policy sends every ten seconds, and a resize.
 test_kubelet() {
 	native_crictl "$dir" update --cpuset-cpus 0-1 "$mgmt" >/dev/null
@@ -264,7 +274,7 @@ for runtime in ${RUNTIMES:-containerd-1.7 containerd}; do
 	native_start "$dir" "$runtime"
 	agent_flags=(--management 0 --allow-namespace default --nri-socket "$dir/nri.sock" --reconcile-interval 600)
 	agent_up
-	for t in ${TESTS:-attack types placement kubelet refusal drift absence runtime_restart storm uninstall}; do
+	for t in ${TESTS:-attack types placement kubelet refusal drift absence runtime_restart storm confined uninstall}; do
 		echo "$runtime: $t" >&2
 		"test_$t"
 	done

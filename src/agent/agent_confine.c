@@ -1,0 +1,67 @@
+#include "agent_confine.h"
+
+#include <linux/capability.h>
+#include <string.h>
+
+#include "agent.h"
+#include "base/arena.h"
+#include "base/err.h"
+#include "base/log.h"
+#include "base/macro.h"
+#include "confine/confine.h"
+
+/* Files of the agent, of cgroups and of the kubelet belong to root, so no capability is needed for
+ * them. */
+static uint64_t needed_capabilities(const struct agent_config *c)
+{
+	/* sched_setaffinity() of pause processes and monitors, which have other users. */
+	uint64_t caps = CONFINE_CAP(CAP_SYS_NICE);
+
+	if (c->isolated_partitions)
+		caps |= CONFINE_CAP(CAP_SYS_ADMIN); /* the kernel requires it for partitions */
+	return caps;
+}
+
+/* The directory of a socket, from which it is removed at the end. */
+static const char *directory_of(const char *path, struct arena *a)
+{
+	const char *slash = strrchr(path, '/');
+
+	if (!slash)
+		return ".";
+	return slash == path ? "/" : str_cstr(a, (struct str){ path, (size_t)(slash - path) });
+}
+
+static int confine_to_directories(const struct agent_config *c, struct err *err)
+{
+	CLEANUP(arena_done) struct arena a;
+	struct confine_path writable[4] = { { c->cgroup_root, false }, { c->run_dir, false } };
+	struct confine_files files = { .writable = writable, .n = 2 };
+
+	arena_init(&a, 0);
+	if (c->static_pods)
+		writable[files.n++] = (struct confine_path){ c->static_pods, false };
+	if (c->podres)
+		writable[files.n++] = (struct confine_path){ directory_of(c->podres, &a), true };
+	return confine_files(&files, err);
+}
+
+int agent_confine(const struct agent_config *config, struct err *err)
+{
+	int version, r;
+
+	if (config->is_unconfined) {
+		log_warning("system calls, capabilities and files are not restricted");
+		return 0;
+	}
+	version = confine_to_directories(config, err);
+	r = version < 0 ? version : confine_capabilities(needed_capabilities(config), err);
+	if (r == 0)
+		r = confine_syscalls(CONFINE_AGENT, err);
+	if (r < 0)
+		return err_wrap(err, "cannot confine the agent (--no-confinement turns it off)");
+	if (version == 0)
+		log_warning("the kernel has no Landlock, write access to files is not restricted");
+	log_info("process confined", LOG_INT("landlock", version));
+	return 0;
+}
