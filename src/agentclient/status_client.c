@@ -5,6 +5,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -20,12 +21,51 @@
 
 #define TIMEOUT_S 5 /* an agent that hangs must not block the creation of containers for longer */
 
-int status_client_body(struct str response, struct str *ret, struct err *err)
+/* The value of Content-Length, as the agent writes it. An agent that is killed leaves the beginning
+ * of a response. */
+static bool has_whole_body(struct str head, size_t n)
+{
+	const struct str key = STR("Content-Length: ");
+	struct str_split lines = str_split(head);
+	struct str line;
+	uint64_t want;
+
+	while (str_next(&lines, '\n', &line))
+		if (str_starts(line, key))
+			return str_to_u64(str_trim(str_skip(line, key.n)), SIZE_MAX, &want) &&
+			       n == want;
+	return false;
+}
+
+static int find_body(struct str response, struct str *ret, struct err *err)
 {
 	const char *end = response.n ? memmem(response.p, response.n, "\r\n\r\n", 4) : NULL;
+	struct str body;
 
-	if (!end)
-		return err_set(err, EBADMSG, "the agent's response is truncated");
+	if (end) {
+		body = str_skip(response, (size_t)(end - response.p) + 4);
+		if (has_whole_body((struct str){ response.p, (size_t)(end - response.p) + 1 },
+				   body.n)) {
+			*ret = body;
+			return 0;
+		}
+	}
+	return err_set(err, EBADMSG, "the agent's response is truncated");
+}
+
+int status_client_body(struct str response, struct str *ret, struct err *err)
+{
+	const struct str refusal = STR("HTTP/1.1 409 ");
+	struct str body = { 0 };
+	int r = find_body(response, &body, err);
+
+	if (r < 0)
+		return r;
+	/* The agent decided: its reason is the error. Any other status means that it did not. */
+	if (str_starts(response, refusal)) {
+		body = str_trim(body);
+		return err_set(err, ENOSPC, PRI_STR, FMT_STR(body));
+	}
 	if (!str_starts(response, STR("HTTP/1.1 200 "))) {
 		struct str_split lines = str_split(response);
 		struct str first = STR("");
@@ -33,7 +73,7 @@ int status_client_body(struct str response, struct str *ret, struct err *err)
 		(void)str_next(&lines, '\r', &first);
 		return err_set(err, EBADMSG, "the agent responded with %s", quote(first).text);
 	}
-	*ret = str_skip(response, (size_t)(end - response.p) + 4);
+	*ret = body;
 	return 0;
 }
 
@@ -77,9 +117,7 @@ int status_client_request(const char *run_dir, const char *method, struct str ta
 			  struct arena *a, struct str *ret, struct err *err)
 {
 	const char *path = str_cstr(a, str_printf(a, "%s/" AGENT_SOCKET, run_dir));
-	const struct str refusal = STR("HTTP/1.1 409 ");
 	struct str response, request;
-	const char *body;
 	int r;
 
 	request = str_printf(a, "%s " PRI_STR " HTTP/1.1\r\nHost: agent\r\n\r\n", method,
@@ -87,12 +125,6 @@ int status_client_request(const char *run_dir, const char *method, struct str ta
 	r = send_request(path, request, a, &response, err);
 	if (r < 0)
 		return r;
-	/* The agent decided: its reason is the error. Any other status means that it did not. */
-	body = str_starts(response, refusal) ? memmem(response.p, response.n, "\r\n\r\n", 4) : NULL;
-	if (body) {
-		response = str_trim(str_skip(response, (size_t)(body - response.p)));
-		return err_set(err, ENOSPC, PRI_STR, FMT_STR(response));
-	}
 	return status_client_body(response, ret, err);
 }
 

@@ -25,5 +25,6 @@ int status_client_read(const char *run_dir, struct arena *a, struct agent_status
 int status_client_request(const char *run_dir, const char *method, struct str target,
 			  struct arena *a, struct str *ret, struct err *err);
 
-/* The body of an HTTP response; -EBADMSG when it is invalid or not a success. Pure. */
+/* The body of an HTTP response; -EBADMSG when it is invalid, truncated or not a success, -ENOSPC
+ * when the agent refuses. Pure. */
 int status_client_body(struct str response, struct str *ret, struct err *err);

@@ -8,6 +8,7 @@
 #include <sys/wait.h>
 
 #include "agent_node.h"
+#include "agentclient/status_client.h"
 #include "oci/oci_hook.h"
 
 #define GET(path) "GET " path " HTTP/1.1\r\nHost: x\r\n\r\n"
@@ -245,6 +246,41 @@ TEST(attack_another_user_connects_to_the_socket)
 	}
 	CHECK_INT(status, 0);
 	end(&f);
+}
+
+/* --- clients --- */
+
+TEST(a_response_of_an_agent_that_was_killed_is_no_success)
+{
+	static const struct {
+		const char *response;
+		int want;
+		const char *text; /* the body, or the error */
+	} rows[] = {
+		{ "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{}", 0, "{}" },
+		{ "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{", EBADMSG,
+		  "the agent's response is truncated" },
+		{ "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n", EBADMSG,
+		  "the agent's response is truncated" },
+		{ "HTTP/1.1 200 OK\r\nContent-Le", EBADMSG, "the agent's response is truncated" },
+		{ "HTTP/1.1 200 OK\r\n\r\n{}", EBADMSG, "the agent's response is truncated" },
+		{ "", EBADMSG, "the agent's response is truncated" },
+		{ "HTTP/1.1 409 Conflict\r\nContent-Length: 3\r\n\r\nno\n", ENOSPC, "no" },
+		{ "HTTP/1.1 409 Conflict\r\nContent-Length: 3\r\n\r\nn", EBADMSG,
+		  "the agent's response is truncated" },
+		{ "HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\n\r\n", EBADMSG,
+		  "the agent responded with \"HTTP/1.1 404 Not Found\"" },
+	};
+
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+		struct err err = { 0 };
+		struct str body = { 0 };
+
+		TEST_ROW("%s", rows[i].response);
+		CHECK_INT(status_client_body(str_from(rows[i].response), &body, &err),
+			  -rows[i].want);
+		CHECK_STR(rows[i].want ? str_from(err.msg) : body, rows[i].text);
+	}
 }
 
 /* --- OCI hooks --- */
