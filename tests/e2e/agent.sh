@@ -128,8 +128,13 @@ test_refusal() {
 }
 
 test_drift() {
-	set_cpus "$mgmt_path" 0-1
-	if verify_ok; then die "verify reports no drift"; fi
+	local i
+	# The agent corrects it within a second, on a busy machine before verify looks.
+	for ((i = 0; i < 20; i++)); do
+		set_cpus "$mgmt_path" 0-1
+		verify_ok || break
+	done
+	[ "$i" -lt 20 ] || die "verify reports no drift"
 	grep -q 'mgmt .*c .*cpus .*0 .*0-1' "$dir/verify.out" || die "verify: $(cat "$dir/verify.out")"
 	wait_for 10 verify_ok || die "the drift was not corrected"
 	is "CPUs after the drift" "$(cpus_of "$mgmt_path")" 0
