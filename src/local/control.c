@@ -129,13 +129,16 @@ int control_request(const char *run_dir, struct str request, struct arena *a, in
 		return r;
 	if (fd < 0 || connect(fd, (const struct sockaddr *)&address, sizeof(address)) < 0)
 		return set_socket_error(err, "connect to", &address);
-	if (send(fd, request.p, request.n, MSG_NOSIGNAL) < 0)
+	/* EPIPE: it has closed the connection already, as it does for other users. */
+	if (send(fd, request.p, request.n, MSG_NOSIGNAL) < 0 && errno != EPIPE)
 		return set_socket_error(err, "send to", &address);
 	/* Without a timeout: the response follows when removed containers have ended, which takes
 	 * up to their grace period. When the supervisor ends, the kernel closes the connection. */
 	n = recv(fd, buf, CONTROL_MAX, 0);
 	if (n < 1)
-		return err_set(err, EPIPE, "%s: the supervisor ended without a response", run_dir);
+		return err_set(err, EPIPE,
+			       "%s: the supervisor closed the connection without a response",
+			       run_dir);
 	*ret_status = buf[0] - '0';
 	*ret_text = (struct str){ buf + 1, (size_t)n - 1 };
 	return 0;
