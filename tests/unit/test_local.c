@@ -425,3 +425,65 @@ TEST(pods_of_a_deployment_are_numbered_from_the_first_on)
 	CHECK_STR(b.plan.containers[1].pod, "web-1");
 	bench_done(&b);
 }
+
+TEST(a_termination_grace_period_is_kept)
+{
+	static const struct {
+		const char *text;
+		unsigned want;
+	} rows[] = { { "0", 0 },
+		     { "5", 5 },
+		     { "7200", 7200 },
+		     { "-3", 1 },
+		     /* as in Kubernetes */ { "99999999999", INT32_MAX } };
+
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+		struct bench b;
+
+		TEST_ROW("%s", rows[i].text);
+		bench_init(&b, "pack:1 core:8 pu:1");
+		CHECK_INT(plan_text(&b, str_cstr(&b.a,
+						 str_printf(&b.a,
+							    "%sapiVersion: v1\nkind: Pod\n"
+							    "metadata: {name: p, namespace: "
+							    "shop}\nspec: "
+							    "{terminationGracePeriodSeconds: "
+							    "%s, containers: [{name: c, "
+							    "command: [x]}]}\n",
+							    PROFILE(POOLS) CLUSTER, rows[i].text))),
+			  0);
+		CHECK_UINT(b.plan.containers[0].grace_s, rows[i].want);
+		bench_done(&b);
+	}
+}
+
+TEST(the_profile_sets_policy_and_scope_of_numa_alignment)
+{
+	struct bench b;
+
+	/* Node 0 has CPUs 2-3 of the pool, node 1 has 4-7. */
+	bench_init(&b, "numa:2 core:4 pu:1");
+	CHECK_INT(
+		plan_text(
+			&b,
+			"apiVersion: performance.openshift.io/v2\n"
+			"kind: PerformanceProfile\nmetadata: {name: p, annotations: "
+			"{kubeletconfig.experimental: "
+			"'{\"topologyManagerScope\":\"pod\"}'}}\n"
+			"spec: {cpu: {" POOLS "}, numa: {topologyPolicy: restricted}, "
+			"nodeSelector: {node-role.kubernetes.io/worker: \"\"}}\n"
+			"---\n" CLUSTER
+			"apiVersion: v1\nkind: Pod\nmetadata: {name: du, namespace: shop}\n"
+			"spec: {containers: [{name: a, command: [x], resources: {" OWNS(
+				"1") "}}, {name: b, command: [x], resources: {" OWNS("2") "}}]}\n--"
+											  "-\n" POD("big",
+												    OWNS("3"))),
+		0);
+	CHECK_UINT(b.plan.n, 2);
+	CHECK_STR(cpus_of(&b, 0), "4"); /* one CPU alone would be 2 */
+	CHECK_STR(cpus_of(&b, 1), "5-6");
+	CHECK_UINT(b.plan.containers[0].settings.mems, 2);
+	CHECK_UINT(b.plan.n_refusals, 1);
+	CHECK(str_has(b.plan.refusals[0].text, STR("TopologyAffinityError")));
+	bench_done(&b);
+}

@@ -319,6 +319,45 @@ TEST(a_manifest_that_is_being_written_is_not_read)
 	CHECK_STR(get(&p, "etcd.yaml"), converted(&p));
 }
 
+/* The linker directs all calls to these (--wrap). */
+int __real_renameat(int from_dir, const char *from, int to_dir, const char *to);
+int __real_renameat2(int from_dir, const char *from, int to_dir, const char *to, unsigned flags);
+int __wrap_renameat(int from_dir, const char *from, int to_dir, const char *to);
+int __wrap_renameat2(int from_dir, const char *from, int to_dir, const char *to, unsigned flags);
+
+static struct fixture *writer; /* another process writes just before the exchange */
+
+int __wrap_renameat(int from_dir, const char *from, int to_dir, const char *to)
+{
+	if (writer && strcmp(to, "etcd.yaml") == 0) {
+		errno = ENOSPC;
+		return -1;
+	}
+	return __real_renameat(from_dir, from, to_dir, to);
+}
+
+int __wrap_renameat2(int from_dir, const char *from, int to_dir, const char *to, unsigned flags)
+{
+	if (writer)
+		put(writer, "etcd.yaml", plain, 0600);
+	return __real_renameat2(from_dir, from, to_dir, to, flags);
+}
+
+TEST(a_text_of_another_process_survives_a_rename_back_that_fails)
+{
+	CLEANUP(place_done) struct fixture p;
+	struct err err = { 0 };
+
+	place_init(&p);
+	put(&p, "etcd.yaml", managed, 0600);
+	writer = &p;
+	CHECK_INT(static_pods_scan(&p.s, &err), -ENOSPC);
+	writer = NULL;
+	CHECK_STR(get(&p, ".etcd.yaml.pinfold-new"), plain);
+	CHECK_OK(static_pods_scan(&p.s, &err)); /* the next scan puts it back */
+	CHECK_STR(get(&p, "etcd.yaml"), plain);
+}
+
 TEST(a_change_during_an_interrupted_replacement_is_kept)
 {
 	CLEANUP(place_done) struct fixture p;
