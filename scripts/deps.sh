@@ -22,6 +22,7 @@ build libcmocka-dev       pc   cmocka
 test  mandoc              cmd  mandoc
 test  procps              cmd  pgrep
 test  patch               cmd  patch
+test  zsh                 cmd  zsh
 test  python3-yaml        file /usr/lib/python3/dist-packages/yaml/__init__.py
 lint  clang-14            cmd  clang-14
 lint  libclang-rt-14-dev  file /usr/lib/llvm-14/lib/clang/14.0.6/lib/linux
