@@ -190,17 +190,18 @@ TEST(a_container_that_should_run_and_does_not_is_a_finding)
 {
 	static const struct audit_row rows[] = {
 		{ "running", LOCAL_RUNNING, LOCAL_FINISHED, false, true, false, "" },
-		{ "finished", LOCAL_FINISHED, LOCAL_FINISHED, false, false, false, "" },
+		{ "finished", LOCAL_FINISHED, LOCAL_FINISHED, false, false, false, "containers " },
 		{ "its process has ended", LOCAL_RUNNING, LOCAL_FINISHED, false, false, false,
-		  "not-running " },
+		  "not-running containers " },
 		{ "not started", LOCAL_NOT_STARTED, LOCAL_FINISHED, false, false, false,
-		  "not-running " },
-		{ "failed", LOCAL_FAILED, LOCAL_FINISHED, false, false, false, "failed " },
+		  "not-running containers " },
+		{ "failed", LOCAL_FAILED, LOCAL_FINISHED, false, false, false,
+		  "failed containers " },
 		{ "stopping", LOCAL_STOPPING, LOCAL_FINISHED, false, true, false, "" },
 		{ "waiting for an init container", LOCAL_RUNNING, LOCAL_NOT_STARTED, true, true,
 		  false, "" },
 		{ "not started after its init container", LOCAL_FINISHED, LOCAL_NOT_STARTED, true,
-		  false, false, "not-running " },
+		  false, false, "not-running containers " },
 		{ "an init container shares its CPUs with its pod", LOCAL_RUNNING, LOCAL_RUNNING,
 		  true, true, true, "" },
 		{ "an app container does not", LOCAL_RUNNING, LOCAL_RUNNING, false, true, true,
@@ -476,8 +477,9 @@ TEST(the_profile_sets_policy_and_scope_of_numa_alignment)
 			"apiVersion: v1\nkind: Pod\nmetadata: {name: du, namespace: shop}\n"
 			"spec: {containers: [{name: a, command: [x], resources: {" OWNS(
 				"1") "}}, {name: b, command: [x], resources: {" OWNS("2") "}}]}\n--"
-											  "-\n" POD("big",
-												    OWNS("3"))),
+											  "-\n" POD(
+												  "big",
+												  OWNS("3"))),
 		0);
 	CHECK_UINT(b.plan.n, 2);
 	CHECK_STR(cpus_of(&b, 0), "4"); /* one CPU alone would be 2 */
