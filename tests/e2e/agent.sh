@@ -264,6 +264,37 @@ test_storm() {
 	echo "  $storm: $started started, $refused refused; agent $(agent_rss) kB" >&2
 }
 
+# The agent in a container with the security context of the DaemonSet: without privileges, but for one capability.
+agent_container() {
+	cat <<-EOF
+	{"metadata":{"name":"agent"},"image":{"image":"localhost/pinfold:1"},"log_path":"agent.log",
+	 "args":["agent","--cgroup-root=/host/sys/fs/cgroup","--management=0","--no-cluster","--allow-namespace=default","--kubelet-state=/nonexistent"],
+	 "mounts":[{"host_path":"/sys/fs/cgroup","container_path":"/host/sys/fs/cgroup"},
+	           {"host_path":"$dir/run","container_path":"/run/pinfold"},{"host_path":"$dir","container_path":"/var/run/nri"}],
+	 "linux":{"resources":{"cpu_shares":102,"cpu_period":100000},
+	          "security_context":{"capabilities":{"drop_capabilities":["ALL"],"add_capabilities":["SYS_NICE"]},"run_as_user":{"value":0},
+	                              "readonly_rootfs":true,"no_new_privs":true,"seccomp":{"profile_type":0},"namespace_options":{"pid":2,"network":2}}}}
+	EOF
+}
+test_container() {
+	local id path
+	agent_down
+	grep -q 'capabilities: {drop: \[ALL\], add: \[SYS_NICE\]}' "$here/../../deploy/agent/daemonset.yaml" || die "the DaemonSet has other capabilities"
+	image_pinfold "$pinfold" "$dir/pinfold.tar"
+	"$(cat "$dir/bin")/ctr" -a "$dir/cri.sock" -n k8s.io images import "$dir/pinfold.tar" >/dev/null 2>&1 || die "cannot import the image"
+	native_pod "$dir" daemon burstable/ >/dev/null
+	agent_container >"$dir/agent.json"
+	id=$(native_crictl "$dir" create "$(cat "$dir/pod-daemon.id")" "$dir/agent.json" "$dir/pod-daemon.json")
+	native_crictl "$dir" start "$id" >/dev/null
+	wait_for 60 agent_ready || die "the agent is not ready: $(native_crictl "$dir" logs "$id" 2>&1 | tail -n 5)"
+	native_pod "$dir" contained burstable/ "$target" >/dev/null
+	path=$(native_cgroup "$dir" "$(native_container "$dir" contained '"cpu_shares":2,"cpu_period":100000')")
+	is "CPUs of a management container" "$(cpus_of "$path")" 0
+	is "cpuset of its pause process, which the agent writes" "$(cpus_of "$(native_cgroup "$dir" "$(cat "$dir/pod-contained.id")")")" 0
+	is "operations that were refused" "$(native_crictl "$dir" logs "$id" 2>&1 | grep -c 'not permitted\|denied\|Read-only' || :)" 0
+	native_crictl "$dir" rmp -f "$(cat "$dir/pod-daemon.id")" "$(cat "$dir/pod-contained.id")" >/dev/null
+}
+
 test_uninstall() {
 	agent_down
 	"$pinfold" agent --uninstall --run-dir "$dir/run" || die "uninstall"
@@ -279,7 +310,7 @@ for runtime in ${RUNTIMES:-containerd-1.7 containerd}; do
 	native_start "$dir" "$runtime"
 	agent_flags=(--management 0 --allow-namespace default --nri-socket "$dir/nri.sock" --reconcile-interval 600)
 	agent_up
-	for t in ${TESTS:-attack types placement kubelet refusal drift absence runtime_restart storm confined uninstall}; do
+	for t in ${TESTS:-attack types placement kubelet refusal drift absence runtime_restart storm confined container uninstall}; do
 		echo "$runtime: $t" >&2
 		"test_$t"
 	done
