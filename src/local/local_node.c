@@ -14,6 +14,7 @@
 #include "base/macro.h"
 #include "control.h"
 #include "cpu/topology_read.h"
+#include "kube/shares.h"
 #include "local_node_private.h"
 #include "lock.h"
 #include "process.h"
@@ -286,6 +287,13 @@ static int find_remaining(struct local_node *node, struct local_state_file *ret,
 	for (size_t i = 0; i < found.n; i++) {
 		found.states[i] = LOCAL_STOPPING;
 		found.containers[i].grace_s = GRACE_UNKNOWN_S;
+		found.containers[i].pool = POOL_SHARED; /* until it has ended */
+		found.containers[i].settings = (struct cpu_settings){
+			.shares = CPU_SHARES_MIN,
+			.has_quota = true,
+			.quota_us = CGROUP_UNLIMITED,
+			.period_us = CGROUP_PERIOD_US,
+		};
 	}
 	*ret = found;
 	return 0;
