@@ -196,6 +196,38 @@ def check_failed_install(bundle):
         assert "stopped before the end" in stopped.stderr, stopped.stderr
 
 
+def check_ovs_script():
+    """The CPUs of Open vSwitch's poll threads, in a tree of plain files."""
+    script = GOLDEN.parent.parent / "src/render/node/ovs-dpdk-cpus-configure.sh"
+    with tempfile.TemporaryDirectory() as tmp:
+        root = pathlib.Path(tmp)
+        service = root / "ovs.slice/ovs-vswitchd.service"
+
+        def configure():
+            return subprocess.run(["sh", script], capture_output=True, text=True, env=os.environ | {
+                "CGROUP_ROOT": tmp, "OVS_DPDK_CPUS": "4-5", "OVS_DPDK_PARTITION": "isolated"})
+
+        assert configure().returncode == 0, "cgroup v1 is left alone"
+        assert not any(root.iterdir())
+        (root / "cgroup.controllers").touch()
+        assert configure().returncode == 1, "ovs-vswitchd does not run in ovs.slice"
+        service.mkdir(parents=True)
+        threads = service / "ovsdpdk.slice"
+        threads.mkdir()
+        for group in (root / "ovs.slice", service, threads):
+            (group / "cpuset.cpus.exclusive").touch()
+        done = configure()
+        assert done.returncode == 0, done.stderr
+        for group in (root / "ovs.slice", service, threads):
+            assert (group / "cpuset.cpus.exclusive").read_text() == "4-5\n", group
+        assert (threads / "cgroup.type").read_text() == "threaded\n"
+        assert (threads / "cpuset.cpus").read_text() == "4-5\n"
+        assert (threads / "cpuset.cpus.partition").read_text() == "isolated\n"
+        (threads / "cpuset.cpus.partition").unlink()
+        (threads / "cpuset.cpus.partition").symlink_to("/dev/null")  # the kernel does not accept it
+        assert configure().returncode == 1
+
+
 def look_grub(root, args):
     script = ". " + str(root / "etc/default/grub.d/50-pinfold.cfg")
     line = subprocess.run(["sh", "-c", f'GRUB_CMDLINE_LINUX=quiet; {script}; printf "%s" "$GRUB_CMDLINE_LINUX"'],
@@ -241,6 +273,7 @@ def main():
              if not (target == "openshift" and "--target host" in (case / "cmd").read_text())]
     print(f"1..{len(cases)}")
     failed = 0
+    check_ovs_script()
     for i, (case, target) in enumerate(cases, 1):
         try:
             print(f"ok {i} - {case.name} {target}: {run_case(case, target)} files read back")
