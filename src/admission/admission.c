@@ -35,9 +35,23 @@ static enum target target_of(const struct admission_request *rq)
 	return TARGET_OTHER;
 }
 
+/* Pods of Pinfold itself are left alone: they provide what they would otherwise wait for (D18). */
+static bool is_exempt(const struct admission_state *state, const struct admission_request *request,
+		      struct admission_result *r)
+{
+	struct str namespace = request->namespace.n ?
+				       request->namespace :
+				       doc_str(doc_find(request->object, "/metadata/namespace"));
+
+	if (!namespace_is_exempt(&state->settings, namespace))
+		return false;
+	result_decide(r, RULE_EXEMPT, VERDICT_LEAVE, namespace);
+	return true;
+}
+
 static void pod_mutate(struct pod_context *ctx)
 {
-	if (!pod_context_init(ctx))
+	if (is_exempt(ctx->state, ctx->request, ctx->result) || !pod_context_init(ctx))
 		return;
 	if (request_is_static_pod(ctx->request)) {
 		result_decide(ctx->result, RULE_STATIC, VERDICT_LEAVE, ctx->subject.name);
@@ -79,6 +93,9 @@ int admit_validate(const struct admission_state *state, const struct admission_r
 
 	if (!result_init(ret, a))
 		return -ENOMEM;
+	if ((target == TARGET_POD || target == TARGET_POD_SUBRESOURCE) &&
+	    is_exempt(state, request, ret))
+		return 0;
 	if (target == TARGET_POD && operation == OPERATION_CREATE) {
 		if (pod_context_init(&ctx))
 			pod_validate(&ctx);

@@ -29,30 +29,35 @@ struct infrastructure_status infrastructure_status_of(yyjson_val *object)
 	yyjson_val *status = doc_get(object, STR("status"));
 	struct str partitioning = doc_str(doc_get(status, STR(NAME_PARTITIONING_KEY)));
 	struct str control = doc_str(doc_get(status, STR(NAME_TOPOLOGY_KEY)));
-	struct str workers = doc_str(doc_get(status, STR(NAME_INFRASTRUCTURE_TOPOLOGY_KEY)));
 
 	return (struct infrastructure_status){
 		.is_present = true,
 		.has_status = !status_is_zero(status),
-		.has_topology = control.n || workers.n,
 		.is_single = str_eq(control, STR(NAME_TOPOLOGY_SINGLE)),
 		.is_partitioned = str_eq(partitioning, STR(NAME_PARTITIONING_ALL)),
 		.partitioning = partitioning,
 	};
 }
 
-bool node_has_resource(yyjson_val *resources, struct str part)
+bool namespace_is_exempt(const struct admission_settings *s, struct str namespace)
 {
-	yyjson_val *key, *value;
-
-	DOC_EACH_PAIR (resources, key, value)
-		/* OpenShift looks for a part of the name
-		 * (docs/reference/admission.md#node-admission), so that every workload type
-		 * counts. */
-		if (str_has(doc_str(key), part))
+	if (str_eq(namespace, STR(NAME_NAMESPACE_WEBHOOK)) ||
+	    str_eq(namespace, STR(NAME_NAMESPACE_AGENT)))
+		return true;
+	for (size_t i = 0; i < s->n_exempt; i++)
+		if (str_eq(namespace, str_from(s->exempt[i])))
 			return true;
-	(void)value;
 	return false;
+}
+
+void node_groups_add(struct node_group groups[NODE_GROUPS_MAX], size_t *n, struct str name,
+		     struct str taints)
+{
+	for (size_t i = 0; i < *n; i++)
+		if (str_eq(groups[i].taints, taints))
+			return;
+	if (*n < NODE_GROUPS_MAX)
+		groups[(*n)++] = (struct node_group){ taints, name };
 }
 
 static bool find_namespace(const void *owner, struct str name, struct namespace_permission *ret)
@@ -62,27 +67,22 @@ static bool find_namespace(const void *owner, struct str name, struct namespace_
 	return namespace_table_find(&m->namespaces, name, ret);
 }
 
-static bool has_cores(const void *owner, struct str type)
+static struct cores_count count_cores(const void *owner, struct str type)
 {
 	const struct state_manifests *m = owner;
+	struct cores_count count = { 0 };
 
-	/* A search over all nodes is enough: only a cluster with a single control plane node needs
-	 * it (D3). */
 	for (size_t i = 0; i < m->n_nodes; i++) {
-		yyjson_val *status = doc_get(m->nodes[i], STR("status"));
 		yyjson_val *key, *value;
 
-		DOC_EACH_PAIR (doc_get(status, STR("allocatable")), key, value) {
-			struct str name = doc_str(key);
-
-			if (str_ends(name, STR(NAME_CORES_SUFFIX)) &&
-			    str_eq((struct str){ name.p, name.n - strlen(NAME_CORES_SUFFIX) },
-				   type))
-				return true;
-		}
+		DOC_EACH_PAIR (doc_find(m->nodes[i], "/status/allocatable"), key, value)
+			if (str_eq(cores_type_of(key), type)) {
+				count.n++;
+				count.n_available += m->facts[i].is_available;
+			}
 		(void)value;
 	}
-	return false;
+	return count;
 }
 
 void state_manifests_init(struct state_manifests *m, struct arena *a)
@@ -195,23 +195,22 @@ static void drop_replaced_nodes(struct state_manifests *m)
 	m->n_nodes = n;
 }
 
-static struct node_totals node_totals_of(const struct state_manifests *m)
+static struct node_totals node_totals_of(struct state_manifests *m)
 {
-	struct node_totals t = { .n = m->n_nodes };
+	struct node_group *groups = arena_array(m->arena, struct node_group, NODE_GROUPS_MAX);
+	struct node_totals t = { .n = m->n_nodes, .missing_shared = groups };
 
+	m->facts = arena_array(m->arena, struct node_facts, m->n_nodes);
 	for (size_t i = 0; i < m->n_nodes; i++) {
-		yyjson_val *status = doc_get(m->nodes[i], STR("status"));
-		yyjson_val *allocatable = doc_get(status, STR("allocatable"));
+		struct node_facts f = node_facts_of(m->nodes[i], m->arena);
 
-		t.n_reporting += allocatable || doc_get(status, STR("capacity"));
-		/* A cordoned node gets no new pods, so it need not advertise the pool (D12). */
-		if (doc_bool(doc_find(m->nodes[i], "/spec/unschedulable"), false))
-			continue;
-		t.n_schedulable++;
-		if (doc_get(allocatable, STR(NAME_SHARED_CPUS)))
-			t.n_schedulable_shared++;
-		else if (!t.missing_shared.n)
-			t.missing_shared = object_name(m->nodes[i]);
+		m->facts[i] = f;
+		t.n_reporting += f.is_reporting;
+		t.n_available += f.is_available;
+		t.n_shared += f.has_shared;
+		if (f.is_available && !f.has_shared)
+			node_groups_add(groups, &t.n_missing_shared, object_name(m->nodes[i]),
+					f.taints);
 	}
 	return t;
 }
@@ -225,7 +224,7 @@ void state_manifests_seal(struct state_manifests *m)
 	/* The struct must not move from here on. */
 	m->state.owner = m;
 	m->state.find_namespace = find_namespace;
-	m->state.has_cores = has_cores;
+	m->state.count_cores = count_cores;
 }
 
 int settings_parse_gates(struct str text, struct admission_settings *s, struct err *err)

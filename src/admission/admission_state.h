@@ -3,7 +3,7 @@
 /* The state of the cluster that decisions use: the Infrastructure object, the permissions of
  * namespaces, what the nodes advertise, and which features are on. The owner of the state
  * (manifests here, the webhook's cache in cluster/cache.h) provides two lookup functions, which
- * allocate nothing. No object is kept. */
+ * allocate nothing. No object is kept; node_facts.h reads one Node. */
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -11,6 +11,7 @@
 #include "base/str.h"
 #include "codec/doc.h"
 #include "namespaces.h"
+#include "node_facts.h"
 
 struct arena;
 struct err;
@@ -19,19 +20,33 @@ struct infrastructure_status {
 	bool is_present;
 	bool has_status; /* false while the cluster is installed: every pod that opted in is refused
 			  */
-	bool has_topology;	 /* one of the two topologies is set */
-	bool is_single;		 /* the control plane is SingleReplica */
+	bool is_single;	 /* the control plane is SingleReplica */
 	bool is_partitioned;	 /* cpuPartitioning is AllNodes */
 	struct str partitioning; /* as written, for messages */
 };
 
-/* Totals over all nodes. */
+/* Nodes with the same taints. */
+struct node_group {
+	struct str taints; /* as in struct node_facts */
+	struct str name;   /* of one of them */
+};
+
+#define NODE_GROUPS_MAX 16 /* further sets of taints are left out */
+
+/* Totals over all nodes. Available ones could take a pod now (struct node_facts). */
 struct node_totals {
 	size_t n;
-	size_t n_reporting;	     /* have capacity or allocatable */
-	size_t n_schedulable;	     /* not cordoned */
-	size_t n_schedulable_shared; /* of those, advertise the shared pool */
-	struct str missing_shared;   /* the name of one that does not advertise it */
+	size_t n_reporting; /* have capacity or allocatable */
+	size_t n_available;
+	size_t n_shared; /* advertise the shared pool, available or not */
+	/* Available nodes that do not advertise it. */
+	const struct node_group *missing_shared;
+	size_t n_missing_shared;
+};
+
+/* Nodes that have allocatable cores of one workload type. */
+struct cores_count {
+	size_t n, n_available;
 };
 
 enum node_mode { NODE_MODE_REFUSE, NODE_MODE_TAINT };
@@ -41,6 +56,9 @@ struct admission_settings {
 	bool legacy;	      /* the names of 2021 are accepted (D2) */
 	bool requires_agent;  /* partitioned pods require the agent on their node */
 	enum node_mode nodes; /* for a node that joins without the resource (D7) */
+	/* Namespaces whose pods are left alone, besides those of the shipped manifests (D18). */
+	const char *const *exempt;
+	size_t n_exempt;
 };
 
 struct admission_state {
@@ -51,13 +69,19 @@ struct admission_state {
 	const void *owner;
 	bool (*find_namespace)(const void *owner, struct str name,
 			       struct namespace_permission *ret);
-	bool (*has_cores)(const void *owner,
-			  struct str type); /* a node has allocatable cores of `type` */
+	struct cores_count (*count_cores)(const void *owner, struct str type);
 };
+
+/* The webhook's and the agent's own namespaces, and those in the settings (D18). */
+bool namespace_is_exempt(const struct admission_settings *s, struct str namespace);
 
 /* Strings point into the object. */
 struct infrastructure_status infrastructure_status_of(yyjson_val *object);
-bool node_has_resource(yyjson_val *resources, struct str part); /* has a key that contains `part` */
+
+/* Adds an available node without the shared pool to the groups, of which there are *n so far. Texts
+ * are not copied. */
+void node_groups_add(struct node_group groups[NODE_GROUPS_MAX], size_t *n, struct str name,
+		     struct str taints);
 
 /* CPU lists of a PerformanceProfile, for `pinfold explain`. */
 struct profile_cpus {
@@ -72,6 +96,7 @@ struct state_manifests {
 	struct arena *arena;
 	struct namespace_table namespaces;
 	yyjson_val **nodes;
+	struct node_facts *facts; /* of the nodes, once sealed */
 	size_t n_nodes, cap_nodes;
 	struct profile_cpus *profiles;
 	size_t n_profiles, cap_profiles;

@@ -19,6 +19,8 @@ static const struct {
 } rules[] = {
 	[RULE_SCOPE] = { "scope", "does admission decide about this kind of object?", NULL },
 	[RULE_OBJECT] = { "object", "does the object match the resource of the request?", NULL },
+	[RULE_EXEMPT] = { "exempt", "is the namespace Pinfold's own?",
+			  "run the pod in another namespace" },
 	[RULE_STATIC] = { "static-pod", "is it the mirror pod of a static pod?", NULL },
 	[RULE_TARGET] = { "target", "does the pod opt in to a workload type?",
 			  "to opt in, give the pod exactly one annotation " NAME_TARGET_PREFIX
@@ -28,8 +30,6 @@ static const struct {
 	[RULE_INFRASTRUCTURE] = { "infrastructure",
 				  "does Infrastructure \"cluster\" exist, with a status?",
 				  "create Infrastructure \"cluster\" and set its status" },
-	[RULE_TOPOLOGY] = { "topology", "does the Infrastructure have a topology?",
-			    "set status." NAME_TOPOLOGY_KEY " of Infrastructure \"cluster\"" },
 	[RULE_PARTITIONING] = { "partitioning", "is workload partitioning on?",
 				"set status." NAME_PARTITIONING_KEY
 				" of Infrastructure \"cluster\" to " NAME_PARTITIONING_ALL },
@@ -54,11 +54,15 @@ static const struct {
 			      "request" },
 	[RULE_QOS_CHANGE] = { "qos-change", "does the QoS class stay the same without CPU?",
 			      "give at least one container a memory request" },
+	[RULE_CORES] = { "cores", "does a node that is ready advertise the workload resource?",
+			 "run the agent on the nodes, then create the pod again" },
 	[RULE_CONVERT] = { "convert", "CPU is replaced by the workload resource", NULL },
 	[RULE_POOL_GATE] = { "pool-gate", "is the feature gate " NAME_GATE_POOLS " on?", NULL },
 	[RULE_POOL_NODES] = { "pool-nodes",
-			      "does every schedulable node advertise " NAME_SHARED_CPUS "?",
-			      "give every node a profile with shared CPUs, or cordon the others" },
+			      "does every node that could take the pod advertise " NAME_SHARED_CPUS
+			      "?",
+			      "run the agent with a shared pool on every such node, or cordon or "
+			      "taint the others" },
 	[RULE_POOLS] = { "pools", "CPU is counted in the shared or the guaranteed pool", NULL },
 	[RULE_AGENT] = { "agent", "the containers require the agent on their node", NULL },
 	[RULE_RESOURCES_ANNOTATION] = { "resources-annotation",
@@ -114,7 +118,7 @@ enum admission_rule rule_of_warning(struct str text)
 		{ STR_INIT("will change the pod QoS class"), RULE_QOS_CHANGE },
 		{ STR_INIT("has pod-level cpu resources"), RULE_POD_LEVEL },
 		{ STR_INIT("does not report the resource"), RULE_SINGLE_NODE },
-		{ STR_INIT("states no topology"), RULE_TOPOLOGY },
+		{ STR_INIT("is ready advertises the resource"), RULE_CORES },
 		{ STR_INIT("workload partitioning is off"), RULE_PARTITIONING },
 	};
 

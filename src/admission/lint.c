@@ -96,12 +96,12 @@ static bool allows_all(const void *owner, struct str name, struct namespace_perm
 	return true;
 }
 
-/* Never called: the cluster is partitioned, so the rule for single nodes does not apply. */
-static bool has_no_cores(const void *owner, struct str type)
+/* Every node has cores: a manifest is checked for all clusters. */
+static struct cores_count cores_everywhere(const void *owner, struct str type)
 {
 	(void)owner;
 	(void)type;
-	return false;
+	return (struct cores_count){ 1, 1 };
 }
 
 static struct admission_state permissive_cluster(const struct str *type)
@@ -109,13 +109,13 @@ static struct admission_state permissive_cluster(const struct str *type)
 	return (struct admission_state){
 		.infrastructure = { .is_present = true,
 				    .has_status = true,
-				    .has_topology = true,
 				    .is_partitioned = true,
 				    .partitioning = STR(NAME_PARTITIONING_ALL) },
+		.nodes = { .n = 1, .n_available = 1 },
 		.is_synced = true,
 		.owner = type,
 		.find_namespace = allows_all,
-		.has_cores = has_no_cores,
+		.count_cores = cores_everywhere,
 	};
 }
 

@@ -84,7 +84,7 @@ static bool check_single_node(struct pod_context *ctx)
 	const struct admission_state *s = ctx->state;
 	struct str text;
 
-	if (s->has_cores(s->owner, ctx->type))
+	if (s->count_cores(s->owner, ctx->type).n)
 		return next_rule(ctx, RULE_SINGLE_NODE, ctx->type);
 	text = str_printf(
 		ctx->a,
@@ -116,10 +116,7 @@ static bool check_cluster(struct pod_context *ctx)
 		return forbid(ctx, RULE_INFRASTRUCTURE,
 			      STR(NAME_PLUGIN_PODS " infrastructure resource has empty status"));
 	next_rule(ctx, RULE_INFRASTRUCTURE, STR(NAME_INFRASTRUCTURE));
-	if (!i->has_topology)
-		return skip_silently(ctx, RULE_TOPOLOGY, STR("none"),
-				     STR("skip pod CPUs requests modifications because the "
-					 "Infrastructure states no topology"));
+	/* Off OpenShift nothing sets the topologies, so they are not required (D18). */
 	if (i->is_partitioned)
 		return next_rule(ctx, RULE_PARTITIONING, i->partitioning);
 	if (i->is_single)
@@ -283,6 +280,43 @@ static enum qos_class class_of(const struct pod_context *ctx, const struct conta
 	return qos_hook_class(&fold);
 }
 
+static bool was_pod_converted(const struct pod_context *ctx, const struct container_plan *plans)
+{
+	for (size_t i = 0; i < ctx->resources.n; i++)
+		if (plans[i].source == SOURCE_CORES)
+			return true;
+	return false;
+}
+
+/* A converted pod stays Pending where no node has cores. So it is left as it is while that cannot
+ * be expected to change by itself: some node is available, and none with cores (D19). While no node
+ * is available at all, as after the reboot of a single node, every pod has to wait. */
+static bool check_cores(struct pod_context *ctx, const struct container_plan *plans,
+			struct str resource)
+{
+	const struct admission_state *s = ctx->state;
+	struct cores_count count = s->count_cores(s->owner, ctx->type);
+
+	/* The cores that the pod requests already could not be explained without the
+	 * annotations. */
+	if (!count.n_available && (!count.n || s->nodes.n_available) &&
+	    !was_pod_converted(ctx, plans))
+		return skip(ctx, RULE_CORES, STR("none"),
+			    str_printf(ctx->a,
+				       "skip pod CPUs requests modifications because no node that "
+				       "is ready advertises the resource " PRI_STR,
+				       FMT_STR(resource)));
+	if (count.n_available < s->nodes.n_available)
+		result_warn(
+			ctx->result,
+			str_printf(ctx->a,
+				   "%zu of %zu nodes that are ready advertise the resource " PRI_STR
+				   ", the pod cannot run on the others",
+				   count.n_available, s->nodes.n_available, FMT_STR(resource)));
+	return next_rule(ctx, RULE_CORES,
+			 str_printf(ctx->a, "%zu of %zu", count.n_available, s->nodes.n_available));
+}
+
 static void convert_container(struct pod_context *ctx, const struct container_resources *f,
 			      const struct container_plan *plan, struct str resource)
 {
@@ -361,7 +395,8 @@ static void check_qos_and_convert(struct pod_context *ctx)
 		return;
 	}
 	next_rule(ctx, RULE_QOS_CHANGE, str_from(qos_name(after)));
-	convert_pod(ctx, plans, resource, before == QOS_BEST_EFFORT);
+	if (check_cores(ctx, plans, resource))
+		convert_pod(ctx, plans, resource, before == QOS_BEST_EFFORT);
 }
 
 void management_admit(struct pod_context *ctx)

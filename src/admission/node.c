@@ -1,6 +1,7 @@
 /* Nodes that join a partitioned cluster must advertise the workload resource (D7,
  * docs/reference/admission.md#node-admission). A node without it is refused, or admitted with a
- * taint that its agent removes. */
+ * taint that its agent removes. Where nodes get the taint, none is refused: one without it joined
+ * while the mutating hook was not called, and the webhook taints it later. */
 
 #include "base/arena.h"
 #include "kube/names.h"
@@ -85,7 +86,7 @@ void node_validate(const struct admission_state *state, const struct admission_r
 	}
 	/* Only joining is refused. An update comes from a kubelet whose Node exists already and
 	 * that would retry forever (D7). */
-	if (joins && !(state->settings.nodes == NODE_MODE_TAINT && has_taint(rq->object))) {
+	if (joins && state->settings.nodes == NODE_MODE_REFUSE) {
 		result_invalid(r, RULE_NODE, &s, &problems);
 		return;
 	}

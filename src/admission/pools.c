@@ -12,26 +12,37 @@ static const struct str pool_resources[] = {
 	[POOL_GUARANTEED] = STR_INIT(NAME_GUARANTEED_CPUS),
 };
 
+/* The name of a node that could take the pod and does not advertise the shared pool; "" when there
+ * is none. Labels and affinity are not compared. */
+static struct str find_node_without_pool(const struct pod_context *ctx)
+{
+	const struct node_totals *nodes = &ctx->state->nodes;
+	yyjson_val *tolerations = doc_get(ctx->pod.spec, STR("tolerations"));
+
+	for (size_t i = 0; i < nodes->n_missing_shared; i++)
+		if (taints_are_tolerated(nodes->missing_shared[i].taints, tolerations))
+			return nodes->missing_shared[i].name;
+	return STR("");
+}
+
 /* All nodes or none: a counted pod cannot be scheduled to a node without the resource. */
 static bool check_active(struct pod_context *ctx)
 {
-	const struct node_totals *nodes = &ctx->state->nodes;
-	struct str text;
+	struct str without = find_node_without_pool(ctx), text;
 
 	if (!ctx->state->settings.pools)
 		return false;
 	/* Every pod passes here, not only those that opted in, so an unknown cluster must not
 	 * refuse. */
-	if (ctx->state->is_synced && nodes->n_schedulable &&
-	    nodes->n_schedulable == nodes->n_schedulable_shared) {
+	if (ctx->state->is_synced && ctx->state->nodes.n_shared && !without.n) {
 		result_step(ctx->result, RULE_POOL_NODES, VERDICT_GO_ON, STR(NAME_SHARED_CPUS));
 		return true;
 	}
-	text = !nodes->n_schedulable ? STR("CPU pools are inactive: there is no schedulable node") :
-				       str_printf(ctx->a,
-						  "CPU pools are inactive: node " PRI_STR
-						  " does not advertise " NAME_SHARED_CPUS,
-						  FMT_STR(nodes->missing_shared));
+	text = !without.n ? STR("CPU pools are inactive: no node advertises " NAME_SHARED_CPUS) :
+			    str_printf(ctx->a,
+				       "CPU pools are inactive: node " PRI_STR
+				       " does not advertise " NAME_SHARED_CPUS,
+				       FMT_STR(without));
 	result_step(ctx->result, RULE_POOL_NODES, VERDICT_LEAVE, text);
 	result_warn(ctx->result, text);
 	return false;

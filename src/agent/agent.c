@@ -32,6 +32,7 @@
 #include "net/tls.h"
 #include "nodesync/pod_resources.h"
 #include "oci/oci_containers.h"
+#include "pin/enforce.h"
 #include "pin/isolate.h"
 #include "pin/manager.h"
 #include "podres/podres_server.h"
@@ -67,6 +68,7 @@ struct agent {
 	struct oci_containers oci; /* standalone containers */
 	struct node_sync node_sync;
 	struct nrt_sync nrt_sync;
+	struct cpuset own_cpus; /* where this process was put */
 	uint64_t n_ticks;
 	int failure;
 };
@@ -321,6 +323,21 @@ static size_t checks_per_tick(const struct agent *agent)
 	return (n + seconds - 1) / seconds;
 }
 
+/* The agent runs on the management CPUs, too, and does not wait for admission for that (D18). In a
+ * container the cpuset has to allow it: after the first synchronization it does. */
+static void pin_self(struct agent *agent)
+{
+	struct cpuset management;
+	struct err err = { 0 };
+
+	(void)ledger_cpus(&agent->ledger, POOL_MANAGEMENT, &management);
+	if (cpuset_is_empty(&management) || cpuset_eq(&management, &agent->own_cpus))
+		return;
+	if (enforce_own_threads(&management, &err) < 0)
+		log_warning("cannot move the agent to the management CPUs", LOG_ERR(&err));
+	agent->own_cpus = management;
+}
+
 static void on_tick(struct timer *t)
 {
 	struct agent *agent = container_of(t, struct agent, tick);
@@ -328,6 +345,7 @@ static void on_tick(struct timer *t)
 
 	manager_reconcile(&agent->manager, checks_per_tick(agent));
 	config_watch_tick(&agent->config_watch);
+	pin_self(agent); /* the pools may have changed */
 	if (agent->manager.is_changed)
 		write_status(agent);
 	/* Rare, and each costs system calls even when nothing changed. */
@@ -459,6 +477,7 @@ static int agent_open(struct agent *agent, struct err *err)
 	agent->manager.rules.is_legacy = agent->config->is_legacy;
 	agent->manager.rules.permission = namespace_permission;
 	agent->manager.rules.permission_data = agent;
+	agent->manager.rules.own_pid = (uint32_t)getpid();
 	agent->manager.isolates = agent->config->isolated_partitions;
 	if (!agent->manager.isolates)
 		undo_isolation(agent);
@@ -497,6 +516,7 @@ int agent_run(const struct agent_config *config, struct err *err)
 		node_sync_done(&agent.node_sync);
 		return r; /* the process exits and the kernel closes its descriptors */
 	}
+	pin_self(&agent);
 	(void)ledger_cpus(&agent.ledger, POOL_MANAGEMENT, &management);
 	log_info("agent started",
 		 LOG_STR("management", cpuset_format(&management, &agent.manager.scratch)));

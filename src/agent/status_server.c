@@ -351,7 +351,8 @@ int status_server_init(struct status_server *s, struct loop *loop, const struct 
 	r = address ? net_address_parse(str_from(address), &where, err) : 0;
 	if (r < 0 || !address)
 		return r;
-	return open_endpoint(&s->port, net_listen(&where, false, err), err);
+	r = open_endpoint(&s->port, net_listen(&where, false, err), err);
+	return r < 0 ? err_wrap(err, "--listen %s", address) : r;
 }
 
 static void close_endpoint(struct status_endpoint *e)

@@ -28,6 +28,8 @@ static int add_settings(const struct cluster_options *o, struct admission_settin
 			struct err *err)
 {
 	s->requires_agent = o->requires_agent;
+	s->exempt = o->exempt.items;
+	s->n_exempt = o->exempt.n;
 	s->legacy = o->dialect && strcmp(o->dialect, "legacy-2021") == 0;
 	if (o->node_mode && strcmp(o->node_mode, "taint") == 0)
 		s->nodes = NODE_MODE_TAINT;
@@ -79,18 +81,6 @@ static void assume_infrastructure(struct state_manifests *m)
 
 	doc_put_str(doc, status, STR(NAME_TOPOLOGY_KEY), STR("HighlyAvailable"));
 	doc_put_str(doc, status, STR(NAME_PARTITIONING_KEY), STR(NAME_PARTITIONING_ALL));
-	(void)state_manifests_add(m, doc_freeze(object, m->arena), NULL);
-}
-
-static void assume_node(struct state_manifests *m)
-{
-	yyjson_mut_doc *doc = doc_build(m->arena);
-	yyjson_mut_val *object = begin_object(doc, "Node", STR("any"));
-	yyjson_mut_val *status = doc_put_obj(doc, object, STR("status"));
-
-	/* The amount does not matter: admission checks only whether a node has the resource. */
-	doc_put_str(doc, doc_put_obj(doc, status, STR("allocatable")), STR(NAME_SHARED_CPUS),
-		    STR("1k"));
 	(void)state_manifests_add(m, doc_freeze(object, m->arena), NULL);
 }
 
@@ -147,17 +137,45 @@ static void assume_namespace(struct state_manifests *m, struct str name, struct 
 	(void)state_manifests_add(m, doc_freeze(object, m->arena), NULL);
 }
 
-/* Every namespace of a pod, with the types that its pods opt in to. Sorted, because a cluster has
- * thousands of pods. */
-static void assume_namespaces(struct state_manifests *m, const struct manifest_list *given)
+static struct requests requests_of(const struct manifest_list *given, struct arena *a)
 {
-	struct requests l = { .a = m->arena };
-	struct strbuf types;
+	struct requests l = { .a = a };
 	struct pod pod;
 
 	for (size_t i = 0; i < given->n; i++)
 		if (pod_from_object(given->items[i].object, &pod))
 			add_pod(&l, &pod);
+	return l;
+}
+
+/* One node that advertises the cores of every requested type, and the shared pool. */
+static void assume_node(struct state_manifests *m, const struct manifest_list *given)
+{
+	const struct requests l = requests_of(given, m->arena);
+	yyjson_mut_doc *doc = doc_build(m->arena);
+	yyjson_mut_val *object = begin_object(doc, "Node", STR("any"));
+	yyjson_mut_val *status = doc_put_obj(doc, object, STR("status"));
+	yyjson_mut_val *allocatable = doc_put_obj(doc, status, STR("allocatable"));
+
+	/* The amount does not matter: admission checks only whether a node has the resource. */
+	doc_put_str(doc, allocatable, STR(NAME_SHARED_CPUS), STR("1k"));
+	for (size_t i = 0; i < l.n; i++) {
+		struct str cores =
+			str_printf(m->arena, PRI_STR NAME_CORES_SUFFIX, FMT_STR(l.items[i].type));
+
+		if (l.items[i].type.n && !yyjson_mut_obj_getn(allocatable, cores.p, cores.n))
+			doc_put_str(doc, allocatable, cores, STR("1k"));
+	}
+	(void)state_manifests_add(m, doc_freeze(object, m->arena), NULL);
+}
+
+/* Every namespace of a pod, with the types that its pods opt in to. Sorted, because a cluster has
+ * thousands of pods. */
+static void assume_namespaces(struct state_manifests *m, const struct manifest_list *given)
+{
+	struct requests l = requests_of(given, m->arena);
+	struct strbuf types;
+
 	if (l.n)
 		qsort(l.items, l.n, sizeof(*l.items), by_namespace);
 	for (size_t i = 0; i < l.n; i++) {
@@ -178,7 +196,7 @@ static const char *const assumptions[] = {
 							 " (no Infrastructure given)",
 	[ASSUMED_NAMESPACES] = "all namespaces allow the requested workload types (no Namespace "
 			       "given)",
-	[ASSUMED_NODES] = "all nodes advertise " NAME_SHARED_CPUS " (no Node given)",
+	[ASSUMED_NODES] = "all nodes advertise the resources (no Node given)",
 };
 _Static_assert(ARRAY_LEN(assumptions) == ASSUMPTION__COUNT, "every assumption has a text");
 
@@ -207,9 +225,9 @@ static unsigned assume_missing(struct state_manifests *m, const struct manifest_
 		assumed |= 1u << ASSUMED_NAMESPACES;
 		assume_namespaces(m, given);
 	}
-	if (m->state.settings.pools && !m->n_nodes) {
+	if (!m->n_nodes) {
 		assumed |= 1u << ASSUMED_NODES;
-		assume_node(m);
+		assume_node(m, given);
 	}
 	return assumed;
 }

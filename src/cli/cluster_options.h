@@ -17,6 +17,7 @@ struct cluster_options {
 	const char *feature_gates;
 	const char *dialect;
 	const char *node_mode;
+	struct option_list exempt;
 	bool requires_agent;
 };
 
@@ -52,6 +53,13 @@ struct cluster_options {
 		  "default validator)",                                                            \
 		  NULL,                                                                            \
 		  offsetof(type, field.requires_agent) },                                          \
+		{ OPT_STRS,                                                                        \
+		  0,                                                                               \
+		  "exempt-namespace",                                                              \
+		  "NAME",                                                                          \
+		  "a namespace whose pods are left alone, besides pinfold and pinfold-agent",      \
+		  NULL,                                                                            \
+		  offsetof(type, field.exempt) },                                                  \
 	{                                                                                          \
 		OPT_ENUM, 0, "admission-mode", "MODE",                                             \
 			"nodes that join without the resource: refuse them (default) or admit "    \

@@ -87,6 +87,10 @@ static const struct option_desc options[] = {
 	  AT(config.cluster.kubeconfig) },
 	{ OPT_STR, 0, "context", "NAME", "context of the kubeconfig (default: the current one)",
 	  NULL, AT(config.cluster.context) },
+	{ OPT_STR, 0, "api-server", "URL",
+	  "address of the API server (default: the kubeconfig's; in a pod the kubelet's, or that "
+	  "of Service kubernetes)",
+	  NULL, AT(config.cluster.api_server) },
 	{ OPT_STR, 0, "node-name", "NAME",
 	  "the agent's Node (default: $NODE_NAME, or the host name in lower case)", NULL,
 	  AT(config.cluster.node_name) },
@@ -148,9 +152,11 @@ static int check_cluster(const struct agent_options *o, struct err *err)
 	const struct node_sync_config *c = &o->config.cluster;
 	const bool publishes = o->config.topology_object.is_on;
 
-	if (c->is_off && (c->kubeconfig || c->registers || c->taints_unready || publishes))
+	if (c->is_off &&
+	    (c->kubeconfig || c->api_server || c->registers || c->taints_unready || publishes))
 		return err_set(err, EINVAL, "--no-cluster excludes %s",
 			       c->kubeconfig ? "--kubeconfig" :
+			       c->api_server ? "--api-server" :
 			       c->registers  ? "--register" :
 			       publishes     ? "--publish-topology" :
 					       "--taint-unready");

@@ -82,7 +82,6 @@ static bool is_assumed(const struct explained *e, enum admission_rule rule)
 	case RULE_EFFECT:
 		return is_restored(e);
 	case RULE_INFRASTRUCTURE:
-	case RULE_TOPOLOGY:
 	case RULE_PARTITIONING:
 		facts = 1u << ASSUMED_INFRASTRUCTURE;
 		break;
@@ -92,6 +91,7 @@ static bool is_assumed(const struct explained *e, enum admission_rule rule)
 		facts = 1u << ASSUMED_NAMESPACES;
 		break;
 	case RULE_SINGLE_NODE:
+	case RULE_CORES:
 	case RULE_POOL_NODES:
 		facts = 1u << ASSUMED_NODES;
 		break;

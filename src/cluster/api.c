@@ -100,6 +100,8 @@ int api_init(struct api *api, struct loop *loop, const struct kubeconfig *kubeco
 {
 	const struct http_client_config config = { .host = kubeconfig->host,
 						   .port = kubeconfig->port,
+						   .other_host = kubeconfig->other_host,
+						   .other_port = kubeconfig->other_port,
 						   .tls_name = kubeconfig->tls_name,
 						   .tls = &api->tls,
 						   .user_agent = user_agent };

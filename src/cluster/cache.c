@@ -13,12 +13,18 @@
 #include "kube/names.h"
 #include "kube/pod.h"
 
+struct view_type {
+	struct str name;
+	struct cores_count nodes;
+};
+
 /* What readers see, except the namespaces. Immutable. */
 struct cache_view {
 	struct admission_state state;
 	const struct cache *cache;
+	struct node_group groups[NODE_GROUPS_MAX];
 	size_t n_types;
-	struct str types[];
+	struct view_type types[];
 };
 
 void *cache_allocate(size_t size)
@@ -87,14 +93,14 @@ static bool find_namespace(const void *owner, struct str name, struct namespace_
 	return cache_namespace_find(((const struct cache_view *)owner)->cache, name, ret);
 }
 
-static bool has_cores(const void *owner, struct str type)
+static struct cores_count count_cores(const void *owner, struct str type)
 {
 	const struct cache_view *v = owner;
 
 	for (size_t i = 0; i < v->n_types; i++)
-		if (str_eq(v->types[i], type))
-			return true;
-	return false;
+		if (str_eq(v->types[i].name, type))
+			return v->types[i].nodes;
+	return (struct cores_count){ 0 };
 }
 
 static struct str copy_to(char **to, struct str s)
@@ -107,22 +113,35 @@ static struct str copy_to(char **to, struct str s)
 	return copy;
 }
 
+/* Copies what points into the writer's memory to the texts of the view. */
+static void view_fill(struct cache_view *v, const struct cache *c, const struct node_group *groups,
+		      char *text)
+{
+	for (size_t i = 0; i < c->n_types; i++)
+		v->types[i] = (struct view_type){ copy_to(&text, str_from(c->types[i].name)),
+						  c->types[i].nodes };
+	for (size_t i = 0; i < v->state.nodes.n_missing_shared; i++)
+		v->groups[i] = (struct node_group){ copy_to(&text, groups[i].taints),
+						    copy_to(&text, groups[i].name) };
+	v->state.nodes.missing_shared = v->groups;
+	v->state.infrastructure.partitioning = copy_to(&text, c->infrastructure.partitioning);
+}
+
 static struct cache_view *view_new(const struct cache *c)
 {
-	const struct str missing_name = cache_node_missing_shared(c);
-	size_t text_n = missing_name.n + c->infrastructure.partitioning.n;
+	struct node_group groups[NODE_GROUPS_MAX];
+	const size_t n_groups = cache_nodes_missing_shared(c, groups);
+	size_t text_n = c->infrastructure.partitioning.n;
 	struct cache_view *v;
-	char *text;
 
 	for (size_t i = 0; i < c->n_types; i++)
 		text_n += strlen(c->types[i].name);
+	for (size_t i = 0; i < n_groups; i++)
+		text_n += groups[i].taints.n + groups[i].name.n;
 	/* One block, because grace_retire() frees it with one free(). */
 	v = cache_allocate(sizeof(*v) + c->n_types * sizeof(v->types[0]) + text_n);
-	text = (char *)&v->types[c->n_types];
 	v->cache = c;
 	v->n_types = c->n_types;
-	for (size_t i = 0; i < c->n_types; i++)
-		v->types[i] = copy_to(&text, str_from(c->types[i].name));
 	v->state = (struct admission_state){
 		.settings = c->settings,
 		.infrastructure = c->infrastructure,
@@ -130,12 +149,12 @@ static struct cache_view *view_new(const struct cache *c)
 		.is_synced = c->is_synced,
 		.owner = v,
 		.find_namespace = find_namespace,
-		.has_cores = has_cores,
+		.count_cores = count_cores,
 	};
+	v->state.nodes.n_missing_shared = n_groups;
 	/* The command line or the FeatureGate object turns the feature on. */
 	v->state.settings.pools |= c->gate_pools;
-	v->state.infrastructure.partitioning = copy_to(&text, c->infrastructure.partitioning);
-	v->state.nodes.missing_shared = copy_to(&text, missing_name);
+	view_fill(v, c, groups, (char *)&v->types[c->n_types]);
 	return v;
 }
 
@@ -158,6 +177,11 @@ const struct admission_state *cache_acquire(struct cache *c, size_t reader)
 void cache_release(struct cache *c, size_t reader)
 {
 	grace_leave(&c->grace, reader);
+}
+
+const struct admission_state *cache_writer_state(const struct cache *c)
+{
+	return &atomic_load(&c->view)->state;
 }
 
 void cache_put(struct cache *c, enum cache_kind kind, yyjson_val *object)

@@ -26,10 +26,10 @@ struct cache_table;
 struct cache_view;
 struct cached_node;
 
-/* A workload type, and how many nodes allocate its cores. */
+/* A workload type, and the nodes that have its cores. */
 struct cache_type {
 	char *name;
-	size_t nodes;
+	struct cores_count nodes;
 };
 
 struct cache {
@@ -73,4 +73,9 @@ void cache_end_list(struct cache *c, enum cache_kind kind); /* removes what was 
 void cache_set_synced(struct cache *c, bool is_synced);
 void cache_publish(struct cache *c);
 
-size_t cache_count(const struct cache *c, enum cache_kind kind); /* the writer only */
+const struct admission_state *cache_writer_state(const struct cache *c); /* the published one */
+size_t cache_count(const struct cache *c, enum cache_kind kind);	 /* the writer only */
+
+/* A node that was created after `since`, a time as objects have it, and has neither cores nor
+ * Pinfold's taint. The writer only. */
+bool cache_find_unpartitioned(const struct cache *c, const char *since, struct str *ret_name);

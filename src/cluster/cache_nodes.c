@@ -2,25 +2,34 @@
  * date with every change instead of being counted over all nodes. A node stores its previous
  * contribution, so that it can be subtracted when the node changes or is removed. */
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/arena.h"
+#include "base/macro.h"
 #include "cache_private.h"
-#include "kube/names.h"
 
-/* The workload types of its cores are stored after the name, each ended by NUL. */
+/* After the name, text has the workload types of its cores, each ended by NUL, then its taints. */
 struct cached_node {
 	struct cached_node *next;
 	TAILQ_ENTRY(cached_node) missing;
 	uint32_t hash, generation;
-	uint32_t name_n, types_n;
-	bool is_reporting, is_schedulable, has_shared;
+	uint32_t name_n, types_n, taints_n;
+	bool is_reporting, is_available, has_shared;
+	bool is_unpartitioned; /* neither cores nor Pinfold's taint */
+	char created[24];      /* as in the object: such texts compare like times */
 	char text[];
 };
 
 static struct str node_name(const struct cached_node *n)
 {
 	return (struct str){ n->text, n->name_n };
+}
+
+static struct str node_taints(const struct cached_node *n)
+{
+	return (struct str){ n->text + n->name_n + n->types_n, n->taints_n };
 }
 
 static struct cached_node **find_node(struct cache *c, uint32_t hash, struct str name)
@@ -33,8 +42,9 @@ static struct cached_node **find_node(struct cache *c, uint32_t hash, struct str
 	return slot;
 }
 
-static void count_type(struct cache *c, const char *name, bool is_new)
+static void count_type(struct cache *c, const char *name, bool is_new, bool is_available)
 {
+	const size_t one = is_new ? 1 : (size_t)-1; /* wraps around to minus one */
 	size_t i = 0;
 
 	while (i < c->n_types && strcmp(c->types[i].name, name) != 0)
@@ -46,8 +56,9 @@ static void count_type(struct cache *c, const char *name, bool is_new)
 		c->types[c->n_types++] = (struct cache_type){ .name = strdup(name) };
 	}
 	/* The last node of a type removes it; the order of the types has no meaning. */
-	c->types[i].nodes += is_new ? 1 : (size_t)-1;
-	if (c->types[i].nodes)
+	c->types[i].nodes.n += one;
+	c->types[i].nodes.n_available += is_available ? one : 0;
+	if (c->types[i].nodes.n)
 		return;
 	free(c->types[i].name);
 	c->types[i] = c->types[--c->n_types];
@@ -61,18 +72,18 @@ static void count_node(struct cache *c, struct cached_node *n, bool is_new)
 
 	c->totals.n += one;
 	c->totals.n_reporting += n->is_reporting ? one : 0;
-	c->totals.n_schedulable += n->is_schedulable ? one : 0;
-	c->totals.n_schedulable_shared += n->is_schedulable && n->has_shared ? one : 0;
-	/* Admission names one node that blocks the pools (D12); the list finds the next one without
-	 * a search over all nodes. */
-	if (n->is_schedulable && !n->has_shared) {
+	c->totals.n_available += n->is_available ? one : 0;
+	c->totals.n_shared += n->has_shared ? one : 0;
+	/* Admission names a node that blocks the pools (D12); the list finds such nodes without a
+	 * search over all. */
+	if (n->is_available && !n->has_shared) {
 		if (is_new)
 			TAILQ_INSERT_TAIL(&c->missing_shared, n, missing);
 		else
 			TAILQ_REMOVE(&c->missing_shared, n, missing);
 	}
 	for (; type < end; type += strlen(type) + 1)
-		count_type(c, type, is_new);
+		count_type(c, type, is_new, n->is_available);
 	c->is_changed = true;
 }
 
@@ -93,40 +104,35 @@ static void grow_nodes(struct cache *c)
 	c->n_node_buckets = n_buckets;
 }
 
-/* "management.workload.openshift.io/cores" gives "management"; "" for other resources. JSON
- * could contain a NUL, which no resource name has. */
-static struct str type_of(yyjson_val *resource)
-{
-	struct str name = doc_str(resource);
-
-	if (!str_ends(name, STR(NAME_CORES_SUFFIX)) || memchr(name.p, '\0', name.n))
-		return STR("");
-	name.n -= strlen(NAME_CORES_SUFFIX);
-	return name;
-}
-
 static struct cached_node *node_new(struct str name, yyjson_val *object)
 {
-	yyjson_val *status = doc_get(object, STR("status"));
-	yyjson_val *allocatable = doc_get(status, STR("allocatable"));
+	yyjson_val *allocatable = doc_find(object, "/status/allocatable");
+	CLEANUP(arena_done) struct arena a;
 	yyjson_val *key, *value;
 	struct cached_node *n;
+	struct node_facts f;
 	size_t types_n = 0;
 	char *to;
 
+	arena_init(&a, 0);
+	f = node_facts_of(object, &a);
 	DOC_EACH_PAIR (allocatable, key, value)
 		/* With a NUL each; the allocation is zeroed, so only the names are copied below. */
-		types_n += type_of(key).n ? type_of(key).n + 1 : 0;
-	n = cache_allocate(sizeof(*n) + name.n + types_n);
+		types_n += cores_type_of(key).n ? cores_type_of(key).n + 1 : 0;
+	n = cache_allocate(sizeof(*n) + name.n + types_n + f.taints.n);
 	n->name_n = (uint32_t)name.n;
 	n->types_n = (uint32_t)types_n;
-	n->is_reporting = allocatable || doc_get(status, STR("capacity"));
-	n->is_schedulable = !doc_bool(doc_find(object, "/spec/unschedulable"), false);
-	n->has_shared = doc_get(allocatable, STR(NAME_SHARED_CPUS)) != NULL;
+	n->taints_n = (uint32_t)f.taints.n;
+	n->is_reporting = f.is_reporting;
+	n->is_available = f.is_available;
+	n->has_shared = f.has_shared;
+	n->is_unpartitioned = !f.has_cores && !f.has_taint;
+	(void)snprintf(n->created, sizeof(n->created), PRI_STR,
+		       FMT_STR(doc_str(doc_find(object, "/metadata/creationTimestamp"))));
 	memcpy(n->text, name.p, name.n);
 	to = n->text + name.n;
 	DOC_EACH_PAIR (allocatable, key, value) {
-		struct str type = type_of(key);
+		struct str type = cores_type_of(key);
 
 		(void)value;
 		if (!type.n)
@@ -134,14 +140,18 @@ static struct cached_node *node_new(struct str name, yyjson_val *object)
 		memcpy(to, type.p, type.n);
 		to += type.n + 1;
 	}
+	if (f.taints.n)
+		memcpy(to, f.taints.p, f.taints.n);
 	return n;
 }
 
 static bool is_same_node(const struct cached_node *a, const struct cached_node *b)
 {
-	return a->is_reporting == b->is_reporting && a->is_schedulable == b->is_schedulable &&
+	return a->is_reporting == b->is_reporting && a->is_available == b->is_available &&
 	       a->has_shared == b->has_shared && a->types_n == b->types_n &&
-	       memcmp(a->text + a->name_n, b->text + b->name_n, a->types_n) == 0;
+	       a->taints_n == b->taints_n && a->is_unpartitioned == b->is_unpartitioned &&
+	       strcmp(a->created, b->created) == 0 &&
+	       memcmp(a->text + a->name_n, b->text + b->name_n, a->types_n + a->taints_n) == 0;
 }
 
 /* A kubelet updates its Node every few seconds; mostly no relevant field has changed. */
@@ -202,11 +212,25 @@ void cache_nodes_sweep(struct cache *c)
 	}
 }
 
-struct str cache_node_missing_shared(const struct cache *c)
+size_t cache_nodes_missing_shared(const struct cache *c, struct node_group groups[NODE_GROUPS_MAX])
 {
-	const struct cached_node *missing = TAILQ_FIRST(&c->missing_shared);
+	const struct cached_node *node;
+	size_t n = 0;
 
-	return missing ? node_name(missing) : STR("");
+	TAILQ_FOREACH(node, &c->missing_shared, missing)
+	node_groups_add(groups, &n, node_name(node), node_taints(node));
+	return n;
+}
+
+bool cache_find_unpartitioned(const struct cache *c, const char *since, struct str *ret_name)
+{
+	for (size_t i = 0; i < c->n_node_buckets; i++)
+		for (const struct cached_node *n = c->nodes[i]; n; n = n->next)
+			if (n->is_unpartitioned && strcmp(n->created, since) > 0) {
+				*ret_name = node_name(n);
+				return true;
+			}
+	return false;
 }
 
 void cache_nodes_init(struct cache *c)

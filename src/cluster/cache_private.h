@@ -28,4 +28,5 @@ void cache_nodes_done(struct cache *c);
 void cache_node_put(struct cache *c, struct str name, yyjson_val *object);
 void cache_node_remove(struct cache *c, struct str name);
 void cache_nodes_sweep(struct cache *c);
-struct str cache_node_missing_shared(const struct cache *c); /* one of them, or "" */
+/* Available nodes without the shared pool; texts are the cache's. Returns how many groups. */
+size_t cache_nodes_missing_shared(const struct cache *c, struct node_group groups[NODE_GROUPS_MAX]);

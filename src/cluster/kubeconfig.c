@@ -23,6 +23,7 @@ struct kubeconfig_reader {
 	const char *directory;
 	struct arena *a;
 	struct kubeconfig *ret;
+	bool skips_user;
 };
 
 static int split_port(struct str authority, struct str *ret_host, struct str *ret_port)
@@ -256,7 +257,7 @@ static int read_context(const struct kubeconfig_reader *rd, const char *wanted, 
 		r = get_named(rd, "clusters", "cluster", cluster_name, &cluster, err);
 	/* A context without a user is valid: the server then decides what anonymous requests may
 	 * do. */
-	if (r >= 0 && user_name.n)
+	if (r >= 0 && user_name.n && !rd->skips_user)
 		r = get_named(rd, "users", "user", user_name, &user, err);
 	if (r >= 0)
 		r = read_cluster(rd, cluster, err);
@@ -267,24 +268,31 @@ static int read_context(const struct kubeconfig_reader *rd, const char *wanted, 
 	return r;
 }
 
-int kubeconfig_parse(struct str text, struct str file, const char *directory, const char *context,
-		     struct arena *a, struct kubeconfig *ret, struct err *err)
+static int parse(struct kubeconfig_reader *rd, struct str text, struct str file,
+		 const char *context, struct err *err)
 {
 	const struct doc_limits limits = { .size_bytes = MAX_CONFIG_BYTES, .documents = 1 };
-	struct kubeconfig kubeconfig = { .prefix = "" };
-	struct kubeconfig_reader rd = { .directory = directory, .a = a, .ret = &kubeconfig };
 	struct doc_list docs;
-	int r = yaml_parse(text, file, &limits, a, &docs, err);
+	int r = yaml_parse(text, file, &limits, rd->a, &docs, err);
 
 	if (r < 0)
 		return r;
 	if (!docs.n)
 		return err_set(err, EINVAL, PRI_STR ": empty", FMT_STR(file));
-	rd.doc = &docs.items[0];
-	if (!yyjson_is_obj(rd.doc->root))
-		return doc_err(err, rd.doc, rd.doc->root, "expected a kubeconfig, found %s",
-			       doc_type(rd.doc->root));
-	r = read_context(&rd, context, err);
+	rd->doc = &docs.items[0];
+	if (!yyjson_is_obj(rd->doc->root))
+		return doc_err(err, rd->doc, rd->doc->root, "expected a kubeconfig, found %s",
+			       doc_type(rd->doc->root));
+	return read_context(rd, context, err);
+}
+
+int kubeconfig_parse(struct str text, struct str file, const char *directory, const char *context,
+		     struct arena *a, struct kubeconfig *ret, struct err *err)
+{
+	struct kubeconfig kubeconfig = { .prefix = "" };
+	struct kubeconfig_reader rd = { .directory = directory, .a = a, .ret = &kubeconfig };
+	int r = parse(&rd, text, file, context, err);
+
 	if (r >= 0)
 		*ret = kubeconfig;
 	return r;
@@ -303,6 +311,26 @@ int kubeconfig_read(const char *path, const char *context, struct arena *a, stru
 	if (r < 0)
 		return r;
 	return kubeconfig_parse(text, str_from(path), str_cstr(a, directory), context, a, ret, err);
+}
+
+int kubeconfig_read_server(const char *path, struct arena *a, struct kubeconfig *ret,
+			   struct err *err)
+{
+	struct kubeconfig kubeconfig = { .prefix = "" };
+	struct kubeconfig_reader rd = {
+		.directory = ".", .a = a, .ret = &kubeconfig, .skips_user = true
+	};
+	struct str text;
+	int r = file_read_at(AT_FDCWD, path, MAX_CONFIG_BYTES, a, &text, err);
+
+	if (r >= 0)
+		r = parse(&rd, text, str_from(path), NULL, err);
+	if (r < 0)
+		return r;
+	*ret = (struct kubeconfig){ .host = kubeconfig.host,
+				    .port = kubeconfig.port,
+				    .prefix = kubeconfig.prefix };
+	return 0;
 }
 
 int kubeconfig_in_cluster(const char *host, const char *port, const char *directory,

@@ -19,6 +19,8 @@ struct err;
 struct kubeconfig {
 	const char *host; /* without brackets */
 	uint16_t port;
+	const char *other_host; /* another address of the same server; NULL: none */
+	uint16_t other_port;
 	const char *prefix;   /* of every path: "" or "/k8s/clusters/c-1" */
 	const char *tls_name; /* the name that the certificate must have; NULL: the host */
 	bool insecure;
@@ -37,6 +39,11 @@ int kubeconfig_parse_server(struct str url, struct arena *a, struct kubeconfig *
 
 int kubeconfig_read(const char *path, const char *context, struct arena *a, struct kubeconfig *ret,
 		    struct err *err);
+
+/* The address alone, of a file whose credentials are those of another program, such as the
+ * kubelet's. */
+int kubeconfig_read_server(const char *path, struct arena *a, struct kubeconfig *ret,
+			   struct err *err);
 
 /* Inside a pod: host and port from the environment (NULL: not in a pod), the rest below
  * `directory`. Only the namespace is read here. */

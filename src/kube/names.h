@@ -64,6 +64,10 @@
 #define NAME_FEATURE_SET_DEV_PREVIEW "DevPreviewNoUpgrade"
 #define NAME_GATE_POOLS "GuaranteedCPUPool"
 
+/* Where the shipped manifests run the webhook and the agent (ours). */
+#define NAME_NAMESPACE_WEBHOOK "pinfold"
+#define NAME_NAMESPACE_AGENT "pinfold-agent"
+
 /* The taint of nodes that joined without the resource (ours, D7). */
 #define NAME_TAINT_UNPARTITIONED "pinfold.io/unpartitioned"
 #define NAME_TAINT_EFFECT "NoSchedule"

@@ -86,6 +86,16 @@ void patch_remove(struct patch *p, struct str path)
 	add_op(p, STR("remove"), path, NULL);
 }
 
+void patch_test(struct patch *p, struct str path, struct str value)
+{
+	yyjson_mut_val *op = yyjson_mut_obj(p->doc);
+
+	doc_put_str(p->doc, op, STR("op"), STR("test"));
+	doc_put_str(p->doc, op, STR("path"), path);
+	doc_put_str(p->doc, op, STR("value"), value);
+	yyjson_mut_arr_append(p->ops, op);
+}
+
 void patch_put(struct patch *p, struct str path, bool exists, yyjson_mut_val *value)
 {
 	add_op(p, exists ? STR("replace") : STR("add"), path, value);

@@ -31,6 +31,7 @@ void patch_add(struct patch *p, struct str path, yyjson_mut_val *value);
 void patch_add_str(struct patch *p, struct str path, struct str value);
 void patch_replace(struct patch *p, struct str path, yyjson_mut_val *value);
 void patch_remove(struct patch *p, struct str path);
+void patch_test(struct patch *p, struct str path, struct str value); /* fails if it differs */
 
 /* Replaces a member that `exists`, adds one that does not. */
 void patch_put(struct patch *p, struct str path, bool exists, yyjson_mut_val *value);

@@ -289,6 +289,7 @@ static void on_handshake_done(struct http_client *c)
 		return;
 	}
 	set_state(c, HTTP_CLIENT_OPEN);
+	c->is_unreached = false;
 	c->connections++;
 	c->pinged_ms = c->since_ms;
 	c->session = http2_session_new(&config, c);
@@ -425,6 +426,20 @@ static void on_resolved(uv_getaddrinfo_t *request, int status, struct addrinfo *
 	uv_freeaddrinfo(list);
 }
 
+/* The pending request of a name is for the address that it was started for. */
+static void choose_address(struct http_client *c)
+{
+	const struct http_client_config was = c->config;
+
+	if (c->is_unreached && was.other_host && !c->is_resolving) {
+		c->config.host = was.other_host;
+		c->config.port = was.other_port;
+		c->config.other_host = was.host;
+		c->config.other_port = was.port;
+	}
+	c->is_unreached = true;
+}
+
 /* An IP address is used as it is; a name is resolved again for every connection. */
 static void connect_now(struct http_client *c)
 {
@@ -435,6 +450,7 @@ static void connect_now(struct http_client *c)
 	char port[8];
 	int r;
 
+	choose_address(c);
 	set_state(c, HTTP_CLIENT_RESOLVING);
 	timer_start(&c->tick, TICK_MS, TICK_MS);
 	if (uv_ip4_addr(c->config.host, c->config.port, v4) == 0 ||

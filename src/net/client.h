@@ -51,6 +51,9 @@ struct http_call {
 struct http_client_config {
 	const char *host; /* name or address; also what the certificate must be for, unless... */
 	uint16_t port;
+	const char *other_host; /* another address of the server, or NULL: each attempt to connect
+				   that fails is followed by one to the other address */
+	uint16_t other_port;
 	const char *tls_name; /* ...this says otherwise; may be NULL */
 	struct tls_context *tls;
 	const char *user_agent; /* may be NULL */
@@ -88,6 +91,7 @@ struct http_client {
 	struct err reason;    /* why the connection is being closed */
 	bool is_busy;	      /* inside nghttp2: nothing may be sent */
 	bool is_resolving;    /* `resolve` is pending */
+	bool is_unreached;    /* the last attempt to connect did not succeed, so far */
 	bool is_done;
 };
 

@@ -16,14 +16,61 @@
 #include "node_plan.h"
 #include "node_sync_config.h"
 
+/* Where kubeadm and others put the kubelet's kubeconfig; the DaemonSet mounts both directories. */
+static const char *const kubelet_kubeconfigs[] = { "/etc/kubernetes/kubelet.conf",
+						   "/var/lib/kubelet/kubeconfig" };
+
+static void use_server(struct kubeconfig *ret, const struct kubeconfig *server)
+{
+	ret->host = server->host;
+	ret->port = server->port;
+	ret->prefix = server->prefix;
+	ret->tls_name = NULL;
+}
+
+void node_connection_prefer_kubelet(const char *path, struct arena *a, struct kubeconfig *ret)
+{
+	struct kubeconfig server;
+
+	/* Both addresses are used with the same paths. */
+	if (kubeconfig_read_server(path, a, &server, NULL) < 0 || *server.prefix)
+		return;
+	ret->other_host = ret->host;
+	ret->other_port = ret->port;
+	use_server(ret, &server);
+}
+
+/* The address of Service kubernetes works only after kube-proxy or the network plugin has started,
+ * and either may wait for the agent (D18). The kubelet of this node has an address that works. The
+ * credentials are always the pod's. */
+static int find_in_cluster(struct arena *a, struct kubeconfig *ret, struct err *err)
+{
+	int r = kubeconfig_in_cluster(getenv("KUBERNETES_SERVICE_HOST"),
+				      getenv("KUBERNETES_SERVICE_PORT"), KUBECONFIG_POD_DIR, a, ret,
+				      err);
+
+	for (size_t i = 0; r >= 0 && i < ARRAY_LEN(kubelet_kubeconfigs) && !ret->other_host; i++)
+		node_connection_prefer_kubelet(kubelet_kubeconfigs[i], a, ret);
+	return r;
+}
+
 static int find_kubeconfig(const struct node_sync_config *config, struct arena *a,
 			   struct kubeconfig *ret, struct err *err)
 {
-	if (config->kubeconfig)
-		return kubeconfig_read(config->kubeconfig, config->context, a, ret, err);
-	return kubeconfig_in_cluster(getenv("KUBERNETES_SERVICE_HOST"),
-				     getenv("KUBERNETES_SERVICE_PORT"), KUBECONFIG_POD_DIR, a, ret,
-				     err);
+	struct kubeconfig server;
+	int r;
+
+	/* First: a bad value is an error also where there is no cluster. */
+	if (config->api_server &&
+	    kubeconfig_parse_server(str_from(config->api_server), a, &server, err) < 0)
+		return err_wrap(err, "--api-server");
+	r = config->kubeconfig ? kubeconfig_read(config->kubeconfig, config->context, a, ret, err) :
+				 find_in_cluster(a, ret, err);
+	if (r >= 0 && config->api_server) {
+		use_server(ret, &server);
+		ret->other_host = NULL;
+	}
+	return r;
 }
 
 int node_connection_find(const struct node_sync_config *config, struct arena *a,

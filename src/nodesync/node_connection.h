@@ -36,6 +36,10 @@ struct node_connection {
 int node_connection_find(const struct node_sync_config *config, struct arena *a,
 			 struct kubeconfig *ret, struct str *ret_name, struct err *err);
 
+/* The address in the kubelet's kubeconfig at `path` comes first, the present one second. Nothing
+ * changes when the file cannot be used. */
+void node_connection_prefer_kubelet(const char *path, struct arena *a, struct kubeconfig *ret);
+
 /* -EINVAL for what can never work. Connects to nothing; `config` must outlive it. */
 int node_connection_init(struct node_connection *c, const struct node_sync_config *config,
 			 struct err *err);

@@ -341,16 +341,6 @@ int node_plan_removal(const struct node_observed *observed, struct arena *a, str
 	return write_status(m, status, a, ret_body, err);
 }
 
-static void add_test(struct patch *p, struct str path, struct str value)
-{
-	yyjson_mut_val *op = yyjson_mut_obj(p->doc);
-
-	doc_put_str(p->doc, op, STR("op"), STR("test"));
-	doc_put_str(p->doc, op, STR("path"), path);
-	doc_put_str(p->doc, op, STR("value"), value);
-	yyjson_mut_arr_append(p->ops, op);
-}
-
 static yyjson_mut_val *make_taint(yyjson_mut_doc *m, struct str key, struct str value,
 				  struct str effect)
 {
@@ -383,7 +373,7 @@ int node_plan_taint(const struct node_observed *observed, enum node_taint taint,
 		const struct str path =
 			patch_path_index(a, STR("/spec/taints"), (size_t)observed->taint);
 
-		add_test(&p, patch_path(a, path, STR("key")), STR(NAME_TAINT_UNPARTITIONED));
+		patch_test(&p, patch_path(a, path, STR("key")), STR(NAME_TAINT_UNPARTITIONED));
 		patch_remove(&p, path);
 	} else if (taint == NODE_TAINT_PUT && observed->taint < 0 && observed->has_taints) {
 		patch_add(&p, STR("/spec/taints/-"), make_agent_taint(p.doc));
@@ -391,7 +381,7 @@ int node_plan_taint(const struct node_observed *observed, enum node_taint taint,
 		yyjson_mut_val *list = yyjson_mut_arr(p.doc);
 
 		/* `add` would replace a list that another client has created in the meantime. */
-		add_test(&p, STR("/metadata/resourceVersion"), str_from(observed->version));
+		patch_test(&p, STR("/metadata/resourceVersion"), str_from(observed->version));
 		yyjson_mut_arr_append(list, make_agent_taint(p.doc));
 		patch_add(&p, STR("/spec/taints"), list);
 	}

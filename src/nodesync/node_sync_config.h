@@ -9,6 +9,7 @@ struct node_sync_config {
 	bool is_off;		/* --no-cluster */
 	const char *kubeconfig; /* NULL: the service account of the agent's pod, or no cluster */
 	const char *context;	/* NULL: the kubeconfig's current context */
+	const char *api_server; /* URL; NULL: as the kubeconfig or the pod says */
 	const char *node_name;	/* NULL: the environment's NODE_NAME, else the host name */
 	const char *version;	/* of this program */
 	bool registers;		/* creates the Node if it does not exist when the agent starts */

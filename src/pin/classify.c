@@ -231,6 +231,11 @@ int classify_container(const struct classify_rules *rules, const struct nri_pod 
 	enum distrust_reason distrust;
 	int r;
 
+	if (rules->own_pid && c->pid == rules->own_pid) {
+		*ret = (struct container_class){ .is_management = true,
+						 .type = STR(NAME_TYPE_MANAGEMENT) };
+		return 0;
+	}
 	if (classify_is_management(rules, pod, &distrust)) {
 		r = read_settings(rules, pod, c, a, &class.settings, err);
 		if (r < 0)

@@ -7,6 +7,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #include "cgroup/cpu_settings.h"
 #include "permission.h"
@@ -23,6 +24,7 @@ struct classify_rules {
 	bool is_legacy; /* the names of 2021 count where there are no others (D2) */
 	permission_fn permission;
 	const void *permission_data;
+	uint32_t own_pid; /* of the agent: its own container is on the management CPUs (D18) */
 };
 
 /* Why an annotation was not accepted. */

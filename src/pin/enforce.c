@@ -48,6 +48,26 @@ int enforce_pause(const struct cgroup_fs *fs, const struct pod_entry *pod,
 	return pod->pause_pid ? set_affinity((pid_t)pod->pause_pid, cpus, err) : 0;
 }
 
+int enforce_own_threads(const struct cpuset *cpus, struct err *err)
+{
+	AUTO_CLOSE int tasks = open("/proc/self/task", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	CLEANUP(arena_done) struct arena a;
+	pid_t *threads = NULL;
+	size_t n = 0;
+	int r;
+
+	if (tasks < 0)
+		return err_set(err, errno, "/proc/self/task: %s", strerror(errno));
+	arena_init(&a, 0);
+	r = proc_list(tasks, &a, &threads, &n, err);
+	for (size_t i = 0; i < n && r >= 0; i++) {
+		r = set_affinity(threads[i], cpus, err);
+		if (r == -ESRCH)
+			r = 0; /* it ended meanwhile */
+	}
+	return r;
+}
+
 int enforce_monitor(uint32_t pid, const struct cpuset *cpus, struct err *err)
 {
 	AUTO_CLOSE int proc = open("/proc", O_RDONLY | O_DIRECTORY | O_CLOEXEC);

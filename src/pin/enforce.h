@@ -18,6 +18,9 @@ int enforce_pod(const struct cgroup_fs *fs, const struct pod_entry *pod, struct 
 int enforce_pause(const struct cgroup_fs *fs, const struct pod_entry *pod,
 		  const struct cpuset *cpus, struct err *err);
 
+/* All threads of the calling process. */
+int enforce_own_threads(const struct cpuset *cpus, struct err *err);
+
 /* The monitor (conmon) of a container or pause process, which CRI-O leaves on all CPUs
  * (docs/reference/crio-workloads.md#processes-left-on-all-cpus): the parent of `pid`, when it is a
  * conmon. Returns 1 when it was moved, 0 when there is none. */

@@ -15,6 +15,8 @@
 
 /* The match condition with which the API server sends only pods that opted in. */
 #define RELEVANT_PODS "concerns-pinfold"
+/* The webhook with which nodes get a taint. */
+#define TAINTING_HOOK "nodes.mutate.pinfold.io"
 
 struct builder {
 	const struct print_config *config;
@@ -87,18 +89,22 @@ static void drop_condition(yyjson_mut_val *hook, const char *name)
 			(void)yyjson_mut_arr_iter_remove(&it);
 }
 
-/* The webhook's own pods are not sent to it, or it could not start while it is down (D18). */
+/* The webhook's own pods are not sent to it, or it could not start while it is down (D18). The
+ * namespaces of the file stay: the agent may be in one of them. */
 static void exclude_namespace(struct builder *b, yyjson_mut_val *hook)
 {
 	yyjson_mut_val *selector = yyjson_mut_obj_get(hook, "namespaceSelector");
 	yyjson_mut_val *first =
 		yyjson_mut_arr_get_first(yyjson_mut_obj_get(selector, "matchExpressions"));
-	yyjson_mut_val *values = yyjson_mut_arr(b->m);
+	yyjson_mut_val *values = yyjson_mut_obj_get(first, "values"), *value;
+	yyjson_mut_arr_iter it = yyjson_mut_arr_iter_with(values);
 
-	if (!first || !b->namespace.n)
+	if (!values || !b->namespace.n)
 		return;
+	while ((value = yyjson_mut_arr_iter_next(&it)))
+		if (str_eq(doc_mut_str(value), b->namespace))
+			return;
 	(void)yyjson_mut_arr_append(values, doc_new_str(b->m, b->namespace));
-	set(b, first, "values", values);
 }
 
 static void adapt_configuration(struct builder *b, yyjson_mut_val *configuration)
@@ -109,6 +115,11 @@ static void adapt_configuration(struct builder *b, yyjson_mut_val *configuration
 	yyjson_mut_arr_iter it = yyjson_mut_arr_iter_with(hooks);
 
 	while ((hook = yyjson_mut_arr_iter_next(&it))) {
+		if (!b->config->taint_nodes &&
+		    yyjson_mut_equals_str(yyjson_mut_obj_get(hook, "name"), TAINTING_HOOK)) {
+			(void)yyjson_mut_arr_iter_remove(&it);
+			continue;
+		}
 		set_client(b, hook);
 		exclude_namespace(b, hook);
 		if (b->config->failure_policy)
@@ -119,28 +130,6 @@ static void adapt_configuration(struct builder *b, yyjson_mut_val *configuration
 		if (mutates && b->config->all_pods)
 			drop_condition(hook, RELEVANT_PODS);
 	}
-}
-
-/* A copy of the pod hook, for nodes. */
-static void add_node_hook(struct builder *b, yyjson_mut_val *configuration)
-{
-	yyjson_mut_val *hooks = yyjson_mut_obj_get(configuration, "webhooks");
-	yyjson_mut_val *hook = yyjson_mut_val_mut_copy(b->m, yyjson_mut_arr_get_first(hooks));
-	yyjson_mut_val *rule = yyjson_mut_arr_get_first(yyjson_mut_obj_get(hook, "rules"));
-	yyjson_mut_val *service =
-		yyjson_mut_obj_get(yyjson_mut_obj_get(hook, "clientConfig"), "service");
-	yyjson_mut_val *resources = yyjson_mut_arr(b->m);
-
-	(void)yyjson_mut_arr_append(resources, yyjson_mut_str(b->m, "nodes"));
-	set(b, rule, "resources", resources);
-	set(b, rule, "scope", yyjson_mut_str(b->m, "Cluster"));
-	set(b, hook, "name", yyjson_mut_str(b->m, "nodes.mutate.pinfold.io"));
-	set(b, service, "path", yyjson_mut_str(b->m, "/mutate/nodes"));
-	/* Both are about pods: a Node has no namespace, and the conditions read annotations of
-	 * pods. */
-	(void)yyjson_mut_obj_remove_key(hook, "matchConditions");
-	(void)yyjson_mut_obj_remove_key(hook, "namespaceSelector");
-	(void)yyjson_mut_arr_append(hooks, hook);
 }
 
 int print_config_make(const struct print_config *c, struct arena *a, yyjson_mut_val **ret,
@@ -163,10 +152,6 @@ int print_config_make(const struct print_config *c, struct arena *a, yyjson_mut_
 	for (size_t i = 0; i < docs.n; i++) {
 		yyjson_mut_val *configuration = yyjson_val_mut_copy(b.m, docs.items[i].root);
 
-		/* The first document is the mutating configuration. Added before it is adapted, so
-		 * that URL, CA and policy apply to the new hook as well. */
-		if (c->taint_nodes && i == 0)
-			add_node_hook(&b, configuration);
 		adapt_configuration(&b, configuration);
 		(void)yyjson_mut_arr_append(list, configuration);
 	}

@@ -90,6 +90,52 @@ static void on_certificate_trouble(struct cert_rotation *k, const char *what, co
 			    LOG_STR("action", str_from(what)), LOG_ERR(err));
 }
 
+/* Without it nodes join without the taint; they are tainted later (node_recheck.h). */
+static void on_configurations(struct cert_rotation *k)
+{
+	struct state_cluster *s = container_of(k, struct state_cluster, rotation);
+	const struct cert_configuration *c = &k->configurations[CERT_MUTATING];
+	const int now = c->has_node_hook ? NODE_HOOK_OK : NODE_HOOK_MISSING;
+
+	if (!c->exists || s->settings.nodes != NODE_MODE_TAINT ||
+	    atomic_exchange(&s->node_hook, now) == now)
+		return;
+	if (now == NODE_HOOK_OK)
+		log_info("nodes that join get a taint");
+	else
+		log_error("the mutating webhook configuration has no webhook for nodes, they join "
+			  "without the taint");
+}
+
+static const char *registered(struct node_recheck *r)
+{
+	const struct state_cluster *s = container_of(r, struct state_cluster, recheck);
+
+	return s->rotation.configurations[CERT_MUTATING].created;
+}
+
+static void on_node_tainted(struct node_recheck *r, const char *node)
+{
+	struct state_cluster *s = container_of(r, struct state_cluster, recheck);
+
+	atomic_fetch_add(&s->nodes_tainted, 1);
+	log_warning("tainted a node that joined without the resource",
+		    LOG_STR("node", str_from(node)));
+}
+
+static void on_node_failure(struct node_recheck *r, const char *node, const struct err *err)
+{
+	struct state_cluster *s = container_of(r, struct state_cluster, recheck);
+
+	if (may_log_failure(s))
+		log_warning("cannot taint a node that joined without the resource",
+			    LOG_STR("node", str_from(node)), LOG_ERR(err));
+}
+
+static const struct node_recheck_config recheck_config = { .registered = registered,
+							   .on_tainted = on_node_tainted,
+							   .on_failure = on_node_failure };
+
 /* Unique among all processes: the pod's name, otherwise host, process and a random number. */
 static const char *identity(struct arena *a)
 {
@@ -135,6 +181,7 @@ static int plan_rotation(struct state_cluster *s, const struct state_cluster_con
 		.on_certificate = on_certificate,
 		.on_action = on_certificate_action,
 		.on_failure = on_certificate_trouble,
+		.on_configurations = on_configurations,
 	};
 	return 0;
 }
@@ -153,6 +200,9 @@ static int start(struct state_source *source, struct loop *loop, unsigned thread
 	s->rotates_certificate = source->certificate != NULL;
 	if (s->rotates_certificate)
 		cert_rotation_init(&s->rotation, &s->api, &s->rotation_config);
+	s->rechecks_nodes = s->rotates_certificate && s->settings.nodes == NODE_MODE_TAINT;
+	if (s->rechecks_nodes)
+		node_recheck_init(&s->recheck, &s->api, &s->cache, &recheck_config);
 	log_info("watching the API server", LOG_STR("host", str_from(s->kubeconfig.host)),
 		 LOG_INT("port", s->kubeconfig.port));
 	return r;
@@ -165,6 +215,8 @@ static void stop(struct state_source *source)
 	if (!s->is_started)
 		return;
 	informers_close(&s->informers);
+	if (s->rechecks_nodes)
+		node_recheck_close(&s->recheck);
 	if (s->rotates_certificate)
 		cert_rotation_close(&s->rotation);
 	api_close(&s->api);
@@ -195,10 +247,18 @@ static bool is_ready(struct state_source *source, const char **ret_missing)
 
 	if (s->rotates_certificate)
 		*ret_missing = certificate_states[atomic_load(&s->rotation.state)];
+	/* Only before the first time: a replica that serves pods goes on when the configuration
+	 * is changed, and a rollout with a wrong one stops. */
+	if (!*ret_missing && !atomic_load(&s->was_ready) &&
+	    atomic_load(&s->node_hook) == NODE_HOOK_MISSING)
+		*ret_missing = "the mutating webhook configuration has no webhook for nodes, which "
+			       "--admission-mode taint needs";
 	if (*ret_missing)
 		return false;
-	if (atomic_load(&f->is_ready))
+	if (atomic_load(&f->is_ready)) {
+		atomic_store(&s->was_ready, true);
 		return true;
+	}
 	*ret_missing = "caches are out of date";
 	for (size_t i = 0; i < CACHE__COUNT; i++)
 		if (!atomic_load(&f->watches[i].stats.is_synced))
@@ -242,6 +302,19 @@ static void add_age(const struct informers *f, struct strbuf *b)
 	}
 }
 
+static void add_nodes(struct state_cluster *s, struct strbuf *b)
+{
+	if (s->settings.nodes != NODE_MODE_TAINT)
+		return;
+	prometheus_one(b, "pinfold_node_webhook_registered", "gauge",
+		       "1 when the mutating webhook configuration has a webhook for nodes",
+		       atomic_load(&s->node_hook) == NODE_HOOK_OK);
+	prometheus_one(
+		b, "pinfold_nodes_tainted_late_total", "counter",
+		"Nodes that joined without the resource and the taint, and were tainted later",
+		atomic_load(&s->nodes_tainted));
+}
+
 #define AT(field) offsetof(struct informers_stats, field)
 
 static void add_metrics(struct state_source *source, struct strbuf *b)
@@ -262,6 +335,24 @@ static void add_metrics(struct state_source *source, struct strbuf *b)
 		   AT(too_old));
 	add_family(f, b, "pinfold_watch_failures_total", "counter", "Lists and watches that failed",
 		   AT(failures));
+	add_nodes(cluster_of(source), b);
+}
+
+/* Wherever it runs, the webhook leaves the pods of its own namespace alone (D18). */
+static void exempt_own_namespace(struct state_cluster *s)
+{
+	const char *pod = getenv("POD_NAMESPACE");
+	const struct admission_settings *given = &s->settings;
+	const char **all = arena_array(&s->arena, const char *, given->n_exempt + 2);
+	size_t n = 0;
+
+	for (size_t i = 0; i < given->n_exempt; i++)
+		all[n++] = given->exempt[i];
+	all[n++] = s->rotation_config.namespace;
+	if (pod && *pod)
+		all[n++] = pod;
+	s->settings.exempt = all;
+	s->settings.n_exempt = n;
 }
 
 int state_cluster_init(struct state_cluster *s, const struct state_cluster_config *config,
@@ -285,6 +376,7 @@ int state_cluster_init(struct state_cluster *s, const struct state_cluster_confi
 	r = plan_rotation(s, config, err);
 	if (r < 0)
 		return r;
+	exempt_own_namespace(s);
 	if (config->kubeconfig)
 		return kubeconfig_read(config->kubeconfig, config->context, &s->arena,
 				       &s->kubeconfig, err);

@@ -4,12 +4,15 @@
  * to date and that the serving threads read without locks. Also rotates the serving certificate
  * where no files are given. State from manifests is state_files.h. */
 
+#include <stdatomic.h>
+
 #include "base/arena.h"
 #include "cluster/api.h"
 #include "cluster/cache.h"
 #include "cluster/cert_rotation.h"
 #include "cluster/informers.h"
 #include "cluster/kubeconfig.h"
+#include "cluster/node_recheck.h"
 #include "state_source.h"
 
 struct err;
@@ -23,6 +26,9 @@ struct state_cluster_config {
 	struct admission_settings settings;
 };
 
+/* Whether the API server calls the webhook for Nodes that join. */
+enum node_hook { NODE_HOOK_UNKNOWN, NODE_HOOK_MISSING, NODE_HOOK_OK };
+
 struct state_cluster {
 	struct state_source source;
 	struct arena arena; /* of the kubeconfig */
@@ -34,11 +40,15 @@ struct state_cluster {
 	struct informers informers;
 	struct cert_rotation_config rotation_config;
 	struct cert_rotation rotation; /* used when rotates_certificate */
+	struct node_recheck recheck;   /* likewise, when nodes get a taint */
+	_Atomic int node_hook;	       /* enum node_hook */
+	atomic_bool was_ready;
+	_Atomic uint64_t nodes_tainted;
 	const char *names[2];
 	bool rotates_certificate; /* no certificate files were given */
 	uint64_t logged_ms;	  /* the last failure that was logged */
 	uint64_t n_failures;
-	bool is_started;
+	bool is_started, rechecks_nodes;
 };
 
 /* Reads the kubeconfig; connects to nothing yet. */

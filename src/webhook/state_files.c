@@ -22,14 +22,14 @@ static bool find_namespace(const void *owner, struct str name, struct namespace_
 	return namespace_table_find(&f->namespaces, name, ret);
 }
 
-static bool has_cores(const void *owner, struct str type)
+static struct cores_count count_cores(const void *owner, struct str type)
 {
 	const struct file_facts *f = owner;
 
 	for (size_t i = 0; i < f->n_core_types; i++)
-		if (str_eq(f->core_types[i], type))
-			return true;
-	return false;
+		if (str_eq(f->core_types[i].name, type))
+			return f->core_types[i].count;
+	return (struct cores_count){ 0 };
 }
 
 /* Everything read so far, in memory that is given back once the facts are taken out of it. */
@@ -39,32 +39,40 @@ struct state_load {
 	struct file_facts *facts;
 };
 
-static void add_core_types(struct file_facts *f, yyjson_val *node)
+/* Into the facts' arena: the names of the manifests are freed with the scratch arena. */
+static void add_core_types(struct file_facts *f, const struct state_manifests *m, yyjson_val *node)
 {
-	yyjson_val *resources = doc_get(doc_get(node, STR("status")), STR("allocatable"));
 	yyjson_val *key, *value;
 
-	DOC_EACH_PAIR (resources, key, value) {
-		struct str type = doc_str(key);
+	DOC_EACH_PAIR (doc_find(node, "/status/allocatable"), key, value) {
+		struct str type = cores_type_of(key);
 
 		(void)value;
-		if (!str_ends(type, STR(NAME_CORES_SUFFIX)))
+		if (!type.n || count_cores(f, type).n)
 			continue;
-		type.n -= strlen(NAME_CORES_SUFFIX);
-		if (has_cores(f, type))
-			continue;
-		/* Into the facts' arena: the names of the manifests are freed with the scratch
-		 * arena. */
 		f->core_types = arena_one_more(&f->arena, f->core_types, f->n_core_types,
 					       sizeof(*f->core_types));
-		f->core_types[f->n_core_types++] = str_dup(&f->arena, type);
+		f->core_types[f->n_core_types++] =
+			(struct core_type){ str_dup(&f->arena, type),
+					    m->state.count_cores(m, type) };
 	}
+}
+
+static void copy_groups(struct file_facts *f, struct node_totals *nodes)
+{
+	struct node_group *groups =
+		arena_array(&f->arena, struct node_group, nodes->n_missing_shared);
+
+	for (size_t i = 0; i < nodes->n_missing_shared; i++)
+		groups[i] = (struct node_group){
+			str_dup(&f->arena, nodes->missing_shared[i].taints),
+			str_dup(&f->arena, nodes->missing_shared[i].name),
+		};
+	nodes->missing_shared = groups;
 }
 
 static int add_object(struct state_load *rd, const struct manifest *m, struct err *err)
 {
-	if (str_eq(object_kind(m->object), STR("Node")))
-		add_core_types(rd->facts, m->object);
 	if (state_manifests_add(&rd->manifests, m->object, err) < 0)
 		return err_wrap(err, PRI_STR, FMT_STR(manifest_position(m, rd->scratch)));
 	return 0;
@@ -77,14 +85,16 @@ static void keep_state(struct state_load *rd)
 	struct admission_state *state = &f->state;
 
 	state_manifests_seal(&rd->manifests);
-	/* The state has only these two texts; its namespaces are copied below, and its owner is set
-	 * in load(). */
+	/* The texts of the state are copied, its namespaces below, and its owner is set in
+	 * load(). */
 	*state = rd->manifests.state;
 	state->infrastructure.partitioning =
 		str_dup(&f->arena, rd->manifests.state.infrastructure.partitioning);
-	state->nodes.missing_shared = str_dup(&f->arena, rd->manifests.state.nodes.missing_shared);
+	copy_groups(f, &state->nodes);
+	for (size_t i = 0; i < rd->manifests.n_nodes; i++)
+		add_core_types(f, &rd->manifests, rd->manifests.nodes[i]);
 	state->find_namespace = find_namespace;
-	state->has_cores = has_cores;
+	state->count_cores = count_cores;
 	f->n_nodes = rd->manifests.n_nodes;
 	f->namespaces = namespace_table_copy(&rd->manifests.namespaces, &f->arena);
 }

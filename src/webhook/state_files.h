@@ -13,12 +13,17 @@
 
 struct err;
 
+struct core_type {
+	struct str name;
+	struct cores_count count;
+};
+
 /* The result of one load; immutable. */
 struct file_facts {
 	struct arena arena;
 	struct admission_state state;
 	struct namespace_table namespaces;
-	struct str *core_types; /* workload types that some node has cores for */
+	struct core_type *core_types; /* workload types that some node has cores for */
 	size_t n_core_types;
 	size_t n_nodes;
 };

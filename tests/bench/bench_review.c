@@ -71,11 +71,12 @@ static bool find_namespace(const void *owner, struct str name, struct namespace_
 	return true;
 }
 
-static bool has_cores(const void *owner, struct str type)
+static struct cores_count count_cores(const void *owner, struct str type)
 {
+	const size_t n = str_eq(type, STR("management"));
+
 	(void)owner;
-	(void)type;
-	return true;
+	return (struct cores_count){ n, n };
 }
 
 static int64_t cpu_ns(void)
@@ -107,11 +108,11 @@ int main(void)
 	struct admission_state state = {
 		.infrastructure = { .is_present = true,
 				    .has_status = true,
-				    .has_topology = true,
 				    .is_partitioned = true },
+		.nodes = { .n = 1, .n_available = 1 },
 		.is_synced = true,
 		.find_namespace = find_namespace,
-		.has_cores = has_cores,
+		.count_cores = count_cores,
 	};
 	struct arena texts, work;
 	struct mallinfo2 before;

@@ -35,10 +35,12 @@ static bool find_namespace(const void *owner, struct str name, struct namespace_
 	return true;
 }
 
-static bool has_cores(const void *owner, struct str type)
+static struct cores_count count_cores(const void *owner, struct str type)
 {
+	const size_t n = str_eq(type, STR("management"));
+
 	(void)owner;
-	return str_eq(type, STR("management"));
+	return (struct cores_count){ n, n };
 }
 
 static struct admission_state state_of(uint8_t choice)
@@ -49,16 +51,12 @@ static struct admission_state state_of(uint8_t choice)
 			      .nodes = choice & 4 ? NODE_MODE_TAINT : NODE_MODE_REFUSE },
 		.infrastructure = { .is_present = true,
 				    .has_status = true,
-				    .has_topology = true,
 				    .is_single = choice & 8,
 				    .is_partitioned = !(choice & 16) },
-		.nodes = { .n = 1,
-			   .n_reporting = 1,
-			   .n_schedulable = 1,
-			   .n_schedulable_shared = 1 },
+		.nodes = { .n = 1, .n_reporting = 1, .n_available = 1, .n_shared = 1 },
 		.is_synced = true,
 		.find_namespace = find_namespace,
-		.has_cores = has_cores,
+		.count_cores = count_cores,
 	};
 }
 

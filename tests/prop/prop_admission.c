@@ -131,11 +131,15 @@ static bool find_namespace(const void *owner, struct str name, struct namespace_
 	return true;
 }
 
-static bool has_cores(const void *owner, struct str type)
+static struct cores_count count_cores(const void *owner, struct str type)
 {
+	const size_t n = str_eq(type, STR("management"));
+
 	(void)owner;
-	return str_eq(type, STR("management"));
+	return (struct cores_count){ n, n };
 }
+
+static const struct node_group without_pool = { STR_INIT(""), STR_INIT("n") };
 
 static struct admission_state draw_state(struct prop *r, struct namespace_permission *ns)
 {
@@ -145,18 +149,18 @@ static struct admission_state draw_state(struct prop *r, struct namespace_permis
 		.settings = { .pools = prop_one_in(r, 2) },
 		.infrastructure = { .is_present = true,
 				    .has_status = true,
-				    .has_topology = true,
 				    .is_single = prop_one_in(r, 2),
 				    .is_partitioned = !prop_one_in(r, 5) },
 		.nodes = { .n = 1,
 			   .n_reporting = 1,
-			   .n_schedulable = 1,
-			   .n_schedulable_shared = prop_one_in(r, 6) ? 0 : 1,
-			   .missing_shared = STR("n") },
+			   .n_available = 1,
+			   .n_shared = prop_one_in(r, 6) ? 0 : 1,
+			   .missing_shared = &without_pool,
+			   .n_missing_shared = prop_one_in(r, 6) },
 		.is_synced = true,
 		.owner = ns,
 		.find_namespace = find_namespace,
-		.has_cores = has_cores,
+		.count_cores = count_cores,
 	};
 }
 

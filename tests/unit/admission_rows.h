@@ -105,6 +105,14 @@ static inline void check_same_pod(yyjson_val *want, yyjson_val *got, struct aren
 			  FMT_STR(row_text(want, a)), FMT_STR(row_text(got, a)));
 }
 
+/* More nodes than any row has. */
+static inline struct cores_count row_cores_everywhere(const void *owner, struct str type)
+{
+	(void)owner;
+	(void)type;
+	return (struct cores_count){ 1000, 1000 };
+}
+
 /* The state that a row's "cluster" and "namespace" describe. */
 static inline void row_state(yyjson_val *row, struct state_manifests *m, struct arena *a)
 {
@@ -136,6 +144,9 @@ static inline void row_state(yyjson_val *row, struct state_manifests *m, struct 
 			&err));
 	}
 	state_manifests_seal(m);
+	/* OpenShift does not look at the nodes of a partitioned cluster; Pinfold does (D19). */
+	if (m->state.infrastructure.is_partitioned)
+		m->state.count_cores = row_cores_everywhere;
 	m->state.is_synced = doc_bool(synced, true);
 }
 

@@ -127,24 +127,51 @@ TEST(a_new_list_removes_what_is_not_in_it)
 #define CORES "\"management.workload.openshift.io/cores\":\"8000\""
 #define SHARED "\"openshift.io/shared-cpus\":\"4000\""
 
+#define TAINTED(key) "\"taints\":[{\"key\":\"" key "\",\"effect\":\"NoSchedule\"}]"
+
 TEST(node_totals_follow_every_change)
 {
 	static const struct {
 		const char *node;
-		struct node_totals want;
-		bool is_removed, has_cores;
+		size_t n, n_reporting, n_available, n_shared;
+		struct cores_count cores;
+		const char *missing; /* the groups without the shared pool, "name taints;" each */
+		bool is_removed;
 	} rows[] = {
-		{ NODE("a", "", CORES), { 1, 1, 1, 0, STR_INIT("a") }, false, true },
-		{ NODE("b", "", CORES "," SHARED), { 2, 2, 2, 1, STR_INIT("a") }, false, true },
-		{ NODE("a", "", CORES "," SHARED), { 2, 2, 2, 2, STR_INIT("") }, false, true },
-		{ NODE("c", "\"unschedulable\":true", ""),
-		  { 3, 3, 2, 2, STR_INIT("") },
-		  false,
-		  true },
-		{ "{\"metadata\":{\"name\":\"d\"}}", { 4, 3, 3, 2, STR_INIT("d") }, false, true },
-		{ NODE("a", "", ""), { 4, 3, 3, 1, STR_INIT("d") }, false, true },
-		{ NODE("b", "", ""), { 3, 2, 2, 0, STR_INIT("d") }, true, false },
-		{ NODE("b", "", ""), { 3, 2, 2, 0, STR_INIT("d") }, true, false },
+		{ NODE("a", "", CORES), 1, 1, 1, 0, { 1, 1 }, "a ;", false },
+		{ NODE("b", "", CORES "," SHARED), 2, 2, 2, 1, { 2, 2 }, "a ;", false },
+		{ NODE("a", "", CORES "," SHARED), 2, 2, 2, 2, { 2, 2 }, "", false },
+		{ NODE("c", "\"unschedulable\":true", ""), 3, 3, 2, 2, { 2, 2 }, "", false },
+		{ "{\"metadata\":{\"name\":\"d\"}}", 4, 3, 3, 2, { 2, 2 }, "d ;", false },
+		{ NODE("a", "", ""), 4, 3, 3, 1, { 1, 1 }, "d ;", false },
+		{ NODE("d", TAINTED("x"), CORES),
+		  4,
+		  4,
+		  3,
+		  1,
+		  { 2, 2 },
+		  "a ;d x=:NoSchedule\n;",
+		  false },
+		{ NODE("d", TAINTED("pinfold.io/unpartitioned"), CORES),
+		  4,
+		  4,
+		  2,
+		  1,
+		  { 2, 1 },
+		  "a ;",
+		  false },
+		{ "{\"metadata\":{\"name\":\"a\"},\"status\":{\"conditions\":[{\"type\":\"Ready\","
+		  "\"status\":\"Unknown\"}]}}",
+		  4,
+		  3,
+		  1,
+		  1,
+		  { 2, 1 },
+		  "",
+		  false },
+		{ NODE("b", "", ""), 3, 2, 0, 0, { 1, 0 }, "", true },
+		{ NODE("b", "", ""), 3, 2, 0, 0, { 1, 0 }, "", true },
+		{ NODE("d", "", ""), 2, 1, 0, 0, { 0, 0 }, "", true },
 	};
 	const struct admission_settings settings = { 0 };
 	struct cache c;
@@ -152,17 +179,26 @@ TEST(node_totals_follow_every_change)
 	cache_init(&c, &settings, 1);
 	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
 		const struct admission_state *s;
+		struct cores_count cores;
+		char missing[256] = "";
 
 		TEST_ROW("step %zu: %s", i, rows[i].node);
 		(rows[i].is_removed ? forget : put)(&c, CACHE_NODES, rows[i].node);
 		s = cache_acquire(&c, 0);
-		CHECK_UINT(s->nodes.n, rows[i].want.n);
-		CHECK_UINT(s->nodes.n_reporting, rows[i].want.n_reporting);
-		CHECK_UINT(s->nodes.n_schedulable, rows[i].want.n_schedulable);
-		CHECK_UINT(s->nodes.n_schedulable_shared, rows[i].want.n_schedulable_shared);
-		CHECK_STR(s->nodes.missing_shared, rows[i].want.missing_shared);
-		CHECK_INT(s->has_cores(s->owner, STR("management")), rows[i].has_cores);
-		CHECK(!s->has_cores(s->owner, STR("manage")));
+		cores = s->count_cores(s->owner, STR("management"));
+		for (size_t k = 0; k < s->nodes.n_missing_shared; k++)
+			(void)snprintf(missing + strlen(missing), sizeof(missing) - strlen(missing),
+				       PRI_STR " " PRI_STR ";",
+				       FMT_STR(s->nodes.missing_shared[k].name),
+				       FMT_STR(s->nodes.missing_shared[k].taints));
+		CHECK_UINT(s->nodes.n, rows[i].n);
+		CHECK_UINT(s->nodes.n_reporting, rows[i].n_reporting);
+		CHECK_UINT(s->nodes.n_available, rows[i].n_available);
+		CHECK_UINT(s->nodes.n_shared, rows[i].n_shared);
+		CHECK_STR(str_from(missing), rows[i].missing);
+		CHECK_UINT(cores.n, rows[i].cores.n);
+		CHECK_UINT(cores.n_available, rows[i].cores.n_available);
+		CHECK_UINT(s->count_cores(s->owner, STR("manage")).n, 0);
 		cache_release(&c, 0);
 	}
 	cache_done(&c);
@@ -233,7 +269,7 @@ static void look(struct race *race, const struct admission_state *s, unsigned i)
 		atomic_fetch_add(&race->bad, 1);
 	(void)find(s, 10 + i % 200, &f); /* these are added and removed */
 	if (s->nodes.n != s->nodes.n_reporting ||
-	    s->has_cores(s->owner, STR("management")) != (s->nodes.n > 0) ||
+	    s->count_cores(s->owner, STR("management")).n != s->nodes.n ||
 	    (s->infrastructure.is_partitioned !=
 	     str_eq(s->infrastructure.partitioning, STR("AllNodes"))))
 		atomic_fetch_add(&race->bad, 1);

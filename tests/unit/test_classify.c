@@ -258,6 +258,23 @@ TEST(attack_annotations_gain_nothing_while_the_permission_is_unknown)
 	}
 }
 
+TEST(the_agents_own_container_is_on_the_management_cpus)
+{
+	struct classify_rules rules = { .permission = by_name, .own_pid = 4711 };
+	struct nri_pod pod = { .id = "p", .uid = "u", .name = "agent", .pod_namespace = "denied" };
+	struct nri_container c = { .id = "c", .name = "c", .pid = 4711 };
+	CLEANUP(arena_done) struct arena a;
+	struct container_class class;
+	struct err err = { 0 };
+
+	arena_init(&a, 0);
+	CHECK_OK(classify_container(&rules, &pod, &c, &a, &class, &err));
+	CHECK(class.is_management);
+	c.pid = 4712;
+	CHECK_OK(classify_container(&rules, &pod, &c, &a, &class, &err));
+	CHECK(!class.is_management);
+}
+
 TEST(a_broken_annotation_of_a_management_container_is_refused)
 {
 	const struct classify_rules rules = { .permission = by_name };

@@ -259,6 +259,31 @@ TEST(after_the_server_restarts_the_next_call_gets_a_new_connection)
 	fixture_done(&f);
 }
 
+TEST(a_failed_connection_is_followed_by_one_to_the_other_address)
+{
+	struct call lost = { 0 }, second = { 0 }, third = { 0 };
+	struct fixture f;
+
+	fixture_init(&f, "127.0.0.1", "h2");
+	f.client.config.other_host = "127.0.0.1";
+	f.client.config.other_port = f.client.config.port;
+	f.client.config.port = 1; /* nothing listens there */
+	begin(&f, &lost, "GET", "/echo", STR(""));
+	wait_all(&f);
+	CHECK(lost.err.code != 0);
+	begin(&f, &second, "GET", "/echo", STR(""));
+	wait_all(&f);
+	CHECK_STR(second.err.msg, "");
+	/* It stays at the address that works. */
+	http_client_drop(&f.client, "test");
+	begin(&f, &third, "GET", "/echo", STR(""));
+	wait_all(&f);
+	CHECK_STR(third.err.msg, "");
+	buffer_done(&second.got);
+	buffer_done(&third.got);
+	fixture_done(&f);
+}
+
 TEST(a_call_may_be_started_again_from_its_end)
 {
 	struct call c = { .again = true };

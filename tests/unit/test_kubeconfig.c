@@ -222,6 +222,32 @@ TEST(the_token_of_a_pod_is_read_again_after_rotation)
 	(void)rmdir(dir);
 }
 
+/* Its credentials may need a program that the agent does not run. */
+TEST(the_address_in_the_kubelets_kubeconfig_is_read_without_its_credentials)
+{
+	char dir[] = "/tmp/pinfold-kubeconfig-XXXXXX";
+	CLEANUP(arena_done) struct arena a;
+	struct kubeconfig got;
+	struct err err = { 0 };
+	const char *path;
+
+	arena_init(&a, 0);
+	CHECK(mkdtemp(dir) != NULL);
+	path = str_printf(&a, "%s/kubelet.conf", dir).p;
+	write_file(dir, "kubelet.conf",
+		   "current-context: c\n"
+		   "contexts: [{name: c, context: {cluster: k, user: u}}]\n"
+		   "clusters: [{name: k, cluster: {server: 'https://10.0.0.7:6443'}}]\n"
+		   "users: [{name: u, user: {exec: {command: login}}}]\n");
+	CHECK(kubeconfig_read(path, NULL, &a, &got, &err) < 0);
+	CHECK_OK(kubeconfig_read_server(path, &a, &got, &err));
+	CHECK_STR(str_from(got.host), "10.0.0.7");
+	CHECK_UINT(got.port, 6443);
+	CHECK(!got.ca_path && !got.token_path && !got.cert_path);
+	(void)unlink(path);
+	(void)rmdir(dir);
+}
+
 TEST(the_error_outside_of_a_pod_names_the_variables)
 {
 	CLEANUP(arena_done) struct arena a;

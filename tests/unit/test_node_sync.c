@@ -191,6 +191,36 @@ TEST(memory_is_returned_after_the_start_and_after_every_new_connection)
 	}
 }
 
+TEST(the_kubelets_address_comes_first_and_the_service_address_second)
+{
+	char dir[] = "/tmp/pinfold-prefer-XXXXXX";
+	CLEANUP(arena_done) struct arena a;
+	struct kubeconfig k = { .host = "10.96.0.1", .port = 443, .token_path = "token" };
+	const char *path;
+	FILE *f;
+
+	arena_init(&a, 0);
+	CHECK(mkdtemp(dir) != NULL);
+	path = str_printf(&a, "%s/kubelet.conf", dir).p;
+	node_connection_prefer_kubelet(path, &a, &k); /* does not exist */
+	CHECK_STR(str_from(k.host), "10.96.0.1");
+	CHECK(!k.other_host);
+	f = fopen(path, "we");
+	CHECK(f != NULL);
+	(void)fputs("current-context: c\ncontexts: [{name: c, context: {cluster: k}}]\n"
+		    "clusters: [{name: k, cluster: {server: 'https://10.0.0.7:6443'}}]\n",
+		    f);
+	(void)fclose(f);
+	node_connection_prefer_kubelet(path, &a, &k);
+	CHECK_STR(str_from(k.host), "10.0.0.7");
+	CHECK_UINT(k.port, 6443);
+	CHECK_STR(str_from(k.other_host), "10.96.0.1");
+	CHECK_UINT(k.other_port, 443);
+	CHECK_STR(str_from(k.token_path), "token"); /* the credentials stay the pod's */
+	(void)unlink(path);
+	(void)rmdir(dir);
+}
+
 TEST(failures_are_logged_at_most_once_a_minute)
 {
 	struct api_failures f = { 0 };

@@ -5,7 +5,7 @@
 #
 #	cp_start DIR                      DIR/admin.kubeconfig works when it returns
 #	cp_start_scheduler DIR
-#	cp_start_controller_manager DIR
+#	cp_start_controller_manager DIR [FLAG...]
 #	cp_kubectl DIR ARG...             kubectl as system:masters
 #	kubectl ARG...                    the same for the control plane in $cp, the only one of most tests
 #	cp_namespace DIR NAME             a namespace that accepts pods, with or without controller manager
@@ -143,10 +143,11 @@ cp_start_client() {
 cp_start_scheduler() { cp_start_client "$1" kube-scheduler; }
 
 cp_start_controller_manager() {
-	local pki=$1/pki
-	cp_start_client "$1" kube-controller-manager --use-service-account-credentials \
+	local dir=$1 pki=$1/pki
+	shift
+	cp_start_client "$dir" kube-controller-manager --use-service-account-credentials \
 		--service-account-private-key-file "$pki/service-account.key" --root-ca-file "$pki/ca.crt" \
-		--cluster-signing-cert-file "$pki/ca.crt" --cluster-signing-key-file "$pki/ca.key"
+		--cluster-signing-cert-file "$pki/ca.crt" --cluster-signing-key-file "$pki/ca.key" "$@"
 }
 
 # The ServiceAccount is what a controller manager would create; without it every pod is refused.

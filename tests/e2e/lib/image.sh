@@ -6,7 +6,7 @@
 #	image_make ROOT NAME:TAG FILE COMMAND...   an image of the directory ROOT
 #	image_busybox FILE                         localhost/busybox:1
 #	image_pause FILE                           localhost/pause:1, the sandbox image
-#	image_pinfold PROGRAM FILE                 localhost/pinfold:1, the program with the libraries it needs
+#	image_pinfold PROGRAM FILE [NAME:TAG]      localhost/pinfold:1 by default, the program with the libraries it needs
 
 # Entries are sorted and undated, so that the same content gives the same image.
 image_make() {
@@ -71,11 +71,12 @@ image_pinfold() {
 	root=$(mktemp -d) || return
 	mkdir -p "$root/usr/local/bin" "$root"/{lib,lib64,tmp}
 	cp "$1" "$root/usr/local/bin/pinfold"
+	! ldd "$1" | grep 'not found' >&2 || return
 	# All libraries go into one directory that the loader always searches.
 	for library in $(ldd "$1" | grep -o '/[^ ]*'); do
 		cp -L "$library" "$root/lib/$(basename "$library")"
 	done
 	mv "$root"/lib/ld-linux-* "$root/lib64/"
-	image_make "$root" localhost/pinfold:1 "$2" /usr/local/bin/pinfold
+	image_make "$root" "${3:-localhost/pinfold:1}" "$2" /usr/local/bin/pinfold
 	rm -rf "$root"
 }

@@ -11,7 +11,9 @@
 # among them (*.tar) are loaded. NODE_KUBELET_CONFIG is YAML to be added to the kubelet's configuration, for
 # example "cpuManagerPolicy: static". A directory crio.conf.d in NODE_PAYLOAD goes to /etc/crio. Pods use
 # localhost/busybox:1 with imagePullPolicy: Never. NODE_TOOLS names more components for the guest (default:
-# crictl); set it to nothing to save their build.
+# crictl); set it to nothing to save their build. With NODE_CNI=none the node has no network configuration: a pod has to
+# install it, and the node is not Ready before. A file openshift-cpu-pools in NODE_PAYLOAD goes to /etc/kubernetes. The
+# kubelet's kubeconfig is where kubeadm puts it, /etc/kubernetes/kubelet.conf.
 
 # shellcheck source=tests/e2e/lib/control-plane.sh
 . "$(dirname "${BASH_SOURCE[0]}")/control-plane.sh"
@@ -112,7 +114,9 @@ node_up_script() {
 	mkdir -p /etc/cni/net.d /etc/kubernetes/manifests /etc/containers /etc/crio/crio.conf.d
 	cp /payload/crio.conf /etc/crio/
 	[ ! -d /payload/extra/crio.conf.d ] || cp /payload/extra/crio.conf.d/* /etc/crio/crio.conf.d/
-	cp /payload/cni.conflist /etc/cni/net.d/10-pods.conflist
+	[ ! -e /payload/cni.conflist ] || cp /payload/cni.conflist /etc/cni/net.d/10-pods.conflist
+	[ ! -e /payload/extra/openshift-cpu-pools ] || cp /payload/extra/openshift-cpu-pools /etc/kubernetes/
+	install -m 600 /payload/kubeconfig /etc/kubernetes/kubelet.conf
 	cp /payload/units/* /etc/systemd/system/
 	hostname "$(cat /payload/node)"
 	echo '{"default":[{"type":"insecureAcceptAnything"}]}' >/etc/containers/policy.json
@@ -164,10 +168,10 @@ node_payload() {
 	node_kubelet_config "$socket" >"$payload/kubelet.yaml"
 	node_containerd_config >"$payload/containerd.toml"
 	node_crio_config >"$payload/crio.conf"
-	node_cni_config >"$payload/cni.conflist"
+	[ "${NODE_CNI:-}" = none ] || node_cni_config >"$payload/cni.conflist"
 	node_unit "/payload/bin/containerd -c /payload/containerd.toml" Type=notify >"$payload/units/containerd.service"
 	node_unit "/payload/bin/crio" Type=notify >"$payload/units/crio.service"
-	node_unit "/payload/bin/kubelet --config /payload/kubelet.yaml --kubeconfig /payload/kubeconfig \
+	node_unit "/payload/bin/kubelet --config /payload/kubelet.yaml --kubeconfig /etc/kubernetes/kubelet.conf \
 --hostname-override $node --node-ip 10.0.2.15" >"$payload/units/kubelet.service"
 	node_up_script >"$payload/up"
 	chmod +x "$payload/up"

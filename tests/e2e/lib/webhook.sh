@@ -5,7 +5,7 @@
 #	wh_start DIR CPDIR [FLAG...]      serves on a free port, with a certificate of the control plane's CA
 #	wh_configure DIR CPDIR [FLAG...]  applies what --print-config prints
 #	wh_metric DIR CPDIR NAME          the sum of a metric over all of its labels
-#	wh_partition_cluster CPDIR        creates the Infrastructure object, with cpuPartitioning AllNodes
+#	wh_partition_cluster CPDIR        creates the Infrastructure object, with cpuPartitioning AllNodes, and a partitioned Node
 #	wh_account CPDIR                  CPDIR/pinfold.kubeconfig with the rights that deploy/ gives the webhook
 #	wh_no_errors DIR...               the webhooks of these directories logged, and logged no error
 #	wh_stop DIR
@@ -32,10 +32,10 @@ wh_start() {
     wait_ready "$dir" webhook 60 wh_is_ready "$dir" "$cp"
 }
 
-# --print-config prints a time-out of 1 s, and tests that send one request at a time use it. Where an API
-# server under load shares the few CPUs with the webhook, a second may pass before the webhook is even
-# scheduled, and its latency is not what the test is about: WH_TIMEOUT_SECONDS sets another time-out there.
-wh_timeout() { sed "s/timeoutSeconds: 1\$/timeoutSeconds: ${WH_TIMEOUT_SECONDS:-1}/"; }
+# Tests that send one request at a time use the time-out that --print-config prints. Where an API server under
+# load shares the few CPUs with the webhook, seconds may pass before the webhook is even scheduled, and its
+# latency is not what the test is about: WH_TIMEOUT_SECONDS sets another time-out there.
+wh_timeout() { sed "s/timeoutSeconds: 5\$/timeoutSeconds: ${WH_TIMEOUT_SECONDS:-5}/"; }
 
 wh_configure() {
     local dir=$1 cp=$2
@@ -50,7 +50,9 @@ wh_partition_cluster() {
     cp_kubectl "$1" wait --for condition=Established crd --all --timeout 60s >/dev/null
     cp_kubectl "$1" create -f - >/dev/null <<<'{apiVersion: config.openshift.io/v1, kind: Infrastructure, metadata: {name: cluster}}'
     cp_kubectl "$1" patch infrastructure cluster --subresource status --type merge -p \
-        '{"status":{"controlPlaneTopology":"HighlyAvailable","infrastructureTopology":"HighlyAvailable","cpuPartitioning":"AllNodes"}}' >/dev/null
+        '{"status":{"cpuPartitioning":"AllNodes"}}' >/dev/null
+    cp_kubectl "$1" create -f - >/dev/null <<<'{apiVersion: v1, kind: Node, metadata: {name: partitioned}, status:
+        {allocatable: {management.workload.openshift.io/cores: "8000"}, capacity: {management.workload.openshift.io/cores: "8000"}}}'
 }
 
 # A client certificate with the user name that the ServiceAccount's token would give.
