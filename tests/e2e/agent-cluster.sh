@@ -409,7 +409,7 @@ native_start "$dir" "${RUNTIME:-containerd}"
 agent_flags=(--nri-socket "$dir/nri.sock" --reconcile-interval 2)
 kubectl apply -f "$deploy/namespace.yaml" -f "$deploy/rbac.yaml" -f "$deploy/policy.yaml" >/dev/null
 cp_namespace "$dir" good >/dev/null
-kubectl annotate namespace good workload.openshift.io/allowed=management >/dev/null
+kubectl annotate namespace good kube-public workload.openshift.io/allowed=management >/dev/null
 cp_namespace "$dir" bad >/dev/null
 kubectl apply -k "$deploy" --dry-run=server >/dev/null # the server accepts the DaemonSet, too
 for t in ${TESTS:-capacity restored namespaces refused drift runtime_lost api_lost taint policy pools required uninstall register late_kubeconfig}; do

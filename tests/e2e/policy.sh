@@ -89,7 +89,7 @@ for kind in mutating validating; do
     # attack: webhook-policy: a compromised webhook blocks the cluster by failurePolicy Fail
     refused "the webhook cannot change the failurePolicy of its $kind configuration" 'only change the CA bundle' \
         rewrite $kind '[{"op":"replace","path":"/webhooks/0/failurePolicy","value":"Fail"}]'
-    # attack: webhook-add: a compromised webhook adds a hook of its own
+    # attack: webhook-hooks: a compromised webhook takes hooks out of its configuration
     refused "the webhook cannot remove a hook from its $kind configuration" 'only change the CA bundle' \
         rewrite $kind '[{"op":"remove","path":"/webhooks/0"}]'
     ok "the webhook publishes the CA in its $kind configuration" \
