@@ -203,7 +203,8 @@ int webhook_run(const struct webhook_config *config, struct state_source *source
 	if (r >= 0) {
 		log_info("serving", LOG_STR("listen", str_from(config->listen)),
 			 LOG_INT("port", server_port(w.server)), LOG_INT("threads", w.n_threads));
-		trim_memory(); /* what was needed to start: linking, reading state and certificate */
+		trim_memory(); /* what was needed to start: linking, reading state and certificate
+				*/
 		loop_run(&w.loop);
 		/* From here a signal ends the process, in case requests in flight do not finish. */
 		(void)signal(SIGTERM, SIG_DFL);

@@ -191,7 +191,7 @@ TEST(attack_concurrent_bodies_of_brackets_do_not_exhaust_memory)
 						  .body = body,
 						  .n = sizes[k],
 						  .announced = sizes[k],
-						  .rounds = 4,
+						  .rounds = 2,
 						  .n_served = &n_served };
 			CHECK_INT(pthread_create(&u[i].thread, NULL, upload, &u[i]), 0);
 		}
