@@ -166,6 +166,7 @@ struct map local_map(const struct local_machine *machine, struct arena *a)
 							.pod = c->pod,
 							.container = c->name,
 							.pool = c->pool,
+							.type = c->type,
 							.is_exclusive = c->is_exclusive,
 							.cpus = c->settings.cpus };
 	}
@@ -182,6 +183,8 @@ static void describe_container(const struct local_machine *machine, size_t i, yy
 	doc_put_str(m, o, STR("container"), c->name);
 	doc_put_str(m, o, STR("kind"), str_from(container_kind_name(c->kind)));
 	doc_put_str(m, o, STR("pool"), str_from(pool_name(c->pool)));
+	if (c->type.n)
+		doc_put_str(m, o, STR("type"), c->type);
 	if (c->is_exclusive)
 		doc_put_bool(m, o, STR("exclusive"), true);
 	cpu_settings_put(&c->settings, m, o, a);

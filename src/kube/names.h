@@ -101,7 +101,8 @@
 #define NAME_WORKLOAD_INFRASTRUCTURE "Infrastructure"	       /* the only value of `workloads` */
 #define NAME_PROFILE_ANNOTATION "performance.openshift.io/"    /* + feature */
 #define NAME_KUBELET_EXPERIMENTAL "kubeletconfig.experimental" /* JSON, on the profile */
-#define NAME_RESIZE "pinfold.io/resize" /* on the profile (ours): "refuse" or "defer" */
+#define NAME_RESIZE "pinfold.io/resize"	       /* on the profile (ours): "refuse" or "defer" */
+#define NAME_TYPES "pinfold.io/workload-types" /* on the profile (ours): {"ran":"2-3"} */
 #define NAME_WEAK_OWNER "performance.openshift.io/weak-owner-reference-name"
 
 /* Machine Config Operator. */

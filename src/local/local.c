@@ -4,6 +4,7 @@
 
 #include "base/arena.h"
 #include "base/macro.h"
+#include "pool/ledger.h"
 
 static const char *const mode_names[] = {
 	[LOCAL_CGROUP_V1] = "cgroup v1",
@@ -96,6 +97,7 @@ struct local_container *local_container_copy(const struct local_container *c, st
 	copy->pod = str_dup(a, c->pod);
 	copy->name = str_dup(a, c->name);
 	copy->workdir = str_dup(a, c->workdir);
+	copy->type = str_dup(a, c->type);
 	copy->argv = copy_strings(c->argv, c->n_argv, a);
 	copy->env = copy_strings(c->env, c->n_env, a);
 	return copy;
@@ -118,4 +120,14 @@ bool local_container_same_command(const struct local_container *a, const struct 
 	return same_strings(a->argv, a->n_argv, b->argv, b->n_argv) &&
 	       same_strings(a->env, a->n_env, b->env, b->n_env) && str_eq(a->workdir, b->workdir) &&
 	       a->kind == b->kind;
+}
+
+void local_container_set_cpus(struct local_container *c, const struct ledger *l)
+{
+	struct cpuset cpus;
+
+	(void)ledger_cpus(l, c->pool, &cpus);
+	if (c->pool == POOL_MANAGEMENT)
+		pool_config_type_cpus(&l->now.config, c->type, &cpus, &cpus);
+	c->settings.cpus = cpus;
 }

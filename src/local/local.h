@@ -18,6 +18,8 @@
 
 #define LOCAL_NAME_MAX 64
 
+struct ledger;
+
 enum local_restart {
 	LOCAL_RESTART_ALWAYS,
 	LOCAL_RESTART_ON_FAILURE,
@@ -37,6 +39,7 @@ struct local_container {
 	unsigned grace_s;   /* between SIGTERM and SIGKILL */
 
 	enum pool pool;
+	struct str type;	      /* workload type of a management container */
 	bool is_exclusive;	      /* its CPUs are assigned to it alone */
 	struct cpu_settings settings; /* all of them are set */
 };
@@ -73,6 +76,9 @@ bool local_container_may_run(const struct local_container *containers,
 
 /* "namespace/pod/container": in messages, and in the mark of its processes (process.h). */
 struct str local_container_id(const struct local_container *c, struct arena *a);
+/* Gives a container without exclusive CPUs those that its pool, or its workload type, has now. */
+void local_container_set_cpus(struct local_container *c, const struct ledger *l);
+
 struct local_container *local_container_copy(const struct local_container *c, struct arena *a);
 
 /* Same command, environment and working directory: a running process can be kept. */

@@ -159,8 +159,7 @@ static struct run *build_runs(const struct local_node *node, const struct local_
 		runs[total].c = local_container_copy(old->c, a);
 		runs[total].is_removed = true;
 		if (!old->c->is_exclusive) /* it leaves CPUs that are now exclusive */
-			(void)ledger_cpus(&node->ledger, old->c->pool,
-					  &runs[total].c->settings.cpus);
+			local_container_set_cpus(runs[total].c, &node->ledger);
 		total++;
 	}
 	*ret_n = total;

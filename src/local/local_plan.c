@@ -19,6 +19,21 @@
 
 /* --- the profile --- */
 
+/* The workload types of the profile's annotation. */
+static int read_types(const struct profile *profile, struct arena *a, struct pool_config *c,
+		      struct err *err)
+{
+	yyjson_val *annotations = doc_find(profile->at.object, "/metadata/annotations");
+	const struct str text = doc_str(doc_get(annotations, STR(NAME_TYPES)));
+	struct doc doc;
+	int r;
+
+	if (text.n == 0)
+		return 0;
+	r = doc_parse(text, STR("annotation " NAME_TYPES), NULL, a, &doc, err);
+	return r < 0 ? r : pool_config_read_types(&doc, doc.root, c, err);
+}
+
 bool local_plan_config(const struct local_plan_input *in, struct arena *a, struct pool_config *ret,
 		       struct problem_list *p)
 {
@@ -50,7 +65,8 @@ bool local_plan_config(const struct local_plan_input *in, struct arena *a, struc
 	c.guaranteed = part->cpus[PROFILE_ISOLATED];
 	profile_alignment(part->profile, &c.topology, &c.options);
 	c.fold_rest = true; /* CPUs that the profile does not name join the shared pool */
-	if (pool_config_check(&c, in->topology, &err) < 0) {
+	if (read_types(part->profile, a, &c, &err) < 0 ||
+	    pool_config_check(&c, in->topology, &err) < 0) {
 		problem_error(p, PROBLEM_AT(part->profile->at.doc, part->profile->at.object, NULL),
 			      "%s", err.msg);
 		return false;
@@ -82,6 +98,12 @@ static yyjson_val *build_node(const struct ledger *l, struct arena *a)
 	status = doc_put_obj(m, node, STR("status"));
 	allocatable = doc_put_obj(m, status, STR("allocatable"));
 	put_quantity(m, allocatable, NAME_MANAGEMENT_CORES, capacity.management_milli, a);
+	for (size_t i = 0; i < l->now.config.n_types; i++)
+		if (!str_eq(str_from(l->now.config.types[i].name), STR(NAME_TYPE_MANAGEMENT)))
+			put_quantity(m, allocatable,
+				     str_cstr(a, str_printf(a, "%s" NAME_CORES_SUFFIX,
+							    l->now.config.types[i].name)),
+				     capacity.management_milli, a);
 	put_quantity(m, allocatable, NAME_SHARED_CPUS, capacity.shared_milli, a);
 	put_quantity(m, allocatable, NAME_GUARANTEED_CPUS, capacity.guaranteed_milli, a);
 	yyjson_mut_obj_add_val(m, status, "capacity", yyjson_mut_val_mut_copy(m, allocatable));
@@ -249,7 +271,7 @@ static void set_pool_cpus(struct planner *pl)
 		struct local_container *c = &pl->plan->containers[i];
 
 		if (!c->is_exclusive)
-			(void)ledger_cpus(pl->ledger, c->pool, &c->settings.cpus);
+			local_container_set_cpus(c, pl->ledger);
 	}
 }
 

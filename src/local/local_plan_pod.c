@@ -38,16 +38,17 @@ static void add_note(struct planner *pl, const struct candidate *c, struct str t
 
 /* --- admission --- */
 
-/* Of an admitted pod: admission removes the annotation from pods that it does not convert. */
-static bool is_managed(const struct pod *pod)
+/* The workload type of an admitted pod: admission refuses pods with two, and removes the annotation
+ * from pods that it does not convert. "": none. */
+static struct str type_of(const struct pod *pod)
 {
 	yyjson_obj_iter it = yyjson_obj_iter_with(pod_annotations(pod));
 	yyjson_val *key;
 
 	while ((key = yyjson_obj_iter_next(&it)))
 		if (str_starts(doc_str(key), STR(NAME_TARGET_PREFIX)))
-			return true;
-	return false;
+			return str_skip(doc_str(key), sizeof(NAME_TARGET_PREFIX) - 1);
+	return STR("");
 }
 
 /* As the API server does it: defaults, the mutating webhook, its patch. Returns 1 when admitted, 0
@@ -80,7 +81,12 @@ static int admit(struct planner *pl, yyjson_val *pod, struct candidate *c, struc
 		return 0;
 	}
 	c->is_guaranteed = class == QOS_GUARANTEED;
-	c->is_managed = is_managed(&c->pod);
+	c->type = type_of(&c->pod);
+	c->is_managed = c->type.n && pool_config_has_type(&pl->ledger->now.config, c->type);
+	if (c->type.n && !c->is_managed)
+		add_note(pl, c,
+			 str_printf(pl->a, "workload type " PRI_STR " has no CPUs on this machine",
+				    FMT_STR(c->type)));
 	return 1;
 }
 
@@ -229,6 +235,8 @@ static int assign_cpus(struct planner *pl, const struct candidate *c, const stru
 	to->is_exclusive = grant.pool == POOL_GUARANTEED;
 	to->settings.cpus = grant.cpus;
 	to->settings.mems = grant.memory_nodes;
+	if (c->is_managed)
+		to->type = c->type;
 	return set_shares_and_quota(pl, c, from, to, err);
 }
 

@@ -25,6 +25,7 @@ struct candidate {
 	struct pod pod; /* admitted */
 	struct str namespace, name, uid;
 	bool is_managed;
+	struct str type; /* its workload type, if it is managed */
 	bool is_guaranteed;
 	struct ledger_pod members; /* its containers */
 };

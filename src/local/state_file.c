@@ -32,6 +32,8 @@ static void put_container(yyjson_mut_doc *m, yyjson_mut_val *o, const struct loc
 	doc_put_int(m, o, STR("restart"), c->restart);
 	doc_put_int(m, o, STR("graceSeconds"), c->grace_s);
 	doc_put_str(m, o, STR("pool"), str_from(pool_name(c->pool)));
+	if (c->type.n)
+		doc_put_str(m, o, STR("type"), c->type);
 	doc_put_bool(m, o, STR("exclusive"), c->is_exclusive);
 	cpu_settings_put(&c->settings, m, o, a);
 	doc_put_str(m, o, STR("workdir"), c->workdir);
@@ -116,6 +118,7 @@ static bool get_container(yyjson_val *o, struct arena *a, struct local_container
 		.namespace = doc_str(doc_get(o, STR("namespace"))),
 		.pod = doc_str(doc_get(o, STR("pod"))),
 		.name = doc_str(doc_get(o, STR("container"))),
+		.type = doc_str(doc_get(o, STR("type"))),
 		.is_exclusive = doc_bool(doc_get(o, STR("exclusive")), false),
 		.workdir = doc_str(doc_get(o, STR("workdir"))),
 	};
