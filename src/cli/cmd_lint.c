@@ -445,6 +445,11 @@ static int run(struct invocation *inv, struct err *err)
 	r = print_report(&l, &edits, err);
 	if (r < 0)
 		return r;
+	if (!would_change && !lint_report_is_bad(&l.report) && l.n_selected)
+		command_success(inv,
+				"%zu %s checked, no errors; next: pinfold admit -o diff shows what "
+				"admission changes",
+				l.n_selected, l.n_selected == 1 ? "workload" : "workloads");
 	return would_change || lint_report_is_bad(&l.report) ? EXIT_FINDING : EXIT_YES;
 }
 
@@ -475,5 +480,6 @@ const struct command cmd_lint = {
 	.options = options,
 	.options_size = sizeof(struct lint_options),
 	.examples = examples,
+	.reports_success = true,
 	.run = run,
 };

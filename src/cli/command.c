@@ -5,6 +5,7 @@
 
 #include <assert.h>
 #include <errno.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -57,9 +58,42 @@ static bool asks_for_help(int argc, char **argv)
 	return false;
 }
 
+/* Removes -q and --quiet from the arguments. */
+static bool take_quiet(const struct command *c, int *argc, char **argv)
+{
+	bool is_quiet = false;
+	int n = 1;
+
+	for (int i = 1; i < *argc; i++) {
+		if (strcmp(argv[i], "--") == 0)
+			c = NULL; /* operands follow */
+		if (c && c->reports_success &&
+		    (strcmp(argv[i], "-q") == 0 || strcmp(argv[i], "--quiet") == 0))
+			is_quiet = true;
+		else
+			argv[n++] = argv[i];
+	}
+	*argc = n;
+	return is_quiet;
+}
+
+void command_success(const struct invocation *inv, const char *fmt, ...)
+{
+	va_list ap;
+
+	if (inv->is_quiet)
+		return;
+	va_start(ap, fmt);
+	(void)vfprintf(stderr, fmt, ap);
+	va_end(ap);
+	(void)fputc('\n', stderr);
+}
+
 static int run(const struct command *c, int argc, char **argv, struct arena *a, struct err *err)
 {
-	struct invocation inv = { .command = c, .arena = a };
+	struct invocation inv = { .command = c,
+				  .arena = a,
+				  .is_quiet = take_quiet(c, &argc, argv) };
 	struct options o = { .table = c->options, .arena = a };
 	int r;
 

@@ -24,6 +24,7 @@ struct invocation {
 	void *options;		 /* the command's own struct, filled in */
 	struct option_list args; /* operands */
 	struct arena *arena;	 /* lives until the command returns */
+	bool is_quiet;		 /* -q: no line on success */
 };
 
 /* Returns EXIT_YES or EXIT_FINDING, or a negative errno with a sentence in `err`. */
@@ -47,6 +48,7 @@ struct command {
 	const void *defaults;			/* NULL: all zero */
 	const struct command_example *examples; /* ends with { 0 } */
 	bool hidden;
+	bool reports_success; /* calls command_success(), so it has -q */
 	command_fn run;
 };
 
@@ -63,6 +65,10 @@ bool command_is_family(const char *word);
 
 /* -EINVAL with a sentence when there is an operand. */
 int command_no_operands(const struct invocation *inv, struct err *err);
+
+/* One line about what was done and what comes next, on standard error, unless -q was given. */
+void command_success(const struct invocation *inv, const char *fmt, ...)
+	__attribute__((format(printf, 2, 3)));
 
 /* Parses the options, runs the command, prints the error if any. Returns the exit status. */
 int command_main(int argc, char **argv);

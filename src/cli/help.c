@@ -96,6 +96,8 @@ static void add_options(struct strbuf *b, const struct command *c, struct arena 
 		else if (option_is_listed(d))
 			add_row(b, help_option_form(d, a), d->help);
 	}
+	if (c->reports_success)
+		add_row(b, STR("-q, --quiet"), "print nothing on success");
 	add_row(b, STR("-h, --help"), "print this help");
 }
 

@@ -51,6 +51,13 @@ bool local_plan_config(const struct local_plan_input *in, struct arena *a, struc
 	layout_resolve(in->manifests, &options, a, &layout, p);
 	if (p->n_errors)
 		return false;
+	if (layout.n_partitions == 0) {
+		problem_error(p, PROBLEM_AT(NULL, NULL, NULL),
+			      "no PerformanceProfile for this machine, exactly one is needed: "
+			      "'pinfold profile suggest >profile.yaml', in the directory of the "
+			      "manifests, writes one that fits");
+		return false;
+	}
 	if (layout.n_partitions != 1) {
 		problem_error(p, PROBLEM_AT(NULL, NULL, NULL),
 			      "%zu PerformanceProfiles for this machine: exactly one is needed",
