@@ -147,9 +147,10 @@ TEST(errors_name_the_option)
 	static const struct {
 		const char *words[MAX_WORDS + 1], *want;
 	} cases[] = {
-		{ { "--nope" }, "unknown option --nope" },
-		{ { "--nope=1" }, "unknown option --nope" },
-		{ { "--dry" }, "unknown option --dry" },
+		{ { "--nope" }, "unknown option --nope, did you mean --node?" },
+		{ { "--nope=1" }, "unknown option --nope, did you mean --node?" },
+		{ { "--zzzzzz" }, "unknown option --zzzzzz" },
+		{ { "--dry" }, "unknown option --dry, did you mean --dry-run?" },
 		{ { "--Heading" }, "unknown option --Heading" },
 		{ { "--=1" }, "unknown option --" },
 		{ { "-x" }, "unknown option -x" },
