@@ -23,7 +23,9 @@ static void random_machine(struct prop *r, struct arena *a, struct topology *ret
 	CHECK_OK(topology_parse_synthetic(str_from(text), a, ret, &err));
 }
 
-static struct str profile_text(const struct suggestion *s, struct arena *a)
+/* The suggestion says that a machine with one core needs --allow-split-cores. single-numa-node
+ * assigns whole cores only. */
+static struct str profile_text(const struct suggestion *s, bool splits_cores, struct arena *a)
 {
 	struct str shared = cpuset_format(&s->shared, a);
 
@@ -31,11 +33,12 @@ static struct str profile_text(const struct suggestion *s, struct arena *a)
 			  "apiVersion: performance.openshift.io/v2\nkind: PerformanceProfile\n"
 			  "metadata: {name: p}\nspec:\n  cpu:\n    reserved: \"" PRI_STR "\"\n"
 			  "    isolated: \"" PRI_STR "\"\n%s" PRI_STR "%s"
-			  "  numa: {topologyPolicy: single-numa-node}\n"
+			  "  numa: {topologyPolicy: %s}\n"
 			  "  nodeSelector: {node-role.kubernetes.io/worker: \"\"}\n",
 			  FMT_STR(cpuset_format(&s->reserved, a)),
 			  FMT_STR(cpuset_format(&s->isolated, a)), shared.n ? "    shared: \"" : "",
-			  FMT_STR(shared), shared.n ? "\"\n" : "");
+			  FMT_STR(shared), shared.n ? "\"\n" : "",
+			  splits_cores ? "best-effort" : "single-numa-node");
 }
 
 TEST(a_suggested_profile_passes_all_checks_on_its_machine)
@@ -54,17 +57,20 @@ TEST(a_suggested_profile_passes_all_checks_on_its_machine)
 		struct manifests ms;
 		struct layout layout;
 		struct topology t;
+		bool splits_cores;
 
 		arena_init(&a, 0);
 		random_machine(&r, &a, &t);
 		if (suggest(&t, &o, &a, &s, NULL) < 0)
 			continue;
 		made++;
+		splits_cores = t.level[TOPOLOGY_CORE].n == 1;
+		options.allow_split_cores = splits_cores;
 		machine.topology = &t;
 		options.topologies = &machine;
 		manifests_init(&ms, &a);
 		problem_list_init(&p, &a);
-		manifests_from_text(&ms, profile_text(&s, &a), STR("p"), &p);
+		manifests_from_text(&ms, profile_text(&s, splits_cores, &a), STR("p"), &p);
 		layout_resolve(&ms, &options, &a, &layout, &p);
 		CHECK_STR(p.n_errors ? problem_list_format(&p, &a) : STR(""), "");
 		CHECK(cpuset_count(&s.reserved) >= o.reserved);

@@ -23,6 +23,9 @@ struct https_client {
 	size_t n;
 };
 
+/* The address that this thread connects from, as 127.0.0.x; 0: the usual one. */
+static _Thread_local uint8_t tcp_source;
+
 static inline int tcp_connect_local(unsigned port)
 {
 	struct sockaddr_in addr = { .sin_family = AF_INET,
@@ -33,6 +36,12 @@ static inline int tcp_connect_local(unsigned port)
 
 	(void)setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof(patience));
 	(void)setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof(patience));
+	if (tcp_source) {
+		struct sockaddr_in from = { .sin_family = AF_INET,
+					    .sin_addr.s_addr = htonl(0x7f000000u | tcp_source) };
+
+		(void)bind(fd, (struct sockaddr *)&from, sizeof(from));
+	}
 	if (connect(fd, (struct sockaddr *)&addr, sizeof(addr)) < 0) {
 		(void)close(fd);
 		return -1;

@@ -45,6 +45,7 @@ static void *witness_run(void *arg)
 	char request[4096], response[4096];
 	size_t n = post(request, sizeof(request), REVIEW, strlen(REVIEW));
 
+	tcp_source = 2; /* as an API server beside hostile pods: limits are per address */
 	while (!atomic_load(&w->stop) && w->n < MAX_SAMPLES) {
 		uint64_t begin = now_us();
 
