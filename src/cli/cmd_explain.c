@@ -421,8 +421,7 @@ static int explain_all(const struct explain_options *o, const struct explain_inp
 	const struct manifest_list *list = &in->cluster.list;
 	enum output_format format = output_format_of(o->output);
 	CLEANUP(arena_done) struct arena scratch;
-	/* A document refers to what was decided; text does not, and a cluster has many pods. */
-	struct arena *work = format == OUTPUT_TABLE ? &scratch : a;
+	struct arena *work;
 	yyjson_mut_doc *doc = doc_build(a);
 	yyjson_mut_val *all = yyjson_mut_arr(doc);
 	size_t n = 0, n_refused = 0;
@@ -430,6 +429,8 @@ static int explain_all(const struct explain_options *o, const struct explain_inp
 	int r;
 
 	arena_init(&scratch, 0);
+	/* A document refers to what was decided; text does not, and a cluster has many pods. */
+	work = format == OUTPUT_TABLE ? &scratch : a;
 	strbuf_init(&b, a);
 	for (size_t i = 0; i < list->n; i++) {
 		struct explained e = { .in = in, .manifest = &list->items[i] };

@@ -217,8 +217,8 @@ size_t cache_nodes_missing_shared(const struct cache *c, struct node_group group
 	const struct cached_node *node;
 	size_t n = 0;
 
-	TAILQ_FOREACH(node, &c->missing_shared, missing)
-	node_groups_add(groups, &n, node_name(node), node_taints(node));
+	for (node = TAILQ_FIRST(&c->missing_shared); node; node = TAILQ_NEXT(node, missing))
+		node_groups_add(groups, &n, node_name(node), node_taints(node));
 	return n;
 }
 

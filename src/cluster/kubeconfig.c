@@ -279,7 +279,7 @@ static int parse(struct kubeconfig_reader *rd, struct str text, struct str file,
 		return r;
 	if (!docs.n)
 		return err_set(err, EINVAL, PRI_STR ": empty", FMT_STR(file));
-	rd->doc = &docs.items[0];
+	rd->doc = docs.items;
 	if (!yyjson_is_obj(rd->doc->root))
 		return doc_err(err, rd->doc, rd->doc->root, "expected a kubeconfig, found %s",
 			       doc_type(rd->doc->root));

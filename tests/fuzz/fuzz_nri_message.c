@@ -58,7 +58,9 @@ static struct str stream_decode(const struct pb_message *m, struct str bytes, si
 	pb_stream_done(&s);
 	if (r < 0 && (err.code != -r || !err.msg[0]))
 		abort();
-	return r < 0 ? (struct str){ 0 } : encode(m, value, a);
+	if (r < 0)
+		return (struct str){ 0 };
+	return encode(m, value, a);
 }
 
 static void compare(struct str x, struct str y, const struct arena *a)

@@ -22,7 +22,6 @@ struct attack {
 
 static void start_agent(struct attack *t)
 {
-	const struct rlimit limit = { MEMORY_LIMIT, MEMORY_LIMIT };
 	char run_dir[96];
 
 	(void)snprintf(run_dir, sizeof(run_dir), "%s/run", t->dir);
@@ -31,7 +30,7 @@ static void start_agent(struct attack *t)
 	if (t->agent > 0)
 		return;
 #ifndef __SANITIZE_ADDRESS__ /* its shadow memory alone is more */
-	(void)setrlimit(RLIMIT_AS, &limit);
+	(void)setrlimit(RLIMIT_AS, &(struct rlimit){ MEMORY_LIMIT, MEMORY_LIMIT });
 #endif
 	(void)execl(getenv("PINFOLD"), "pinfold", "agent", "--management", "0", "--run-dir",
 		    run_dir, "--nri-socket", t->socket, "--kubelet-state", "/nonexistent",
