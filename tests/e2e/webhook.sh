@@ -197,7 +197,7 @@ run_on() {
     echo "# Kubernetes $1"
     rm -rf "$cp" "$wh"
     CP_VERSION=$1 cp_start "$cp"
-    for ns in allowed other plain pinfold; do cp_namespace "$cp" $ns >/dev/null; done
+    for ns in allowed other plain pinfold pinfold-agent; do cp_namespace "$cp" $ns >/dev/null; done
     kubectl annotate namespace allowed workload.openshift.io/allowed=management >/dev/null
     kubectl annotate namespace other workload.openshift.io/allowed=something-else >/dev/null
     kubectl kustomize deploy >"$dir/deploy.yaml"
