@@ -56,7 +56,9 @@ static struct conn *find_crowded(struct worker *w, enum conn_state state, uint64
 /* Closes one connection in favour of a new one: of the address that has most of them, the least
  * useful: one that only waits for the client's end, one that had time to send a request and did
  * not, the one that is idle longest. In a flood of new connections, one that was just served is
- * worth more than they are. A connection with a request in progress is never closed. */
+ * worth more than they are. A connection whose request is being received is closed only when its
+ * address has more connections than that of the others: a crowd of unfinished requests must not
+ * displace the idle connections of an API server. */
 static void evict_one(struct worker *w)
 {
 	struct conn *c = find_crowded(w, CONN_LINGERING, 0, NULL);
@@ -65,6 +67,7 @@ static void evict_one(struct worker *w)
 	c = find_crowded(w, CONN_IDLE, TICK_MS, c);
 	c = find_crowded(w, CONN_NEW, 0, c);
 	c = find_crowded(w, CONN_IDLE, 0, c);
+	c = find_crowded(w, CONN_ACTIVE, 0, c);
 	if (c)
 		conn_abort(c, SERVER_CLOSE_EVICTED);
 }
