@@ -217,6 +217,15 @@ static int write_all(const struct migrating *g, struct err *err)
 	return r < 0 ? r : write_new(g, err);
 }
 
+static size_t count_changed(const struct manifest_edits *edits)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < edits->n; i++)
+		n += manifest_edit_is_changed(&edits->items[i]);
+	return n;
+}
+
 static int run(struct invocation *inv, struct err *err)
 {
 	struct migrating g = { .o = inv->options, .a = inv->arena };
@@ -238,7 +247,13 @@ static int run(struct invocation *inv, struct err *err)
 		r = check_new(&g, err);
 	if (r >= 0)
 		r = write_all(&g, err);
-	return r < 0 ? r : EXIT_YES;
+	if (r < 0)
+		return r;
+	if (g.o->in_place)
+		command_success(inv,
+				"%zu of %zu files changed; next: pinfold lint shows what is left",
+				count_changed(&g.edits), g.edits.n);
+	return EXIT_YES;
 }
 
 const struct command cmd_migrate = {
@@ -262,5 +277,6 @@ const struct command cmd_migrate = {
 	.options = options,
 	.options_size = sizeof(struct migrate_options),
 	.examples = examples,
+	.reports_success = true,
 	.run = run,
 };

@@ -58,7 +58,16 @@ static int run(struct invocation *inv, struct err *err)
 	/* Warnings are printed although the files are written. */
 	layout_input_print_problems(&in);
 	r = layout_input_check(&in, "nothing was written", err);
-	return r < 0 ? r : write_set(&files, output, o->force, err);
+	if (r >= 0)
+		r = write_set(&files, output, o->force, err);
+	if (r >= 0 && files.n && rendering_is_for_hosts(&o->rendering))
+		command_success(inv,
+				"%zu files in %s; next: run install.sh of its pool on each node",
+				files.n, output);
+	else if (r >= 0 && files.n)
+		command_success(inv, "%zu files in %s; next: oc apply -f %s", files.n, output,
+				output);
+	return r;
 }
 
 const struct command cmd_render = {
@@ -79,5 +88,6 @@ const struct command cmd_render = {
 	.options = options,
 	.options_size = sizeof(struct render_options),
 	.examples = examples,
+	.reports_success = true,
 	.run = run,
 };

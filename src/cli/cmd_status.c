@@ -137,6 +137,23 @@ static void add_counter_warnings(struct strbuf *b, yyjson_val *root)
 	}
 }
 
+/* Containers that the agent refused lately, and why. */
+static void add_refusals(struct strbuf *b, yyjson_val *root)
+{
+	yyjson_val *v;
+
+	DOC_EACH_ITEM (doc_get(root, STR("refused")), v) {
+		strbuf_printf(b,
+			      "refused: " PRI_STR "/" PRI_STR "/" PRI_STR ": " PRI_STR ": " PRI_STR
+			      "\n",
+			      FMT_STR(doc_str(doc_get(v, STR("namespace")))),
+			      FMT_STR(doc_str(doc_get(v, STR("pod")))),
+			      FMT_STR(doc_str(doc_get(v, STR("container")))),
+			      FMT_STR(doc_str(doc_get(v, STR("reason")))),
+			      FMT_STR(doc_str(doc_get(v, STR("message")))));
+	}
+}
+
 static void add_cluster(struct strbuf *b, yyjson_val *root)
 {
 	yyjson_val *cluster = doc_get(root, STR("cluster"));
@@ -241,6 +258,7 @@ static struct str table_text(const struct agent_status *status, bool with_contai
 	add_types(&b, root);
 	if (with_containers)
 		add_containers(&b, root);
+	add_refusals(&b, root);
 	add_counter_warnings(&b, root);
 	add_warnings(&b, root);
 	return strbuf_str(&b);
