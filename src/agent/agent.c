@@ -25,6 +25,7 @@
 #include "cgroup/cgroup.h"
 #include "codec/doc.h"
 #include "config_watch.h"
+#include "confine/confine.h"
 #include "cpu/topology_read.h"
 #include "device_watch.h"
 #include "kube/names.h"
@@ -415,9 +416,10 @@ static int start_loop(struct agent *agent, struct err *err)
 	static const int numbers[] = { SIGTERM, SIGINT, SIGHUP };
 	const char *path = str_cstr(&agent->arena, str_printf(&agent->arena, "%s/" AGENT_SOCKET,
 							      agent->config->run_dir));
-	int r;
+	int r = agent->config->is_unconfined ? 0 : confine_io_uring(err);
 
-	r = loop_init(&agent->loop, err);
+	if (r == 0)
+		r = loop_init(&agent->loop, err);
 	for (size_t i = 0; i < ARRAY_LEN(numbers) && r == 0; i++)
 		r = signal_source_init(&agent->signals[i], &agent->loop, numbers[i], on_signal,
 				       err);

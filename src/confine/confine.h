@@ -13,6 +13,10 @@ struct err;
 /* The agent also writes files and sets the affinity of other processes. */
 enum confine_role { CONFINE_WEBHOOK, CONFINE_AGENT };
 
+/* Before the first event loop exists: libuv since 1.45 uses io_uring where the kernel has it, and
+ * aborts when confine_syscalls() refuses it later. */
+int confine_io_uring(struct err *err);
+
 /* A seccomp filter for all threads of the process. Refused with EPERM: starting programs,
  * executable memory, sockets other than Unix, TCP and UDP, processes and namespaces of its own,
  * tracing, credentials, mounts. */

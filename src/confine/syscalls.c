@@ -218,6 +218,25 @@ static int build(scmp_filter_ctx filter, enum confine_role role)
 	return r < 0 ? r : add_rules(filter);
 }
 
+static int load(scmp_filter_ctx filter, struct err *err)
+{
+	int r = seccomp_load(filter);
+
+	seccomp_release(filter);
+	return r < 0 ? err_set(err, -r, "seccomp: %s", strerror(-r)) : 0;
+}
+
+int confine_io_uring(struct err *err)
+{
+	scmp_filter_ctx filter = seccomp_init(SCMP_ACT_ALLOW);
+
+	if (!filter)
+		return err_set(err, ENOMEM, "seccomp: out of memory");
+	/* libuv takes this for a kernel without io_uring, and uses epoll. */
+	(void)seccomp_rule_add(filter, SCMP_ACT_ERRNO(ENOSYS), SCMP_SYS(io_uring_setup), 0);
+	return load(filter, err);
+}
+
 int confine_syscalls(enum confine_role role, struct err *err)
 {
 	/* An error, not a kill: a call that a newer C library makes should fail one operation, not
@@ -229,7 +248,7 @@ int confine_syscalls(enum confine_role role, struct err *err)
 		return err_set(err, ENOMEM, "seccomp: out of memory");
 	r = build(filter, role);
 	if (r == 0)
-		r = seccomp_load(filter);
+		return load(filter, err);
 	seccomp_release(filter);
-	return r < 0 ? err_set(err, -r, "seccomp: %s", strerror(-r)) : 0;
+	return err_set(err, -r, "seccomp: %s", strerror(-r));
 }

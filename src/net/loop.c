@@ -12,12 +12,8 @@
 
 int loop_init(struct loop *loop, struct err *err)
 {
-	int r;
+	int r = uv_loop_init(&loop->uv);
 
-	/* libuv since 1.45 uses io_uring where the kernel has it, and aborts when a filter for
-	 * system calls refuses it later. It reads the variable at the first use. */
-	(void)setenv("UV_USE_IO_URING", "0", 1);
-	r = uv_loop_init(&loop->uv);
 	if (r < 0)
 		return err_set(err, -r, "cannot create an event loop: %s", uv_strerror(r));
 	/* One buffer is enough: libuv asks for it right before a read and passes it to the callback

@@ -185,13 +185,13 @@ int webhook_run(const struct webhook_config *config, struct state_source *source
 				 .client_ca_path = config->client_ca_path },
 		.n_threads = config->threads ? config->threads : webhook_default_threads(),
 	};
-	int r;
+	int r = config->no_sandbox ? 0 : confine_io_uring(err);
 
 	/* Fixed, because glibc raises the threshold with every large block that is freed, and
 	 * memory of large requests would stay in the process. */
 	(void)mallopt(M_MMAP_THRESHOLD, 256 << 10);
-	r = loop_init(&w.loop, err);
-
+	if (r == 0)
+		r = loop_init(&w.loop, err);
 	if (r < 0)
 		return r;
 	tls_context_init(&w.tls);

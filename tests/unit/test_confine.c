@@ -159,6 +159,27 @@ TEST(a_confined_daemon_starts_threads)
 
 /* --- sockets --- */
 
+static int set_up_io_uring(void)
+{
+	struct err err = { 0 };
+
+	if (confine_io_uring(&err) < 0)
+		return 250;
+	return errno_of(syscall(SYS_io_uring_setup, 1, NULL));
+}
+
+/* With another error than "no such system call" libuv would not use epoll instead. */
+TEST(a_daemon_has_no_io_uring)
+{
+	int status = -1;
+	pid_t child = fork();
+
+	if (child == 0)
+		_exit(set_up_io_uring());
+	CHECK(waitpid(child, &status, 0) == child);
+	CHECK(WIFEXITED(status) && WEXITSTATUS(status) == ENOSYS);
+}
+
 TEST(attack_a_confined_daemon_opens_another_kind_of_socket)
 {
 	static const struct {
