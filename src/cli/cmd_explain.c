@@ -147,9 +147,14 @@ static struct str live_text(const struct live_pod *p, struct arena *a)
 static struct explain_place place_of(const struct explained *e, const struct live_container *c,
 				     struct arena *a)
 {
-	return explain_place(
-		&e->in->cluster.state, e->in->status,
-		&(struct explain_container){ e->live.uid, e->live.node, c->name, c->pool }, a);
+	const struct explain_container container = { .uid = e->live.uid,
+						     .node = e->live.node,
+						     .namespace = pod_namespace(&e->pod),
+						     .pod = pod_name(&e->pod),
+						     .name = c->name,
+						     .pool = c->pool };
+
+	return explain_place(&e->in->cluster.state, e->in->status, &container, a);
 }
 
 static struct str place_text(const struct explained *e, const struct explain_place *p,
@@ -157,6 +162,10 @@ static struct str place_text(const struct explained *e, const struct explain_pla
 {
 	if (!e->live.node.n)
 		return STR("not scheduled yet");
+	if (p->refusal)
+		return str_printf(a, "refused by the agent: " PRI_STR ": " PRI_STR,
+				  FMT_STR(doc_str(doc_get(p->refusal, STR("reason")))),
+				  FMT_STR(doc_str(doc_get(p->refusal, STR("message")))));
 	if (!p->cpus.n)
 		return STR("CPUs unknown: give the profile and the Node with --state, or run this "
 			   "on the node");
@@ -189,6 +198,14 @@ static void add_live(struct strbuf *b, const struct explained *e, struct arena *
 	strbuf_add(b, STR("created again, the pod meets these rules:\n"));
 }
 
+static void put_refusal(yyjson_mut_doc *m, yyjson_mut_val *item, yyjson_val *refusal)
+{
+	yyjson_mut_val *v = doc_put_obj(m, item, STR("refused"));
+
+	doc_put_str(m, v, STR("reason"), doc_str(doc_get(refusal, STR("reason"))));
+	doc_put_str(m, v, STR("message"), doc_str(doc_get(refusal, STR("message"))));
+}
+
 static void put_live(yyjson_mut_doc *m, yyjson_mut_val *root, const struct explained *e,
 		     struct arena *a)
 {
@@ -215,6 +232,8 @@ static void put_live(yyjson_mut_doc *m, yyjson_mut_val *root, const struct expla
 			doc_put_int(m, item, STR("cpushares"), (int64_t)c->shares);
 		if (c->limit_milli > 0)
 			doc_put_int(m, item, STR("cpulimit"), c->limit_milli);
+		if (place.refusal)
+			put_refusal(m, item, place.refusal);
 		if (!place.cpus.n)
 			continue;
 		doc_put_str(m, item, STR("cpus"), place.cpus);

@@ -1,4 +1,5 @@
-/* The agent's document counts only for a pod with the same uid: it may be that of another node. */
+/* The agent's document may be that of another node: its containers count only with the same uid,
+ * its refusals, which have none, only on the same node. */
 
 #include "explain_place.h"
 
@@ -57,25 +58,45 @@ static struct str profile_pool(const struct profile_cpus *p, enum pool pool)
 	return lists[pool];
 }
 
+static bool has(yyjson_val *object, struct str key, struct str value)
+{
+	return str_eq(doc_str(doc_get(object, key)), value);
+}
+
 /* The CPUs that the agent has set for it; "" when it does not know it. */
 static struct str agent_cpus(yyjson_val *status, const struct explain_container *c)
 {
 	yyjson_val *item;
 
 	DOC_EACH_ITEM (doc_get(status, STR("containers")), item)
-		if (str_eq(doc_str(doc_get(item, STR("uid"))), c->uid) &&
-		    str_eq(doc_str(doc_get(item, STR("container"))), c->name))
+		if (has(item, STR("uid"), c->uid) && has(item, STR("container"), c->name))
 			return doc_str(doc_get(item, STR("cpus")));
 	return STR("");
+}
+
+static yyjson_val *agent_refusal(yyjson_val *status, const struct explain_container *c)
+{
+	yyjson_val *item, *last = NULL;
+
+	if (!has(status, STR("node"), c->node))
+		return NULL;
+	DOC_EACH_ITEM (doc_get(status, STR("refused")), item)
+		if (has(item, STR("namespace"), c->namespace) && has(item, STR("pod"), c->pod) &&
+		    has(item, STR("container"), c->name))
+			last = item;
+	return last;
 }
 
 struct explain_place explain_place(const struct state_manifests *m, yyjson_val *status,
 				   const struct explain_container *c, struct arena *a)
 {
-	struct explain_place place = { agent_cpus(status, c), STR("agent"), false };
+	struct explain_place place = { .cpus = agent_cpus(status, c), .from = STR("agent") };
 	const struct profile_cpus *p;
 
 	if (place.cpus.n)
+		return place;
+	place.refusal = agent_refusal(status, c);
+	if (place.refusal)
 		return place;
 	p = explain_profile(m, c->node, &place.is_assumed);
 	if (!p)

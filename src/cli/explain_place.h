@@ -21,11 +21,12 @@ struct explain_place {
 	struct str cpus; /* "" when unknown */
 	struct str from; /* "agent", "profile ran" */
 	bool is_assumed;
+	yyjson_val *refusal; /* the agent's, with "reason" and "message"; NULL: none */
 };
 
 /* A container of a pod that exists. */
 struct explain_container {
-	struct str uid, node, name;
+	struct str uid, node, namespace, pod, name;
 	enum pool pool;
 };
 
