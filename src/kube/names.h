@@ -105,6 +105,23 @@
 #define NAME_TYPES "pinfold.io/workload-types" /* on the profile (ours): {"ran":"2-3"} */
 #define NAME_WEAK_OWNER "performance.openshift.io/weak-owner-reference-name"
 
+/* On the profile (ours): how the nodes that it selects are changed. */
+#define NAME_HOST_CONFIGURATION "pinfold.io/host-configuration"
+#define NAME_HOST_CONFIGURATION_REPORT "report" /* the default */
+#define NAME_HOST_CONFIGURATION_MANAGED "managed"
+#define NAME_MAX_UNAVAILABLE "pinfold.io/max-unavailable" /* nodes at a time; the default is 1 */
+#define NAME_PAUSED "pinfold.io/paused"			  /* "true" */
+#define NAME_REBOOT "pinfold.io/reboot"
+#define NAME_REBOOT_SENTINEL "sentinel" /* the default */
+#define NAME_REBOOT_OPERATOR "operator"
+
+/* The state of a node (ours): one object for each node, with the node's name. */
+#define NAME_PARTITION_API "pinfold.io/v1alpha1"
+#define NAME_PARTITION_KIND "NodePartition"
+#define NAME_PARTITION_RESOURCE "nodepartitions"
+
+#define NAME_PROFILE_RESOURCE "performanceprofiles"
+
 /* Machine Config Operator. */
 #define NAME_MACHINE_API "machineconfiguration.openshift.io/v1"
 #define NAME_POOL_KIND "MachineConfigPool"

@@ -55,9 +55,29 @@ infrastructure() {
     refused "the flag cannot be removed" 'can not be turned off' kubectl patch infrastructure cluster --subresource status --type merge -p '{"status":{"cpuPartitioning":null}}'
 }
 
+set_status() { kubectl patch np w --subresource status --type json -p "[{\"op\":\"add\",\"path\":\"/status\",\"value\":$1}]"; }
+columns() { kubectl get np w --no-headers | awk '{$NF = ""; print}' | sed 's/ *$//'; }
+partitions() {
+    local full
+    full=$(python3 -c 'import json, sys; print(json.dumps(json.load(open(sys.argv[1]))["status"]))' tests/fuzz/corpus/node_partition/full.json)
+    full=${full/', {"type": "Other", "status": "x"}'/}
+    kubectl create -f - >/dev/null <<<'{apiVersion: pinfold.io/v1alpha1, kind: NodePartition, metadata: {name: w}, spec: {granted: ab12}, status: {source: Flags}}'
+    equals "status is a subresource" "" kubectl get np w -o 'jsonpath={.status}'
+    ok "a whole status is accepted" set_status "$full"
+    equals "the columns are an overview" "w worker 0-1 2-3 4-7 True KubeletRestart" columns
+    ok "a status replaces the one before it" set_status '{"source":"None","cpus":{"management":"0-7"},"pools":[],"conditions":[]}'
+    equals "nothing of the old status stays" '{"conditions":[],"cpus":{"management":"0-7"},"pools":[],"source":"None"}' kubectl get np w -o 'jsonpath={.status}'
+    refused "an unknown source is refused" source set_status '{"source":"Guess"}'
+    refused "a CPU list must be one" management set_status '{"cpus":{"management":"0-x"}}'
+    refused "an unknown pending change is refused" pending set_status '{"pending":[{"what":"Coffee"}]}'
+    refused "a condition needs a reason" reason set_status '{"conditions":[{"type":"Ready","status":"True","lastTransitionTime":"2026-11-16T01:34:14Z"}]}'
+    refused "a grant is a hash" granted kubectl patch np w --type merge -p '{"spec":{"granted":"everything"}}'
+}
+
 cp_start "$cp"
-kubectl apply -f deploy/base/crd-performanceprofiles.yaml -f deploy/base/crd-infrastructures.yaml >/dev/null
+kubectl apply -f deploy/base/crd-performanceprofiles.yaml -f deploy/base/crd-infrastructures.yaml -f deploy/base/crd-nodepartitions.yaml >/dev/null
 kubectl wait --for condition=Established crd --all --timeout 60s >/dev/null
 profiles
 infrastructure
+partitions
 tap_end
