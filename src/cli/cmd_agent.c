@@ -7,8 +7,10 @@
 #include "agent/agent.h"
 #include "agentclient/run_dir.h"
 #include "base/err.h"
+#include "base/log.h"
 #include "command.h"
 #include "config_file.h"
+#include "distro/distro_read.h"
 #include "kube/names.h"
 #include "log_options.h"
 #include "pools_options.h"
@@ -18,19 +20,23 @@ struct agent_options {
 	const char *config_file;
 	const char *cpu_manager;
 	struct option_list policy_options, types, namespaces, labels, taints;
-	const char *dialect, *topology_cpu;
+	const char *dialect, *topology_cpu, *distro;
 	struct log_options log;
 	bool uninstall;
 };
 
-#define KUBELET_SOCKET "/var/lib/kubelet/pod-resources/kubelet.sock"
 #define AT(field) offsetof(struct agent_options, field)
 
 static const struct option_desc options[] = {
 	CONFIG_OPTION(struct agent_options, config_file),
+	{ OPT_ENUM, 0, "distro", "NAME",
+	  "distribution whose sockets and kubelet paths are the defaults below (default: as "
+	  "detected, else kubeadm)",
+	  DISTRO_CHOICES, AT(distro) },
 	{ OPT_STR, 0, "nri-socket", "PATH",
-	  "NRI socket of the container runtime (default: /var/run/nri/nri.sock)", NULL,
-	  AT(config.nri_socket) },
+	  "NRI socket of the container runtime (default: of the distribution, "
+	  "/var/run/nri/nri.sock)",
+	  NULL, AT(config.nri_socket) },
 	{ OPT_STR, 0, "nri-index", "NN",
 	  "index of this plugin, which sets the order of NRI plugins (default: 90)", NULL,
 	  AT(config.nri_index) },
@@ -60,8 +66,8 @@ static const struct option_desc options[] = {
 	  "serve the PodResources API here, with the exclusive CPUs of containers", NULL,
 	  AT(config.podres) },
 	{ OPT_STR, 0, "kubelet-podresources", "SOCKET",
-	  "the kubelet's PodResources socket, read for devices and memory (default: " KUBELET_SOCKET
-	  "; empty: not read)",
+	  "the kubelet's PodResources socket, read for devices and memory (default: "
+	  "pod-resources/kubelet.sock below the distribution's kubelet root; empty: not read)",
 	  NULL, AT(config.kubelet_podres) },
 	{ OPT_STR, 0, "static-pods", "DIR",
 	  "convert the kubelet's static pods in DIR in place, such as /etc/kubernetes/manifests",
@@ -76,8 +82,10 @@ static const struct option_desc options[] = {
 	{ OPT_ENUM, 0, "cpu-manager", "WHO",
 	  "what assigns exclusive CPUs (default: auto, the kubelet if its policy is static)",
 	  "auto|own|kubelet", AT(cpu_manager) },
-	{ OPT_STR, 0, "kubelet-state", "FILE", "the kubelet's CPU manager state", NULL,
-	  AT(config.kubelet_state) },
+	{ OPT_STR, 0, "kubelet-state", "FILE",
+	  "the kubelet's CPU manager state (default: cpu_manager_state below the distribution's "
+	  "kubelet root)",
+	  NULL, AT(config.kubelet_state) },
 	{ OPT_FLAG, 0, "isolated-partitions", NULL,
 	  "make exclusive CPUs isolated cpuset partitions (cgroup v2, Linux 6.7)", NULL,
 	  AT(config.isolated_partitions) },
@@ -126,13 +134,11 @@ static const struct option_desc options[] = {
 static const struct agent_options defaults = {
 	.config = {
 		.pools = POOLS_DEFAULTS,
-		.kubelet_state = "/var/lib/kubelet/cpu_manager_state",
 		.nri_index = "90",
 		.run_dir = AGENT_RUN_DIR,
 		.cgroup_root = "/sys/fs/cgroup",
 		.crio_dir = "/etc/crio",
 		.topology = "host",
-		.kubelet_podres = KUBELET_SOCKET,
 		.cluster = { .version = PINFOLD_VERSION },
 		.reconcile_interval_s = 60,
 	},
@@ -168,6 +174,31 @@ static int check_cluster(const struct agent_options *o, struct err *err)
 	return 0;
 }
 
+/* Paths that were not given are those of the distribution. */
+static int use_distro(struct agent_options *o, struct arena *a, struct err *err)
+{
+	struct agent_config *c = &o->config;
+	struct distro_detection d;
+
+	if (distro_choose(o->distro, a, &d, err) < 0)
+		return -EINVAL;
+	if (!c->nri_socket)
+		c->nri_socket = d.distro->nri_socket;
+	if (!c->kubelet_state)
+		c->kubelet_state = distro_kubelet_path(d.distro, "cpu_manager_state", a);
+	if (!c->kubelet_podres)
+		c->kubelet_podres = distro_kubelet_path(d.distro, "pod-resources/kubelet.sock", a);
+	c->cluster.kubelet_kubeconfig = d.distro->kubelet_kubeconfig;
+	if (d.is_detected)
+		log_info("using the paths of the distribution",
+			 LOG_STR("distro", str_from(d.distro->name)));
+	if (d.also)
+		log_warning("files of a second distribution were found, --distro chooses",
+			    LOG_STR("distro", str_from(d.distro->name)),
+			    LOG_STR("other", str_from(d.also)));
+	return 0;
+}
+
 static int run(struct invocation *inv, struct err *err)
 {
 	struct agent_options *o = inv->options;
@@ -178,6 +209,8 @@ static int run(struct invocation *inv, struct err *err)
 	if (check_cluster(o, err) < 0)
 		return -EINVAL;
 	log_options_apply(&o->log);
+	if (use_distro(o, inv->arena, err) < 0)
+		return -EINVAL;
 	/* Lists of options become arrays and choices become enums: the modules below do not know
 	 * option tables. */
 	c->pools.policy_options = o->policy_options.items;

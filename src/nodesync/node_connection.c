@@ -43,12 +43,15 @@ void node_connection_prefer_kubelet(const char *path, struct arena *a, struct ku
 /* The address of Service kubernetes works only after kube-proxy or the network plugin has started,
  * and either may wait for the agent (D18). The kubelet of this node has an address that works. The
  * credentials are always the pod's. */
-static int find_in_cluster(struct arena *a, struct kubeconfig *ret, struct err *err)
+static int find_in_cluster(const char *kubelet_kubeconfig, struct arena *a, struct kubeconfig *ret,
+			   struct err *err)
 {
 	int r = kubeconfig_in_cluster(getenv("KUBERNETES_SERVICE_HOST"),
 				      getenv("KUBERNETES_SERVICE_PORT"), KUBECONFIG_POD_DIR, a, ret,
 				      err);
 
+	if (r >= 0 && kubelet_kubeconfig)
+		node_connection_prefer_kubelet(kubelet_kubeconfig, a, ret);
 	for (size_t i = 0; r >= 0 && i < ARRAY_LEN(kubelet_kubeconfigs) && !ret->other_host; i++)
 		node_connection_prefer_kubelet(kubelet_kubeconfigs[i], a, ret);
 	return r;
@@ -65,7 +68,7 @@ static int find_kubeconfig(const struct node_sync_config *config, struct arena *
 	    kubeconfig_parse_server(str_from(config->api_server), a, &server, err) < 0)
 		return err_wrap(err, "--api-server");
 	r = config->kubeconfig ? kubeconfig_read(config->kubeconfig, config->context, a, ret, err) :
-				 find_in_cluster(a, ret, err);
+				 find_in_cluster(config->kubelet_kubeconfig, a, ret, err);
 	if (r >= 0 && config->api_server) {
 		use_server(ret, &server);
 		ret->other_host = NULL;

@@ -181,7 +181,7 @@ END
 
 manifests() {
     ok "the API server accepts deploy/" kubectl apply --dry-run=server -f "$dir/deploy.yaml"
-    for overlay in fail network-policy pools refuse; do
+    for overlay in fail network-policy pools refuse k3s rke2 microk8s talos; do
         kubectl kustomize "deploy/overlays/$overlay" >"$dir/$overlay.yaml"
         ok "the API server accepts overlay $overlay" kubectl apply --dry-run=server -f "$dir/$overlay.yaml"
     done
