@@ -1,0 +1,109 @@
+#include "api_sync.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/err.h"
+#include "base/macro.h"
+
+/* The first file only: merging several, as kubectl does, is for people who switch clusters. */
+static const char *user_kubeconfig(struct arena *a)
+{
+	const char *list = getenv("KUBECONFIG"), *home = getenv("HOME"), *path;
+
+	if (list && *list)
+		return str_cstr(a, (struct str){ list, strcspn(list, ":") });
+	if (!home || !*home)
+		return NULL;
+	path = str_printf(a, "%s/.kube/config", home).p;
+	return access(path, F_OK) == 0 ? path : NULL;
+}
+
+int api_sync_find_kubeconfig(const char *path, const char *context, struct arena *a,
+			     struct kubeconfig *ret, struct err *err)
+{
+	if (!path)
+		path = user_kubeconfig(a);
+	if (path)
+		return kubeconfig_read(path, context, a, ret, err);
+	if (!getenv("KUBERNETES_SERVICE_HOST"))
+		return err_set(err, ENOENT,
+			       "no cluster: give --kubeconfig, or set KUBECONFIG (there is no "
+			       "~/.kube/config)");
+	return kubeconfig_in_cluster(getenv("KUBERNETES_SERVICE_HOST"),
+				     getenv("KUBERNETES_SERVICE_PORT"), KUBECONFIG_POD_DIR, a, ret,
+				     err);
+}
+
+int api_sync_open(struct api_sync *s, const struct kubeconfig *kubeconfig, const char *user_agent,
+		  struct arena *a, struct err *err)
+{
+	int r;
+
+	*s = (struct api_sync){ .arena = a, .kubeconfig = *kubeconfig };
+	r = loop_init(&s->loop, err);
+	if (r < 0)
+		return r;
+	s->is_open = true;
+	r = api_init(&s->api, &s->loop, &s->kubeconfig, user_agent, err);
+	if (r < 0)
+		api_sync_close(s);
+	return r;
+}
+
+void api_sync_close(struct api_sync *s)
+{
+	if (!s->is_open)
+		return;
+	api_close(&s->api);
+	loop_done(&s->loop);
+	api_done(&s->api);
+	s->is_open = false;
+}
+
+struct waiting_call {
+	struct api_call call;
+	struct arena *a;
+	yyjson_val *object;
+	int result;
+	struct err err;
+};
+
+static void on_done(struct api_call *call, yyjson_val *object, const struct err *err)
+{
+	struct waiting_call *w = container_of(call, struct waiting_call, call);
+
+	if (err) {
+		w->err = *err;
+		w->result = -(err->code ? err->code : EIO);
+	} else {
+		/* The object is the API client's and ends with this function. */
+		w->object = doc_freeze(yyjson_val_mut_copy(doc_build(w->a), object), w->a);
+	}
+	loop_stop(call->api->loop);
+}
+
+int api_sync_call(struct api_sync *s, const struct api_request *request, struct arena *a,
+		  yyjson_val **ret, struct err *err)
+{
+	struct waiting_call w = { .a = a };
+
+	api_start(&s->api, &w.call, request, on_done);
+	loop_run(&s->loop);
+	if (w.result < 0) {
+		if (err)
+			*err = w.err;
+		return w.result;
+	}
+	*ret = w.object;
+	return 0;
+}
+
+int api_sync_get(struct api_sync *s, struct str path, struct arena *a, yyjson_val **ret,
+		 struct err *err)
+{
+	return api_sync_call(s, &(struct api_request){ .method = "GET", .path = path }, a, ret,
+			     err);
+}
