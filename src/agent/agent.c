@@ -505,19 +505,17 @@ static int agent_open(struct agent *agent, struct err *err)
 
 int agent_run(const struct agent_config *config, struct err *err)
 {
-	struct agent agent = { .config = config, .run_fd = -1, .epoll_fd = -1 };
+	static struct agent agent; /* reachable after a failed start, which frees nothing */
 	struct cpuset management;
 	int r;
 
+	agent = (struct agent){ .config = config, .run_fd = -1, .epoll_fd = -1 };
 	agent.cgroups.cpu_fd = agent.cgroups.cpuset_fd = -1;
 	arena_init(&agent.arena, 0);
 	(void)signal(SIGPIPE, SIG_IGN); /* a status client may disconnect early */
 	r = agent_open(&agent, err);
-	if (r < 0) {
-		arena_done(&agent.arena);
-		node_sync_done(&agent.node_sync);
+	if (r < 0)
 		return r; /* the process exits and the kernel closes its descriptors */
-	}
 	pin_self(&agent);
 	(void)ledger_cpus(&agent.ledger, POOL_MANAGEMENT, &management);
 	log_info("agent started",
