@@ -74,6 +74,22 @@ struct str object_time(int64_t s, struct arena *a)
 			  tm.tm_mday, tm.tm_hour, tm.tm_min, tm.tm_sec);
 }
 
+bool object_time_read(struct str text, int64_t *ret_s)
+{
+	char copy[32] = "";
+	struct tm tm = { 0 };
+	const char *end;
+
+	if (text.n >= sizeof(copy))
+		return false;
+	memcpy(copy, text.p, text.n);
+	end = strptime(copy, "%Y-%m-%dT%H:%M:%SZ", &tm);
+	if (!end || *end)
+		return false;
+	*ret_s = (int64_t)timegm(&tm);
+	return true;
+}
+
 /* Does not cut inside a UTF-8 character. */
 static struct str truncate_utf8(struct str s, size_t max)
 {

@@ -332,6 +332,28 @@ void watch_init(struct watch *w, struct api *api, const struct watch_config *con
 	timer_start(&w->timer, 0, 0);
 }
 
+void watch_pause(struct watch *w)
+{
+	http_call_cancel(&w->http);
+	api_cancel(&w->list);
+	timer_stop(&w->timer);
+	watch_lines_done(&w->lines);
+	buffer_done(&w->next_page);
+	free(w->path);
+	w->path = NULL;
+	if (w->is_current)
+		w->lost_ms = loop_now_ms(w->loop);
+	w->is_current = false;
+	w->phase = WATCH_WAITING;
+}
+
+void watch_resume(struct watch *w)
+{
+	w->must_list = true;
+	backoff_reset(&w->backoff);
+	timer_start(&w->timer, 0, 0);
+}
+
 void watch_close(struct watch *w)
 {
 	http_call_cancel(&w->http);

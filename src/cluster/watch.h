@@ -79,6 +79,12 @@ struct watch {
 /* `config` and `events` must outlive it. Starts at once. */
 void watch_init(struct watch *w, struct api *api, const struct watch_config *config,
 		const struct watch_callbacks *events);
+
+/* Ends the requests and keeps what was counted; on_list and on_synced follow a resume. Not from a
+ * callback of this watch. */
+void watch_pause(struct watch *w);
+void watch_resume(struct watch *w);
+
 void watch_close(struct watch *w); /* memory stays until the loop is done */
 void watch_done(struct watch *w);  /* after that */
 

@@ -68,6 +68,14 @@
 #define NAME_NAMESPACE_WEBHOOK "pinfold"
 #define NAME_NAMESPACE_AGENT "pinfold-agent"
 
+/* The digest of namespace permissions, which the operator writes and agents read (ours, D33): a
+ * ConfigMap with one key for each workload type. It is not in a namespace of Pinfold: where Pinfold
+ * is installed without one of them, a user who may create namespaces could create it. */
+#define NAME_PERMISSIONS_NAMESPACE "kube-system"
+#define NAME_PERMISSIONS "pinfold-permissions"
+#define NAME_RENEWED "pinfold.io/renewed" /* its annotation: when the operator last confirmed it   \
+					   */
+
 /* The taint of nodes that joined without the resource (ours, D7). */
 #define NAME_TAINT_UNPARTITIONED "pinfold.io/unpartitioned"
 #define NAME_TAINT_EFFECT "NoSchedule"

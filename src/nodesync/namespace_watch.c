@@ -93,5 +93,30 @@ void namespace_watch_start(struct namespace_watch *w, struct api *api,
 	};
 
 	w->failures = failures;
-	watch_init(&w->watch, api, &config, &callbacks);
+	w->is_listed = false;
+	if (w->is_open)
+		watch_resume(&w->watch);
+	else
+		watch_init(&w->watch, api, &config, &callbacks);
+	w->is_open = true;
+}
+
+void namespace_watch_pause(struct namespace_watch *w)
+{
+	if (w->is_open)
+		watch_pause(&w->watch);
+	w->is_listed = false;
+}
+
+void namespace_watch_close(struct namespace_watch *w)
+{
+	if (w->is_open)
+		watch_close(&w->watch);
+}
+
+void namespace_watch_done(struct namespace_watch *w)
+{
+	if (w->is_open)
+		watch_done(&w->watch);
+	namespace_allowlist_done(&w->allowlist);
 }

@@ -12,7 +12,8 @@ static bool is_connected(const struct node_sync *s)
 
 static size_t allowed_namespaces(const struct node_sync *s)
 {
-	return namespace_allowlist_count(&s->namespaces.allowlist, STR(NAME_TYPE_MANAGEMENT));
+	return namespace_allowlist_count(&s->permissions.namespaces.allowlist,
+					 STR(NAME_TYPE_MANAGEMENT));
 }
 
 void node_sync_describe(const struct node_sync *s, yyjson_mut_doc *doc, yyjson_mut_val *root)
@@ -22,8 +23,11 @@ void node_sync_describe(const struct node_sync *s, yyjson_mut_doc *doc, yyjson_m
 	doc_put_str(doc, cluster, STR("node"), s->connection.node_name);
 	doc_put_bool(doc, cluster, STR("connected"), is_connected(s));
 	doc_put_bool(doc, cluster, STR("registered"), s->writer.observed.exists);
-	doc_put_bool(doc, cluster, STR("namespacesKnown"), s->namespaces.allowlist.is_known);
+	doc_put_bool(doc, cluster, STR("namespacesKnown"),
+		     s->permissions.namespaces.allowlist.is_known);
 	doc_put_int(doc, cluster, STR("allowedNamespaces"), (int64_t)allowed_namespaces(s));
+	doc_put_str(doc, cluster, STR("permissionsFrom"),
+		    str_from(permission_origin_name(s->permissions.origin)));
 }
 
 void node_sync_metrics(const struct node_sync *s, struct strbuf *b)
@@ -36,6 +40,9 @@ void node_sync_metrics(const struct node_sync *s, struct strbuf *b)
 		  "Whether the watch of the Node is established.", is_connected(s) },
 		{ "pinfold_allowed_namespaces", "gauge",
 		  "Namespaces whose pods may run on the management CPUs.", allowed_namespaces(s) },
+		{ "pinfold_permissions_from_digest", "gauge",
+		  "Whether the permissions of namespaces come from the operator's digest.",
+		  s->permissions.origin == PERMISSIONS_FROM_DIGEST },
 		{ "pinfold_node_status_patches_total", "counter",
 		  "Writes of resources and condition to the Node, heartbeats included.",
 		  s->writer.n_written[NODE_WRITE_STATUS] },

@@ -83,9 +83,9 @@ static void reclassify_pods(struct node_sync *s)
 		s->on_permissions_changed(s);
 }
 
-static void on_namespaces_listed(struct namespace_watch *w)
+static void on_permissions_known(struct permission_source *p)
 {
-	struct node_sync *s = container_of(w, struct node_sync, namespaces);
+	struct node_sync *s = container_of(p, struct node_sync, permissions);
 
 	if (node_sync_has_untrusted_pod(s->manager) || node_sync_has_permitted_pod(s->manager))
 		reclassify_pods(s);
@@ -105,20 +105,20 @@ static void restore_permissions(struct node_sync *s)
 
 	if (s->run_fd < 0 || s->config.ignores_namespaces || !c->kubeconfig.host)
 		return;
-	r = namespace_allowlist_read(&s->namespaces.allowlist, s->run_fd,
+	r = namespace_allowlist_read(&s->permissions.namespaces.allowlist, s->run_fd,
 				     server_of(&c->kubeconfig, &c->arena), &err);
 	if (r < 0 && r != -ENOENT)
 		log_warning("cannot use the last known permissions of namespaces, ignoring",
 			    LOG_ERR(&err));
 	if (r == 0)
 		log_info("using the last known permissions of namespaces",
-			 LOG_INT("allowed", s->namespaces.allowlist.n));
+			 LOG_INT("allowed", s->permissions.namespaces.allowlist.n));
 }
 
 /* A grant takes effect on running pods, too: their namespace may have been created with them. */
 static void update_permissions(struct node_sync *s)
 {
-	struct namespace_allowlist *list = &s->namespaces.allowlist;
+	struct namespace_allowlist *list = &s->permissions.namespaces.allowlist;
 	CLEANUP(arena_done) struct arena a;
 	struct err err = { 0 };
 
@@ -151,8 +151,8 @@ int node_sync_init(struct node_sync *s, const struct node_sync_config *config, s
 		.config = *config,
 		.run_fd = -1,
 		.desired.taints_unready = config->taints_unready,
-		.namespaces = { .on_listed = on_namespaces_listed,
-				.allowlist.is_legacy = config->is_legacy },
+		.permissions = { .on_known = on_permissions_known,
+				 .namespaces.allowlist.is_legacy = config->is_legacy },
 		.node_watch = { .on_node = on_node, .on_synced = on_node_synced },
 	};
 	event_sender_init(&s->events);
@@ -169,7 +169,7 @@ static void on_open(struct node_connection *c)
 	event_sender_start(&s->events, &c->api, c->node_name, &s->failures);
 	node_watch_start(&s->node_watch, &c->api, c->node_name, &s->failures);
 	if (!s->config.ignores_namespaces)
-		namespace_watch_start(&s->namespaces, &c->api, &s->failures);
+		permission_source_start(&s->permissions, &c->api, &s->failures);
 }
 
 void node_sync_start(struct node_sync *s, struct loop *loop, struct manager *m)
@@ -208,6 +208,7 @@ void node_sync_tick(struct node_sync *s)
 		trim_memory();
 	if (!c->is_configured)
 		return;
+	permission_source_tick(&s->permissions);
 	update_permissions(s);
 	update_node(s);
 	event_sender_tick(&s->events);
@@ -228,7 +229,7 @@ void node_sync_send_ready(struct node_sync *s)
 enum permission node_sync_permission(const struct node_sync *s, struct str namespace,
 				     struct str type)
 {
-	return namespace_allowlist_check(&s->namespaces.allowlist, namespace, type);
+	return namespace_allowlist_check(&s->permissions.namespaces.allowlist, namespace, type);
 }
 
 bool node_sync_get_node(struct node_sync *s, struct nrt_node *ret)
@@ -257,8 +258,7 @@ void node_sync_close(struct node_sync *s)
 	}
 	if (s->connection.is_open) {
 		watch_close(&s->node_watch.watch);
-		if (!s->config.ignores_namespaces)
-			watch_close(&s->namespaces.watch);
+		permission_source_close(&s->permissions);
 		node_writer_close(&s->writer);
 		event_sender_close(&s->events);
 	}
@@ -267,12 +267,9 @@ void node_sync_close(struct node_sync *s)
 
 void node_sync_done(struct node_sync *s)
 {
-	if (s->connection.is_open) {
+	if (s->connection.is_open)
 		watch_done(&s->node_watch.watch);
-		if (!s->config.ignores_namespaces)
-			watch_done(&s->namespaces.watch);
-	}
 	node_connection_done(&s->connection);
-	namespace_allowlist_done(&s->namespaces.allowlist);
+	permission_source_done(&s->permissions);
 	event_sender_done(&s->events);
 }

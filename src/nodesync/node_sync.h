@@ -1,7 +1,7 @@
 #pragma once
 
 /* The agent in its cluster: connects the parts that keep its Node (node_watch.h, node_desired.h,
- * node_writer.h), the namespace allowlist (namespace_watch.h) and Events (event_sender.h). All of
+ * node_writer.h), the namespace allowlist (permission_source.h) and Events (event_sender.h). All of
  * it runs in the agent's one thread, and nothing of pinning waits for it: while the API server is
  * unreachable, containers are placed as before and requests are retried. */
 
@@ -11,12 +11,12 @@
 
 #include "api_failures.h"
 #include "event_sender.h"
-#include "namespace_watch.h"
 #include "node_connection.h"
 #include "node_desired.h"
 #include "node_sync_config.h"
 #include "node_watch.h"
 #include "node_writer.h"
+#include "permission_source.h"
 #include "trim_schedule.h"
 
 struct err;
@@ -33,7 +33,7 @@ struct node_sync {
 	struct node_desired_source desired;
 	struct node_watch node_watch;
 	struct node_writer writer;
-	struct namespace_watch namespaces;
+	struct permission_source permissions;
 	struct event_sender events;
 	struct trim_schedule trim;
 	uint64_t ready_deadline_ms; /* READY=1 waits for the Node until then; 0: it was sent */

@@ -14,6 +14,7 @@
 #include "base/file.h"
 #include "base/macro.h"
 #include "kube/names.h"
+#include "kube/workload_type.h"
 
 #define ALLOWLIST_VERSION 1
 #define MAX_FILE_SIZE ((size_t)16 << 20)
@@ -156,6 +157,78 @@ void namespace_allowlist_end_list(struct namespace_allowlist *list)
 			remove_at(list, i);
 	list->is_changed = list->is_changed || !list->is_known; /* an empty list is news, too */
 	list->is_known = true;
+}
+
+int namespace_allowlist_add(struct namespace_allowlist *list, struct str namespace, struct str type,
+			    struct err *err)
+{
+	const size_t i = find_position(list, namespace);
+	struct allowed_namespace *item;
+	char *types = NULL;
+
+	if (!is_at(list, i, namespace)) {
+		put(list, namespace, type);
+		return 0;
+	}
+	item = &list->items[i];
+	if (type_is_allowed(str_from(item->types), type))
+		return 0;
+	if (strlen(item->types) + 1 + type.n > MAX_TYPES)
+		return err_set(err, ENOSPC, "namespace " PRI_STR " has more than %d bytes of types",
+			       FMT_STR(namespace), MAX_TYPES);
+	if (asprintf(&types, "%s," PRI_STR, item->types, FMT_STR(type)) < 0)
+		abort();
+	free(item->types);
+	item->types = types;
+	list->is_changed = true;
+	return 0;
+}
+
+/* Whether every valid type of `some` is in `all`. */
+static bool has_all_types(const char *all, const char *some)
+{
+	struct str_split split = str_split(str_from(some));
+	struct str type;
+
+	while (str_next(&split, ',', &type))
+		if (workload_type_is_valid(type) && !type_is_allowed(str_from(all), type))
+			return false;
+	return true;
+}
+
+/* Whether `all` allows everything that `some` allows. */
+static bool allows_all(const struct namespace_allowlist *all,
+		       const struct namespace_allowlist *some)
+{
+	for (size_t i = 0; i < some->n; i++) {
+		const struct allowed_namespace *item = &some->items[i];
+		const size_t at = find_position(all, str_from(item->namespace));
+		const bool is_there = is_at(all, at, str_from(item->namespace));
+
+		if (!has_all_types(is_there ? all->items[at].types : "", item->types))
+			return false;
+	}
+	return true;
+}
+
+bool namespace_allowlist_allows_same(const struct namespace_allowlist *a,
+				     const struct namespace_allowlist *b)
+{
+	return allows_all(a, b) && allows_all(b, a);
+}
+
+void namespace_allowlist_take(struct namespace_allowlist *list, struct namespace_allowlist *from)
+{
+	const struct namespace_allowlist old = *list;
+
+	list->is_changed |= !list->is_known || !namespace_allowlist_allows_same(list, from);
+	list->is_known = true;
+	list->items = from->items;
+	list->n = from->n;
+	list->cap = from->cap;
+	list->generation = 0;
+	*from = (struct namespace_allowlist){ .items = old.items, .n = old.n, .cap = old.cap };
+	namespace_allowlist_done(from);
 }
 
 enum permission namespace_allowlist_check(const struct namespace_allowlist *list,

@@ -35,6 +35,20 @@ struct namespace_allowlist {
 
 void namespace_allowlist_done(struct namespace_allowlist *list);
 
+/* Adds a type to those of a namespace, which is added if necessary. -ENOSPC when the types of one
+ * namespace are longer than a list keeps. */
+int namespace_allowlist_add(struct namespace_allowlist *list, struct str namespace, struct str type,
+			    struct err *err);
+
+/* Whether both allow the same. Types that are not valid names count for nothing: no node has them.
+ */
+bool namespace_allowlist_allows_same(const struct namespace_allowlist *a,
+				     const struct namespace_allowlist *b);
+
+/* Takes over what `from` allows, as a complete list, and leaves `from` empty. is_changed is set
+ * only if that is something else. */
+void namespace_allowlist_take(struct namespace_allowlist *list, struct namespace_allowlist *from);
+
 /* Objects are read only during the call. */
 void namespace_allowlist_put(struct namespace_allowlist *list, yyjson_val *namespace);
 void namespace_allowlist_remove(struct namespace_allowlist *list, yyjson_val *namespace);
