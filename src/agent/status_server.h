@@ -6,30 +6,15 @@
  * name no pod; the socket serves them, too. Clients of one cannot use up the connections of the
  * other. */
 
-#include "net/loop.h"
+#include "net/small_server.h"
 
-struct connection;
 struct err;
 struct manager;
 struct oci_containers;
-struct status_server;
-
-#define STATUS_SERVER_MAX_CONNECTIONS 64 /* of each endpoint */
-
-/* The connections of one listening socket, oldest first. */
-struct status_endpoint {
-	struct status_server *server;
-	struct listener listener;
-	struct connection *connections[STATUS_SERVER_MAX_CONNECTIONS];
-	unsigned n;
-	bool is_local; /* the Unix socket */
-	bool is_open;
-};
 
 struct status_server {
-	struct loop *loop;
 	const struct manager *manager;
-	struct status_endpoint socket, port;
+	struct small_server socket, port;
 	char *path;
 	struct oci_containers *oci; /* for requests of OCI hooks; NULL: refused */
 };

@@ -17,6 +17,7 @@ static const struct {
 	{ 404, "Not Found" },
 	{ 405, "Method Not Allowed" },
 	{ 408, "Request Timeout" },
+	{ 409, "Conflict" },
 	{ 413, "Content Too Large" },
 	{ 415, "Unsupported Media Type" },
 	{ 417, "Expectation Failed" },

@@ -119,7 +119,7 @@ TEST(attack_idle_connections_to_the_port_starve_probes_and_the_socket)
 		fds[i] = dial_port_from(&f, "127.0.0.2");
 		turn(&f, 1);
 	}
-	CHECK(f.server.port.n <= STATUS_SERVER_MAX_CONNECTIONS);
+	CHECK(f.server.port.n <= SMALL_SERVER_MAX_CONNECTIONS);
 	CHECK(is_ok(exchange(&f, dial_port_from(&f, "127.0.0.1"), GET("/healthz"))));
 	CHECK(is_ok(exchange(&f, dial_socket(&f), GET("/status"))));
 	close_all(fds, MANY);
@@ -165,7 +165,7 @@ TEST(attack_a_request_that_is_sent_slowly_keeps_its_connection)
 
 TEST(more_clients_of_the_socket_than_connections_wait_for_their_turn)
 {
-	int fds[STATUS_SERVER_MAX_CONNECTIONS + 20];
+	int fds[SMALL_SERVER_MAX_CONNECTIONS + 20];
 	struct fixture f;
 
 	start(&f);
@@ -173,7 +173,7 @@ TEST(more_clients_of_the_socket_than_connections_wait_for_their_turn)
 		fds[i] = dial_socket(&f);
 		turn(&f, 1);
 	}
-	CHECK_UINT(f.server.socket.n, STATUS_SERVER_MAX_CONNECTIONS);
+	CHECK_UINT(f.server.socket.n, SMALL_SERVER_MAX_CONNECTIONS);
 	for (size_t i = 0; i < ARRAY_LEN(fds); i++)
 		CHECK(is_ok(exchange(&f, fds[i], GET("/healthz"))));
 	end(&f);

@@ -1,0 +1,268 @@
+/* Every connection is one request and one response, then it is closed: clients are short-lived
+ * commands, hooks, probes and a scraper. When all connections of a local socket are in use, new
+ * clients, which are root's, wait for one of them to end; a new client of a port takes the place of
+ * the one that is easiest to spare, because any pod may hold connections open. */
+
+#include "small_server.h"
+
+#include <netinet/in.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "base/arena.h"
+#include "base/err.h"
+#include "base/macro.h"
+#include "base/peer.h"
+#include "http1.h"
+
+#define MAX_REQUEST 8192  /* requests have no body: a hook's record is a file */
+#define REQUEST_MS 2000	  /* from accept to the end of the request; below the timeout of hooks */
+#define RESPONSE_MS 10000 /* until the client has read the response */
+
+struct peer_address {
+	char bytes[sizeof(struct in6_addr)]; /* all 0 on the Unix socket */
+};
+
+struct small_connection {
+	struct stream stream;
+	struct timer deadline;
+	struct small_server *server;
+	struct peer_address peer;
+	struct http1_parser parser;
+	char bytes[MAX_REQUEST];
+	size_t n;
+	bool has_response;
+	unsigned n_open; /* libuv handles that are not closed yet */
+};
+
+/* libuv closes asynchronously and still uses a handle until its callback: the memory is freed with
+ * the last of the two. */
+static void on_handle_closed(struct small_connection *c)
+{
+	if (--c->n_open == 0)
+		free(c);
+}
+
+static void on_stream_closed(struct stream *s)
+{
+	on_handle_closed(container_of(s, struct small_connection, stream));
+}
+
+static void on_timer_closed(struct timer *t)
+{
+	on_handle_closed(container_of(t, struct small_connection, deadline));
+}
+
+static void remove_connection(struct small_server *s, const struct small_connection *c)
+{
+	for (unsigned i = 0; i < s->n; i++)
+		if (s->connections[i] == c) {
+			memmove(&s->connections[i], &s->connections[i + 1],
+				(s->n - i - 1) * sizeof(*s->connections));
+			s->n--;
+			break;
+		}
+	if (s->is_open && s->listener.paused)
+		listener_resume(&s->listener);
+}
+
+static void close_connection(struct small_connection *c)
+{
+	if (stream_is_closing(&c->stream))
+		return;
+	remove_connection(c->server, c);
+	stream_close(&c->stream, on_stream_closed);
+	timer_close(&c->deadline, on_timer_closed);
+}
+
+/* The connection that a new client may replace: the oldest one of the address that has the most. So
+ * a client with many connections replaces its own, and a probe or a scraper keeps its one. */
+static struct small_connection *choose_victim(const struct small_server *s)
+{
+	unsigned most = 0, victim = 0;
+
+	for (unsigned i = 0; i < s->n; i++) {
+		unsigned same = 0;
+
+		for (unsigned k = 0; k < s->n; k++)
+			same += memcmp(&s->connections[i]->peer, &s->connections[k]->peer,
+				       sizeof(struct peer_address)) == 0;
+		if (same > most) {
+			most = same;
+			victim = i;
+		}
+	}
+	return s->connections[victim];
+}
+
+static void send_response(struct small_connection *c, const struct http_response *response)
+{
+	char head[256];
+
+	(void)snprintf(head, sizeof(head),
+		       "HTTP/1.1 %u %s\r\nContent-Type: %s\r\nContent-Length: %zu\r\n"
+		       "Connection: close\r\n\r\n",
+		       response->status, http_status_text(response->status), response->content_type,
+		       response->body.n);
+	c->has_response = true;
+	timer_start(&c->deadline, RESPONSE_MS, 0);
+	stream_write(&c->stream, str_from(head));
+	stream_write(&c->stream, response->body);
+	/* The kernel may have accepted everything at once; otherwise on_drained() closes. */
+	if (stream_queued(&c->stream) == 0)
+		close_connection(c);
+}
+
+static void handle_request(struct small_connection *c, const struct http1_request *received)
+{
+	CLEANUP(arena_done) struct arena a;
+	struct http_request request = { .method = received->method,
+					.body = received->body,
+					.arena = &a,
+					.is_trusted = c->server->is_local };
+	struct http_response response = { .status = 404, .content_type = "text/plain" };
+
+	arena_init(&a, 0);
+	http_split_target(received->target, &request.path, &request.query);
+	c->server->handler(&request, &response, c->server->context);
+	send_response(c, &response);
+}
+
+static void on_data(struct stream *s, struct str bytes)
+{
+	struct small_connection *c = container_of(s, struct small_connection, stream);
+	struct http1_request request;
+	int64_t r;
+
+	if (c->has_response) /* further bytes of a client that does not wait are dropped */
+		return;
+	if (bytes.n > sizeof(c->bytes) - c->n) {
+		close_connection(c);
+		return;
+	}
+	memcpy(c->bytes + c->n, bytes.p, bytes.n);
+	c->n += bytes.n;
+	r = http1_parse(&c->parser, c->bytes, c->n, &request);
+	if (r < 0)
+		send_response(c, &(struct http_response){ .status = 400,
+							  .content_type = "text/plain",
+							  .body = STR("not HTTP\n") });
+	else if (r > 0)
+		handle_request(c, &request);
+}
+
+static void on_end(struct stream *s, int error)
+{
+	(void)error;
+	close_connection(container_of(s, struct small_connection, stream));
+}
+
+static void on_drained(struct stream *s)
+{
+	struct small_connection *c = container_of(s, struct small_connection, stream);
+
+	if (c->has_response)
+		close_connection(c);
+}
+
+/* Also for a client that sends its request slowly: bytes do not extend the deadline. */
+static void on_deadline(struct timer *t)
+{
+	close_connection(container_of(t, struct small_connection, deadline));
+}
+
+static const struct stream_events events = {
+	.on_data = on_data,
+	.on_end = on_end,
+	.on_drained = on_drained,
+};
+
+/* IPv4 and IPv6 of one host count as two. */
+static struct peer_address address_of(int fd)
+{
+	struct peer_address ret = { 0 };
+	union {
+		struct sockaddr any;
+		struct sockaddr_in in4;
+		struct sockaddr_in6 in6;
+		struct sockaddr_storage space;
+	} address = { 0 };
+	socklen_t size = sizeof(address);
+
+	if (getpeername(fd, &address.any, &size) < 0)
+		return ret;
+	if (address.any.sa_family == AF_INET6)
+		memcpy(ret.bytes, &address.in6.sin6_addr, sizeof(address.in6.sin6_addr));
+	else if (address.any.sa_family == AF_INET)
+		memcpy(ret.bytes, &address.in4.sin_addr, sizeof(address.in4.sin_addr));
+	return ret;
+}
+
+static void on_accept(struct listener *l, int fd)
+{
+	struct small_server *s = container_of(l, struct small_server, listener);
+	struct small_connection *c;
+	struct err err = { 0 };
+
+	if (s->is_local && !peer_is_trusted(fd)) {
+		(void)close(fd);
+		return;
+	}
+	if (s->n == ARRAY_LEN(s->connections))
+		close_connection(choose_victim(s));
+	c = calloc(1, sizeof(*c));
+	if (!c)
+		abort(); /* D21 */
+	c->server = s;
+	c->peer = address_of(fd);
+	c->n_open = 2; /* stream and timer */
+	s->connections[s->n++] = c;
+	if (s->is_local && s->n == ARRAY_LEN(s->connections))
+		listener_pause(l); /* until remove_connection() */
+	timer_init(&c->deadline, s->loop, on_deadline);
+	timer_start(&c->deadline, REQUEST_MS, 0);
+	if (stream_open(&c->stream, s->loop, fd, &events, &err) < 0)
+		close_connection(c);
+}
+
+static void on_accept_error(struct listener *l, int error)
+{
+	(void)l;
+	(void)error; /* the listener pauses and retries */
+}
+
+int small_server_open(struct small_server *s, struct loop *loop, int fd, struct err *err)
+{
+	int r;
+
+	if (fd < 0)
+		return fd;
+	s->loop = loop;
+	r = listener_init(&s->listener, loop, fd, on_accept, on_accept_error, err);
+	s->is_open = r == 0;
+	return r;
+}
+
+int small_server_listen(struct small_server *s, struct loop *loop, const char *address,
+			struct err *err)
+{
+	struct sockaddr_storage where;
+	int r = net_address_parse(str_from(address), &where, err);
+
+	if (r < 0)
+		return r;
+	r = small_server_open(s, loop, net_listen(&where, false, err), err);
+	return r < 0 ? err_wrap(err, "--listen %s", address) : r;
+}
+
+void small_server_close(struct small_server *s)
+{
+	if (s->is_open)
+		listener_close(&s->listener);
+	s->is_open = false;
+	while (s->n > 0)
+		close_connection(s->connections[s->n - 1]);
+}
