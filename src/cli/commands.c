@@ -21,6 +21,7 @@ extern const struct command cmd_man;
 extern const struct command cmd_map;
 extern const struct command cmd_migrate;
 extern const struct command cmd_oci_hook;
+extern const struct command cmd_operator;
 extern const struct command cmd_plan;
 extern const struct command cmd_profile_check;
 extern const struct command cmd_profile_suggest;
@@ -56,6 +57,7 @@ const struct command *const commands[] = {
 	&cmd_cpuset,
 	&cmd_webhook,
 	&cmd_agent,
+	&cmd_operator,
 	&cmd_completion,
 	&cmd_man,
 	NULL,

@@ -7,8 +7,10 @@
 
 #include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "base/err.h"
 #include "base/macro.h"
@@ -207,4 +209,15 @@ void leader_want(struct leader *l, bool is_wanted)
 bool leader_is(const struct leader *l)
 {
 	return l->is_wanted && lease_is_held(l->renewed_ms, loop_now_ms(l->api->loop));
+}
+
+const char *leader_identity(struct arena *a)
+{
+	const char *pod = getenv("POD_NAME");
+	char host[256] = "unknown";
+
+	if (pod && *pod)
+		return str_cstr(a, str_from(pod));
+	(void)gethostname(host, sizeof(host) - 1);
+	return str_printf(a, "%s_%ld_%08x", host, (long)getpid(), backoff_random()).p;
 }

@@ -11,6 +11,7 @@
 #include "backoff.h"
 #include "net/loop.h"
 
+struct arena;
 struct leader;
 typedef void (*leader_fn)(struct leader *l);
 
@@ -40,3 +41,6 @@ void leader_close(struct leader *l);
 
 void leader_want(struct leader *l, bool is_wanted);
 bool leader_is(const struct leader *l); /* may act now */
+
+/* Unique among all processes: the pod's name, otherwise host, process and a random number. */
+const char *leader_identity(struct arena *a);

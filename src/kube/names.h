@@ -94,6 +94,9 @@
 #define NAME_LINT "pinfold.io/lint"
 #define NAME_LINT_IGNORE "ignore"
 
+/* Prefix of annotations, labels and taints of Pinfold's own. */
+#define NAME_OWN_PREFIX "pinfold.io/"
+
 /* On the webhook's Secret (ours): requests a new CA. */
 #define NAME_ROTATE "pinfold.io/rotate"
 

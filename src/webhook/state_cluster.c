@@ -7,7 +7,6 @@
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <unistd.h>
 
 #include "base/err.h"
 #include "base/log.h"
@@ -136,18 +135,6 @@ static const struct node_recheck_config recheck_config = { .registered = registe
 							   .on_tainted = on_node_tainted,
 							   .on_failure = on_node_failure };
 
-/* Unique among all processes: the pod's name, otherwise host, process and a random number. */
-static const char *identity(struct arena *a)
-{
-	const char *pod = getenv("POD_NAME");
-	char host[256] = "unknown";
-
-	if (pod && *pod)
-		return str_cstr(a, str_from(pod));
-	(void)gethostname(host, sizeof(host) - 1);
-	return str_printf(a, "%s_%ld_%08x", host, (long)getpid(), backoff_random()).p;
-}
-
 /* The names in the certificate, and the objects that store it. */
 static int plan_rotation(struct state_cluster *s, const struct state_cluster_config *config,
 			 struct err *err)
@@ -175,7 +162,7 @@ static int plan_rotation(struct state_cluster *s, const struct state_cluster_con
 		.secret = str_printf(&s->arena, PRI_STR "-tls", FMT_STR(name)).p,
 		.lease = str_printf(&s->arena, PRI_STR "-certificate", FMT_STR(name)).p,
 		.configuration = CONFIGURATION,
-		.identity = identity(&s->arena),
+		.identity = leader_identity(&s->arena),
 		.names = s->names,
 		.n_names = n,
 		.on_certificate = on_certificate,

@@ -1,0 +1,133 @@
+/* One watch per kind. What it reports is trimmed and compared with the stored text, so that only a
+ * change of something that matters leads to a reconcile. */
+
+#include <stdlib.h>
+
+#include "base/err.h"
+#include "base/log.h"
+#include "base/macro.h"
+#include "base/trim.h"
+#include "drain.h"
+#include "operator_private.h"
+
+static struct operator_informer *informer_of(struct watch *w)
+{
+	return container_of(w, struct operator_informer, watch);
+}
+
+static struct object_store *store_of(struct watch *w)
+{
+	return &informer_of(w)->operator->stores[informer_of(w)->kind];
+}
+
+static void trigger_if(struct watch *w, bool is_changed)
+{
+	if (is_changed)
+		operator_trigger(informer_of(w)->operator);
+}
+
+static struct str version_of(yyjson_val *object)
+{
+	return doc_str(doc_find(object, "/metadata/resourceVersion"));
+}
+
+static void on_object(struct watch *w, yyjson_val *object)
+{
+	CLEANUP(arena_done) struct arena a;
+	struct str key, text;
+
+	arena_init(&a, 0);
+	key = operator_object_key(object, &a);
+	if (key.n && operator_object_trim(informer_of(w)->kind, object, &a, &text, NULL) >= 0)
+		trigger_if(w, object_store_put(store_of(w), key, version_of(object), text));
+}
+
+static void on_deleted(struct watch *w, yyjson_val *object)
+{
+	CLEANUP(arena_done) struct arena a;
+
+	arena_init(&a, 0);
+	trigger_if(w, object_store_remove(store_of(w), operator_object_key(object, &a)));
+}
+
+static void on_list(struct watch *w)
+{
+	object_store_begin_list(store_of(w));
+}
+
+static void on_synced(struct watch *w)
+{
+	(void)object_store_end_list(store_of(w));
+	operator_trigger(informer_of(w)->operator);
+	trim_memory(); /* the lists were much larger than what is kept */
+}
+
+static void on_failure(struct watch *w, const struct err *err)
+{
+	struct operator* op = informer_of(w)->operator;
+
+	api_failures_add(&op->failures, loop_now_ms(&op->loop), w->config->path, err);
+}
+
+static const struct watch_callbacks callbacks = { .on_object = on_object,
+						  .on_deleted = on_deleted,
+						  .on_list = on_list,
+						  .on_synced = on_synced,
+						  .on_failure = on_failure };
+
+void operator_watch_start(struct operator* op)
+{
+	for (enum operator_kind kind = 0; kind < OPERATOR_WATCHED; kind++) {
+		op->informers[kind].operator= op;
+		op->informers[kind].kind = kind;
+		watch_init(&op->informers[kind].watch, &op->api, &operator_kinds[kind].watch,
+			   &callbacks);
+	}
+}
+
+void operator_watch_close(struct operator* op)
+{
+	for (size_t i = 0; i < OPERATOR_WATCHED; i++)
+		watch_close(&op->informers[i].watch);
+}
+
+void operator_watch_done(struct operator* op)
+{
+	for (size_t i = 0; i < OPERATOR_WATCHED; i++) {
+		watch_done(&op->informers[i].watch);
+		op->informers[i] = (struct operator_informer){ 0 };
+	}
+}
+
+bool operator_watch_is_synced(const struct operator* op)
+{
+	for (size_t i = 0; i < OPERATOR_WATCHED; i++)
+		if (!op->informers[i].watch.is_synced)
+			return false;
+	return true;
+}
+
+uint64_t operator_watch_age_ms(const struct operator* op, enum operator_kind kind)
+{
+	const struct watch *w = &op->informers[kind].watch;
+
+	return w->is_current || !w->loop ? 0 : loop_now_ms(&op->loop) - w->lost_ms;
+}
+
+void operator_store_response(struct operator* op, const struct write_done *done)
+{
+	CLEANUP(arena_done) struct arena a;
+	struct str text;
+
+	arena_init(&a, 0);
+	if (done->kind == OPERATOR_KIND__COUNT)
+		return;
+	if (done->kind == OPERATOR_NODE_PODS) {
+		if (drain_pods_trim(done->response, &a, &text, NULL) >= 0)
+			(void)object_store_put(&op->stores[done->kind], done->object, STR(""),
+					       text);
+	} else if (operator_object_trim(done->kind, done->response, &a, &text, NULL) >= 0) {
+		(void)object_store_update(&op->stores[done->kind], done->object,
+					  version_of(done->response), text);
+	}
+}

@@ -1,0 +1,149 @@
+/* Objects are much larger than what the operator needs of them: a Node lists the images on the
+ * node, and managedFields are often half of an object. */
+
+#include "kinds.h"
+
+#include "base/arena.h"
+#include "kube/names.h"
+
+static void copy_member(yyjson_mut_doc *m, yyjson_mut_val *to, yyjson_val *from, struct str key)
+{
+	yyjson_val *value = doc_get(from, key);
+
+	if (value)
+		doc_put(m, to, key, yyjson_val_mut_copy(m, value));
+}
+
+static yyjson_mut_val *keep_metadata(yyjson_val *object, yyjson_mut_doc *m, yyjson_mut_val *to)
+{
+	yyjson_val *meta = doc_get(object, STR("metadata"));
+	yyjson_mut_val *kept = doc_put_obj(m, to, STR("metadata"));
+
+	copy_member(m, kept, meta, STR("name"));
+	copy_member(m, kept, meta, STR("namespace"));
+	copy_member(m, kept, meta, STR("uid"));
+	copy_member(m, kept, meta, STR("creationTimestamp"));
+	copy_member(m, kept, meta, STR("deletionTimestamp"));
+	return kept;
+}
+
+/* Profiles are few, and their whole spec matters. */
+static void keep_profile(yyjson_val *object, yyjson_mut_doc *m, yyjson_mut_val *to)
+{
+	yyjson_val *meta = doc_get(object, STR("metadata"));
+	yyjson_mut_val *kept = keep_metadata(object, m, to);
+
+	copy_member(m, kept, meta, STR("generation"));
+	copy_member(m, kept, meta, STR("annotations"));
+	copy_member(m, kept, meta, STR("labels"));
+	copy_member(m, kept, meta, STR("finalizers"));
+	copy_member(m, kept, meta, STR("ownerReferences"));
+	copy_member(m, to, object, STR("spec"));
+	copy_member(m, to, object, STR("status"));
+}
+
+/* Use and counters change all the time and decide nothing. */
+static void keep_partition(yyjson_val *object, yyjson_mut_doc *m, yyjson_mut_val *to)
+{
+	yyjson_val *status = doc_get(object, STR("status"));
+	yyjson_mut_val *kept = keep_metadata(object, m, to);
+
+	copy_member(m, kept, doc_get(object, STR("metadata")), STR("generation"));
+	copy_member(m, to, object, STR("spec"));
+	if (!status)
+		return;
+	kept = doc_put_obj(m, to, STR("status"));
+	copy_member(m, kept, status, STR("agentVersion"));
+	copy_member(m, kept, status, STR("observedGeneration"));
+	copy_member(m, kept, status, STR("source"));
+	copy_member(m, kept, status, STR("profile"));
+	copy_member(m, kept, status, STR("cpus"));
+	copy_member(m, kept, status, STR("pending"));
+	copy_member(m, kept, status, STR("conditions"));
+}
+
+static void keep_own_annotations(yyjson_val *meta, yyjson_mut_doc *m, yyjson_mut_val *to)
+{
+	yyjson_mut_val *kept = NULL;
+	yyjson_val *key, *value;
+
+	DOC_EACH_PAIR (doc_get(meta, STR("annotations")), key, value) {
+		if (!str_starts(doc_str(key), STR(NAME_OWN_PREFIX)))
+			continue;
+		if (!kept)
+			kept = doc_put_obj(m, to, STR("annotations"));
+		doc_put_str(m, kept, doc_str(key), doc_str(value));
+	}
+}
+
+/* Only the resources that Pinfold adds. */
+static void keep_own_resources(yyjson_val *status, yyjson_mut_doc *m, yyjson_mut_val *to)
+{
+	yyjson_mut_val *kept = doc_put_obj(m, to, STR("allocatable"));
+	yyjson_val *key, *value;
+
+	DOC_EACH_PAIR (doc_get(status, STR("allocatable")), key, value)
+		if (str_ends(doc_str(key), STR(NAME_CORES)) ||
+		    str_eq(doc_str(key), STR(NAME_SHARED_CPUS)) ||
+		    str_eq(doc_str(key), STR(NAME_GUARANTEED_CPUS)))
+			doc_put_str(m, kept, doc_str(key), doc_text(value));
+}
+
+static void keep_node(yyjson_val *object, yyjson_mut_doc *m, yyjson_mut_val *to)
+{
+	yyjson_val *meta = doc_get(object, STR("metadata")), *status, *condition;
+	yyjson_mut_val *kept = keep_metadata(object, m, to);
+
+	copy_member(m, kept, meta, STR("labels"));
+	keep_own_annotations(meta, m, kept);
+	kept = doc_put_obj(m, to, STR("spec"));
+	copy_member(m, kept, doc_get(object, STR("spec")), STR("unschedulable"));
+	copy_member(m, kept, doc_get(object, STR("spec")), STR("taints"));
+	status = doc_get(object, STR("status"));
+	kept = doc_put_obj(m, to, STR("status"));
+	keep_own_resources(status, m, kept);
+	DOC_EACH_ITEM (doc_get(status, STR("conditions")), condition)
+		if (str_eq(doc_str(doc_get(condition, STR("type"))), STR("Ready")))
+			doc_put_str(m, kept, STR("ready"),
+				    doc_str(doc_get(condition, STR("status"))));
+}
+
+/* The page sizes keep the memory for one response below a few MiB. */
+const struct operator_kind_info operator_kinds[OPERATOR_KIND__COUNT] = {
+	[OPERATOR_PROFILES] = { NAME_PROFILE_KIND,
+				{ .path = "/apis/" NAME_PROFILE_API "/performanceprofiles",
+				  .may_be_absent = true,
+				  .page = 50,
+				  .frees_memory = true },
+				keep_profile },
+	[OPERATOR_PARTITIONS] = { "NodePartition",
+				  { .path = "/apis/pinfold.io/v1alpha1/nodepartitions",
+				    .may_be_absent = true,
+				    .page = 100,
+				    .frees_memory = true },
+				  keep_partition },
+	[OPERATOR_NODES] = { "Node",
+			     { .path = "/api/v1/nodes", .page = 50, .frees_memory = true },
+			     keep_node },
+	[OPERATOR_NODE_PODS] = { "Pod", { 0 }, NULL },
+};
+
+struct str operator_object_key(yyjson_val *object, struct arena *a)
+{
+	struct str namespace = doc_str(doc_find(object, "/metadata/namespace"));
+	struct str name = doc_str(doc_find(object, "/metadata/name"));
+
+	if (!namespace.n)
+		return name;
+	return str_printf(a, PRI_STR "/" PRI_STR, FMT_STR(namespace), FMT_STR(name));
+}
+
+int operator_object_trim(enum operator_kind kind, yyjson_val *object, struct arena *a,
+			 struct str *ret, struct err *err)
+{
+	yyjson_mut_doc *m = doc_build(a);
+	yyjson_mut_val *to = yyjson_mut_obj(m);
+
+	operator_kinds[kind].keep(object, m, to);
+	return doc_write(to, false, a, ret, err);
+}

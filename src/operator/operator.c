@@ -1,0 +1,323 @@
+/* The life of the daemon. A term begins with a new event loop and new connections, waits for the
+ * Lease, acts, and ends when the Lease is lost; then the next term begins. A replica that waits
+ * watches nothing. Everything runs on the main thread. */
+
+#include "operator.h"
+
+#include <errno.h>
+#include <malloc.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "base/err.h"
+#include "base/log.h"
+#include "base/macro.h"
+#include "base/notify.h"
+#include "base/trim.h"
+#include "confine/confine.h"
+#include "operator_private.h"
+
+#define LEASE_NAME "pinfold-operator"
+#define SETTLE_MS 50	  /* changes often come in groups */
+#define GAP_MS 200	  /* between two reconciles */
+#define REDECIDE_MS 10000 /* decisions depend on time, too */
+#define LEAVE_MS 2000	  /* to release the Lease */
+#define LEAVE_STEP_MS 20
+
+/* Not before GAP_MS after the last reconcile. A timer that fires earlier stays. */
+static void schedule(struct operator* op, uint64_t after_ms)
+{
+	const uint64_t now_ms = loop_now_ms(&op->loop);
+	const uint64_t earliest_ms = op->reconciled_ms + GAP_MS;
+
+	if (now_ms + after_ms < earliest_ms)
+		after_ms = earliest_ms - now_ms;
+	if (timer_is_active(&op->timer) && uv_timer_get_due_in(&op->timer.uv) <= after_ms)
+		return;
+	timer_start(&op->timer, after_ms, 0);
+}
+
+void operator_trigger(struct operator* op)
+{
+	schedule(op, SETTLE_MS);
+}
+
+static uint64_t now_us(void)
+{
+	struct timespec t;
+
+	(void)clock_gettime(CLOCK_MONOTONIC, &t);
+	return (uint64_t)t.tv_sec * 1000000 + (uint64_t)t.tv_nsec / 1000;
+}
+
+static bool is_read(const struct operator_write *write)
+{
+	return strcmp(write->request.method, "GET") == 0;
+}
+
+void operator_give_up(struct operator* op, const struct err *err)
+{
+	op->failed = *err;
+	op->is_ended = true;
+	loop_stop(&op->loop);
+}
+
+/* Reads that decisions wait for are made; the rest is printed when none is left. */
+static void rehearse(struct operator* op, const struct operator_writes *w)
+{
+	struct operator_writes reads = { .arena = w->arena };
+	struct strbuf b;
+
+	strbuf_init(&b, w->arena);
+	for (size_t i = 0; i < w->n; i++) {
+		const struct operator_write *write = &w->items[i];
+
+		if (is_read(write) && !object_store_find(&op->stores[write->kind], write->object))
+			*operator_writes_add(&reads) = *write;
+		else if (!is_read(write))
+			strbuf_printf(&b, PRI_STR "\n  %s " PRI_STR "\n  " PRI_STR "\n",
+				      FMT_STR(write->key), write->request.method,
+				      FMT_STR(write->request.path), FMT_STR(write->request.body));
+	}
+	if (reads.n) {
+		schedule(op, operator_writer_send(&op->writer, &reads));
+		return;
+	}
+	op->config->print(strbuf_str(&b));
+	op->is_ended = true;
+	loop_stop(&op->loop);
+}
+
+static void reconcile(struct operator* op)
+{
+	CLEANUP(arena_done) struct arena a;
+	struct operator_snapshot snapshot;
+	struct operator_writes writes = { .arena = &a };
+	const uint64_t before_us = now_us();
+	uint64_t next_ms;
+
+	arena_init(&a, 0);
+	op->reconciled_ms = loop_now_ms(&op->loop);
+	operator_snapshot_build(op->stores, (int64_t)time(NULL), op->reconciled_ms, &a, &snapshot);
+	operator_reconcile(&snapshot, &op->memory, &writes, &op->figures);
+	op->reconciles++;
+	op->reconcile_us += now_us() - before_us;
+	if (op->config->is_dry_run) {
+		rehearse(op, &writes);
+		return;
+	}
+	next_ms = operator_writer_send(&op->writer, &writes);
+	schedule(op, next_ms < REDECIDE_MS ? next_ms : REDECIDE_MS);
+}
+
+static void on_timer(struct timer *t)
+{
+	struct operator* op = container_of(t, struct operator, timer);
+
+	/* The end of the Lease by time is noticed here first. */
+	if (!op->is_acting || (!op->config->is_dry_run && !leader_is(&op->leader)))
+		return;
+	if (operator_watch_is_synced(op))
+		reconcile(op);
+}
+
+static void on_written(struct operator_writer *w, const struct write_done *done)
+{
+	struct operator* op = container_of(w, struct operator, writer);
+
+	if (done->err && done->status != 429 && done->err->code != EEXIST)
+		api_failures_add(&op->failures, loop_now_ms(&op->loop), done->what, done->err);
+	if (!done->err)
+		operator_store_response(op, done);
+	operator_trigger(op);
+}
+
+static void act(struct operator* op)
+{
+	op->is_acting = true;
+	operator_writer_start(&op->writer, &op->api);
+	operator_watch_start(op);
+}
+
+static void on_leader_change(struct leader *l)
+{
+	struct operator* op = container_of(l, struct operator, leader);
+
+	if (op->leave_until_ms)
+		return;
+	if (leader_is(l)) {
+		log_info("elected as leader", LOG_STR("identity", str_from(l->config->identity)));
+		act(op);
+		return;
+	}
+	log_warning("lost the Lease, waiting for it again");
+	loop_stop(&op->loop);
+}
+
+static void on_leader_failure(struct leader *l, const struct err *err)
+{
+	struct operator* op = container_of(l, struct operator, leader);
+
+	api_failures_add(&op->failures, loop_now_ms(&op->loop), "renew the Lease", err);
+}
+
+/* The next replica need not wait until the Lease expires. */
+static void on_leave(struct timer *t)
+{
+	struct operator* op = container_of(t, struct operator, leave);
+
+	if (op->leader.renewed_ms && loop_now_ms(&op->loop) < op->leave_until_ms)
+		timer_start(&op->leave, LEAVE_STEP_MS, 0);
+	else
+		loop_stop(&op->loop);
+}
+
+static void on_terminate(struct signal_source *s, int number)
+{
+	struct operator* op = s->uv.signum == SIGTERM ?
+		container_of(s, struct operator, terminate) :
+		container_of(s, struct operator, interrupt);
+
+	if (op->leave_until_ms)
+		return;
+	log_info("shutting down", LOG_INT("signal", number));
+	notify_manager("STOPPING=1");
+	op->is_ended = true;
+	op->leave_until_ms = loop_now_ms(&op->loop) + LEAVE_MS;
+	timer_stop(&op->timer);
+	leader_want(&op->leader, false);
+	timer_start(&op->leave, 0, 0);
+}
+
+static int watch_signals(struct operator* op, struct err *err)
+{
+	int r = signal_source_init(&op->terminate, &op->loop, SIGTERM, on_terminate, err);
+
+	if (r >= 0)
+		r = signal_source_init(&op->interrupt, &op->loop, SIGINT, on_terminate, err);
+	return r;
+}
+
+static int start_term(struct operator* op, struct err *err)
+{
+	int r = api_init(&op->api, &op->loop, &op->kubeconfig, op->user_agent, err);
+
+	timer_init(&op->timer, &op->loop, on_timer);
+	timer_init(&op->leave, &op->loop, on_leave);
+	leader_init(&op->leader, &op->api, &op->leader_config);
+	/* Later, credentials that cannot be read are a failure of a request. */
+	if (r < 0 && !op->terms)
+		return r;
+	r = watch_signals(op, err);
+	if (r < 0)
+		return r;
+	if (op->config->is_dry_run) {
+		act(op);
+		return 0;
+	}
+	leader_want(&op->leader, true);
+	if (!op->config->listen)
+		return 0;
+	op->http = (struct small_server){ .handler = operator_handle, .context = op };
+	return small_server_listen(&op->http, &op->loop, op->config->listen, err);
+}
+
+static void end_term(struct operator* op)
+{
+	small_server_close(&op->http);
+	leader_close(&op->leader);
+	if (op->is_acting) {
+		operator_writer_close(&op->writer);
+		operator_watch_close(op);
+	}
+	api_close(&op->api);
+	loop_done(&op->loop);
+	if (op->is_acting) {
+		operator_writer_done(&op->writer);
+		operator_watch_done(op);
+	}
+	api_done(&op->api);
+	for (size_t i = 0; i < OPERATOR_KIND__COUNT; i++)
+		object_store_done(&op->stores[i]);
+	reconcile_memory_done(&op->memory);
+	op->is_acting = false;
+	op->reconciled_ms = 0;
+}
+
+static int confine(const struct operator* op, struct err *err)
+{
+	int r;
+
+	if (op->config->is_unconfined || op->terms)
+		return 0;
+	r = confine_files(&(struct confine_files){ .may_bind = true }, err);
+	if (r >= 0)
+		r = confine_syscalls(CONFINE_WEBHOOK, err);
+	return r < 0 ? err_wrap(err,
+				"cannot confine the operator (--no-confinement turns it off)") :
+		       0;
+}
+
+static int run_term(struct operator* op, struct err *err)
+{
+	int r = loop_init(&op->loop, err);
+
+	if (r < 0)
+		return r;
+	r = start_term(op, err);
+	if (r >= 0)
+		r = confine(op, err);
+	if (r >= 0) {
+		if (!op->terms++ && !op->config->is_dry_run)
+			log_info("operator started", LOG_STR("host", str_from(op->kubeconfig.host)),
+				 LOG_INT("port", op->kubeconfig.port));
+		notify_manager("READY=1");
+		trim_memory();
+		loop_run(&op->loop);
+	}
+	end_term(op);
+	return r;
+}
+
+static int configure(struct operator* op, struct err *err)
+{
+	const struct operator_config *config = op->config;
+
+	(void)snprintf(op->user_agent, sizeof(op->user_agent), "pinfold-operator/%s",
+		       config->version);
+	op->leader_config = (struct leader_config){ .namespace = config->namespace,
+						    .name = LEASE_NAME,
+						    .identity = leader_identity(&op->arena),
+						    .on_change = on_leader_change,
+						    .on_failure = on_leader_failure };
+	op->writer.on_done = on_written;
+	if (config->kubeconfig)
+		return kubeconfig_read(config->kubeconfig, config->context, &op->arena,
+				       &op->kubeconfig, err);
+	return kubeconfig_in_cluster(getenv("KUBERNETES_SERVICE_HOST"),
+				     getenv("KUBERNETES_SERVICE_PORT"), KUBECONFIG_POD_DIR,
+				     &op->arena, &op->kubeconfig, err);
+}
+
+int operator_run(const struct operator_config *config, struct err *err)
+{
+	struct operator op = { .config = config };
+	int r = config->is_unconfined ? 0 : confine_io_uring(err);
+
+	(void)mallopt(M_MMAP_THRESHOLD, 256 << 10); /* large lists are returned to the kernel */
+	(void)signal(SIGPIPE, SIG_IGN);
+	arena_init(&op.arena, 0);
+	if (r >= 0)
+		r = configure(&op, err);
+	while (r >= 0 && !op.is_ended)
+		r = run_term(&op, err);
+	arena_done(&op.arena);
+	if (r >= 0 && op.failed.code)
+		return err_set(err, op.failed.code, "%s", op.failed.msg);
+	if (r >= 0 && !config->is_dry_run)
+		log_info("stopped");
+	return r < 0 ? r : 0;
+}

@@ -1,0 +1,17 @@
+/* The steps do not know each other: each reads the snapshot and adds its writes. */
+
+#include "reconcile.h"
+
+void reconcile_memory_done(struct reconcile_memory *m)
+{
+	*m = (struct reconcile_memory){ 0 };
+}
+
+void operator_reconcile(const struct operator_snapshot *s, struct reconcile_memory *m,
+			struct operator_writes *w, struct reconcile_figures *ret_figures)
+{
+	(void)s;
+	(void)m;
+	(void)w;
+	*ret_figures = (struct reconcile_figures){ 0 };
+}

@@ -1,0 +1,59 @@
+#pragma once
+
+/* What the operator knows at one moment, as values: every decision is a function of a snapshot. It
+ * is built for one reconcile from the texts in the stores, and freed as a whole after it. */
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/str.h"
+#include "codec/doc.h"
+#include "kinds.h"
+#include "object_store.h"
+#include "partition/node_partition.h"
+
+struct arena;
+
+struct operator_profile {
+	struct str name, uid, version;
+	int64_t generation;
+	bool is_deleting;
+	yyjson_val *object; /* without managedFields */
+	yyjson_val *node_selector, *annotations, *status;
+};
+
+struct operator_node {
+	struct str name, uid, version;
+	yyjson_val *object; /* the members that kinds.c keeps */
+	yyjson_val *labels, *annotations;
+	bool is_ready, is_unschedulable;
+	const struct node_partition *partition; /* NULL: none, or one that cannot be read */
+	const struct operator_profile *profile; /* the one that selects it; NULL: none or several */
+	size_t n_profiles;			/* how many select it */
+	yyjson_val *pods; /* of a node that is drained, as drain.h keeps them; NULL: not read */
+};
+
+struct operator_snapshot {
+	struct arena *arena;
+	int64_t now_s;				 /* wall clock */
+	uint64_t now_ms;			 /* monotonic */
+	const struct operator_profile *profiles; /* by name, like the nodes */
+	size_t n_profiles;
+	const struct operator_node *nodes;
+	size_t n_nodes;
+	const struct object_store *stores; /* of every kind */
+};
+
+/* `stores` has OPERATOR_KIND__COUNT elements and must outlive it, like the arena. */
+void operator_snapshot_build(const struct object_store *stores, int64_t now_s, uint64_t now_ms,
+			     struct arena *a, struct operator_snapshot *ret);
+
+/* A stored object as a document; NULL when it cannot be read. */
+yyjson_val *operator_stored_object(const struct stored_object *o, struct arena *a);
+
+/* Whether the profile selects the node: the node has all labels of spec.nodeSelector. */
+bool operator_profile_selects(const struct operator_profile *p, const struct operator_node *node);
+
+/* The text of an annotation; "" when there is none. */
+struct str operator_annotation(yyjson_val *annotations, const char *name);
