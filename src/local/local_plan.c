@@ -13,26 +13,12 @@
 #include "cpu/topology.h"
 #include "kube/names.h"
 #include "local_plan_private.h"
+#include "partition/node_profile.h"
 #include "profile/layout.h"
 
 #define REPLICAS_MAX 1000 /* a kubelet runs 110 pods by default */
 
 /* --- the profile --- */
-
-/* The workload types of the profile's annotation. */
-static int read_types(const struct profile *profile, struct arena *a, struct pool_config *c,
-		      struct err *err)
-{
-	yyjson_val *annotations = doc_find(profile->at.object, "/metadata/annotations");
-	const struct str text = doc_str(doc_get(annotations, STR(NAME_TYPES)));
-	struct doc doc;
-	int r;
-
-	if (text.n == 0)
-		return 0;
-	r = doc_parse(text, STR("annotation " NAME_TYPES), NULL, a, &doc, err);
-	return r < 0 ? r : pool_config_read_types(&doc, doc.root, c, err);
-}
 
 bool local_plan_config(const struct local_plan_input *in, struct arena *a, struct pool_config *ret,
 		       struct problem_list *p)
@@ -44,9 +30,6 @@ bool local_plan_config(const struct local_plan_input *in, struct arena *a, struc
 					  .without_kubelet = true,
 					  .allow_split_cores = true };
 	struct layout layout = { 0 };
-	const struct partition *part;
-	struct err err = { 0 };
-	struct pool_config c;
 
 	layout_resolve(in->manifests, &options, a, &layout, p);
 	if (p->n_errors)
@@ -64,22 +47,7 @@ bool local_plan_config(const struct local_plan_input *in, struct arena *a, struc
 			      layout.n_partitions);
 		return false;
 	}
-	part = &layout.partitions[0];
-	pool_config_init(&c);
-	c.is_classic = !profile_has_pools(part->profile);
-	c.reserved = part->cpus[PROFILE_RESERVED];
-	c.shared = part->cpus[PROFILE_SHARED];
-	c.guaranteed = part->cpus[PROFILE_ISOLATED];
-	profile_alignment(part->profile, &c.topology, &c.options);
-	c.fold_rest = true; /* CPUs that the profile does not name join the shared pool */
-	if (read_types(part->profile, a, &c, &err) < 0 ||
-	    pool_config_check(&c, in->topology, &err) < 0) {
-		problem_error(p, PROBLEM_AT(part->profile->at.doc, part->profile->at.object, NULL),
-			      "%s", err.msg);
-		return false;
-	}
-	*ret = c;
-	return true;
+	return partition_pools(&layout.partitions[0], a, ret, p);
 }
 
 /* --- cluster objects for admission --- */

@@ -41,18 +41,26 @@ static int expression_matches(yyjson_val *expression, yyjson_val *labels, struct
 		quote(op).text);
 }
 
-int selector_matches(yyjson_val *selector, yyjson_val *labels, struct err *err)
+bool labels_contain(yyjson_val *labels, yyjson_val *wanted)
 {
-	yyjson_val *key, *value, *expression;
+	yyjson_val *key, *value;
 
-	if (!yyjson_is_obj(selector))
-		return 0;
-	DOC_EACH_PAIR (doc_get(selector, STR("matchLabels")), key, value) {
+	DOC_EACH_PAIR (wanted, key, value) {
 		yyjson_val *label = doc_get(labels, doc_str(key));
 
 		if (!label || !str_eq(doc_str(label), doc_str(value)))
-			return 0;
+			return false;
 	}
+	return true;
+}
+
+int selector_matches(yyjson_val *selector, yyjson_val *labels, struct err *err)
+{
+	yyjson_val *expression;
+
+	if (!yyjson_is_obj(selector) ||
+	    !labels_contain(labels, doc_get(selector, STR("matchLabels"))))
+		return 0;
 	DOC_EACH_ITEM (doc_get(selector, STR("matchExpressions")), expression) {
 		int r = expression_matches(expression, labels, err);
 

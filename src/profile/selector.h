@@ -15,5 +15,9 @@ struct err;
  * selector matches everything, a missing one nothing. -EINVAL for an unknown operator. */
 int selector_matches(yyjson_val *selector, yyjson_val *labels, struct err *err);
 
+/* Whether `labels` (an object, or NULL for none) has every pair of `wanted`, an object of labels.
+ */
+bool labels_contain(yyjson_val *labels, yyjson_val *wanted);
+
 /* "key=value,key=value", sorted: how messages show a set of labels. */
 struct str labels_format(yyjson_val *labels, struct arena *a);

@@ -1,0 +1,135 @@
+/* From a PerformanceProfile object to the pools of one machine. */
+
+#include <errno.h>
+
+#include "base/arena.h"
+#include "base/macro.h"
+#include "codec/problems.h"
+#include "cpu/topology_read.h"
+#include "cpus.h"
+#include "partition/node_profile.h"
+#include "test.h"
+
+struct resolved {
+	struct arena a;
+	struct topology topology;
+	struct problem_list problems;
+	struct pool_config pools;
+	bool ok;
+};
+
+static void resolve(struct resolved *r, const char *machine, const char *cpu, const char *more)
+{
+	struct err err = { 0 };
+	struct doc doc;
+
+	arena_init(&r->a, 0);
+	CHECK_OK(topology_read(machine, &r->a, &r->topology, &err));
+	CHECK_OK(
+		doc_parse(str_printf(&r->a,
+				     "{\"metadata\":{\"name\":\"p\"%s},\"spec\":{\"cpu\":{%s},"
+				     "\"nodeSelector\":{\"node-role.kubernetes.io/worker\":\"\"}}}",
+				     more, cpu),
+			  STR(""), NULL, &r->a, &doc, &err));
+	problem_list_init(&r->problems, &r->a);
+	r->ok = node_profile_pools(doc.root, &r->topology, &r->a, &r->pools, &r->problems);
+}
+
+static void resolved_done(struct resolved *r)
+{
+	arena_done(&r->a);
+}
+
+TEST(sets_become_pools)
+{
+	static const struct {
+		const char *machine, *cpu, *want; /* management, shared, guaranteed */
+		bool is_classic;
+	} cases[] = {
+		{ "core:8 pu:1", "\"reserved\":\"0-1\",\"shared\":\"2-3\",\"isolated\":\"4-7\"",
+		  "0-1 2-3 4-7", false },
+		{ "core:8 pu:1", "\"reserved\":\"0-1\",\"isolated\":\"2-7\"", "0-1  2-7", true },
+		{ "core:8 pu:1", "\"reserved\":\"0-1\"", "0-1  ", true },
+		{ "core:8 pu:1", "\"reserved\":\"0-1\",\"isolated\":\"4-7\",\"workloads\":[]",
+		  "  4-7", true },
+		{ "numa:2 core:4 pu:1",
+		  "\"reserved\":\"first 1 core of each numa\",\"shared\":\"2 cpus\","
+		  "\"isolated\":\"rest\"",
+		  "0,4 1-2 3,5-7", false },
+		{ "core:2 pu:1", "\"reserved\":\"first 1 core\",\"isolated\":\"rest\"", "0  1",
+		  true },
+		/* A core is split: a running node is partitioned all the same. */
+		{ "core:4 pu:2", "\"reserved\":\"0\",\"isolated\":\"1-7\"", "0  1-7", true },
+	};
+
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+		CLEANUP(resolved_done) struct resolved r;
+
+		TEST_ROW("%s on %s", cases[i].cpu, cases[i].machine);
+		resolve(&r, cases[i].machine, cases[i].cpu, "");
+		CHECK_STR(node_profile_errors(&r.problems, &r.a), "");
+		CHECK(r.ok);
+		CHECK_STR(str_printf(&r.a, PRI_STR " " PRI_STR " " PRI_STR,
+				     FMT_STR(cpuset_format(&r.pools.reserved, &r.a)),
+				     FMT_STR(cpuset_format(&r.pools.shared, &r.a)),
+				     FMT_STR(cpuset_format(&r.pools.guaranteed, &r.a))),
+			  cases[i].want);
+		CHECK_INT(r.pools.is_classic, cases[i].is_classic);
+		CHECK(!r.pools.defers_resize);
+	}
+}
+
+TEST(annotations_set_types_and_what_a_resize_does)
+{
+	CLEANUP(resolved_done) struct resolved r;
+	struct cpuset two = cpus("1");
+
+	resolve(&r, "core:8 pu:1", "\"reserved\":\"0-1\"",
+		",\"annotations\":{\"pinfold.io/workload-types\":\"{\\\"ran\\\":\\\"1\\\"}\","
+		"\"pinfold.io/resize\":\"defer\"}");
+	CHECK(r.ok && r.pools.defers_resize);
+	CHECK_UINT(r.pools.n_types, 1);
+	CHECK_STR(r.pools.types[0].name, "ran");
+	CHECK(cpuset_eq(&r.pools.types[0].cpus, &two));
+}
+
+TEST(a_profile_that_does_not_fit_the_machine_gives_no_pools_but_the_reasons)
+{
+	static const struct {
+		const char *cpu, *annotations, *want;
+	} cases[] = {
+		{ "\"reserved\":\"0-9\"", "",
+		  "spec.cpu.reserved: the machine has no CPUs 4-9, only 0-3" },
+		{ "\"reserved\":\"0\",\"isolated\":\"0-3\"", "",
+		  "spec.cpu.isolated: reserved and isolated overlap: CPUs 0" },
+		{ "\"isolated\":\"1\"", "", "spec.cpu.reserved: required" },
+		{ "\"reserved\":\"all of numa 3\"", "",
+		  "spec.cpu.reserved: \"all of numa 3\": this machine has no numa 3" },
+		{ "\"reserved\":\"0-x\",\"isolated\":7", "",
+		  "spec.cpu.reserved: \"0-x\" where a CPU list, first, last, all, rest or a "
+		  "percentage is expected; "
+		  "spec.cpu.isolated: must be a string, not a number: put quotes around it" },
+		{ "\"reserved\":\"0-3\"", "", "no CPU is left for the shared pool" },
+		{ "\"reserved\":\"0\"",
+		  ",\"annotations\":{\"pinfold.io/workload-types\":\"{\\\"ran\\\":\\\"3\\\"}\"}",
+		  "CPU \"3\" is of workload type ran, but not in the management pool" },
+	};
+
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+		CLEANUP(resolved_done) struct resolved r;
+
+		TEST_ROW("%s", cases[i].cpu);
+		resolve(&r, "core:4 pu:1", cases[i].cpu, cases[i].annotations);
+		CHECK(!r.ok);
+		CHECK_STR(node_profile_errors(&r.problems, &r.a), cases[i].want);
+	}
+}
+
+TEST(cpus_of_ovs_are_a_warning)
+{
+	CLEANUP(resolved_done) struct resolved r;
+
+	resolve(&r, "core:8 pu:1", "\"reserved\":\"0-1\",\"isolated\":\"2-5\",\"ovsDpdk\":\"6-7\"",
+		"");
+	CHECK(r.ok && r.problems.n_warnings == 1);
+}
