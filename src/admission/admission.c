@@ -7,6 +7,7 @@
 #include <errno.h>
 
 #include "base/arena.h"
+#include "kube/names.h"
 #include "steps.h"
 
 /* What a request is about. TARGET_OTHER is allowed unchanged. */
@@ -15,7 +16,8 @@ enum target {
 	TARGET_POD,
 	TARGET_POD_SUBRESOURCE,
 	TARGET_NODE,
-	TARGET_INFRASTRUCTURE
+	TARGET_INFRASTRUCTURE,
+	TARGET_PROFILE
 };
 
 static enum target target_of(const struct admission_request *rq)
@@ -32,6 +34,10 @@ static enum target target_of(const struct admission_request *rq)
 	if (str_eq(rq->group, STR("config.openshift.io")) &&
 	    str_eq(rq->resource, STR("infrastructures")))
 		return TARGET_INFRASTRUCTURE;
+	/* Not the status, which the operator writes. */
+	if (str_eq(rq->group, STR(NAME_PROFILE_GROUP)) &&
+	    str_eq(rq->resource, STR(NAME_PROFILE_RESOURCE)) && !rq->subresource.n)
+		return TARGET_PROFILE;
 	return TARGET_OTHER;
 }
 
@@ -106,7 +112,10 @@ int admit_validate(const struct admission_state *state, const struct admission_r
 		   (operation == OPERATION_CREATE || operation == OPERATION_UPDATE)) {
 		node_validate(state, request, ret);
 	} else if (target == TARGET_INFRASTRUCTURE) {
-		infrastructure_validate(request, ret);
+		infrastructure_validate(state, request, ret);
+	} else if (target == TARGET_PROFILE &&
+		   (operation == OPERATION_CREATE || operation == OPERATION_UPDATE)) {
+		performance_profile_validate(state, request, ret);
 	} else {
 		result_decide(ret, RULE_SCOPE, VERDICT_LEAVE, request->resource);
 	}

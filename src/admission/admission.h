@@ -1,9 +1,9 @@
 #pragma once
 
 /* Decides about one request to the API server: a pod that is created is converted to its workload
- * type or counted in a CPU pool (D2 to D6, D9, D11, D12); nodes, updates of pods and the cluster
- * flag are checked (D7, D8, D10). Pure: it is handed the request and the cluster's state, and
- * returns a result. AdmissionReview as JSON is review.h. */
+ * type or counted in a CPU pool (D2 to D6, D9, D11, D12); nodes, updates of pods, the cluster flag
+ * and profiles are checked (D7, D8, D10). Pure: it is handed the request and the cluster's state,
+ * and returns a result. AdmissionReview as JSON is review.h. */
 
 #include "admission_state.h"
 #include "decision.h"

@@ -12,6 +12,7 @@
 #include "base/quote.h"
 #include "kube/names.h"
 #include "kube/pod.h"
+#include "profile/selector.h"
 
 /* An empty status, or one whose fields are all empty, is Go's zero value. */
 static bool status_is_zero(yyjson_val *status)
@@ -215,8 +216,38 @@ static struct node_totals node_totals_of(struct state_manifests *m)
 	return t;
 }
 
+struct profile_ref profile_ref_of(yyjson_val *object, struct arena *a)
+{
+	return (struct profile_ref){
+		.name = object_name(object),
+		.selector = labels_format(doc_find(object, "/spec/nodeSelector"), a),
+	};
+}
+
+/* Of equal names the last one counts. */
+static void seal_profiles(struct state_manifests *m)
+{
+	struct profile_ref *refs = arena_array(m->arena, struct profile_ref, m->n_profiles + 1);
+	size_t n = 0;
+
+	for (size_t i = 0; i < m->n_profiles; i++) {
+		const struct profile_cpus *p = &m->profiles[i];
+		size_t at = 0;
+
+		while (at < n && !str_eq(refs[at].name, p->name))
+			at++;
+		refs[at] =
+			(struct profile_ref){ p->name, labels_format(p->node_selector, m->arena) };
+		n += at == n;
+	}
+	m->state.profiles = refs;
+	m->state.n_profiles = n;
+	m->state.has_profiles = true;
+}
+
 void state_manifests_seal(struct state_manifests *m)
 {
+	seal_profiles(m);
 	namespace_table_seal(&m->namespaces);
 	drop_replaced_nodes(m);
 	m->state.nodes = node_totals_of(m);

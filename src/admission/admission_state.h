@@ -49,6 +49,12 @@ struct cores_count {
 	size_t n, n_available;
 };
 
+/* A profile of the cluster, as far as other profiles are concerned. */
+struct profile_ref {
+	struct str name;
+	struct str selector; /* "key=value", as labels_format() writes it; "" selects no node */
+};
+
 enum node_mode { NODE_MODE_REFUSE, NODE_MODE_TAINT };
 
 struct admission_settings {
@@ -65,7 +71,10 @@ struct admission_state {
 	struct admission_settings settings;
 	struct infrastructure_status infrastructure;
 	struct node_totals nodes;
-	bool is_synced; /* false until the owner has read the whole cluster once */
+	const struct profile_ref *profiles;
+	size_t n_profiles;
+	bool has_profiles; /* false while the profiles of the cluster are not known */
+	bool is_synced;	   /* false until the owner has read the whole cluster once */
 	const void *owner;
 	bool (*find_namespace)(const void *owner, struct str name,
 			       struct namespace_permission *ret);
@@ -74,6 +83,9 @@ struct admission_state {
 
 /* The webhook's and the agent's own namespaces, and those in the settings (D18). */
 bool namespace_is_exempt(const struct admission_settings *s, struct str namespace);
+
+/* The name is a part of the object, the selector is in the arena. */
+struct profile_ref profile_ref_of(yyjson_val *object, struct arena *a);
 
 /* Strings point into the object. */
 struct infrastructure_status infrastructure_status_of(yyjson_val *object);

@@ -78,6 +78,13 @@ static const struct {
 			  "delete the pod and create it with the new CPU" },
 	[RULE_TURN_OFF] = { "turn-off", "does workload partitioning stay on?",
 			    "change the CPU sets in the profiles instead" },
+	[RULE_TURN_ON] = { "turn-on", "are the nodes ready for workload partitioning?",
+			   "run the agent on every node first" },
+	[RULE_PROFILE] = { "profile", "is the profile valid?",
+			   "run pinfold profile check on the manifest" },
+	[RULE_PROFILE_CONFLICT] = { "profile-conflict",
+				    "does no other profile have the same node selector?",
+				    "change spec.nodeSelector, or change the other profile" },
 	[RULE_NODE] = { "node-resource", "does the node advertise the workload resource?",
 			"configure the node first; pinfold agent --register does it" },
 };

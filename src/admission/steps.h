@@ -14,10 +14,17 @@ void pools_admit(struct pod_context *ctx);
 /* The runtime creates no container of the pod without the agent (required_plugin.c). */
 void required_plugin_admit(struct pod_context *ctx);
 
-/* The pod as it will be stored, and changes to pods and to the cluster flag (validate.c). */
+/* The pod as it will be stored, and changes to pods (validate.c). */
 void pod_validate(struct pod_context *ctx);
 void pod_update_validate(const struct admission_request *rq, struct admission_result *r);
-void infrastructure_validate(const struct admission_request *rq, struct admission_result *r);
+
+/* The cluster flag (infrastructure.c). */
+void infrastructure_validate(const struct admission_state *state,
+			     const struct admission_request *rq, struct admission_result *r);
+
+/* Profiles, as `pinfold profile check` reports their problems (performance_profile.c). */
+void performance_profile_validate(const struct admission_state *state,
+				  const struct admission_request *rq, struct admission_result *r);
 
 /* Nodes that join without the workload resource are refused or tainted (node.c). */
 void node_mutate(const struct admission_state *state, const struct admission_request *rq,

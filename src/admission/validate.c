@@ -1,5 +1,5 @@
 /* The validating hook: pods as they will be stored (docs/reference/admission.md#validate), and
- * changes that contradict an earlier decision (D8, D10). */
+ * changes that contradict an earlier decision (D10). */
 
 #include <errno.h>
 
@@ -242,26 +242,4 @@ void pod_update_validate(const struct admission_request *rq, struct admission_re
 		result_invalid(r, RULE_RESIZE, &s, &p);
 	else
 		result_decide(r, RULE_UPDATE, VERDICT_LEAVE, s.name);
-}
-
-void infrastructure_validate(const struct admission_request *rq, struct admission_result *r)
-{
-	struct infrastructure_status before = infrastructure_status_of(rq->old_object);
-	struct infrastructure_status after = infrastructure_status_of(rq->object);
-	struct subject s = subject_of(rq->old_object, "infrastructures.config.openshift.io",
-				      "Infrastructure.config.openshift.io");
-	struct field_errors p;
-
-	/* Turning it on is allowed, and so is every change while it is off. */
-	if (!str_eq(s.name, STR(NAME_INFRASTRUCTURE)) || !before.is_partitioned ||
-	    after.is_partitioned) {
-		result_decide(r, RULE_TURN_OFF, VERDICT_LEAVE, after.partitioning);
-		return;
-	}
-	field_errors_init(&p, r->patch.arena);
-	field_errors_add(&p, STR("status." NAME_PARTITIONING_KEY
-				 ": Forbidden: workload partitioning can not be turned off once it "
-				 "is " NAME_PARTITIONING_ALL
-				 "; change the CPU sets in the profiles instead"));
-	result_invalid(r, RULE_TURN_OFF, &s, &p);
 }

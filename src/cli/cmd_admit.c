@@ -77,7 +77,8 @@ static int respond_to_review(const struct admit_options *o, struct arena *a, str
 	if (r < 0)
 		return r;
 	state_manifests_seal(&m);
-	m.state.is_synced = o->cluster.state.n > 0; /* without --state the cluster is not known */
+	/* Without --state the cluster is not known. */
+	m.state.is_synced = m.state.has_profiles = o->cluster.state.n > 0;
 	if (strcmp(file, "-") == 0)
 		r = file_read_fd(STDIN_FILENO, "<stdin>", REVIEW_MAX_SIZE, a, &body, err);
 	else

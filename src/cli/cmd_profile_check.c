@@ -10,8 +10,7 @@
 #include "layout_input.h"
 #include "manifest_paths.h"
 #include "output.h"
-#include "render/kernel_args.h"
-#include "render/kubelet_config.h"
+#include "render/rendered_check.h"
 
 struct profile_check_options {
 	struct option_list files;
@@ -35,20 +34,6 @@ static const struct command_example examples[] = {
 	  "a directory; one kind of machine for the workers, another for the rest" },
 	{ 0 },
 };
-
-/* What only shows once a partition becomes files. */
-static void check_rendered(struct layout_input *in)
-{
-	static const struct kubelet_options kubelet = { .fill_reservations = true };
-	struct arena *a = in->manifests.a;
-	yyjson_mut_doc *m = doc_build(a);
-
-	for (size_t i = 0; i < in->layout.n_partitions; i++) {
-		kernel_args_check(&in->layout.partitions[i], a, &in->problems);
-		(void)kubelet_configuration(m, &in->layout.partitions[i], &kubelet, a,
-					    &in->problems);
-	}
-}
 
 static const enum profile_set_id columns[] = { PROFILE_RESERVED, PROFILE_SHARED, PROFILE_ISOLATED,
 					       PROFILE_OFFLINED };
@@ -137,7 +122,8 @@ static int run(struct invocation *inv, struct err *err)
 	if (!in.manifests.profiles.n)
 		return err_set(err, EINVAL, "there is no PerformanceProfile in the input");
 	layout_input_resolve(&in);
-	check_rendered(&in);
+	for (size_t i = 0; i < in.layout.n_partitions; i++)
+		rendered_check(&in.layout.partitions[i], inv->arena, &in.problems);
 	r = print(&in, output_format_of(o->output), err);
 	return r < 0 ? r : in.problems.n_errors ? EXIT_FINDING : EXIT_YES;
 }

@@ -210,9 +210,8 @@ const struct command cmd_webhook = {
 	.operands = "",
 	.about = "Serves AdmissionReviews over HTTPS at /mutate/pods, /mutate/nodes, "
 		 "/validate/pods,\n"
-		 "/validate/nodes and /validate/infrastructures, probes at /livez and "
-		 "/readyz?verbose,\n"
-		 "and metrics at /metrics.\n"
+		 "/validate/nodes, /validate/infrastructures and /validate/performanceprofiles,\n"
+		 "probes at /livez and /readyz?verbose, and metrics at /metrics.\n"
 		 "The certificate is read again when its files change.\n"
 		 "On SIGTERM /readyz fails first, then requests in flight are finished.\n"
 		 "On SIGHUP the state files are read again.",

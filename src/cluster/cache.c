@@ -114,15 +114,24 @@ static struct str copy_to(char **to, struct str s)
 }
 
 /* Copies what points into the writer's memory to the texts of the view. */
-static void view_fill(struct cache_view *v, const struct cache *c, const struct node_group *groups,
-		      char *text)
+static void view_fill(struct cache_view *v, const struct cache *c, const struct node_group *groups)
 {
+	/* After the types in the same block, followed by the texts. */
+	struct profile_ref *profiles = (struct profile_ref *)&v->types[c->n_types];
+	char *text = (char *)&profiles[c->n_profiles];
+
 	for (size_t i = 0; i < c->n_types; i++)
 		v->types[i] = (struct view_type){ copy_to(&text, str_from(c->types[i].name)),
 						  c->types[i].nodes };
 	for (size_t i = 0; i < v->state.nodes.n_missing_shared; i++)
 		v->groups[i] = (struct node_group){ copy_to(&text, groups[i].taints),
 						    copy_to(&text, groups[i].name) };
+	for (size_t i = 0; i < c->n_profiles; i++)
+		profiles[i] = (struct profile_ref){
+			copy_to(&text, str_from(c->profiles[i].name)),
+			copy_to(&text, str_from(c->profiles[i].selector)),
+		};
+	v->state.profiles = profiles;
 	v->state.nodes.missing_shared = v->groups;
 	v->state.infrastructure.partitioning = copy_to(&text, c->infrastructure.partitioning);
 }
@@ -138,14 +147,19 @@ static struct cache_view *view_new(const struct cache *c)
 		text_n += strlen(c->types[i].name);
 	for (size_t i = 0; i < n_groups; i++)
 		text_n += groups[i].taints.n + groups[i].name.n;
+	for (size_t i = 0; i < c->n_profiles; i++)
+		text_n += strlen(c->profiles[i].name) + strlen(c->profiles[i].selector);
 	/* One block, because grace_retire() frees it with one free(). */
-	v = cache_allocate(sizeof(*v) + c->n_types * sizeof(v->types[0]) + text_n);
+	v = cache_allocate(sizeof(*v) + c->n_types * sizeof(v->types[0]) +
+			   c->n_profiles * sizeof(v->state.profiles[0]) + text_n);
 	v->cache = c;
 	v->n_types = c->n_types;
 	v->state = (struct admission_state){
 		.settings = c->settings,
 		.infrastructure = c->infrastructure,
 		.nodes = c->totals,
+		.n_profiles = c->n_profiles,
+		.has_profiles = c->has_profiles,
 		.is_synced = c->is_synced,
 		.owner = v,
 		.find_namespace = find_namespace,
@@ -154,7 +168,7 @@ static struct cache_view *view_new(const struct cache *c)
 	v->state.nodes.n_missing_shared = n_groups;
 	/* The command line or the FeatureGate object turns the feature on. */
 	v->state.settings.pools |= c->gate_pools;
-	view_fill(v, c, groups, (char *)&v->types[c->n_types]);
+	view_fill(v, c, groups);
 	return v;
 }
 
@@ -194,6 +208,8 @@ void cache_put(struct cache *c, enum cache_kind kind, yyjson_val *object)
 		cache_namespace_put(c, name, object);
 	else if (kind == CACHE_NODES)
 		cache_node_put(c, name, object);
+	else if (kind == CACHE_PROFILES)
+		cache_profile_put(c, name, object);
 	else if (str_eq(name, STR(NAME_INFRASTRUCTURE)))
 		set_single(c, kind, object);
 }
@@ -206,6 +222,8 @@ void cache_remove(struct cache *c, enum cache_kind kind, yyjson_val *object)
 		cache_namespace_remove(c, name);
 	else if (kind == CACHE_NODES)
 		cache_node_remove(c, name);
+	else if (kind == CACHE_PROFILES)
+		cache_profile_remove(c, name);
 	else if (str_eq(name, STR(NAME_INFRASTRUCTURE)))
 		set_single(c, kind, NULL);
 }
@@ -222,6 +240,8 @@ void cache_end_list(struct cache *c, enum cache_kind kind)
 		cache_namespaces_sweep(c);
 	else if (kind == CACHE_NODES)
 		cache_nodes_sweep(c);
+	else if (kind == CACHE_PROFILES)
+		cache_profiles_sweep(c);
 	else if (!c->is_seen[kind])
 		set_single(c, kind, NULL);
 }
@@ -236,6 +256,7 @@ size_t cache_count(const struct cache *c, enum cache_kind kind)
 {
 	return kind == CACHE_NAMESPACES	    ? cache_namespaces_count(c) :
 	       kind == CACHE_NODES	    ? c->n_nodes :
+	       kind == CACHE_PROFILES	    ? c->n_profiles :
 	       kind == CACHE_INFRASTRUCTURE ? c->infrastructure.is_present :
 					      c->is_seen[kind];
 }
@@ -254,6 +275,7 @@ void cache_done(struct cache *c)
 	/* Before grace_done(): removed entries are retired, not freed. */
 	cache_namespaces_done(c);
 	cache_nodes_done(c);
+	cache_profiles_done(c);
 	free(c->partitioning);
 	free(atomic_load(&c->view));
 	grace_done(&c->grace);

@@ -19,6 +19,7 @@ enum cache_kind {
 	CACHE_NODES,
 	CACHE_INFRASTRUCTURE,
 	CACHE_FEATURE_GATES,
+	CACHE_PROFILES,
 	CACHE__COUNT
 };
 
@@ -30,6 +31,12 @@ struct cached_node;
 struct cache_type {
 	char *name;
 	struct cores_count nodes;
+};
+
+/* A profile, and the label of its nodes. */
+struct cached_profile {
+	char *name, *selector;
+	uint32_t generation; /* of the list that had it last */
 };
 
 struct cache {
@@ -49,6 +56,9 @@ struct cache {
 	TAILQ_HEAD(cached_node_list, cached_node) missing_shared;
 	struct cache_type *types;
 	size_t n_types;
+	struct cached_profile *profiles;
+	size_t n_profiles;
+	bool has_profiles; /* a list of them was complete */
 	uint32_t seed;
 	uint32_t generation[CACHE__COUNT]; /* of the list being read, or last read */
 	bool is_seen[CACHE__COUNT];	   /* of the two single objects: in this list */

@@ -1,7 +1,8 @@
 #pragma once
 
 /* Shared by the parts of the cache: cache.c has the readers' view and the objects of which there is
- * one, cache_namespaces.c and cache_nodes.c have the tables. Included by these three files only. */
+ * one, cache_namespaces.c, cache_nodes.c and cache_profiles.c have the tables. Included by these
+ * four files only. */
 
 #include "cache.h"
 
@@ -21,6 +22,12 @@ void cache_namespace_put(struct cache *c, struct str name, yyjson_val *object);
 void cache_namespace_remove(struct cache *c, struct str name);
 void cache_namespaces_sweep(struct cache *c); /* removes those of an older generation */
 size_t cache_namespaces_count(const struct cache *c);
+
+/* Profiles: for the writer only; readers see copies. */
+void cache_profile_put(struct cache *c, struct str name, yyjson_val *object);
+void cache_profile_remove(struct cache *c, struct str name);
+void cache_profiles_sweep(struct cache *c);
+void cache_profiles_done(struct cache *c);
 
 /* Nodes: for the writer only; readers see the totals. */
 void cache_nodes_init(struct cache *c);

@@ -37,6 +37,10 @@ static const struct {
 				    .selector = ONLY_CLUSTER,
 				    .may_be_absent = true,
 				    .page = 10 } },
+	[CACHE_PROFILES] = { NAME_PROFILE_KIND,
+			     { .path = "/apis/" NAME_PROFILE_API "/" NAME_PROFILE_RESOURCE,
+			       .may_be_absent = true,
+			       .page = 50 } },
 };
 
 const char *informers_kind_name(enum cache_kind kind)
@@ -75,8 +79,10 @@ static void publish_stats(struct informer *informer)
 static bool is_fresh(const struct informers *f)
 {
 	for (size_t i = 0; i < CACHE__COUNT; i++)
-		if (!f->watches[i].watch.is_synced ||
-		    age_ms(&f->watches[i].watch) > INFORMERS_STALE_MS)
+		/* Without the profiles only conflicts among them are not found, for example after
+		 * an upgrade without the new permissions: pods are decided about nevertheless. */
+		if (i != CACHE_PROFILES && (!f->watches[i].watch.is_synced ||
+					    age_ms(&f->watches[i].watch) > INFORMERS_STALE_MS))
 			return false;
 	return true;
 }

@@ -1,7 +1,8 @@
 #pragma once
 
 /* Keeps a cache (cache.h) up to date with an API server: watches Namespaces, Nodes, the
- * Infrastructure object and the FeatureGate object, and tracks how old the content is. */
+ * Infrastructure object, the FeatureGate object and PerformanceProfiles, and tracks how old the
+ * content is. */
 
 #include <stdatomic.h>
 #include <stdbool.h>

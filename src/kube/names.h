@@ -101,7 +101,9 @@
 #define NAME_ROTATE "pinfold.io/rotate"
 
 /* The profile: spec.cpu.{reserved,isolated,shared,workloads}. */
-#define NAME_PROFILE_API "performance.openshift.io/v2"
+#define NAME_PROFILE_GROUP "performance.openshift.io"
+#define NAME_PROFILE_API NAME_PROFILE_GROUP "/v2"
+#define NAME_PROFILE_RESOURCE "performanceprofiles"
 #define NAME_PROFILE_KIND "PerformanceProfile"
 #define NAME_PROFILE_RESERVED "reserved"
 #define NAME_PROFILE_ISOLATED "isolated"

@@ -32,7 +32,9 @@ void check_sets(const struct partition *part, struct problem_list *p)
 	for (int x = 0; x < PROFILE_SET__COUNT; x++) {
 		const struct profile_set *set = &part->profile->sets[x];
 
-		if (set->text.n && cpuset_is_empty(&part->cpus[x]))
+		/* An expression is empty as long as no machine is known. */
+		if (set->text.n && (set->is_list || part->topology) &&
+		    cpuset_is_empty(&part->cpus[x]))
 			problem_error(p, profile_set_at(part->profile, (enum profile_set_id)x),
 				      "the set is empty: all CPUs are in other sets");
 		for (int y = x + 1; y < PROFILE_SET__COUNT; y++)
@@ -51,6 +53,29 @@ void check_sets(const struct partition *part, struct problem_list *p)
 		problem_warn(p, profile_set_at(part->profile, PROFILE_OFFLINED),
 			     "most machines cannot take CPU 0 offline, and then no CPU is taken "
 			     "offline");
+}
+
+void check_intent(const struct partition *part, bool is_partitioned, struct problem_list *p)
+{
+	const struct profile *profile = part->profile;
+
+	if (profile_pins_nothing(profile) && profile_has_pools(profile))
+		problem_error(
+			p, PROBLEM_AT(profile->at.doc, profile->workloads, "spec.cpu.workloads"),
+			"must contain Infrastructure when spec.cpu.shared is set: in pools mode "
+			"management pods run on the reserved CPUs");
+	else if (profile_pins_nothing(profile))
+		problem_note(p,
+			     PROBLEM_AT(profile->at.doc, profile->workloads, "spec.cpu.workloads"),
+			     "empty: management pods may use all CPUs");
+	if (profile->pins_infrastructure && !is_partitioned)
+		problem_warn(p,
+			     PROBLEM_AT(profile->at.doc, profile->workloads, "spec.cpu.workloads"),
+			     "pins Infrastructure, but the cluster is not partitioned "
+			     "(Infrastructure status.cpuPartitioning)");
+	if (profile_has_pools(profile) && !is_partitioned)
+		problem_warn(p, profile_set_at(profile, PROFILE_SHARED),
+			     "the cluster is not partitioned, so platform pods share these CPUs");
 }
 
 static void check_present(const struct partition *part, struct problem_list *p)

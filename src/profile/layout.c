@@ -272,29 +272,6 @@ static void check_same(struct resolving *r, const struct partition *part)
 	}
 }
 
-static void check_intent(struct resolving *r, const struct partition *part)
-{
-	const struct profile *profile = part->profile;
-
-	if (profile_pins_nothing(profile) && profile_has_pools(profile))
-		problem_error(
-			r->p, PROBLEM_AT(profile->at.doc, profile->workloads, "spec.cpu.workloads"),
-			"must contain Infrastructure when spec.cpu.shared is set: in pools mode "
-			"management pods run on the reserved CPUs");
-	else if (profile_pins_nothing(profile))
-		problem_note(r->p,
-			     PROBLEM_AT(profile->at.doc, profile->workloads, "spec.cpu.workloads"),
-			     "empty: management pods may use all CPUs");
-	if (profile->pins_infrastructure && !r->out->pinned)
-		problem_warn(r->p,
-			     PROBLEM_AT(profile->at.doc, profile->workloads, "spec.cpu.workloads"),
-			     "pins Infrastructure, but the cluster is not partitioned "
-			     "(Infrastructure status.cpuPartitioning)");
-	if (profile_has_pools(profile) && !r->out->pinned)
-		problem_warn(r->p, profile_set_at(profile, PROFILE_SHARED),
-			     "the cluster is not partitioned, so platform pods share these CPUs");
-}
-
 /* CPUs of a node; 0 when it is not one of the partition's. */
 static unsigned node_cpus(const struct resolving *r, const struct partition *part,
 			  struct manifest node)
@@ -350,7 +327,7 @@ static void resolve_profile(struct resolving *r, struct manifest m, struct profi
 	check_sets(part, r->p);
 	if (part->topology)
 		check_hardware(part, r->options->allow_split_cores, r->p);
-	check_intent(r, part);
+	check_intent(part, r->out->pinned, r->p);
 	if (!part->pool)
 		return;
 	check_nodes(r, part);

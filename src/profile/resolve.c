@@ -30,47 +30,70 @@ static bool resolve_one(struct partition *part, enum profile_set_id id,
 	return true;
 }
 
-/* The expressions that have "rest", or those that have not. The profile's reader reported those
+/* Whether the set is an expression, with "rest" or without. The profile's reader reported those
  * that do not parse. */
+static bool find_expression(const struct profile *profile, enum profile_set_id id, bool rest,
+			    struct arena *a, struct topology_expr *ret)
+{
+	const struct profile_set *set = &profile->sets[id];
+
+	return !set->is_list && topology_expr_parse(set->text, a, ret, NULL) >= 0 &&
+	       topology_expr_has_rest(ret) == rest;
+}
+
 static bool resolve_pass(struct partition *part, bool rest, struct arena *a, struct problem_list *p)
 {
-	bool ok = true, seen = false;
+	bool ok = true;
 
 	for (size_t i = 0; i < ARRAY_LEN(order); i++) {
-		const struct profile_set *set = &part->profile->sets[order[i]];
 		struct topology_expr expr;
 
-		if (set->is_list || topology_expr_parse(set->text, a, &expr, NULL) < 0 ||
-		    topology_expr_has_rest(&expr) != rest)
-			continue;
-		if (rest && seen)
-			problem_error(p, profile_set_at(part->profile, order[i]),
-				      "only one set can take the rest");
-		seen = true;
-		ok &= resolve_one(part, order[i], &expr, a, p);
+		if (find_expression(part->profile, order[i], rest, a, &expr))
+			ok &= resolve_one(part, order[i], &expr, a, p);
 	}
 	return ok;
 }
 
-bool partition_resolve(struct partition *part, struct arena *a, struct problem_list *p)
+static void check_rest(const struct profile *profile, struct arena *a, struct problem_list *p)
 {
-	bool needs_topology = false;
+	struct topology_expr expr;
+	bool seen = false;
+
+	for (size_t i = 0; i < ARRAY_LEN(order); i++) {
+		if (!find_expression(profile, order[i], true, a, &expr))
+			continue;
+		if (seen)
+			problem_error(p, profile_set_at(profile, order[i]),
+				      "only one set can take the rest");
+		seen = true;
+	}
+}
+
+bool partition_take_lists(struct partition *part, struct arena *a, struct problem_list *p)
+{
+	bool are_all = true;
 
 	for (int id = 0; id < PROFILE_SET__COUNT; id++) {
 		const struct profile_set *set = &part->profile->sets[id];
 
-		if (set->is_list) {
-			part->cpus[id] = set->cpus;
-			part->text[id] = set->text;
+		are_all &= set->is_list;
+		if (!set->is_list)
 			continue;
-		}
-		needs_topology = true;
-		if (!part->topology)
+		part->cpus[id] = set->cpus;
+		part->text[id] = set->text;
+	}
+	check_rest(part->profile, a, p);
+	return are_all;
+}
+
+bool partition_resolve(struct partition *part, struct arena *a, struct problem_list *p)
+{
+	if (partition_take_lists(part, a, p))
+		return true;
+	for (int id = 0; !part->topology && id < PROFILE_SET__COUNT; id++)
+		if (!part->profile->sets[id].is_list)
 			problem_error(p, profile_set_at(part->profile, (enum profile_set_id)id),
 				      "a topology expression requires the machine's topology "
 				      "(--topology)");
-	}
-	if (!needs_topology)
-		return true;
 	return part->topology && resolve_pass(part, false, a, p) && resolve_pass(part, true, a, p);
 }

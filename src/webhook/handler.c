@@ -204,6 +204,7 @@ static const struct {
 	{ STR_INIT("/validate/pods"), HOOK_VALIDATE_PODS },
 	{ STR_INIT("/validate/nodes"), HOOK_VALIDATE_NODES },
 	{ STR_INIT("/validate/infrastructures"), HOOK_VALIDATE_INFRA },
+	{ STR_INIT("/validate/performanceprofiles"), HOOK_VALIDATE_PROFILES },
 };
 
 static const struct {

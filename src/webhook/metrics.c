@@ -22,6 +22,7 @@ static const char *const hook_names[] = {
 	[HOOK_VALIDATE_PODS] = "validate_pods",
 	[HOOK_VALIDATE_NODES] = "validate_nodes",
 	[HOOK_VALIDATE_INFRA] = "validate_infrastructures",
+	[HOOK_VALIDATE_PROFILES] = "validate_performanceprofiles",
 };
 _Static_assert(ARRAY_LEN(hook_names) == HOOK__COUNT, "every hook has a name");
 

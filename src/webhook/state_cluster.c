@@ -248,7 +248,7 @@ static bool is_ready(struct state_source *source, const char **ret_missing)
 	}
 	*ret_missing = "caches are out of date";
 	for (size_t i = 0; i < CACHE__COUNT; i++)
-		if (!atomic_load(&f->watches[i].stats.is_synced))
+		if (i != CACHE_PROFILES && !atomic_load(&f->watches[i].stats.is_synced))
 			*ret_missing = "caches are not synchronized";
 	return false;
 }

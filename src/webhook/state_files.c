@@ -71,6 +71,19 @@ static void copy_groups(struct file_facts *f, struct node_totals *nodes)
 	nodes->missing_shared = groups;
 }
 
+static void copy_profiles(struct file_facts *f, struct admission_state *state)
+{
+	struct profile_ref *profiles =
+		arena_array(&f->arena, struct profile_ref, state->n_profiles + 1);
+
+	for (size_t i = 0; i < state->n_profiles; i++)
+		profiles[i] = (struct profile_ref){
+			str_dup(&f->arena, state->profiles[i].name),
+			str_dup(&f->arena, state->profiles[i].selector),
+		};
+	state->profiles = profiles;
+}
+
 static int add_object(struct state_load *rd, const struct manifest *m, struct err *err)
 {
 	if (state_manifests_add(&rd->manifests, m->object, err) < 0)
@@ -91,6 +104,7 @@ static void keep_state(struct state_load *rd)
 	state->infrastructure.partitioning =
 		str_dup(&f->arena, rd->manifests.state.infrastructure.partitioning);
 	copy_groups(f, &state->nodes);
+	copy_profiles(f, state);
 	for (size_t i = 0; i < rd->manifests.n_nodes; i++)
 		add_core_types(f, &rd->manifests, rd->manifests.nodes[i]);
 	state->find_namespace = find_namespace;

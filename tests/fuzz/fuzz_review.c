@@ -45,6 +45,10 @@ static struct cores_count count_cores(const void *owner, struct str type)
 
 static struct admission_state state_of(uint8_t choice)
 {
+	static const struct profile_ref profiles[] = {
+		{ STR_INIT("other"), STR_INIT("node-role.kubernetes.io/worker=") }
+	};
+
 	return (struct admission_state){
 		.settings = { .pools = choice & 1,
 			      .legacy = choice & 2,
@@ -54,6 +58,9 @@ static struct admission_state state_of(uint8_t choice)
 				    .is_single = choice & 8,
 				    .is_partitioned = !(choice & 16) },
 		.nodes = { .n = 1, .n_reporting = 1, .n_available = 1, .n_shared = 1 },
+		.profiles = profiles,
+		.n_profiles = ARRAY_LEN(profiles),
+		.has_profiles = true,
 		.is_synced = true,
 		.find_namespace = find_namespace,
 		.count_cores = count_cores,

@@ -204,6 +204,40 @@ TEST(node_totals_follow_every_change)
 	cache_done(&c);
 }
 
+#define PROFILE(name, role)                                                                        \
+	"{\"metadata\":{\"name\":\"" name "\"},\"spec\":{\"nodeSelector\":{"                       \
+	"\"node-role.kubernetes.io/" role "\":\"\"}}}"
+
+TEST(profiles_are_known_after_the_first_list_with_the_label_of_their_nodes)
+{
+	const struct admission_settings settings = { 0 };
+	const struct admission_state *s;
+	struct cache c;
+
+	cache_init(&c, &settings, 1);
+	CHECK(!cache_writer_state(&c)->has_profiles);
+	cache_begin_list(&c, CACHE_PROFILES);
+	put(&c, CACHE_PROFILES, PROFILE("a", "worker"));
+	put(&c, CACHE_PROFILES, PROFILE("b", "ran"));
+	cache_end_list(&c, CACHE_PROFILES);
+	cache_publish(&c);
+	s = cache_writer_state(&c);
+	CHECK(s->has_profiles);
+	CHECK_UINT(s->n_profiles, 2);
+	CHECK_STR(s->profiles[0].name, "a");
+	CHECK_STR(s->profiles[0].selector, "node-role.kubernetes.io/worker=");
+	put(&c, CACHE_PROFILES, PROFILE("a", "edge"));
+	CHECK_STR(cache_writer_state(&c)->profiles[0].selector, "node-role.kubernetes.io/edge=");
+	forget(&c, CACHE_PROFILES, PROFILE("a", "edge"));
+	CHECK_UINT(cache_writer_state(&c)->n_profiles, 1);
+	cache_begin_list(&c, CACHE_PROFILES);
+	cache_end_list(&c, CACHE_PROFILES);
+	cache_publish(&c);
+	CHECK_UINT(cache_writer_state(&c)->n_profiles, 0);
+	CHECK(cache_writer_state(&c)->has_profiles);
+	cache_done(&c);
+}
+
 TEST(a_feature_gate_adds_to_the_flags)
 {
 	static const struct {

@@ -94,7 +94,8 @@ def malformed():
              b'{"kind":"AdmissionReview","apiVersion":"admission.k8s.io/v1","request":{"uid":"x"}}',
              b'{"kind":"AdmissionReview","apiVersion":"admission.k8s.io/v1","request":{"uid":"x","operation":'
              b'"CREATE","resource":{"resource":"pods"},"object":{"spec":{"containers":[{"resources":7}]}}}}']
-    paths = [b"/mutate/pods", b"/validate/pods", b"/validate/nodes", b"/validate/infrastructures"]
+    paths = [b"/mutate/pods", b"/validate/pods", b"/validate/nodes", b"/validate/infrastructures",
+             b"/validate/performanceprofiles"]
     sent = 0
     first = None
     while sent < reviews:
