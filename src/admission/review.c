@@ -251,6 +251,7 @@ int review_respond(const struct admission_state *state, enum review_hook hook, s
 	/* Any depth: managedFields of an object nest as deep as its author likes, and the steps
 	 * never recurse. */
 	static const struct doc_limits limits = { .size_bytes = REVIEW_MAX_SIZE,
+						  .values = REVIEW_MAX_VALUES,
 						  .any_depth = true };
 	struct review_outcome outcome = { 0 };
 	struct str text = STR("");

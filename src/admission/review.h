@@ -29,6 +29,8 @@ struct review_outcome {
  * and, for an update, the old one, and the API server writes a byte such as '<' as six: 27 MiB and
  * the rest of the review. */
 #define REVIEW_MAX_SIZE ((size_t)32 << 20)
+/* A pod has a few hundred. Without it a text of brackets fills a gigabyte and blocks its thread. */
+#define REVIEW_MAX_VALUES ((size_t)1 << 20)
 
 /* -EINVAL when no response can be written because the body has no uid; -ENOMEM when the arena is
  * exhausted. Everything else gets a response: a review with a uid that is malformed, not JSON or

@@ -111,6 +111,35 @@ static yyjson_val *find_too_deep(const struct doc *doc, size_t limit)
 	return NULL;
 }
 
+/* Up to the quote that ends a string; n when it is cut off. */
+static size_t string_end(struct str text, size_t i)
+{
+	while (i < text.n && text.p[i] != '"')
+		i += text.p[i] == '\\' ? 2 : 1;
+	return i;
+}
+
+/* Every value but the first follows one of these characters, so most texts are too short. */
+static bool has_too_many_values(struct str text, size_t limit)
+{
+	size_t n = 1;
+
+	if (!limit || text.n < limit)
+		return false;
+	for (size_t i = 0; i < text.n && n <= limit; i++)
+		switch (text.p[i]) {
+		case '"':
+			i = string_end(text, i + 1);
+			break;
+		case '[':
+		case '{':
+		case ',':
+		case ':':
+			n++;
+		}
+	return n > limit;
+}
+
 int doc_parse(struct str text, struct str file, const struct doc_limits *limits, struct arena *a,
 	      struct doc *ret, struct err *err)
 {
@@ -125,6 +154,9 @@ int doc_parse(struct str text, struct str file, const struct doc_limits *limits,
 	if (text.n > l.size_bytes)
 		return doc_err_at(err, EFBIG, file, (struct doc_pos){ 0 }, "larger than %zu bytes",
 				  l.size_bytes);
+	if (has_too_many_values(text, l.values))
+		return doc_err_at(err, EFBIG, file, (struct doc_pos){ 0 }, "more than %zu values",
+				  l.values);
 	/* A copy, because yyjson parses in place: it unescapes strings inside the buffer and
 	 * terminates them there. The original text stays for positions in messages. The padding
 	 * lets it read beyond the end. */

@@ -279,6 +279,41 @@ TEST(size_and_memory_are_limited)
 }
 
 /* With any memory limit there is a complete result or an error. */
+/* With one byte of memory: the text is refused before it is copied. */
+TEST(values_are_counted_before_memory_is_used)
+{
+	static const struct {
+		const char *text;
+		size_t limit;
+		const char *want; /* NULL: enough values */
+	} cases[] = {
+		{ "[1,2,3]", 4, NULL },
+		{ "[1,2,3]", 3, "f.json: more than 3 values" },
+		{ "{\"a\":[true]}", 4, NULL },
+		{ "{\"a\":[true]}", 3, "f.json: more than 3 values" },
+		{ "[[[[[[[[", 5, "f.json: more than 5 values" },
+		{ "[\"[[[[,,,,\"]", 2, NULL },
+		{ "[\"\\\"[[[[,,,,\"]", 2, NULL },
+		{ "[\"\\\\\",1,1,1]", 4, "f.json: more than 4 values" },
+		{ "[\"cut off \\", 3, NULL },
+	};
+
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+		const struct doc_limits limits = { .values = cases[i].limit };
+		CLEANUP(arena_done) struct arena a;
+		struct err err = { 0 };
+		struct doc doc;
+		int r;
+
+		TEST_ROW("%s", cases[i].text);
+		arena_init(&a, cases[i].want ? 1 : 0);
+		r = doc_parse(str_from(cases[i].text), STR("f.json"), &limits, &a, &doc, &err);
+		CHECK_INT(r == -EFBIG, cases[i].want != NULL);
+		if (cases[i].want)
+			CHECK_STR(err.msg, cases[i].want);
+	}
+}
+
 TEST(problems_beyond_the_memory_limit_are_counted)
 {
 	CLEANUP(arena_done) struct arena a;
