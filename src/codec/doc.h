@@ -20,8 +20,8 @@ struct arena;
 struct doc_limits {
 	size_t size_bytes;
 	size_t depth;
-	size_t nodes;	    /* YAML only */
-	size_t values;	    /* JSON only, counted before any memory is used; 0: bounded by the size */
+	size_t nodes;  /* YAML only */
+	size_t values; /* JSON only, counted before any memory is used; 0: bounded by the size */
 	size_t alias_nodes; /* YAML anchors, and nodes that aliases and merge keys add */
 	size_t documents;   /* in one YAML stream */
 	size_t tree_bytes;  /* YAML: memory for building one document; 0: no limit */

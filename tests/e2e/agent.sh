@@ -26,7 +26,8 @@ test_attack() {
 		NATIVE_NAMESPACE=tenant native_pod "$dir" "$name" "$class/" "$target,\"resources.workload.openshift.io/c\":\"$own\"" >/dev/null
 		path=$(native_cgroup "$dir" "$(native_container "$dir" "$name" "$resources")")
 		is "CPUs of $name" "$(cpus_of "$path")" 1
-		is "shares of $name" "$(control cpu cpu.shares "$path")" "$(sed 's/.*cpu_shares":\([0-9]*\).*/\1/' <<<"$resources")"
+		[[ $resources =~ \"cpu_shares\":([0-9]+) ]]
+		is "shares of $name" "$(control cpu cpu.shares "$path")" "${BASH_REMATCH[1]}"
 		[ "$(control cpu cpu.shares "$(dirname "$path")")" -le 1024 ] || die "$name has set the weight of its pod"
 		native_crictl "$dir" rmp -f "$(cat "$dir/pod-$name.id")" >/dev/null
 	done 3<<-'EOF'
