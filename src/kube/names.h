@@ -73,8 +73,10 @@
  * is installed without one of them, a user who may create namespaces could create it. */
 #define NAME_PERMISSIONS_NAMESPACE "kube-system"
 #define NAME_PERMISSIONS "pinfold-permissions"
-#define NAME_RENEWED "pinfold.io/renewed" /* its annotation: when the operator last confirmed it   \
-					   */
+#define NAME_FIELD_MANAGER "pinfold" /* of server-side apply (ours) */
+#define NAME_RENEWED                                                                               \
+	"pinfold.io/renewed" /* its annotation: when the operator last confirmed it                \
+			      */
 
 /* The taint of nodes that joined without the resource (ours, D7). */
 #define NAME_TAINT_UNPARTITIONED "pinfold.io/unpartitioned"

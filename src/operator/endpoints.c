@@ -94,6 +94,15 @@ static void add_rollout(const struct operator* op, struct strbuf *b)
 		       "Nodes with a change that waits for a reboot", f->nodes_waiting_for_reboot);
 }
 
+static void add_permissions(const struct operator* op, struct strbuf *b)
+{
+	prometheus_one(b, "pinfold_operator_allowed_namespaces", "gauge",
+		       "Namespaces in the digest of permissions", op->figures.namespaces_allowed);
+	prometheus_one(b, "pinfold_operator_digest_too_large", "gauge",
+		       "1 while the permissions do not fit, and agents watch the namespaces",
+		       op->figures.is_digest_too_large);
+}
+
 static struct str metrics(const struct operator* op, struct arena *a)
 {
 	struct strbuf b;
@@ -110,6 +119,7 @@ static struct str metrics(const struct operator* op, struct arena *a)
 	prometheus_one(&b, "pinfold_operator_request_failures_total", "counter",
 		       "Requests to the API server that failed and are retried", op->failures.n);
 	add_rollout(op, &b);
+	add_permissions(op, &b);
 	add_writes(op, &b);
 	add_watches(op, &b);
 	prometheus_process(&b);

@@ -33,11 +33,16 @@ static struct str version_of(yyjson_val *object)
 
 static void on_object(struct watch *w, yyjson_val *object)
 {
+	const struct operator_kind_info *info = &operator_kinds[informer_of(w)->kind];
 	CLEANUP(arena_done) struct arena a;
 	struct str key, text;
 
 	arena_init(&a, 0);
 	key = operator_object_key(object, &a);
+	if (info->is_wanted && !info->is_wanted(object)) {
+		trigger_if(w, object_store_remove(store_of(w), key));
+		return;
+	}
 	if (key.n && operator_object_trim(informer_of(w)->kind, object, &a, &text, NULL) >= 0)
 		trigger_if(w, object_store_put(store_of(w), key, version_of(object), text));
 }

@@ -5,6 +5,7 @@
 
 #include "base/arena.h"
 #include "kube/names.h"
+#include "kube/pod.h"
 
 static void copy_member(yyjson_mut_doc *m, yyjson_mut_val *to, yyjson_val *from, struct str key)
 {
@@ -108,6 +109,38 @@ static void keep_node(yyjson_val *object, yyjson_mut_doc *m, yyjson_mut_val *to)
 				    doc_str(doc_get(condition, STR("status"))));
 }
 
+static void keep_infrastructure(yyjson_val *object, yyjson_mut_doc *m, yyjson_mut_val *to)
+{
+	yyjson_val *status = doc_get(object, STR("status"));
+	yyjson_mut_val *kept;
+
+	(void)keep_metadata(object, m, to);
+	kept = doc_put_obj(m, to, STR("status"));
+	copy_member(m, kept, status, STR(NAME_PARTITIONING_KEY));
+	copy_member(m, kept, status, STR(NAME_TOPOLOGY_KEY));
+}
+
+/* Most namespaces allow nothing. */
+static bool allows_a_type(yyjson_val *object)
+{
+	return doc_get(object_annotations(object), STR(NAME_ALLOWED)) != NULL;
+}
+
+static void keep_namespace(yyjson_val *object, yyjson_mut_doc *m, yyjson_mut_val *to)
+{
+	yyjson_mut_val *kept = doc_put_obj(m, to, STR("metadata"));
+
+	copy_member(m, kept, doc_get(object, STR("metadata")), STR("name"));
+	kept = doc_put_obj(m, kept, STR("annotations"));
+	copy_member(m, kept, object_annotations(object), STR(NAME_ALLOWED));
+}
+
+static void keep_digest(yyjson_val *object, yyjson_mut_doc *m, yyjson_mut_val *to)
+{
+	keep_own_annotations(doc_get(object, STR("metadata")), m, keep_metadata(object, m, to));
+	copy_member(m, to, object, STR("data"));
+}
+
 /* The page sizes keep the memory for one response below a few MiB. */
 const struct operator_kind_info operator_kinds[OPERATOR_KIND__COUNT] = {
 	[OPERATOR_PROFILES] = { NAME_PROFILE_KIND,
@@ -125,6 +158,26 @@ const struct operator_kind_info operator_kinds[OPERATOR_KIND__COUNT] = {
 	[OPERATOR_NODES] = { "Node",
 			     { .path = "/api/v1/nodes", .page = 50, .frees_memory = true },
 			     keep_node },
+	[OPERATOR_INFRASTRUCTURES] = { NAME_INFRASTRUCTURE_KIND,
+				       { .path = "/apis/" NAME_CONFIG_API "/infrastructures",
+					 .may_be_absent = true,
+					 .page = 10,
+					 .frees_memory = true },
+				       keep_infrastructure },
+	[OPERATOR_NAMESPACES] = { "Namespace",
+				  { .path = "/api/v1/namespaces",
+				    .only_metadata = true,
+				    .page = 100,
+				    .frees_memory = true },
+				  keep_namespace,
+				  allows_a_type },
+	[OPERATOR_DIGEST] = { "ConfigMap",
+			      { .path = "/api/v1/namespaces/" NAME_PERMISSIONS_NAMESPACE
+					"/configmaps",
+				.selector = "fieldSelector=metadata.name%3D" NAME_PERMISSIONS,
+				.page = 1,
+				.frees_memory = true },
+			      keep_digest },
 	[OPERATOR_NODE_PODS] = { "Pod", { 0 }, NULL },
 };
 

@@ -14,7 +14,10 @@ enum operator_kind {
 	OPERATOR_PROFILES,
 	OPERATOR_PARTITIONS,
 	OPERATOR_NODES,
-	OPERATOR_WATCHED, /* how many kinds are watched */
+	OPERATOR_INFRASTRUCTURES, /* the cluster flag */
+	OPERATOR_NAMESPACES,	  /* those that allow a workload type */
+	OPERATOR_DIGEST,	  /* the ConfigMap with their names */
+	OPERATOR_WATCHED,	  /* how many kinds are watched */
 
 	/* Read on demand. */
 	OPERATOR_NODE_PODS = OPERATOR_WATCHED, /* the pods of a node that is drained, by its name */
@@ -26,6 +29,8 @@ struct operator_kind_info {
 	struct watch_config watch;
 	/* Puts the members to keep into `to`, except the resourceVersion. */
 	void (*keep)(yyjson_val *object, yyjson_mut_doc *m, yyjson_mut_val *to);
+	/* Whether the object is stored at all; NULL: every one is. */
+	bool (*is_wanted)(yyjson_val *object);
 };
 
 extern const struct operator_kind_info operator_kinds[OPERATOR_KIND__COUNT];

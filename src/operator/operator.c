@@ -102,6 +102,7 @@ static void reconcile(struct operator* op)
 	arena_init(&a, 0);
 	op->reconciled_ms = loop_now_ms(&op->loop);
 	operator_snapshot_build(op->stores, (int64_t)time(NULL), op->reconciled_ms, &a, &snapshot);
+	snapshot.has_current_namespaces = !operator_watch_age_ms(op, OPERATOR_NAMESPACES);
 	operator_reconcile(&snapshot, &op->memory, &writes, &op->figures);
 	op->reconciles++;
 	op->reconcile_us += now_us() - before_us;

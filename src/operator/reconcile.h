@@ -19,6 +19,8 @@ void reconcile_memory_done(struct reconcile_memory *m);
 /* For the metrics. */
 struct reconcile_figures {
 	size_t nodes_granted, nodes_draining, nodes_waiting_for_reboot;
+	size_t namespaces_allowed; /* in the digest of permissions */
+	bool is_digest_too_large;
 };
 
 void operator_reconcile(const struct operator_snapshot *s, struct reconcile_memory *m,

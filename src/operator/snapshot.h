@@ -43,6 +43,8 @@ struct operator_snapshot {
 	const struct operator_node *nodes;
 	size_t n_nodes;
 	const struct object_store *stores; /* of every kind */
+	/* Whether the watch of the namespaces is established: only then the digest is confirmed. */
+	bool has_current_namespaces;
 };
 
 /* `stores` has OPERATOR_KIND__COUNT elements and must outlive it, like the arena. */

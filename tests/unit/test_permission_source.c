@@ -142,11 +142,16 @@ static struct str digest(struct fixture *f, const char *names, const char *versi
 
 static void serve_digest(struct fixture *f, const char *names)
 {
+	static const char *const versions[] = { "resourceVersion=7", "resourceVersion=8",
+						"resourceVersion=9" };
+
 	api_server_set(&f->server, &(struct api_server_rule){
 					   "GET", DIGESTS, "limit=1", 200,
 					   list_of(f, names ? digest(f, names, "5") : STR("")) });
-	api_server_set(&f->server, /* a watch without a response keeps what is known */
-		       &(struct api_server_rule){ "GET", DIGESTS, "resourceVersion=7", 500, "{}" });
+	/* A watch without a response keeps what is known. */
+	for (size_t i = 0; i < ARRAY_LEN(versions); i++)
+		api_server_set(&f->server,
+			       &(struct api_server_rule){ "GET", DIGESTS, versions[i], 500, "{}" });
 }
 
 /* An event for a watch that resumes from `version`. */
