@@ -49,6 +49,7 @@ step words scripts/check-words
 step names scripts/check-names
 step attacks scripts/attacks
 step docs scripts/check-docs
+step preflight scripts/check-preflight
 step shellcheck check_shell
 step cppcheck check_cppcheck
 step clang-tidy scripts/tidy.py build

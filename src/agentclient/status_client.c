@@ -9,14 +9,13 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
-#include <sys/time.h>
-#include <sys/un.h>
 
 #include "base/arena.h"
 #include "base/err.h"
 #include "base/file.h"
 #include "base/macro.h"
 #include "base/quote.h"
+#include "base/unix_socket.h"
 #include "run_dir.h"
 
 #define TIMEOUT_S 5 /* an agent that hangs must not block the creation of containers for longer */
@@ -77,33 +76,10 @@ int status_client_body(struct str response, struct str *ret, struct err *err)
 	return 0;
 }
 
-static int connect_socket(const char *path)
-{
-	struct sockaddr_un address = { .sun_family = AF_UNIX };
-	const struct timeval limit = { .tv_sec = TIMEOUT_S };
-	int fd;
-
-	if (strlen(path) >= sizeof(address.sun_path))
-		return -ENAMETOOLONG;
-	memcpy(address.sun_path, path, strlen(path) + 1);
-	fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
-	if (fd < 0)
-		return -errno;
-	if (setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof(limit)) < 0 ||
-	    setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof(limit)) < 0 ||
-	    connect(fd, (struct sockaddr *)&address, sizeof(address)) < 0) {
-		const int code = errno;
-
-		auto_close(&fd);
-		return -code;
-	}
-	return fd;
-}
-
 static int send_request(const char *path, struct str request, struct arena *a, struct str *ret,
 			struct err *err)
 {
-	AUTO_CLOSE int fd = connect_socket(path);
+	AUTO_CLOSE int fd = unix_socket_connect(path, TIMEOUT_S);
 
 	if (fd < 0)
 		return err_set(err, -fd, "%s: %s", path, strerror(-fd));

@@ -6,6 +6,7 @@
 extern const struct command cmd_admit;
 extern const struct command cmd_agent;
 extern const struct command cmd_allocate;
+extern const struct command cmd_check;
 extern const struct command cmd_completion;
 extern const struct command cmd_cpuset;
 extern const struct command cmd_explain;
@@ -48,6 +49,7 @@ const struct command *const commands[] = {
 	&cmd_local_verify,
 	&cmd_local_apply,
 	&cmd_local_down,
+	&cmd_check,
 	&cmd_map,
 	&cmd_status,
 	&cmd_verify,

@@ -92,6 +92,7 @@ int api_sync_call(struct api_sync *s, const struct api_request *request, struct 
 
 	api_start(&s->api, &w.call, request, on_done);
 	loop_run(&s->loop);
+	s->last_status = w.call.http.status;
 	if (w.result < 0) {
 		if (err)
 			*err = w.err;

@@ -14,6 +14,7 @@ struct api_sync {
 	struct loop loop;
 	struct api api;
 	bool is_open;
+	unsigned last_status; /* HTTP status of the last call; 0: no response came */
 };
 
 /* The kubeconfig of a command: the file `path`; without one the first file of $KUBECONFIG, else

@@ -208,6 +208,38 @@ int cpuset_parse_kernel(struct str text, struct cpuset *ret, struct err *err)
 	return list_parse(text, false, ret, err);
 }
 
+/* Words are counted from the end, so the text is read backwards. */
+int cpuset_parse_words(struct str text, struct cpuset *ret, struct err *err)
+{
+	const struct str mask = str_trim(text);
+	struct cpuset s = { 0 };
+	unsigned bit = 0, digits = 0;
+
+	for (size_t i = mask.n; i-- > 0;) {
+		const int digit = str_hex_digit(mask.p[i]);
+
+		if (mask.p[i] == ',' && digits == 8 && i > 0) {
+			digits = 0;
+			continue;
+		}
+		if (digit < 0 || digits == 8)
+			return err_set(err, EINVAL, "CPU mask: malformed word");
+		for (unsigned k = 0; k < 4; k++) {
+			if (!(digit >> k & 1))
+				continue;
+			if (bit + k >= CPUSET_MAX)
+				return err_set(err, ERANGE, "CPU mask: more than %d CPUs", CPUSET_MAX);
+			cpuset_add(&s, bit + k);
+		}
+		bit += 4;
+		digits++;
+	}
+	if (mask.n == 0)
+		return err_set(err, EINVAL, "CPU mask: empty");
+	*ret = s;
+	return 0;
+}
+
 struct str cpuset_format(const struct cpuset *s, struct arena *a)
 {
 	struct strbuf b;

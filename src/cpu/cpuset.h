@@ -74,6 +74,8 @@ int cpuset_parse_lenient(struct str list, struct cpuset *ret, struct err *err);
 
 /* Parses the content of sysfs and cgroup files: a list that ends in a newline. */
 int cpuset_parse_kernel(struct str text, struct cpuset *ret, struct err *err);
+/* The same for a mask: hexadecimal words of 32 bits, "ff" or "3,0000000f". */
+int cpuset_parse_words(struct str text, struct cpuset *ret, struct err *err);
 
 /* The texts are in `a`. */
 struct str cpuset_format(const struct cpuset *s, struct arena *a);	    /* "0-3,8" */

@@ -10,11 +10,15 @@
 #include "os_release.h"
 
 #define NRI_SOCKET "/var/run/nri/nri.sock" /* containerd's and CRI-O's default */
+#define CRIO_SOCKET "/var/run/crio/crio.sock"
 #define CRIO_DROPINS "/etc/crio/crio.conf.d"
-#define KUBELET_IN_PROCESS(what, unit)                                                             \
+#define CRIO_CONFIG "/etc/crio/crio.conf"
+#define CRIO_UNIT "crio.service"
+#define KUBELET_IN_PROCESS(what)                                                                   \
 	{                                                                                          \
 		"the kubelet runs inside " what ": no unit starts before it alone",                \
-			"use the DaemonSet, or start the agent before " unit                       \
+			"none is needed: containers that start before the agent are corrected "    \
+			"when it connects"                                                         \
 	}
 #define CONTROL_PLANE_IN_PROCESS(unit)                                                             \
 	{                                                                                          \
@@ -30,16 +34,16 @@ static const struct distro table[] = {
 		.os_id = NULL,
 		.runtime = DISTRO_CRIO,
 		.nri_socket = NRI_SOCKET,
-		.cri_socket = "/var/run/crio/crio.sock",
+		.cri_socket = CRIO_SOCKET,
 		.runtime_dropin_dir = CRIO_DROPINS,
-		.runtime_config = "/etc/crio/crio.conf",
+		.runtime_config = CRIO_CONFIG,
 		.kubelet_root = "/var/lib/kubelet",
 		.kubelet_config = "/etc/kubernetes/kubelet.conf",
 		.kubelet_kubeconfig = "/var/lib/kubelet/kubeconfig",
 		.static_pod_dir = "/etc/kubernetes/manifests",
 		.cni_dir = "/etc/kubernetes/cni/net.d",
 		.kubelet_units = { "kubelet.service" },
-		.runtime_unit = "crio.service",
+		.runtime_unit = CRIO_UNIT,
 		.limits = {
 			{ "the Machine Config Operator owns /etc and reverts other changes",
 			  "apply the objects of `pinfold render` instead of a host bundle" },
@@ -51,18 +55,18 @@ static const struct distro table[] = {
 		.evidence = { "/var/lib/microshift", "/etc/microshift" },
 		.runtime = DISTRO_CRIO,
 		.nri_socket = NRI_SOCKET,
-		.cri_socket = "/var/run/crio/crio.sock",
+		.cri_socket = CRIO_SOCKET,
 		.runtime_dropin_dir = CRIO_DROPINS,
-		.runtime_config = "/etc/crio/crio.conf",
+		.runtime_config = CRIO_CONFIG,
 		.kubelet_root = "/var/lib/kubelet",
 		.kubelet_config = "/var/lib/microshift/resources/kubelet/config/config.yaml",
 		.kubelet_kubeconfig = "/var/lib/microshift/resources/kubelet/kubeconfig",
 		.cni_dir = "/etc/cni/net.d",
 		.kubelet_units = { "microshift.service" },
-		.runtime_unit = "crio.service",
+		.runtime_unit = CRIO_UNIT,
 		.control_plane_is_process = true,
 		.limits = {
-			KUBELET_IN_PROCESS("microshift", "microshift.service"),
+			KUBELET_IN_PROCESS("microshift"),
 			CONTROL_PLANE_IN_PROCESS("microshift.service"),
 			{ "MicroShift writes the kubelet's configuration at each start",
 			  "set kubelet options below `kubelet:` in /etc/microshift/config.d" },
@@ -98,6 +102,7 @@ static const struct distro table[] = {
 		.nri_socket = NRI_SOCKET,
 		.cri_socket = "/run/k3s/containerd/containerd.sock",
 		.runtime_dropin_dir = "/var/lib/rancher/rke2/agent/etc/containerd/config-v3.toml.d",
+		.runtime_config = "/var/lib/rancher/rke2/agent/etc/containerd/config.toml",
 		.kubelet_root = "/var/lib/kubelet",
 		.kubelet_dropin_dir = "/var/lib/rancher/rke2/agent/etc/kubelet.conf.d",
 		.kubelet_kubeconfig = "/var/lib/rancher/rke2/agent/kubelet.kubeconfig",
@@ -106,7 +111,7 @@ static const struct distro table[] = {
 		.kubelet_units = { "rke2-server.service", "rke2-agent.service" },
 		.kubelet_reads_dropins = true,
 		.limits = {
-			KUBELET_IN_PROCESS("rke2", "rke2-server.service and rke2-agent.service"),
+			KUBELET_IN_PROCESS("rke2"),
 			{ "rke2 writes its static pods at each start and reverts converted ones",
 			  "let the agent convert them again (--static-pods), or leave them" },
 		},
@@ -119,6 +124,7 @@ static const struct distro table[] = {
 		.nri_socket = NRI_SOCKET,
 		.cri_socket = "/run/k3s/containerd/containerd.sock",
 		.runtime_dropin_dir = "/var/lib/rancher/k3s/agent/etc/containerd/config-v3.toml.d",
+		.runtime_config = "/var/lib/rancher/k3s/agent/etc/containerd/config.toml",
 		.kubelet_root = "/var/lib/kubelet",
 		.kubelet_dropin_dir = "/var/lib/rancher/k3s/agent/etc/kubelet.conf.d",
 		.kubelet_kubeconfig = "/var/lib/rancher/k3s/agent/kubelet.kubeconfig",
@@ -128,7 +134,7 @@ static const struct distro table[] = {
 		.kubelet_reads_dropins = true,
 		.control_plane_is_process = true,
 		.limits = {
-			KUBELET_IN_PROCESS("k3s", "k3s.service and k3s-agent.service"),
+			KUBELET_IN_PROCESS("k3s"),
 			CONTROL_PLANE_IN_PROCESS("k3s.service"),
 		},
 	},
@@ -147,7 +153,7 @@ static const struct distro table[] = {
 		.runtime_unit = "snap.microk8s.daemon-containerd.service",
 		.control_plane_is_process = true,
 		.limits = {
-			KUBELET_IN_PROCESS("kubelite", "snap.microk8s.daemon-kubelite.service"),
+			KUBELET_IN_PROCESS("kubelite"),
 			CONTROL_PLANE_IN_PROCESS("snap.microk8s.daemon-kubelite.service"),
 			{ "the kubelet reads flags and not a configuration directory",
 			  "append the lines of the rendered kubelet-args to "
@@ -239,6 +245,18 @@ struct distro_detection distro_detect(const struct distro_evidence *e)
 			found.also = table[i].name;
 	}
 	return found;
+}
+
+struct distro distro_on_crio(const struct distro *d)
+{
+	struct distro copy = *d;
+
+	copy.runtime = DISTRO_CRIO;
+	copy.cri_socket = CRIO_SOCKET;
+	copy.runtime_dropin_dir = CRIO_DROPINS;
+	copy.runtime_config = CRIO_CONFIG;
+	copy.runtime_unit = CRIO_UNIT;
+	return copy;
 }
 
 const char *distro_kubelet_path(const struct distro *d, const char *name, struct arena *a)

@@ -47,7 +47,7 @@ struct distro {
 	enum distro_runtime runtime;
 	const char *nri_socket, *cri_socket;
 	const char *runtime_dropin_dir; /* for files that NRI is configured with; NULL: none */
-	const char *runtime_config;	/* the main file; NULL: generated and not to be edited */
+	const char *runtime_config;	/* the main file, which k3s and RKE2 generate; NULL: none */
 
 	const char *kubelet_root;
 	const char *kubelet_config;	/* the KubeletConfiguration; NULL: not a file */
@@ -86,6 +86,9 @@ struct distro_detection {
 };
 
 struct distro_detection distro_detect(const struct distro_evidence *e);
+
+/* The same with CRI-O instead of containerd, which kubeadm leaves to the administrator. */
+struct distro distro_on_crio(const struct distro *d);
 
 /* "<kubelet root>/<name>". */
 const char *distro_kubelet_path(const struct distro *d, const char *name, struct arena *a);

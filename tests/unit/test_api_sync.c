@@ -51,14 +51,14 @@ TEST(an_error_status_becomes_an_error_with_the_servers_message)
 
 TEST(a_server_that_cannot_be_reached_is_an_error)
 {
-	const struct kubeconfig nobody = { .host = "127.0.0.1", .port = 1, .prefix = "" };
+	const struct kubeconfig closed = { .host = "127.0.0.1", .port = 1, .prefix = "" };
 	CLEANUP(arena_done) struct arena a;
 	struct err err = { 0 };
 	struct api_sync s;
 	yyjson_val *object = NULL;
 
 	arena_init(&a, 0);
-	CHECK_OK(api_sync_open(&s, &nobody, "test", &a, &err));
+	CHECK_OK(api_sync_open(&s, &closed, "test", &a, &err));
 	CHECK_ERR(api_sync_get(&s, STR("/version"), &a, &object, &err), ECONNREFUSED,
 		  "cannot connect to 127.0.0.1:1: connection refused");
 	api_sync_close(&s);
