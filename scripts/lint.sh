@@ -50,6 +50,8 @@ step names scripts/check-names
 step attacks scripts/attacks
 step docs scripts/check-docs
 step preflight scripts/check-preflight
+step chart scripts/chart --check
+step map-image scripts/map-image build/pinfold --check
 step shellcheck check_shell
 step cppcheck check_cppcheck
 step clang-tidy scripts/tidy.py build

@@ -16,6 +16,8 @@ RUNTIME=${RUNTIME:-$([ -n "${SMOKE:-}" ] && echo containerd-1.7 || echo containe
 . "$here/lib/node.sh"
 # shellcheck source=tests/e2e/lib/agent-pods.sh
 . "$here/lib/agent-pods.sh"
+# shellcheck source=tests/e2e/lib/one-node-cluster.sh
+. "$here/lib/one-node-cluster.sh"
 
 tests=${TESTS:-during after before workloads}
 deploy=$here/../../deploy
@@ -34,30 +36,6 @@ explain() {
 
 # --- the cluster ---
 
-# The API server has no route to pods. It reaches them through the guest's ssh server.
-start_egress() {
-	local options
-	mapfile -t options < <(guest_ssh_options "$top/node")
-	process_start "$top" egress python3 "$here/deploy/egress.py" "$top/egress.sock" ssh "${options[@]}" root@127.0.0.1 -W
-}
-
-start_control_plane() {
-	cat >"$top/egress.yaml" <<-EOF
-	apiVersion: apiserver.k8s.io/v1beta1
-	kind: EgressSelectorConfiguration
-	egressSelections:
-	- name: cluster
-	  connection:
-	    proxyProtocol: HTTPConnect
-	    transport: {uds: {udsName: $top/egress.sock}}
-	EOF
-	# shellcheck disable=SC2034  # read by control-plane.sh
-	CP_APISERVER_FLAGS=(--egress-selector-config-file "$top/egress.yaml" --enable-aggregator-routing)
-	cp_start "$cp"
-	cp_start_scheduler "$cp"
-	cp_start_controller_manager "$cp" --node-monitor-grace-period 24h
-}
-
 # A partitioned node that the cluster has already, as an object only: pods that need a running node tolerate no such taint.
 # The controller manager waits long for heartbeats.
 other_node() {
@@ -73,8 +51,6 @@ other_node() {
 	EOF
 	kubectl taint node control-0 node.kubernetes.io/not-ready- >/dev/null 2>&1 || :
 }
-
-apply_platform() { sed "s/@API_SERVER@/10.0.2.2:$(cat "$cp/port")/" "$here/deploy/platform.yaml" | kubectl apply -f - >/dev/null 2>&1; }
 
 # The cluster flag alone: no topologies.
 partition_cluster() {
