@@ -96,6 +96,13 @@
 #define NAME_LINT "pinfold.io/lint"
 #define NAME_LINT_IGNORE "ignore"
 
+/* On a Node (ours), written by the operator: whether it cordoned the node for a change, and the
+ * change that waits for a reboot. */
+#define NAME_ROLLOUT "pinfold.io/rollout"
+#define NAME_ROLLOUT_CORDONED "cordoned" /* the operator did, and will undo it */
+#define NAME_ROLLOUT_KEPT "kept"	 /* it was cordoned before, and stays so */
+#define NAME_REBOOT_REQUIRED "pinfold.io/reboot-required"
+
 /* Prefix of annotations, labels and taints of Pinfold's own. */
 #define NAME_OWN_PREFIX "pinfold.io/"
 
@@ -118,6 +125,12 @@
 #define NAME_KUBELET_EXPERIMENTAL "kubeletconfig.experimental" /* JSON, on the profile */
 #define NAME_RESIZE "pinfold.io/resize"	       /* on the profile (ours): "refuse" or "defer" */
 #define NAME_TYPES "pinfold.io/workload-types" /* on the profile (ours): {"ran":"2-3"} */
+#define NAME_MAX_UNAVAILABLE                                                                       \
+	"pinfold.io/max-unavailable" /* likewise: how many nodes at once, "1" or "10%" */
+#define NAME_PAUSED "pinfold.io/paused" /* likewise: "true" grants no node anything new */
+#define NAME_REBOOT "pinfold.io/reboot" /* likewise: who reboots, "sentinel" or "operator" */
+#define NAME_REBOOT_OPERATOR "operator"
+#define NAME_REBOOT_SENTINEL "sentinel"
 #define NAME_WEAK_OWNER "performance.openshift.io/weak-owner-reference-name"
 
 /* On the profile (ours): how the nodes that it selects are changed. */

@@ -1,4 +1,4 @@
-/* The rules are those of `kubectl drain`. */
+/* A PodList is cut down to one small object per pod before it is stored. */
 
 #include "drain.h"
 
@@ -35,5 +35,68 @@ int drain_pods_trim(yyjson_val *list, struct arena *a, struct str *ret, struct e
 		keep_pod(pod, m, kept);
 		yyjson_mut_arr_append(pods, kept);
 	}
+	if (doc_str(doc_find(list, "/metadata/continue")).n)
+		doc_put_bool(m, root, STR("more"), true);
 	return doc_write(root, false, a, ret, err);
+}
+
+static bool stays(yyjson_val *pod)
+{
+	struct str phase = doc_str(doc_get(pod, STR("phase")));
+
+	return doc_get(pod, STR("mirror")) || str_eq(phase, STR("Succeeded")) ||
+	       str_eq(phase, STR("Failed")) ||
+	       str_eq(doc_str(doc_get(pod, STR("controller"))), STR("DaemonSet"));
+}
+
+void drain_plan(yyjson_val *pods, struct arena *a, struct drain_plan *ret)
+{
+	yyjson_val *pod;
+
+	*ret = (struct drain_plan){ .is_known = pods != NULL,
+				    .has_more = doc_bool(doc_get(pods, STR("more")), false) };
+	DOC_EACH_ITEM (doc_get(pods, STR("pods")), pod) {
+		struct drain_pod p = { doc_str(doc_get(pod, STR("namespace"))),
+				       doc_str(doc_get(pod, STR("name"))),
+				       doc_str(doc_get(pod, STR("uid"))) };
+
+		if (stays(pod))
+			continue;
+		if (doc_get(pod, STR("deleting"))) {
+			ret->n_leaving++;
+		} else if (!doc_get(pod, STR("controller"))) {
+			ret->unmanaged = p;
+			ret->n_unmanaged++;
+		} else {
+			ret->evict =
+				arena_one_more(a, ret->evict, ret->n_evict, sizeof(*ret->evict));
+			ret->evict[ret->n_evict++] = p;
+		}
+	}
+}
+
+bool drain_is_complete(const struct drain_plan *p)
+{
+	return p->is_known && !p->has_more && !p->n_evict && !p->n_leaving && !p->n_unmanaged;
+}
+
+struct str drain_describe(const struct drain_plan *p, struct arena *a)
+{
+	const size_t n = p->n_evict + p->n_leaving;
+	struct strbuf b;
+
+	strbuf_init(&b, a);
+	if (!p->is_known)
+		return STR("its pods are being read");
+	if (n)
+		strbuf_printf(&b, PRI_STR " to leave",
+			      FMT_STR(str_count(a, n, "pod has", "pods have")));
+	if (p->n_unmanaged)
+		strbuf_printf(&b,
+			      "%s" PRI_STR " no controller and must be deleted by hand: " PRI_STR
+			      "/" PRI_STR,
+			      n ? ", " : "",
+			      FMT_STR(str_count(a, p->n_unmanaged, "pod has", "pods have")),
+			      FMT_STR(p->unmanaged.namespace), FMT_STR(p->unmanaged.name));
+	return strbuf_str(&b);
 }

@@ -5,9 +5,9 @@
 #include "net/prometheus.h"
 #include "operator_private.h"
 
-static void add_kinds(const struct operator* op, struct strbuf *b, const char *name,
+static void add_kinds(const struct operator_daemon *op, struct strbuf *b, const char *name,
 		      const char *type, const char *help,
-		      uint64_t (*value)(const struct operator* op, enum operator_kind kind))
+		      uint64_t (*value)(const struct operator_daemon *op, enum operator_kind kind))
 {
 	prometheus_family(b, name, type, help);
 	for (enum operator_kind kind = 0; kind < OPERATOR_WATCHED; kind++) {
@@ -18,37 +18,37 @@ static void add_kinds(const struct operator* op, struct strbuf *b, const char *n
 	}
 }
 
-static uint64_t n_objects(const struct operator* op, enum operator_kind kind)
+static uint64_t n_objects(const struct operator_daemon *op, enum operator_kind kind)
 {
 	return op->stores[kind].n;
 }
 
-static uint64_t age_s(const struct operator* op, enum operator_kind kind)
+static uint64_t age_s(const struct operator_daemon *op, enum operator_kind kind)
 {
 	return op->is_acting ? operator_watch_age_ms(op, kind) / 1000 : 0;
 }
 
-static uint64_t n_lists(const struct operator* op, enum operator_kind kind)
+static uint64_t n_lists(const struct operator_daemon *op, enum operator_kind kind)
 {
 	return op->informers[kind].watch.lists;
 }
 
-static uint64_t n_watches(const struct operator* op, enum operator_kind kind)
+static uint64_t n_watches(const struct operator_daemon *op, enum operator_kind kind)
 {
 	return op->informers[kind].watch.watches;
 }
 
-static uint64_t n_too_old(const struct operator* op, enum operator_kind kind)
+static uint64_t n_too_old(const struct operator_daemon *op, enum operator_kind kind)
 {
 	return op->informers[kind].watch.too_old;
 }
 
-static uint64_t n_failures(const struct operator* op, enum operator_kind kind)
+static uint64_t n_failures(const struct operator_daemon *op, enum operator_kind kind)
 {
 	return op->informers[kind].watch.failures;
 }
 
-static void add_watches(const struct operator* op, struct strbuf *b)
+static void add_watches(const struct operator_daemon *op, struct strbuf *b)
 {
 	add_kinds(op, b, "pinfold_state_objects", "gauge", "Objects that decisions use", n_objects);
 	add_kinds(op, b, "pinfold_cache_age_seconds", "gauge",
@@ -64,7 +64,7 @@ static void add_watches(const struct operator* op, struct strbuf *b)
 		  n_failures);
 }
 
-static void add_writes(const struct operator* op, struct strbuf *b)
+static void add_writes(const struct operator_daemon *op, struct strbuf *b)
 {
 	const char *name = "pinfold_operator_writes_total";
 
@@ -82,19 +82,69 @@ static void add_writes(const struct operator* op, struct strbuf *b)
 		}
 }
 
-static void add_rollout(const struct operator* op, struct strbuf *b)
+static void add_rollout(const struct operator_daemon *op, struct strbuf *b)
 {
-	const struct reconcile_figures *f = &op->figures;
+	static const struct {
+		const char *state;
+		enum rollout_step first, last;
+	} states[] = { { "waiting", ROLLOUT_WAITS, ROLLOUT_WAITS },
+		       { "draining", ROLLOUT_CORDON, ROLLOUT_DRAIN },
+		       { "granted", ROLLOUT_GRANT, ROLLOUT_APPLIES },
+		       { "ending", ROLLOUT_WITHDRAW, ROLLOUT_UNCORDON } };
+	const char *name = "pinfold_operator_rollout_nodes";
 
-	prometheus_one(b, "pinfold_operator_nodes_granted", "gauge",
-		       "Nodes that may apply a disruptive change now", f->nodes_granted);
-	prometheus_one(b, "pinfold_operator_nodes_draining", "gauge",
-		       "Nodes whose pods are being evicted", f->nodes_draining);
-	prometheus_one(b, "pinfold_operator_nodes_waiting_for_reboot", "gauge",
-		       "Nodes with a change that waits for a reboot", f->nodes_waiting_for_reboot);
+	prometheus_family(b, name, "gauge", "Nodes with a change that disturbs them, by state");
+	for (size_t i = 0; i < ARRAY_LEN(states); i++) {
+		const struct prometheus_label labels[] = { { "state", states[i].state }, { 0 } };
+		uint64_t n = 0;
+
+		for (enum rollout_step step = states[i].first; step <= states[i].last; step++)
+			n += op->figures.steps[step];
+		prometheus_uint(b, name, labels, n);
+	}
+	prometheus_one(b, "pinfold_operator_reboot_nodes", "gauge",
+		       "Nodes with a change that waits for a reboot by others",
+		       op->figures.n_reboot);
 }
 
-static void add_permissions(const struct operator* op, struct strbuf *b)
+static void add_profiles(const struct operator_daemon *op, struct strbuf *b)
+{
+	const char *nodes = "pinfold_profile_nodes", *condition = "pinfold_profile_condition";
+
+	prometheus_family(b, nodes, "gauge", "Nodes of a profile, by state");
+	for (size_t i = 0; i < op->memory.n_profiles; i++) {
+		const struct profile_memory *p = &op->memory.profiles[i];
+		const struct {
+			const char *state;
+			size_t n;
+		} counts[] = { { "selected", p->status.nodes.selected },
+			       { "ready", p->status.nodes.ready },
+			       { "pending", p->status.nodes.pending },
+			       { "conflicting", p->status.nodes.conflicting } };
+
+		for (size_t k = 0; k < ARRAY_LEN(counts); k++) {
+			const struct prometheus_label labels[] = { { "profile", p->name },
+								   { "state", counts[k].state },
+								   { 0 } };
+
+			prometheus_uint(b, nodes, labels, counts[k].n);
+		}
+	}
+	prometheus_family(b, condition, "gauge", "1 when the condition of the profile is true");
+	for (size_t i = 0; i < op->memory.n_profiles; i++)
+		for (enum profile_condition c = 0; c < PROFILE_CONDITION__COUNT; c++) {
+			const struct profile_memory *p = &op->memory.profiles[i];
+			const struct prometheus_label labels[] = { { "profile", p->name },
+								   { "condition",
+								     profile_condition_name(c) },
+								   { 0 } };
+
+			prometheus_uint(b, condition, labels,
+					p->status.conditions[c].status == CONDITION_TRUE);
+		}
+}
+
+static void add_permissions(const struct operator_daemon *op, struct strbuf *b)
 {
 	prometheus_one(b, "pinfold_operator_allowed_namespaces", "gauge",
 		       "Namespaces in the digest of permissions", op->figures.namespaces_allowed);
@@ -103,7 +153,7 @@ static void add_permissions(const struct operator* op, struct strbuf *b)
 		       op->figures.is_digest_too_large);
 }
 
-static struct str metrics(const struct operator* op, struct arena *a)
+static struct str metrics(const struct operator_daemon *op, struct arena *a)
 {
 	struct strbuf b;
 
@@ -119,6 +169,7 @@ static struct str metrics(const struct operator* op, struct arena *a)
 	prometheus_one(&b, "pinfold_operator_request_failures_total", "counter",
 		       "Requests to the API server that failed and are retried", op->failures.n);
 	add_rollout(op, &b);
+	add_profiles(op, &b);
 	add_permissions(op, &b);
 	add_writes(op, &b);
 	add_watches(op, &b);
@@ -126,7 +177,7 @@ static struct str metrics(const struct operator* op, struct arena *a)
 	return strbuf_str(&b);
 }
 
-static const char *missing(const struct operator* op)
+static const char *missing(const struct operator_daemon *op)
 {
 	if (op->leave_until_ms)
 		return "shutting down\n";
@@ -138,7 +189,7 @@ static const char *missing(const struct operator* op)
 
 void operator_handle(const struct http_request *request, struct http_response *ret, void *context)
 {
-	const struct operator* op = context;
+	const struct operator_daemon *op = context;
 	const char *why;
 
 	*ret = (struct http_response){ .status = 200,

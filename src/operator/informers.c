@@ -17,13 +17,13 @@ static struct operator_informer *informer_of(struct watch *w)
 
 static struct object_store *store_of(struct watch *w)
 {
-	return &informer_of(w)->operator->stores[informer_of(w)->kind];
+	return &informer_of(w)->daemon->stores[informer_of(w)->kind];
 }
 
 static void trigger_if(struct watch *w, bool is_changed)
 {
 	if (is_changed)
-		operator_trigger(informer_of(w)->operator);
+		operator_trigger(informer_of(w)->daemon);
 }
 
 static struct str version_of(yyjson_val *object)
@@ -63,13 +63,13 @@ static void on_list(struct watch *w)
 static void on_synced(struct watch *w)
 {
 	(void)object_store_end_list(store_of(w));
-	operator_trigger(informer_of(w)->operator);
+	operator_trigger(informer_of(w)->daemon);
 	trim_memory(); /* the lists were much larger than what is kept */
 }
 
 static void on_failure(struct watch *w, const struct err *err)
 {
-	struct operator* op = informer_of(w)->operator;
+	struct operator_daemon *op = informer_of(w)->daemon;
 
 	api_failures_add(&op->failures, loop_now_ms(&op->loop), w->config->path, err);
 }
@@ -80,23 +80,23 @@ static const struct watch_callbacks callbacks = { .on_object = on_object,
 						  .on_synced = on_synced,
 						  .on_failure = on_failure };
 
-void operator_watch_start(struct operator* op)
+void operator_watch_start(struct operator_daemon *op)
 {
 	for (enum operator_kind kind = 0; kind < OPERATOR_WATCHED; kind++) {
-		op->informers[kind].operator= op;
+		op->informers[kind].daemon = op;
 		op->informers[kind].kind = kind;
 		watch_init(&op->informers[kind].watch, &op->api, &operator_kinds[kind].watch,
 			   &callbacks);
 	}
 }
 
-void operator_watch_close(struct operator* op)
+void operator_watch_close(struct operator_daemon *op)
 {
 	for (size_t i = 0; i < OPERATOR_WATCHED; i++)
 		watch_close(&op->informers[i].watch);
 }
 
-void operator_watch_done(struct operator* op)
+void operator_watch_done(struct operator_daemon *op)
 {
 	for (size_t i = 0; i < OPERATOR_WATCHED; i++) {
 		watch_done(&op->informers[i].watch);
@@ -104,7 +104,7 @@ void operator_watch_done(struct operator* op)
 	}
 }
 
-bool operator_watch_is_synced(const struct operator* op)
+bool operator_watch_is_synced(const struct operator_daemon *op)
 {
 	for (size_t i = 0; i < OPERATOR_WATCHED; i++)
 		if (!op->informers[i].watch.is_synced)
@@ -112,14 +112,31 @@ bool operator_watch_is_synced(const struct operator* op)
 	return true;
 }
 
-uint64_t operator_watch_age_ms(const struct operator* op, enum operator_kind kind)
+uint64_t operator_watch_age_ms(const struct operator_daemon *op, enum operator_kind kind)
 {
 	const struct watch *w = &op->informers[kind].watch;
 
 	return w->is_current || !w->loop ? 0 : loop_now_ms(&op->loop) - w->lost_ms;
 }
 
-void operator_store_response(struct operator* op, const struct write_done *done)
+static bool is_drained(const struct reconcile_result *result, struct str name)
+{
+	for (size_t i = 0; i < result->n_drained; i++)
+		if (str_eq(result->drained[i], name))
+			return true;
+	return false;
+}
+
+void operator_forget_pods(struct operator_daemon *op, const struct reconcile_result *result)
+{
+	struct object_store *pods = &op->stores[OPERATOR_NODE_PODS];
+
+	for (size_t i = pods->n; i-- > 0;)
+		if (!is_drained(result, str_from(pods->items[i].key)))
+			(void)object_store_remove(pods, str_from(pods->items[i].key));
+}
+
+void operator_store_response(struct operator_daemon *op, const struct write_done *done)
 {
 	CLEANUP(arena_done) struct arena a;
 	struct str text;

@@ -125,7 +125,18 @@ bool object_store_update(struct object_store *s, struct str key, struct str vers
 	bool is_found;
 	size_t at = position(s, key, &is_found);
 
+	if (is_found)
+		s->items[at].doubted_until_ms = 0;
 	return is_found && replace_object(&s->items[at], version, text);
+}
+
+void object_store_doubt(struct object_store *s, struct str key, uint64_t until_ms)
+{
+	bool is_found;
+	size_t at = position(s, key, &is_found);
+
+	if (is_found)
+		s->items[at].doubted_until_ms = until_ms;
 }
 
 static void remove_at(struct object_store *s, size_t at)

@@ -16,6 +16,9 @@ struct stored_object {
 	char *text;    /* JSON */
 	size_t n;
 	uint32_t list; /* the list that it was last seen in */
+	/* A write may have changed it, no response came, and the server may still execute it until
+	 * then. 0: the object is as stored, or a watch will report what has changed. */
+	uint64_t doubted_until_ms;
 };
 
 struct object_store {
@@ -34,6 +37,10 @@ bool object_store_put(struct object_store *s, struct str key, struct str version
 bool object_store_update(struct object_store *s, struct str key, struct str version,
 			 struct str text);
 bool object_store_remove(struct object_store *s, struct str key);
+
+/* The outcome of a write is unknown. object_store_update() ends the doubt, a watch does not: its
+ * events may be older than the write. */
+void object_store_doubt(struct object_store *s, struct str key, uint64_t until_ms);
 
 void object_store_begin_list(struct object_store *s);
 bool object_store_end_list(struct object_store *s); /* removes what was not put since */

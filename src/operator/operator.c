@@ -24,11 +24,11 @@
 #define SETTLE_MS 50	  /* changes often come in groups */
 #define GAP_MS 200	  /* between two reconciles */
 #define REDECIDE_MS 10000 /* decisions depend on time, too */
-#define LEAVE_MS 2000	  /* to release the Lease */
+#define LEAVE_MS 6000	  /* to end requests and to release the Lease */
 #define LEAVE_STEP_MS 20
 
 /* Not before GAP_MS after the last reconcile. A timer that fires earlier stays. */
-static void schedule(struct operator* op, uint64_t after_ms)
+static void schedule(struct operator_daemon *op, uint64_t after_ms)
 {
 	const uint64_t now_ms = loop_now_ms(&op->loop);
 	const uint64_t earliest_ms = op->reconciled_ms + GAP_MS;
@@ -40,7 +40,7 @@ static void schedule(struct operator* op, uint64_t after_ms)
 	timer_start(&op->timer, after_ms, 0);
 }
 
-void operator_trigger(struct operator* op)
+void operator_trigger(struct operator_daemon *op)
 {
 	schedule(op, SETTLE_MS);
 }
@@ -58,7 +58,7 @@ static bool is_read(const struct operator_write *write)
 	return strcmp(write->request.method, "GET") == 0;
 }
 
-void operator_give_up(struct operator* op, const struct err *err)
+void operator_give_up(struct operator_daemon *op, const struct err *err)
 {
 	op->failed = *err;
 	op->is_ended = true;
@@ -66,7 +66,7 @@ void operator_give_up(struct operator* op, const struct err *err)
 }
 
 /* Reads that decisions wait for are made; the rest is printed when none is left. */
-static void rehearse(struct operator* op, const struct operator_writes *w)
+static void rehearse(struct operator_daemon *op, const struct operator_writes *w)
 {
 	struct operator_writes reads = { .arena = w->arena };
 	struct strbuf b;
@@ -91,11 +91,11 @@ static void rehearse(struct operator* op, const struct operator_writes *w)
 	loop_stop(&op->loop);
 }
 
-static void reconcile(struct operator* op)
+static void reconcile(struct operator_daemon *op)
 {
 	CLEANUP(arena_done) struct arena a;
 	struct operator_snapshot snapshot;
-	struct operator_writes writes = { .arena = &a };
+	struct reconcile_result result;
 	const uint64_t before_us = now_us();
 	uint64_t next_ms;
 
@@ -103,20 +103,22 @@ static void reconcile(struct operator* op)
 	op->reconciled_ms = loop_now_ms(&op->loop);
 	operator_snapshot_build(op->stores, (int64_t)time(NULL), op->reconciled_ms, &a, &snapshot);
 	snapshot.has_current_namespaces = !operator_watch_age_ms(op, OPERATOR_NAMESPACES);
-	operator_reconcile(&snapshot, &op->memory, &writes, &op->figures);
+	operator_reconcile(&snapshot, &op->memory, &result);
+	operator_forget_pods(op, &result);
+	op->figures = result.figures;
 	op->reconciles++;
 	op->reconcile_us += now_us() - before_us;
 	if (op->config->is_dry_run) {
-		rehearse(op, &writes);
+		rehearse(op, &result.writes);
 		return;
 	}
-	next_ms = operator_writer_send(&op->writer, &writes);
+	next_ms = operator_writer_send(&op->writer, &result.writes);
 	schedule(op, next_ms < REDECIDE_MS ? next_ms : REDECIDE_MS);
 }
 
 static void on_timer(struct timer *t)
 {
-	struct operator* op = container_of(t, struct operator, timer);
+	struct operator_daemon *op = container_of(t, struct operator_daemon, timer);
 
 	/* The end of the Lease by time is noticed here first. */
 	if (!op->is_acting || (!op->config->is_dry_run && !leader_is(&op->leader)))
@@ -127,16 +129,19 @@ static void on_timer(struct timer *t)
 
 static void on_written(struct operator_writer *w, const struct write_done *done)
 {
-	struct operator* op = container_of(w, struct operator, writer);
+	struct operator_daemon *op = container_of(w, struct operator_daemon, writer);
 
-	if (done->err && done->status != 429 && done->err->code != EEXIST)
+	if (done->err && done->result >= WRITE_REFUSED)
 		api_failures_add(&op->failures, loop_now_ms(&op->loop), done->what, done->err);
 	if (!done->err)
 		operator_store_response(op, done);
+	else if (done->result == WRITE_FAILED && done->kind < OPERATOR_WATCHED)
+		object_store_doubt(&op->stores[done->kind], done->object,
+				   loop_now_ms(&op->loop) + WRITER_FENCE_MS);
 	operator_trigger(op);
 }
 
-static void act(struct operator* op)
+static void act(struct operator_daemon *op)
 {
 	op->is_acting = true;
 	operator_writer_start(&op->writer, &op->api);
@@ -145,7 +150,7 @@ static void act(struct operator* op)
 
 static void on_leader_change(struct leader *l)
 {
-	struct operator* op = container_of(l, struct operator, leader);
+	struct operator_daemon *op = container_of(l, struct operator_daemon, leader);
 
 	if (op->leave_until_ms)
 		return;
@@ -160,17 +165,26 @@ static void on_leader_change(struct leader *l)
 
 static void on_leader_failure(struct leader *l, const struct err *err)
 {
-	struct operator* op = container_of(l, struct operator, leader);
+	struct operator_daemon *op = container_of(l, struct operator_daemon, leader);
 
 	api_failures_add(&op->failures, loop_now_ms(&op->loop), "renew the Lease", err);
 }
 
-/* The next replica need not wait until the Lease expires. */
+/* Requests in flight end first: the next leader must not read before they are executed. The next
+ * replica need not wait until the Lease expires. */
 static void on_leave(struct timer *t)
 {
-	struct operator* op = container_of(t, struct operator, leave);
+	struct operator_daemon *op = container_of(t, struct operator_daemon, leave);
 
-	if (op->leader.renewed_ms && loop_now_ms(&op->loop) < op->leave_until_ms)
+	if (op->writer.in_flight && loop_now_ms(&op->loop) < op->leave_until_ms) {
+		timer_start(&op->leave, LEAVE_STEP_MS, 0);
+		return;
+	}
+	/* If they did not end, the Lease expires by itself. */
+	if (!op->writer.in_flight)
+		leader_want(&op->leader, false);
+	if (!op->writer.in_flight && op->leader.renewed_ms &&
+	    loop_now_ms(&op->loop) < op->leave_until_ms)
 		timer_start(&op->leave, LEAVE_STEP_MS, 0);
 	else
 		loop_stop(&op->loop);
@@ -178,9 +192,9 @@ static void on_leave(struct timer *t)
 
 static void on_terminate(struct signal_source *s, int number)
 {
-	struct operator* op = s->uv.signum == SIGTERM ?
-		container_of(s, struct operator, terminate) :
-		container_of(s, struct operator, interrupt);
+	struct operator_daemon *op = s->uv.signum == SIGTERM ?
+					     container_of(s, struct operator_daemon, terminate) :
+					     container_of(s, struct operator_daemon, interrupt);
 
 	if (op->leave_until_ms)
 		return;
@@ -189,11 +203,10 @@ static void on_terminate(struct signal_source *s, int number)
 	op->is_ended = true;
 	op->leave_until_ms = loop_now_ms(&op->loop) + LEAVE_MS;
 	timer_stop(&op->timer);
-	leader_want(&op->leader, false);
 	timer_start(&op->leave, 0, 0);
 }
 
-static int watch_signals(struct operator* op, struct err *err)
+static int watch_signals(struct operator_daemon *op, struct err *err)
 {
 	int r = signal_source_init(&op->terminate, &op->loop, SIGTERM, on_terminate, err);
 
@@ -202,7 +215,7 @@ static int watch_signals(struct operator* op, struct err *err)
 	return r;
 }
 
-static int start_term(struct operator* op, struct err *err)
+static int start_term(struct operator_daemon *op, struct err *err)
 {
 	int r = api_init(&op->api, &op->loop, &op->kubeconfig, op->user_agent, err);
 
@@ -226,7 +239,7 @@ static int start_term(struct operator* op, struct err *err)
 	return small_server_listen(&op->http, &op->loop, op->config->listen, err);
 }
 
-static void end_term(struct operator* op)
+static void end_term(struct operator_daemon *op)
 {
 	small_server_close(&op->http);
 	leader_close(&op->leader);
@@ -248,7 +261,7 @@ static void end_term(struct operator* op)
 	op->reconciled_ms = 0;
 }
 
-static int confine(const struct operator* op, struct err *err)
+static int confine(const struct operator_daemon *op, struct err *err)
 {
 	int r;
 
@@ -262,7 +275,7 @@ static int confine(const struct operator* op, struct err *err)
 		       0;
 }
 
-static int run_term(struct operator* op, struct err *err)
+static int run_term(struct operator_daemon *op, struct err *err)
 {
 	int r = loop_init(&op->loop, err);
 
@@ -283,7 +296,7 @@ static int run_term(struct operator* op, struct err *err)
 	return r;
 }
 
-static int configure(struct operator* op, struct err *err)
+static int configure(struct operator_daemon *op, struct err *err)
 {
 	const struct operator_config *config = op->config;
 
@@ -305,7 +318,7 @@ static int configure(struct operator* op, struct err *err)
 
 int operator_run(const struct operator_config *config, struct err *err)
 {
-	struct operator op = { .config = config };
+	struct operator_daemon op = { .config = config };
 	int r = config->is_unconfined ? 0 : confine_io_uring(err);
 
 	(void)mallopt(M_MMAP_THRESHOLD, 256 << 10); /* large lists are returned to the kernel */

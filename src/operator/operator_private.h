@@ -23,12 +23,11 @@
 
 struct operator_informer {
 	struct watch watch;
-	struct operator* operator;
+	struct operator_daemon *daemon;
 	enum operator_kind kind;
 };
 
-struct operator
-{
+struct operator_daemon {
 	const struct operator_config *config;
 	struct arena arena; /* of the configuration */
 	struct kubeconfig kubeconfig;
@@ -60,17 +59,19 @@ struct operator
 };
 
 /* informers.c */
-void operator_watch_start(struct operator* op);
-void operator_watch_close(struct operator* op);
-void operator_watch_done(struct operator* op);
-bool operator_watch_is_synced(const struct operator* op);
-uint64_t operator_watch_age_ms(const struct operator* op, enum operator_kind kind);
+void operator_watch_start(struct operator_daemon *op);
+void operator_watch_close(struct operator_daemon *op);
+void operator_watch_done(struct operator_daemon *op);
+bool operator_watch_is_synced(const struct operator_daemon *op);
+uint64_t operator_watch_age_ms(const struct operator_daemon *op, enum operator_kind kind);
+/* Removes the pods of nodes that are not drained: the next drain must not see old ones. */
+void operator_forget_pods(struct operator_daemon *op, const struct reconcile_result *result);
 /* The response to a write or to a read on demand. */
-void operator_store_response(struct operator* op, const struct write_done *done);
+void operator_store_response(struct operator_daemon *op, const struct write_done *done);
 
 /* operator.c */
-void operator_trigger(struct operator* op); /* something has changed: reconcile soon */
-void operator_give_up(struct operator* op, const struct err *err); /* ends a dry run */
+void operator_trigger(struct operator_daemon *op); /* something has changed: reconcile soon */
+void operator_give_up(struct operator_daemon *op, const struct err *err); /* ends a dry run */
 
-/* endpoints.c: an http_handler_fn; the context is the struct operator. */
+/* endpoints.c: an http_handler_fn; the context is the struct operator_daemon. */
 void operator_handle(const struct http_request *request, struct http_response *ret, void *context);

@@ -4,6 +4,7 @@
 #include "snapshot.h"
 
 #include "base/arena.h"
+#include "partition/profile_select.h"
 
 yyjson_val *operator_stored_object(const struct stored_object *o, struct arena *a)
 {
@@ -19,19 +20,13 @@ struct str operator_annotation(yyjson_val *annotations, const char *name)
 	return doc_str(doc_get(annotations, str_from(name)));
 }
 
-bool operator_profile_selects(const struct operator_profile *p, const struct operator_node *node)
+bool operator_profile_selects(const struct operator_snapshot *s, const struct operator_profile *p,
+			      const struct operator_node *node)
 {
-	yyjson_val *key, *value;
-
-	if (!yyjson_obj_size(p->node_selector))
-		return false;
-	DOC_EACH_PAIR (p->node_selector, key, value) {
-		yyjson_val *label = doc_get(node->labels, doc_str(key));
-
-		if (!label || !str_eq(doc_str(label), doc_str(value)))
-			return false;
-	}
-	return true;
+	for (size_t i = 0; i < node->n_profiles; i++)
+		if (&s->profiles[node->profiles[i]] == p)
+			return true;
+	return false;
 }
 
 static struct operator_profile read_profile(const struct stored_object *o, struct arena *a)
@@ -43,7 +38,6 @@ static struct operator_profile read_profile(const struct stored_object *o, struc
 		.version = str_from(o->version),
 		.is_deleting = doc_find(object, "/metadata/deletionTimestamp") != NULL,
 		.object = object,
-		.node_selector = doc_find(object, "/spec/nodeSelector"),
 		.annotations = doc_find(object, "/metadata/annotations"),
 		.status = doc_get(object, STR("status")),
 	};
@@ -52,16 +46,19 @@ static struct operator_profile read_profile(const struct stored_object *o, struc
 	return p;
 }
 
-static const struct node_partition *read_partition(const struct object_store *store,
-						   struct str name, struct arena *a)
+static void read_partition(const struct object_store *store, struct arena *a,
+			   struct operator_node *node)
 {
-	const struct stored_object *o = object_store_find(store, name);
+	const struct stored_object *o = object_store_find(store, node->name);
 	struct node_partition *p = o ? arena_new(a, struct node_partition) : NULL;
 
-	if (!p || node_partition_decode(operator_stored_object(o, a), a, p, NULL) < 0)
-		return NULL;
+	if (!p)
+		return;
+	node->partition_doubt_ms = o->doubted_until_ms;
+	if (node_partition_decode(operator_stored_object(o, a), a, p, NULL) < 0)
+		return;
 	p->version = str_from(o->version);
-	return p;
+	node->partition = p;
 }
 
 static struct operator_node read_node(const struct stored_object *o, struct arena *a)
@@ -76,16 +73,29 @@ static struct operator_node read_node(const struct stored_object *o, struct aren
 		.labels = doc_find(object, "/metadata/labels"),
 		.annotations = doc_find(object, "/metadata/annotations"),
 		.is_ready = str_eq(doc_str(doc_find(object, "/status/ready")), STR("True")),
+		.node_doubt_ms = o->doubted_until_ms,
 		.is_unschedulable = doc_bool(doc_find(object, "/spec/unschedulable"), false),
 	};
 }
 
-static void match_profiles(const struct operator_snapshot *s, struct operator_node *node)
+/* A profile that is being deleted selects no node any more: its object is NULL here. */
+static void match_profiles(const struct operator_snapshot *s, yyjson_val *const *objects,
+			   struct operator_node *node)
 {
-	for (size_t i = 0; i < s->n_profiles; i++) {
-		if (s->profiles[i].is_deleting || !operator_profile_selects(&s->profiles[i], node))
-			continue;
-		node->profile = node->n_profiles++ ? NULL : &s->profiles[i];
+	size_t *matches = arena_array(s->arena, size_t, s->n_profiles);
+
+	node->n_profiles = profile_select(objects, s->n_profiles, node->labels, matches);
+	node->profiles = matches;
+	if (node->n_profiles == 1)
+		node->profile = &s->profiles[matches[0]];
+}
+
+static void read_profiles(const struct object_store *store, struct operator_profile *profiles,
+			  yyjson_val **objects, struct arena *a)
+{
+	for (size_t i = 0; i < store->n; i++) {
+		profiles[i] = read_profile(&store->items[i], a);
+		objects[i] = profiles[i].is_deleting ? NULL : profiles[i].object;
 	}
 }
 
@@ -95,6 +105,7 @@ void operator_snapshot_build(const struct object_store *stores, int64_t now_s, u
 	const struct object_store *profiles = &stores[OPERATOR_PROFILES];
 	const struct object_store *nodes = &stores[OPERATOR_NODES];
 	struct operator_profile *p = arena_array(a, struct operator_profile, profiles->n);
+	yyjson_val **objects = arena_array(a, yyjson_val *, profiles->n);
 	struct operator_node *n = arena_array(a, struct operator_node, nodes->n);
 
 	*ret = (struct operator_snapshot){ .arena = a,
@@ -105,15 +116,14 @@ void operator_snapshot_build(const struct object_store *stores, int64_t now_s, u
 					   .nodes = n,
 					   .n_nodes = nodes->n,
 					   .stores = stores };
-	for (size_t i = 0; i < profiles->n; i++)
-		p[i] = read_profile(&profiles->items[i], a);
+	read_profiles(profiles, p, objects, a);
 	for (size_t i = 0; i < nodes->n; i++) {
 		const struct stored_object *pods;
 
 		n[i] = read_node(&nodes->items[i], a);
-		n[i].partition = read_partition(&stores[OPERATOR_PARTITIONS], n[i].name, a);
+		read_partition(&stores[OPERATOR_PARTITIONS], a, &n[i]);
 		pods = object_store_find(&stores[OPERATOR_NODE_PODS], n[i].name);
 		n[i].pods = pods ? operator_stored_object(pods, a) : NULL;
-		match_profiles(ret, &n[i]);
+		match_profiles(ret, objects, &n[i]);
 	}
 }

@@ -20,7 +20,7 @@ struct operator_profile {
 	int64_t generation;
 	bool is_deleting;
 	yyjson_val *object; /* without managedFields */
-	yyjson_val *node_selector, *annotations, *status;
+	yyjson_val *annotations, *status;
 };
 
 struct operator_node {
@@ -29,8 +29,12 @@ struct operator_node {
 	yyjson_val *labels, *annotations;
 	bool is_ready, is_unschedulable;
 	const struct node_partition *partition; /* NULL: none, or one that cannot be read */
-	const struct operator_profile *profile; /* the one that selects it; NULL: none or several */
-	size_t n_profiles;			/* how many select it */
+	const size_t *profiles; /* indexes of the profiles that select it; more than one conflict */
+	size_t n_profiles;
+	const struct operator_profile *profile; /* the only one; NULL: none or several */
+	/* Until when a write with an unknown outcome may still change the Node or its partition; it
+	 * is read again then. 0: none. */
+	uint64_t node_doubt_ms, partition_doubt_ms;
 	yyjson_val *pods; /* of a node that is drained, as drain.h keeps them; NULL: not read */
 };
 
@@ -54,8 +58,9 @@ void operator_snapshot_build(const struct object_store *stores, int64_t now_s, u
 /* A stored object as a document; NULL when it cannot be read. */
 yyjson_val *operator_stored_object(const struct stored_object *o, struct arena *a);
 
-/* Whether the profile selects the node: the node has all labels of spec.nodeSelector. */
-bool operator_profile_selects(const struct operator_profile *p, const struct operator_node *node);
+/* Whether the profile is one of those that select the node. */
+bool operator_profile_selects(const struct operator_snapshot *s, const struct operator_profile *p,
+			      const struct operator_node *node);
 
 /* The text of an annotation; "" when there is none. */
 struct str operator_annotation(yyjson_val *annotations, const char *name);

@@ -32,6 +32,7 @@ const char *write_result_name(enum write_result r)
 {
 	static const char *const names[] = { [WRITE_OK] = "ok",
 					     [WRITE_CONFLICT] = "conflict",
+					     [WRITE_BUSY] = "busy",
 					     [WRITE_REFUSED] = "refused",
 					     [WRITE_FAILED] = "failed" };
 	_Static_assert(ARRAY_LEN(names) == WRITE_RESULT__COUNT, "every result has a name");
@@ -39,10 +40,12 @@ const char *write_result_name(enum write_result r)
 	return names[r];
 }
 
-static enum write_result classify(const struct err *err)
+static enum write_result classify(unsigned status, const struct err *err)
 {
 	if (!err)
 		return WRITE_OK;
+	if (status == 429)
+		return WRITE_BUSY;
 	switch (err->code) {
 	case EEXIST:
 	case ENOENT:
@@ -55,12 +58,11 @@ static enum write_result classify(const struct err *err)
 	}
 }
 
-uint64_t operator_write_delay_ms(enum write_result result, unsigned status, struct backoff *backoff,
-				 uint32_t random)
+uint64_t operator_write_delay_ms(enum write_result result, struct backoff *backoff, uint32_t random)
 {
 	uint64_t ms = backoff_next(backoff, random);
 
-	if (status == 429)
+	if (result == WRITE_BUSY)
 		return backoff_jitter((uint64_t)2 * WRITER_BUSY_MS, random);
 	/* Only an administrator can change that. */
 	if (result == WRITE_REFUSED && backoff->n > BACKOFF_SURE_FAILURES)
@@ -169,14 +171,13 @@ static void on_response(struct api_call *call, yyjson_val *object, const struct 
 {
 	struct write_slot *s = container_of(call, struct write_slot, call);
 	struct operator_writer *w = s->writer;
-	const enum write_result result = classify(err);
+	const enum write_result result = classify(call->http.status, err);
 	uint64_t delay_ms;
 
 	s->is_busy = false;
 	w->in_flight--;
 	count(w, s->what, result);
-	delay_ms =
-		operator_write_delay_ms(result, call->http.status, &s->backoff, backoff_random());
+	delay_ms = operator_write_delay_ms(result, &s->backoff, backoff_random());
 	if (delay_ms < s->interval_ms)
 		delay_ms = s->interval_ms;
 	s->ready_ms = loop_now_ms(w->api->loop) + delay_ms;
@@ -191,7 +192,7 @@ static void on_response(struct api_call *call, yyjson_val *object, const struct 
 					    .object = str_from(s->object),
 					    .response = object,
 					    .err = err,
-					    .status = call->http.status });
+					    .result = result });
 }
 
 static void keep_event(struct write_slot *s, const struct object_event *event, struct arena *a)

@@ -20,7 +20,18 @@ struct write_slot;
 #define WRITER_QUIET_MS 10000 /* a write this long after the last one of its key is not delayed */
 #define WRITER_BUSY_MS 5000   /* after 429: a PodDisruptionBudget, or an overloaded server */
 
-enum write_result { WRITE_OK, WRITE_CONFLICT, WRITE_REFUSED, WRITE_FAILED, WRITE_RESULT__COUNT };
+/* A write of which no response came may be executed until then: rollout_write.c limits it on the
+ * server. */
+#define WRITER_FENCE_MS 5000
+
+enum write_result {
+	WRITE_OK,
+	WRITE_CONFLICT,
+	WRITE_BUSY, /* 429 */
+	WRITE_REFUSED,
+	WRITE_FAILED,
+	WRITE_RESULT__COUNT
+};
 const char *write_result_name(enum write_result r);
 
 /* Every `what` that was sent, for the metrics. */
@@ -37,7 +48,7 @@ struct write_done {
 	struct str object;
 	yyjson_val *response;  /* NULL: it failed */
 	const struct err *err; /* NULL: it succeeded */
-	unsigned status;
+	enum write_result result;
 };
 
 struct operator_writer {
@@ -60,5 +71,5 @@ void operator_writer_close(struct operator_writer *w);
 void operator_writer_done(struct operator_writer *w); /* after the loop is done */
 
 /* How long a key waits after a response. Pure. `n` counts writes of the key in quick succession. */
-uint64_t operator_write_delay_ms(enum write_result result, unsigned status, struct backoff *backoff,
+uint64_t operator_write_delay_ms(enum write_result result, struct backoff *backoff,
 				 uint32_t random);

@@ -1,0 +1,201 @@
+/* First every node is looked at alone: what it is in the middle of. Then free places are given to
+ * nodes that wait, in the order of their names, so that a second look at the same objects decides
+ * the same. */
+
+#include "rollout.h"
+
+#include "base/arena.h"
+#include "kube/names.h"
+
+struct rollout_settings rollout_settings_of(const struct operator_profile *p, size_t n_nodes)
+{
+	struct rollout_settings ret = { .max_unavailable = 1 };
+	struct str max, paused, reboot;
+	uint64_t n;
+
+	if (!p)
+		return ret;
+	max = operator_annotation(p->annotations, NAME_MAX_UNAVAILABLE);
+	paused = operator_annotation(p->annotations, NAME_PAUSED);
+	reboot = operator_annotation(p->annotations, NAME_REBOOT);
+	if (str_ends(max, STR("%")) && str_to_u64((struct str){ max.p, max.n - 1 }, 100, &n))
+		/* Rounded down, as in Deployments, but a rollout never stops for that. */
+		ret.max_unavailable = n_nodes * n / 100 ? n_nodes * n / 100 : n > 0;
+	else if (str_to_u64(max, 100000, &n))
+		ret.max_unavailable = n;
+	else if (max.n)
+		ret.invalid = NAME_MAX_UNAVAILABLE;
+	ret.is_paused = str_eq(paused, STR("true"));
+	if (paused.n && !ret.is_paused && !str_eq(paused, STR("false")))
+		ret.invalid = NAME_PAUSED;
+	ret.operator_reboots = str_eq(reboot, STR(NAME_REBOOT_OPERATOR));
+	if (reboot.n && !ret.operator_reboots && !str_eq(reboot, STR(NAME_REBOOT_SENTINEL)))
+		ret.invalid = NAME_REBOOT;
+	/* An administrator who wanted to stop the rollout must not be surprised by a typo. */
+	if (ret.invalid)
+		ret.is_paused = true;
+	return ret;
+}
+
+/* Nodes of one profile; NULL: nodes that no profile selects, which restore what a profile has
+ * changed. */
+struct pool_of_nodes {
+	const struct operator_profile *profile;
+	struct rollout_settings settings;
+	size_t n_nodes, n_active, n_unavailable, n_waiting;
+};
+
+struct rollout_planner {
+	const struct operator_snapshot *s;
+	struct rollout *rollout;
+	struct pool_of_nodes *pools; /* by profile; the last one is that of no profile */
+	size_t n_pools;
+};
+
+static struct pool_of_nodes *pool_of(struct rollout_planner *p, const struct operator_node *node)
+{
+	if (!node->profile)
+		return &p->pools[p->n_pools - 1];
+	return &p->pools[node->profile - p->s->profiles];
+}
+
+static struct str granted_of(const struct operator_node *node)
+{
+	return node->partition ? node->partition->granted : STR("");
+}
+
+static struct str cordon_of(const struct operator_node *node)
+{
+	return operator_annotation(node->annotations, NAME_ROLLOUT);
+}
+
+static bool is_doubted(const struct operator_node *node)
+{
+	return node->node_doubt_ms || node->partition_doubt_ms;
+}
+
+/* Restarts come before a reboot, which they may prepare. A resize happens without a grant. */
+static void find_changes(struct rollout_node *r, const struct rollout_settings *settings)
+{
+	const struct node_partition *p = r->node->partition;
+
+	/* While profiles conflict, nothing is changed. */
+	if (!p || !p->has_status || r->node->n_profiles > 1)
+		return;
+	for (size_t i = 0; i < p->status.n_pending; i++) {
+		const struct pending_change *c = &p->status.pending[i];
+
+		if (!c->hash.n || c->need == NEED_RESIZE)
+			continue;
+		if (c->need == NEED_REBOOT)
+			r->reboot = c;
+		else if (!r->change)
+			r->change = c;
+	}
+	if (!r->change && r->reboot && settings->operator_reboots) {
+		r->change = r->reboot;
+		r->reboot = NULL;
+	}
+}
+
+/* What is left to do before the change can be granted. */
+static enum rollout_step approach(const struct rollout_node *r)
+{
+	if (!r->drains)
+		return ROLLOUT_GRANT;
+	if (!cordon_of(r->node).n || !r->node->is_unschedulable)
+		return ROLLOUT_CORDON;
+	return drain_is_complete(&r->drain) ? ROLLOUT_GRANT : ROLLOUT_DRAIN;
+}
+
+static enum rollout_step step_of(const struct rollout_node *r,
+				 const struct rollout_settings *settings)
+{
+	struct str granted = granted_of(r->node);
+
+	if (is_doubted(r->node))
+		return ROLLOUT_CHECK;
+	if (granted.n && r->change && str_eq(granted, r->change->hash))
+		return ROLLOUT_APPLIES;
+	if (granted.n && r->change)
+		return approach(r); /* another change replaced the one that was granted */
+	/* A node that does not come back keeps its place: the next one might not either. */
+	if (granted.n)
+		return r->node->is_ready ? ROLLOUT_WITHDRAW : ROLLOUT_APPLIES;
+	if (cordon_of(r->node).n)
+		return r->change && !settings->is_paused ? approach(r) : ROLLOUT_UNCORDON;
+	return r->change ? ROLLOUT_WAITS : ROLLOUT_NOTHING;
+}
+
+static void look_at(struct rollout_planner *p, struct rollout_node *r)
+{
+	struct pool_of_nodes *pool = pool_of(p, r->node);
+
+	r->is_active = granted_of(r->node).n || cordon_of(r->node).n || is_doubted(r->node);
+	find_changes(r, &pool->settings);
+	/* Containers survive the restart of their runtime. Where there is only one node, its pods
+	 * have nowhere to go (D37). */
+	r->drains = r->change && r->change->need != NEED_RUNTIME_RESTART && p->s->n_nodes > 1;
+	if (r->drains)
+		drain_plan(r->node->pods, p->s->arena, &r->drain);
+	r->step = step_of(r, &pool->settings);
+	pool->n_active += r->is_active;
+	pool->n_unavailable += r->is_active || !r->node->is_ready || r->node->is_unschedulable;
+	pool->n_waiting += r->step == ROLLOUT_WAITS;
+}
+
+/* The pool whose nodes may begin: one that has begun, otherwise the first with nodes that wait. */
+static struct pool_of_nodes *choose_pool(struct rollout_planner *p)
+{
+	for (size_t i = 0; i < p->n_pools; i++)
+		if (p->pools[i].n_active)
+			return &p->pools[i];
+	for (size_t i = 0; i < p->n_pools; i++)
+		if (p->pools[i].n_waiting && !p->pools[i].settings.is_paused)
+			return &p->pools[i];
+	return NULL;
+}
+
+static void give_places(struct rollout_planner *p, struct pool_of_nodes *pool)
+{
+	const size_t max = pool->settings.max_unavailable;
+
+	if (pool->settings.is_paused)
+		return;
+	for (size_t i = 0; i < p->rollout->n && pool->n_active < max; i++) {
+		struct rollout_node *r = &p->rollout->nodes[i];
+		const bool is_unavailable = !r->node->is_ready || r->node->is_unschedulable;
+
+		if (r->step != ROLLOUT_WAITS || pool_of(p, r->node) != pool)
+			continue;
+		/* A node that is unavailable anyway takes no further one away. */
+		if (!is_unavailable && pool->n_unavailable >= max)
+			continue;
+		r->step = approach(r);
+		pool->n_active++;
+		pool->n_unavailable += !is_unavailable;
+	}
+}
+
+void rollout_plan(const struct operator_snapshot *s, struct arena *a, struct rollout *ret)
+{
+	struct rollout_planner p = { .s = s, .rollout = ret, .n_pools = s->n_profiles + 1 };
+	struct pool_of_nodes *pool;
+
+	*ret = (struct rollout){ .nodes = arena_array(a, struct rollout_node, s->n_nodes),
+				 .n = s->n_nodes };
+	p.pools = arena_array(a, struct pool_of_nodes, p.n_pools);
+	for (size_t i = 0; i < s->n_nodes; i++)
+		pool_of(&p, &s->nodes[i])->n_nodes++;
+	for (size_t i = 0; i < p.n_pools; i++) {
+		p.pools[i].profile = i < s->n_profiles ? &s->profiles[i] : NULL;
+		p.pools[i].settings = rollout_settings_of(p.pools[i].profile, p.pools[i].n_nodes);
+	}
+	for (size_t i = 0; i < s->n_nodes; i++) {
+		ret->nodes[i].node = &s->nodes[i];
+		look_at(&p, &ret->nodes[i]);
+	}
+	pool = choose_pool(&p);
+	if (pool)
+		give_places(&p, pool);
+}
