@@ -48,11 +48,10 @@ static void try_pod(struct api_sync *s, struct arena *a, struct webhook_attempt 
 		ret->is_answered = preflight_pod_was_seen(pod);
 		return;
 	}
-	/* Our validating webhook, or a call that failed with failurePolicy Fail. Other refusals,
-	 * such as of a quota, say nothing about the webhook. */
-	ret->is_made = str_has(str_from(ret->err.msg), STR("pinfold.io"));
-	ret->is_answered = ret->is_made &&
-			   str_has(str_from(ret->err.msg), STR("denied the request"));
+	/* A call that failed with failurePolicy Fail, or a refusal by our validating webhook or
+	 * policy, which let this pod pass when the mutating one was called. Other refusals, such as
+	 * of a quota, say nothing. */
+	ret->is_made = str_has(str_from(ret->err.msg), STR("pinfold"));
 }
 
 int cluster_facts_read(const struct kubeconfig *kubeconfig, struct str version, struct arena *a,

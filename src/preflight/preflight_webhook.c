@@ -18,10 +18,10 @@
 struct str preflight_pod(void)
 {
 	return STR(
-		"{\"apiVersion\":\"v1\",\"kind\":\"Pod\",\"metadata\":{\"name\":\"pinfold-check\","
+		"{\"apiVersion\":\"v1\",\"kind\":\"Pod\",\"metadata\":{\"name\":\"check-dry-run\","
 		"\"annotations\":{\"" NAME_TARGET_PREFIX NAME_TYPE_MANAGEMENT
 		"\":\"{\\\"effect\\\":\\\"PreferredDuringScheduling\\\"}\"}},\"spec\":{"
-		"\"containers\":[{\"name\":\"check\",\"image\":\"localhost/pinfold-check\","
+		"\"containers\":[{\"name\":\"check\",\"image\":\"localhost/check\","
 		"\"securityContext\":{\"allowPrivilegeEscalation\":false,\"runAsNonRoot\":true,"
 		"\"seccompProfile\":{\"type\":\"RuntimeDefault\"},"
 		"\"capabilities\":{\"drop\":[\"ALL\"]}},"

@@ -3,6 +3,8 @@
 
 #include "base/arena.h"
 #include "base/macro.h"
+#include "cluster/pki.h"
+#include "codec/base64.h"
 #include "codec/doc.h"
 #include "preflight/preflight_cluster.h"
 #include "preflight/preflight_node.h"
@@ -184,6 +186,51 @@ TEST(a_webhook_that_the_api_server_does_not_reach_is_a_failure)
 	CHECK_INT(find(&r, PREFLIGHT_WEBHOOK_ANSWERS_CHECK)->level, PREFLIGHT_FAILURE);
 	CHECK_INT(find(&r, PREFLIGHT_WEBHOOK_TRUST_CHECK)->level, PREFLIGHT_FAILURE);
 	CHECK_STR(find(&r, PREFLIGHT_WEBHOOK_TRUST_CHECK)->message, "certificate verify failed");
+}
+
+/* A webhook behind a Service, with the certificate of one CA and the caBundle of another. */
+static enum preflight_level trust_level(int64_t now_s, bool is_same_ca, struct arena *a)
+{
+	static const char *const names[] = { "pinfold-webhook.pinfold.svc" };
+	const struct pki_leaf leaf = { names, 1, 1000000, 7 * 24 * 3600 };
+	struct pki_pair ca, other, cert;
+	struct preflight_report r;
+	struct cluster_facts f;
+	struct err err = { 0 };
+	struct doc doc;
+
+	cluster_fine(a, &f);
+	CHECK_OK(pki_make_ca("one", 1000000, 30 * 24 * 3600, a, &ca, &err));
+	CHECK_OK(pki_make_ca("two", 1000000, 30 * 24 * 3600, a, &other, &err));
+	CHECK_OK(pki_issue(&ca, &leaf, a, &cert, &err));
+	CHECK_OK(doc_parse(
+		str_printf(a,
+			   "{\"webhooks\":[{\"name\":\"w\",\"clientConfig\":{\"service\":{},"
+			   "\"caBundle\":\"" PRI_STR "\"}}]}",
+			   FMT_STR(base64_encode(is_same_ca ? ca.cert_pem : other.cert_pem, a))),
+		STR("configuration"), NULL, a, &doc, &err));
+	f.objects[PREFLIGHT_MUTATING_OBJECT].object = doc.root;
+	f.objects[PREFLIGHT_VALIDATING_OBJECT].object = doc.root;
+	CHECK_OK(doc_parse(str_printf(a, "{\"data\":{\"tls.crt\":\"" PRI_STR "\"}}",
+				      FMT_STR(base64_encode(cert.cert_pem, a))),
+			   STR("secret"), NULL, a, &doc, &err));
+	f.objects[PREFLIGHT_SECRET_OBJECT].object = doc.root;
+	f.direct.is_made = false;
+	f.now_s = now_s;
+	preflight_report_init(&r, a);
+	preflight_cluster(&f, &r);
+	CHECK_INT(find(&r, PREFLIGHT_WEBHOOK_PODS_CHECK)->level, PREFLIGHT_FAILURE);
+	return find(&r, PREFLIGHT_WEBHOOK_TRUST_CHECK)->level;
+}
+
+TEST(the_ca_bundle_must_have_the_ca_of_a_certificate_that_is_valid)
+{
+	CLEANUP(arena_done) struct arena a;
+
+	arena_init(&a, 0);
+	CHECK_INT(trust_level(1000000, true, &a), PREFLIGHT_OK);
+	CHECK_INT(trust_level(1000000, false, &a), PREFLIGHT_FAILURE);
+	CHECK_INT(trust_level(1000000 + 7 * 24 * 3600 - 3600, true, &a), PREFLIGHT_FAILURE);
 }
 
 TEST(missing_permissions_are_notes_and_not_failures)
