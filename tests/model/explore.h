@@ -11,16 +11,12 @@
 #include <stdlib.h>
 
 #include "base/str.h"
+#include "node.h"
 #include "test.h"
-
-/* One transition. What the bytes mean is the model's. */
-struct explore_step {
-	uint8_t action, fault, fault_at;
-};
 
 struct explore_node {
 	uint32_t parent;
-	struct explore_step step;
+	struct node_step step;
 	uint8_t depth;
 };
 
@@ -76,7 +72,7 @@ static inline void explore_grow(struct explore *e)
 }
 
 /* Adds the state that `step` leads to from node `parent`; false when it is known. */
-static inline bool explore_add(struct explore *e, uint32_t parent, struct explore_step step,
+static inline bool explore_add(struct explore *e, uint32_t parent, struct node_step step,
 			       uint64_t hash)
 {
 	if (!explore_insert(e->seen, e->seen_cap, hash ? hash : 1))
@@ -100,7 +96,7 @@ static inline bool explore_add(struct explore *e, uint32_t parent, struct explor
 
 /* The steps from the first state to this one; returns their number. */
 static inline size_t explore_path(const struct explore *e, size_t node,
-				  struct explore_step ret[EXPLORE_MAX_DEPTH])
+				  struct node_step ret[EXPLORE_MAX_DEPTH])
 {
 	const size_t n = e->nodes[node].depth;
 

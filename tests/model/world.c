@@ -15,7 +15,6 @@
 #include "cgroup/cgroup.h"
 #include "cgroup/cgroup_watch.h"
 #include "seeded.h"
-#include "test.h"
 
 struct world_run world_run;
 
@@ -113,7 +112,7 @@ int __wrap_cgroup_set_cpus(const struct cgroup_fs *fs, const char *path, const s
 	int r;
 
 	(void)fs;
-	CHECK(!cpuset_is_empty(cpus));
+	world_require(!cpuset_is_empty(cpus));
 	if (!c)
 		return err_set(err, ENOENT, "no such cgroup");
 	if (!begin_write(&r, err))
@@ -232,7 +231,7 @@ int __wrap_file_replace_at(int dirfd, const char *path, struct str text, mode_t 
 	(void)dirfd;
 	(void)path;
 	(void)mode;
-	CHECK(text.n <= WORLD_STATE_MAX);
+	world_require(text.n <= WORLD_STATE_MAX);
 	if (!begin_write(&r, err) || seeded_bug == BUG_STATE_NOT_WRITTEN)
 		return r;
 	memset(world_run.world.state, 0, sizeof(world_run.world.state)); /* it is hashed whole */

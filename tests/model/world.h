@@ -8,6 +8,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdlib.h>
 
 #define WORLD_CPUS 4
 #define WORLD_ALL 0xf /* a cpuset as a mask: every CPU of the machine */
@@ -70,6 +71,13 @@ void world_begin(enum fault fault, unsigned fault_at);
 
 /* "c0" for the container with index 0, in the names of pods and cgroups. */
 int world_index(const char *path);
+
+/* The model itself is wrong. */
+static inline void world_require(bool ok)
+{
+	if (!ok)
+		abort();
+}
 
 static inline uint8_t world_cpus(const struct world_container *c)
 {
