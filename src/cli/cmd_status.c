@@ -10,12 +10,14 @@
 #include "base/arena.h"
 #include "base/err.h"
 #include "base/macro.h"
+#include "cluster_report.h"
 #include "command.h"
 #include "output.h"
 
 struct status_options {
 	const char *run_dir, *output;
 	bool containers;
+	struct cluster_report_options all;
 };
 
 #define AT(field) offsetof(struct status_options, field)
@@ -25,14 +27,16 @@ static const struct option_desc options[] = {
 	  AT(run_dir) },
 	{ OPT_FLAG, 'c', "containers", NULL, "also list the containers", NULL, AT(containers) },
 	OUTPUT_OPTION(struct status_options, output),
+	CLUSTER_REPORT_OPTIONS(struct status_options, all),
 	{ 0 },
 };
 
-static const struct status_options defaults = { AGENT_RUN_DIR, NULL, false };
+static const struct status_options defaults = { .run_dir = AGENT_RUN_DIR };
 
 static const struct command_example examples[] = {
 	{ "pinfold status", "pools, number of containers, and warnings" },
 	{ "pinfold status -c", "the same, with every container" },
+	{ "pinfold status --cluster", "one line for each node of the cluster" },
 	{ 0 },
 };
 
@@ -271,8 +275,10 @@ static int run(struct invocation *inv, struct err *err)
 	struct agent_status status;
 	int r;
 
-	if (command_no_operands(inv, err) < 0)
+	if (command_no_operands(inv, err) < 0 || cluster_report_check(&o->all, err) < 0)
 		return -EINVAL;
+	if (o->all.cluster)
+		return cluster_report_status(&o->all, format, inv->arena, err);
 	r = status_client_read(o->run_dir, inv->arena, &status, err);
 	if (r == -ENOENT) { /* as documented: no agent is a finding, not bad usage */
 		(void)fprintf(stderr, "%s\n", err->msg);
@@ -296,12 +302,15 @@ static int run(struct invocation *inv, struct err *err)
 const struct command cmd_status = {
 	.name = "status",
 	.group = COMMAND_TOOL,
-	.summary = "show the pools of this node and the state of its agent",
+	.summary = "show the pools of this node, or of all nodes",
 	.operands = "",
 	.about =
 		"Reads the status of the running agent, or while none runs the status file that it "
 		"wrote\n"
-		"last. Exit status 1 when no agent runs or it is not connected to a runtime.",
+		"last. Exit status 1 when no agent runs or it is not connected to a runtime.\n"
+		"With --cluster, reads the NodePartitions of all nodes from the API server. Exit "
+		"status 1\n"
+		"when `pinfold verify --cluster` has findings.",
 	.options = options,
 	.options_size = sizeof(struct status_options),
 	.defaults = &defaults,

@@ -13,12 +13,14 @@
 #include "base/err.h"
 #include "base/macro.h"
 #include "cgroup/audit.h"
+#include "cluster_report.h"
 #include "command.h"
 #include "output.h"
 
 struct verify_options {
 	const char *run_dir, *cgroup_root, *proc, *output;
 	bool strict;
+	struct cluster_report_options all;
 };
 
 #define AT(field) offsetof(struct verify_options, field)
@@ -31,39 +33,39 @@ static const struct option_desc options[] = {
 	{ OPT_STR, 0, "proc", "DIR", "mount point of procfs (default: /proc)", NULL, AT(proc) },
 	AUDIT_STRICT_OPTION(struct verify_options),
 	OUTPUT_OPTION(struct verify_options, output),
+	CLUSTER_REPORT_OPTIONS(struct verify_options, all),
 	{ 0 },
 };
 
-static const struct verify_options defaults = { AGENT_RUN_DIR, "/sys/fs/cgroup", "/proc", NULL,
-						false };
+static const struct verify_options defaults = { .run_dir = AGENT_RUN_DIR,
+						.cgroup_root = "/sys/fs/cgroup",
+						.proc = "/proc" };
 
 static const struct command_example examples[] = {
 	{ "pinfold verify", "check every container of this node" },
 	{ "pinfold verify -o json", "the same, for programs" },
+	{ "pinfold verify --cluster", "what the agents of all nodes report" },
 	{ 0 },
 };
 
-static int run(struct invocation *inv, struct err *err)
+static int verify_node(const struct verify_options *o, struct arena *a, struct err *err)
 {
-	const struct verify_options *o = inv->options;
 	CLEANUP(cgroup_done) struct cgroup_fs fs = { .cpu_fd = -1, .cpuset_fd = -1 };
 	AUTO_CLOSE int proc = open(o->proc, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	struct audit audit;
 	struct agent_status status;
 	int r;
 
-	if (command_no_operands(inv, err) < 0)
-		return -EINVAL;
 	if (proc < 0)
 		return err_set(err, errno, "open %s: %s", o->proc, strerror(errno));
 	/* The expected settings first: what the agent changes afterwards is compared with an older
 	 * expectation and may be reported once. */
-	r = status_client_read(o->run_dir, inv->arena, &status, err);
+	r = status_client_read(o->run_dir, a, &status, err);
 	if (r == 0)
 		r = cgroup_open(&fs, o->cgroup_root, err);
 	if (r == 0)
 		r = node_audit(&(struct node_audit_source){ &fs, proc, status.is_running },
-			       status.doc.root, inv->arena, &audit, err);
+			       status.doc.root, a, &audit, err);
 	if (r < 0)
 		return r;
 	return audit_print(&audit,
@@ -72,7 +74,18 @@ static int run(struct invocation *inv, struct err *err)
 				   o->strict,
 				   { doc_str(doc_find(status.doc.root, "/pools/management/cpus")),
 				     fs.version } },
-			   inv->arena, err);
+			   a, err);
+}
+
+static int run(struct invocation *inv, struct err *err)
+{
+	const struct verify_options *o = inv->options;
+
+	if (command_no_operands(inv, err) < 0 || cluster_report_check(&o->all, err) < 0)
+		return -EINVAL;
+	if (o->all.cluster)
+		return cluster_report_verify(&o->all, output_format_of(o->output), inv->arena, err);
+	return verify_node(o, inv->arena, err);
 }
 
 const struct command cmd_verify = {
@@ -89,7 +102,14 @@ const struct command cmd_verify = {
 		"run on exclusive CPUs.\n"
 		"Exit status 1 when something differs, when the agent is not running or not "
 		"connected to\n"
-		"the runtime, and when no container was checked.",
+		"the runtime, and when no container was checked.\n"
+		"With --cluster, reads the NodePartitions of all nodes from the API server: nodes "
+		"without\n"
+		"one, or not partitioned as configured, conflicts, changes that wait, drift that "
+		"was not\n"
+		"corrected, agents that do not report, have another version, or advertise no "
+		"cores. Exit\n"
+		"status 1 when there is a finding or no node.",
 	.options = options,
 	.options_size = sizeof(struct verify_options),
 	.defaults = &defaults,

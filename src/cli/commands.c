@@ -9,6 +9,7 @@ extern const struct command cmd_allocate;
 extern const struct command cmd_check;
 extern const struct command cmd_completion;
 extern const struct command cmd_cpuset;
+extern const struct command cmd_enable;
 extern const struct command cmd_explain;
 extern const struct command cmd_lint;
 extern const struct command cmd_local_apply;
@@ -53,6 +54,7 @@ const struct command *const commands[] = {
 	&cmd_map,
 	&cmd_status,
 	&cmd_verify,
+	&cmd_enable,
 	&cmd_oci_hook,
 	&cmd_topology,
 	&cmd_allocate,

@@ -7,6 +7,8 @@
 
 #include "base/err.h"
 #include "base/macro.h"
+#include "net/buffer.h"
+#include "object_path.h"
 
 /* The first file only: merging several, as kubectl does, is for people who switch clusters. */
 static const char *user_kubeconfig(struct arena *a)
@@ -37,6 +39,11 @@ int api_sync_find_kubeconfig(const char *path, const char *context, struct arena
 				     err);
 }
 
+static void on_pause(struct timer *t)
+{
+	loop_stop(container_of(t, struct api_sync, pause)->api.loop);
+}
+
 int api_sync_open(struct api_sync *s, const struct kubeconfig *kubeconfig, const char *user_agent,
 		  struct arena *a, struct err *err)
 {
@@ -47,6 +54,7 @@ int api_sync_open(struct api_sync *s, const struct kubeconfig *kubeconfig, const
 	if (r < 0)
 		return r;
 	s->is_open = true;
+	timer_init(&s->pause, &s->loop, on_pause);
 	r = api_init(&s->api, &s->loop, &s->kubeconfig, user_agent, err);
 	if (r < 0)
 		api_sync_close(s);
@@ -57,6 +65,7 @@ void api_sync_close(struct api_sync *s)
 {
 	if (!s->is_open)
 		return;
+	timer_close(&s->pause, NULL);
 	api_close(&s->api);
 	loop_done(&s->loop);
 	api_done(&s->api);
@@ -107,4 +116,50 @@ int api_sync_get(struct api_sync *s, struct str path, struct arena *a, yyjson_va
 {
 	return api_sync_call(s, &(struct api_request){ .method = "GET", .path = path }, a, ret,
 			     err);
+}
+
+#define PAGE 100
+
+/* Hands over the objects of one page; *ret_token is the next page's, "" for the last one. */
+static int list_page(struct api_sync *s, const struct api_sync_list *list, struct str token,
+		     struct arena *a, struct str *ret_token, struct err *err)
+{
+	yyjson_val *page, *object;
+	int r = api_sync_get(s, object_list_path(list->path, list->selector, PAGE, token, a), a,
+			     &page, err);
+
+	if (r < 0)
+		return r;
+	DOC_EACH_ITEM (doc_get(page, STR("items")), object) {
+		r = list->on_object(list->context, object, err);
+		if (r < 0)
+			return r;
+	}
+	*ret_token = doc_str(doc_find(page, "/metadata/continue"));
+	return 0;
+}
+
+int api_sync_list(struct api_sync *s, const struct api_sync_list *list, struct err *err)
+{
+	CLEANUP(buffer_done) struct buffer token = { 0 };
+	CLEANUP(arena_done) struct arena a;
+	struct str next;
+	int r;
+
+	arena_init(&a, 0);
+	do {
+		r = list_page(s, list, buffer_str(&token), &a, &next, err);
+		if (r < 0)
+			return r;
+		buffer_consume(&token, buffer_len(&token));
+		buffer_add(&token, next);
+		arena_reset(&a);
+	} while (buffer_len(&token));
+	return 0;
+}
+
+void api_sync_pause(struct api_sync *s, uint64_t pause_ms)
+{
+	timer_start(&s->pause, pause_ms, 0);
+	loop_run(&s->loop);
 }

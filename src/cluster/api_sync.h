@@ -12,6 +12,7 @@ struct api_sync {
 	struct arena *arena; /* of the kubeconfig */
 	struct kubeconfig kubeconfig;
 	struct loop loop;
+	struct timer pause;
 	struct api api;
 	bool is_open;
 	unsigned last_status; /* HTTP status of the last call; 0: no response came */
@@ -32,3 +33,20 @@ int api_sync_call(struct api_sync *s, const struct api_request *request, struct 
 		  yyjson_val **ret, struct err *err);
 int api_sync_get(struct api_sync *s, struct str path, struct arena *a, yyjson_val **ret,
 		 struct err *err);
+
+/* Called with each object of a list, which lives until it returns. A negative result ends the list.
+ */
+typedef int (*api_sync_object_fn)(void *context, yyjson_val *object, struct err *err);
+
+struct api_sync_list {
+	struct str path;      /* "/api/v1/nodes" */
+	const char *selector; /* "fieldSelector=...", or NULL */
+	api_sync_object_fn on_object;
+	void *context;
+};
+
+/* In pages, so that memory does not grow with the collection. -ENOENT when it is not served. */
+int api_sync_list(struct api_sync *s, const struct api_sync_list *list, struct err *err);
+
+/* Waits, for the next attempt. */
+void api_sync_pause(struct api_sync *s, uint64_t pause_ms);

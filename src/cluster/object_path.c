@@ -64,6 +64,22 @@ struct str object_apply_path(const struct object_ref *ref, struct str manager, s
 	return strbuf_str(&b);
 }
 
+struct str object_list_path(struct str path, const char *selector, unsigned page, struct str token,
+			    struct arena *a)
+{
+	struct strbuf b;
+
+	strbuf_init(&b, a);
+	strbuf_printf(&b, PRI_STR "?limit=%u", FMT_STR(path), page);
+	if (selector)
+		strbuf_printf(&b, "&%s", selector);
+	if (token.n)
+		strbuf_add(&b, STR("&continue="));
+	for (size_t i = 0; i < token.n; i++) /* opaque to clients */
+		strbuf_printf(&b, "%%%02X", (unsigned char)token.p[i]);
+	return strbuf_str(&b);
+}
+
 struct str object_time(int64_t s, struct arena *a)
 {
 	time_t t = (time_t)s;

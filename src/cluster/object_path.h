@@ -25,6 +25,11 @@ struct str object_path(const struct object_ref *ref, struct arena *a);
  */
 struct str object_apply_path(const struct object_ref *ref, struct str manager, struct arena *a);
 
+/* One page of a collection: `path` with "?limit=...". `selector` may be NULL or
+ * "fieldSelector=..."; `token` is the continue token of the page before, "" for the first. */
+struct str object_list_path(struct str path, const char *selector, unsigned page, struct str token,
+			    struct arena *a);
+
 /* RFC 3339: "2026-11-16T01:34:14Z". */
 struct str object_time(int64_t s, struct arena *a);
 bool object_time_read(struct str text, int64_t *ret_s); /* false: not such a text */

@@ -12,6 +12,7 @@
 #include "base/err.h"
 #include "base/macro.h"
 #include "net/loop.h"
+#include "object_path.h"
 
 #define WATCH_S 300	  /* the server ends a watch after this time, and the next one starts */
 #define BRIEF_MS 1000	  /* a watch that ends before that is a failure */
@@ -171,22 +172,15 @@ static void on_page(struct api_call *call, yyjson_val *list, const struct err *e
 static void start_list(struct watch *w)
 {
 	CLEANUP(arena_done) struct arena a;
-	struct str token = buffer_str(&w->next_page);
-	struct strbuf path;
+	struct str path;
 
 	w->phase = WATCH_LISTING;
 	arena_init(&a, 0);
-	strbuf_init(&path, &a);
-	strbuf_printf(&path, "%s?limit=%u", w->config->path, w->config->page);
-	if (w->config->selector)
-		strbuf_printf(&path, "&%s", w->config->selector);
-	if (token.n)
-		strbuf_add(&path, STR("&continue="));
-	for (size_t i = 0; i < token.n; i++) /* opaque to clients */
-		strbuf_printf(&path, "%%%02X", (unsigned char)token.p[i]);
+	path = object_list_path(str_from(w->config->path), w->config->selector, w->config->page,
+				buffer_str(&w->next_page), &a);
 	api_start(w->api, &w->list,
 		  &(struct api_request){ .method = "GET",
-					 .path = strbuf_str(&path),
+					 .path = path,
 					 .accept = w->config->only_metadata ? ACCEPT_META_LIST :
 									      NULL },
 		  on_page);

@@ -1,131 +1,76 @@
-/* `pinfold agent --uninstall`: removes what the agent wrote from its Node, in at most three
- * requests. */
+/* `pinfold agent --uninstall` and `pinfold uninstall`: remove what an agent wrote from its Node, in
+ * at most three requests. */
+
+#include "node_uninstall.h"
 
 #include <errno.h>
-#include <stdio.h>
-#include <time.h>
 
 #include "base/err.h"
-#include "base/log.h"
 #include "base/macro.h"
+#include "node_plan.h"
 #include "node_sync.h"
 
-#define DEADLINE_MS 30000
-
-struct uninstall {
-	struct loop loop;
-	struct arena arena;
-	struct kubeconfig kubeconfig;
-	struct str name;
-	struct api api;
-	struct api_call call;
-	struct timer deadline;
-	bool is_status_done;
-	struct err err;
-	int r;
-};
-
-static void finish(struct uninstall *u, int r)
+static int patch(struct api_sync *s, const char *type, struct str path, struct str body,
+		 struct arena *a, yyjson_val **ret, struct err *err)
 {
-	u->r = r;
-	loop_stop(&u->loop);
+	return api_sync_call(
+		s,
+		&(struct api_request){
+			.method = "PATCH", .path = path, .content_type = type, .body = body },
+		a, ret, err);
 }
 
 /* The status first, then the taint: pods must not be scheduled to a Node whose CPUs are no longer
  * accounted for. */
-static int plan_removal(struct uninstall *u, yyjson_val *node, struct api_request *ret)
+static int clean(struct api_sync *s, struct str name, yyjson_val *node, struct arena *a,
+		 struct err *err)
 {
 	struct node_observed observed;
-	int r = 0;
-
-	node_observed_of(node, &observed);
-	if (!u->is_status_done) {
-		/* The response to each PATCH is the Node, which on_response() compares again; the
-		 * flag ends this even if a kubelet writes the resources again. */
-		u->is_status_done = true;
-		ret->content_type = API_PATCH_STRATEGIC;
-		ret->path = node_path(u->name, STR("status"), &u->arena);
-		r = node_plan_removal(&observed, &u->arena, &ret->body, &u->err);
-	}
-	if (r == 0) {
-		ret->content_type = API_PATCH_JSON;
-		ret->path = node_path(u->name, STR(""), &u->arena);
-		r = node_plan_taint(&observed, NODE_TAINT_REMOVE, &u->arena, &ret->body, &u->err);
-	}
-	return r;
-}
-
-static void on_response(struct api_call *call, yyjson_val *node, const struct err *err)
-{
-	struct uninstall *u = container_of(call, struct uninstall, call);
-	struct api_request request = { .method = "PATCH" };
+	struct str body;
 	int r;
 
-	/* The Node is gone, and with it everything that was written. */
-	if (err && err->code == ENOENT) {
-		finish(u, 0);
-		return;
+	node_observed_of(node, &observed);
+	r = node_plan_removal(&observed, a, &body, err);
+	if (r > 0) {
+		r = patch(s, API_PATCH_STRATEGIC, node_path(name, STR("status"), a), body, a, &node,
+			  err);
+		if (r >= 0)
+			node_observed_of(node, &observed);
 	}
-	if (err) {
-		u->err = *err;
-		finish(u, -(err->code ? err->code : EIO));
-		return;
-	}
-	r = plan_removal(u, node, &request);
+	if (r >= 0)
+		r = node_plan_taint(&observed, NODE_TAINT_REMOVE, a, &body, err);
 	if (r > 0)
-		api_start(&u->api, &u->call, &request, on_response);
-	else
-		finish(u, r);
-}
-
-static void on_deadline(struct timer *t)
-{
-	struct uninstall *u = container_of(t, struct uninstall, deadline);
-
-	finish(u, err_set(&u->err, ETIMEDOUT, "no response from the API server"));
-}
-
-static int run_requests(struct uninstall *u, struct err *err)
-{
-	int r = loop_init(&u->loop, err);
-
-	if (r < 0)
-		return r;
-	r = api_init(&u->api, &u->loop, &u->kubeconfig, "pinfold-agent", err);
-	if (r == 0) {
-		timer_init(&u->deadline, &u->loop, on_deadline);
-		timer_start(&u->deadline, DEADLINE_MS, 0);
-		api_start(&u->api, &u->call,
-			  &(struct api_request){ .method = "GET",
-						 .path = node_path(u->name, STR(""), &u->arena) },
-			  on_response);
-		loop_run(&u->loop);
-		api_cancel(&u->call);
-		r = u->r;
-		if (r < 0)
-			r = err_set(err, -r, "Node " PRI_STR ": %s", FMT_STR(u->name), u->err.msg);
-	}
-	/* In this order: closing needs the loop, and the TLS context is used until the connection
-	 * is closed. */
-	api_close(&u->api);
-	loop_done(&u->loop);
-	api_done(&u->api);
+		r = patch(s, API_PATCH_JSON, node_path(name, STR(""), a), body, a, &node, err);
 	return r;
+}
+
+int node_clean(struct api_sync *s, struct str name, struct arena *a, struct err *err)
+{
+	yyjson_val *node;
+	int r = api_sync_get(s, node_path(name, STR(""), a), a, &node, err);
+
+	if (r >= 0)
+		r = clean(s, name, node, a, err);
+	if (r == -ENOENT) /* the Node is gone, and with it everything that was written */
+		return 0;
+	return r < 0 ? err_wrap(err, "Node " PRI_STR, FMT_STR(name)) : 0;
 }
 
 int node_sync_uninstall(const struct node_sync_config *config, struct err *err)
 {
-	struct uninstall u = { 0 };
+	CLEANUP(arena_done) struct arena a; /* after the connection, which uses the kubeconfig */
+	CLEANUP(api_sync_close) struct api_sync s = { 0 };
+	struct kubeconfig kubeconfig;
+	struct str name;
 	int r;
 
 	if (config->is_off)
 		return 0;
-	arena_init(&u.arena, 0);
-	r = node_connection_find(config, &u.arena, &u.kubeconfig, &u.name, err);
+	arena_init(&a, 0);
+	r = node_connection_find(config, &a, &kubeconfig, &name, err);
+	if (r == -ENOENT && !config->kubeconfig)
+		return 0; /* without a cluster there is no Node */
 	if (r == 0)
-		r = run_requests(&u, err);
-	else if (r == -ENOENT && !config->kubeconfig)
-		r = 0; /* without a cluster there is no Node */
-	arena_done(&u.arena);
-	return r;
+		r = api_sync_open(&s, &kubeconfig, "pinfold-agent", &a, err);
+	return r == 0 ? node_clean(&s, name, &a, err) : r;
 }

@@ -81,3 +81,49 @@ TEST(a_command_without_a_cluster_is_told_how_to_name_one)
 	CHECK_INT(api_sync_find_kubeconfig(NULL, NULL, &a, &k, &err), -ENOENT);
 	CHECK(strstr(err.msg, "/nonexistent/one") != NULL);
 }
+
+static int count_names(void *context, yyjson_val *object, struct err *err)
+{
+	struct strbuf *b = context;
+
+	(void)err;
+	strbuf_add(b, doc_str(doc_find(object, "/metadata/name")));
+	return 0;
+}
+
+TEST(a_list_is_read_in_pages)
+{
+	CLEANUP(arena_done) struct arena a;
+	struct api_server server;
+	struct err err = { 0 };
+	struct api_sync s;
+	struct strbuf names;
+
+	arena_init(&a, 0);
+	strbuf_init(&names, &a);
+	api_server_init(&server);
+	api_server_set(&server,
+		       &(struct api_server_rule){
+			       "GET", "/api/v1/nodes", "continue=%61%3D", 200,
+			       "{\"metadata\":{},\"items\":[{\"metadata\":{\"name\":\"c\"}}]}" });
+	api_server_set(
+		&server,
+		&(struct api_server_rule){
+			"GET", "/api/v1/nodes", "limit=100&fieldSelector=x", 200,
+			"{\"metadata\":{\"continue\":\"a=\"},\"items\":["
+			"{\"metadata\":{\"name\":\"a\"}},{\"metadata\":{\"name\":\"b\"}}]}" });
+	CHECK_OK(api_sync_open(&s, &server.kubeconfig, "test", &a, &err));
+	CHECK_OK(api_sync_list(&s,
+			       &(struct api_sync_list){ STR("/api/v1/nodes"), "fieldSelector=x",
+							count_names, &names },
+			       &err));
+	CHECK_STR(strbuf_str(&names), "abc");
+	api_sync_pause(&s, 1);
+	CHECK_INT(api_sync_list(&s,
+				&(struct api_sync_list){ STR("/api/v1/ghosts"), NULL, count_names,
+							 &names },
+				&err),
+		  -ENOENT);
+	api_sync_close(&s);
+	api_server_done(&server);
+}
