@@ -6,11 +6,12 @@
 #include "base/arena.h"
 #include "base/err.h"
 #include "base/macro.h"
+#include "check_print.h"
 #include "cluster_client.h"
 #include "command.h"
 #include "kube/names.h"
-#include "output.h"
 #include "partition/cluster_nodes.h"
+#include "preflight/cluster_read.h"
 
 struct enable_options {
 	struct cluster_client_options client;
@@ -35,184 +36,57 @@ static const struct command_example examples[] = {
 };
 
 #define CONFIG_PATH "/apis/" NAME_CONFIG_API "/infrastructures"
-#define PROFILES_PATH "/apis/" NAME_PROFILE_API "/" NAME_PROFILE_RESOURCE
-#define PARTITIONS_PATH "/apis/" NAME_PARTITION_API "/" NAME_PARTITION_RESOURCE
-#define HOOKS_PATH "/apis/admissionregistration.k8s.io/v1/"
 #define CORES NAME_TYPE_MANAGEMENT NAME_CORES_SUFFIX
 
-/* The preflight: each check prints one line. */
-struct preflight {
-	struct api_sync *s;
-	struct arena *a;
-	size_t n_problems;
-};
-
-enum check_level { CHECK_OK, CHECK_WARNING, CHECK_PROBLEM };
-
-static void say(struct preflight *p, enum check_level level, const char *fmt, ...)
-	__attribute__((format(printf, 3, 4)));
-
-static void say(struct preflight *p, enum check_level level, const char *fmt, ...)
+/* A warning that this command is about to remedy. */
+static void drop_flag(struct preflight_report *r)
 {
-	static const char *const names[] = { "ok", "warning", "problem" };
-	struct strbuf b;
-	va_list ap;
+	size_t n = 0;
 
-	strbuf_init(&b, p->a);
-	va_start(ap, fmt);
-	strbuf_vprintf(&b, fmt, ap);
-	va_end(ap);
-	p->n_problems += level == CHECK_PROBLEM;
-	(void)printf("%-7s  " PRI_STR "\n", names[level], FMT_STR(strbuf_str(&b)));
-}
-
-static int check_server(struct preflight *p, struct err *err)
-{
-	yyjson_val *version;
-	int r = api_sync_get(p->s, STR("/version"), p->a, &version, err);
-
-	if (r < 0)
-		return r;
-	say(p, CHECK_OK, "the API server has version " PRI_STR,
-	    FMT_STR(doc_str(doc_get(version, STR("gitVersion")))));
-	return 0;
-}
-
-static int check_crds(struct preflight *p, struct err *err)
-{
-	static const struct {
-		const char *path, *name;
-	} crds[] = {
-		{ CONFIG_PATH "?limit=1", "infrastructures.config.openshift.io" },
-		{ PROFILES_PATH "?limit=1", NAME_PROFILE_RESOURCE "." NAME_PROFILE_GROUP },
-		{ PARTITIONS_PATH "?limit=1", NAME_PARTITION_RESOURCE ".pinfold.io" },
-	};
-
-	for (size_t i = 0; i < ARRAY_LEN(crds); i++) {
-		yyjson_val *list;
-
-		if (cluster_client_find(p->s, str_from(crds[i].path), p->a, &list, err) < 0)
-			return -err->code;
-		if (list)
-			say(p, CHECK_OK, "CRD %s", crds[i].name);
+	for (size_t i = 0; i < r->n; i++) {
+		if (r->items[i].check == PREFLIGHT_CLUSTER_FLAG_CHECK)
+			r->count[r->items[i].level]--;
 		else
-			say(p, CHECK_PROBLEM, "there is no CRD %s: kubectl apply -k deploy/",
-			    crds[i].name);
+			r->items[n++] = r->items[i];
 	}
-	return 0;
+	r->n = n;
 }
 
-static bool trusts(yyjson_val *configuration)
+/* With AllNodes and no such node, pods stay where they are; with some, management pods are
+ * scheduled to these only (D19). */
+static void check_cores(yyjson_val *list, struct preflight_report *r)
 {
-	yyjson_val *hook;
+	size_t n_ready = 0, n_cores = 0;
+	struct cluster_nodes nodes;
+	yyjson_val *node;
 
-	DOC_EACH_ITEM (doc_get(configuration, STR("webhooks")), hook)
-		if (!doc_str(doc_find(hook, "/clientConfig/caBundle")).n)
-			return false;
-	return true;
-}
-
-static int check_configurations(struct preflight *p, struct err *err)
-{
-	static const char *const kinds[] = { "mutatingwebhookconfigurations",
-					     "validatingwebhookconfigurations" };
-
-	for (size_t i = 0; i < ARRAY_LEN(kinds); i++) {
-		struct str path = str_printf(p->a, HOOKS_PATH "%s/pinfold", kinds[i]);
-		yyjson_val *found;
-
-		if (cluster_client_find(p->s, path, p->a, &found, err) < 0)
-			return -err->code;
-		if (!found)
-			say(p, CHECK_PROBLEM, "%s: there is none named pinfold", kinds[i]);
-		else if (!trusts(found))
-			say(p, CHECK_PROBLEM,
-			    "%s: pinfold has no CA bundle yet, so the webhook is not trusted",
-			    kinds[i]);
-		else
-			say(p, CHECK_OK, "%s: pinfold", kinds[i]);
+	cluster_nodes_init(&nodes, r->a);
+	DOC_EACH_ITEM (doc_get(list, STR("items")), node)
+		cluster_nodes_add_node(&nodes, node);
+	for (size_t i = 0; i < nodes.n; i++) {
+		n_ready += nodes.items[i].is_ready;
+		n_cores += nodes.items[i].is_ready && nodes.items[i].has_cores;
 	}
-	return 0;
+	preflight_add(r, PREFLIGHT_NODES_PARTITIONED_CHECK,
+		      !n_cores		? PREFLIGHT_FAILURE :
+		      n_cores < n_ready ? PREFLIGHT_WARNING :
+					  PREFLIGHT_OK,
+		      str_printf(r->a, "%zu of %zu ready nodes advertise " CORES, n_cores, n_ready),
+		      n_cores < n_ready || !n_cores ? STR("run the agent on every node") : STR(""));
 }
 
-/* Nothing is stored: the API server calls the webhooks, and this profile is one to refuse. So a
- * refusal shows that the API server reaches the webhook, trusts it, and gets decisions. */
-static void check_webhook(struct preflight *p)
+static int preflight(const struct kubeconfig *kubeconfig, struct preflight_report *r,
+		     struct err *err)
 {
-	static const char profile[] =
-		"{\"apiVersion\":\"" NAME_PROFILE_API "\",\"kind\":\"" NAME_PROFILE_KIND "\","
-		"\"metadata\":{\"name\":\"pinfold-preflight\"},\"spec\":{\"cpu\":{"
-		"\"reserved\":\"0-1\",\"isolated\":\"1-2\"},\"nodeSelector\":{"
-		"\"node-role.kubernetes.io/pinfold-preflight\":\"\"}}}";
-	struct api_request request = { .method = "POST",
-				       .path = STR(PROFILES_PATH "?dryRun=All"),
-				       .content_type = API_JSON,
-				       .body = str_from(profile) };
-	struct err err = { 0 };
-	yyjson_val *stored;
+	struct cluster_facts *facts = arena_new(r->a, struct cluster_facts);
+	int result = cluster_facts_read(kubeconfig, STR(PINFOLD_VERSION), r->a, facts, err);
 
-	if (api_sync_call(p->s, &request, p->a, &stored, &err) == 0)
-		say(p, CHECK_PROBLEM,
-		    "the webhook does not answer: kubectl -n " NAME_NAMESPACE_WEBHOOK " get pods");
-	else if (str_has(str_from(err.msg), STR("performanceprofiles.validate.pinfold.io")))
-		say(p, CHECK_OK, "the webhook answers the API server");
-	else
-		say(p, CHECK_PROBLEM, "the webhook cannot be tried: %s", err.msg);
-}
-
-struct node_count {
-	size_t n_ready, n_cores;
-};
-
-static int count_node(void *context, yyjson_val *node, struct err *err)
-{
-	CLEANUP(arena_done) struct arena a;
-	struct node_count *count = context;
-	struct cluster_nodes one;
-
-	(void)err;
-	arena_init(&a, 0);
-	cluster_nodes_init(&one, &a);
-	cluster_nodes_add_node(&one, node);
-	count->n_ready += one.items[0].is_ready;
-	count->n_cores += one.items[0].is_ready && one.items[0].has_cores;
-	return 0;
-}
-
-static int check_nodes(struct preflight *p, struct err *err)
-{
-	struct node_count count = { 0 };
-	int r = api_sync_list(p->s,
-			      &(struct api_sync_list){ .path = STR("/api/v1/nodes"),
-						       .on_object = count_node,
-						       .context = &count },
-			      err);
-
-	if (r < 0)
-		return r;
-	if (!count.n_cores)
-		say(p, CHECK_PROBLEM,
-		    "none of %zu ready nodes advertises " CORES ": run the agent on the nodes",
-		    count.n_ready);
-	else
-		say(p, count.n_cores < count.n_ready ? CHECK_WARNING : CHECK_OK,
-		    "%zu of %zu ready nodes advertise " CORES, count.n_cores, count.n_ready);
-	return 0;
-}
-
-static int preflight(struct preflight *p, struct err *err)
-{
-	int r = check_server(p, err);
-
-	if (r >= 0)
-		r = check_crds(p, err);
-	if (r >= 0)
-		r = check_configurations(p, err);
-	if (r >= 0) {
-		check_webhook(p);
-		r = check_nodes(p, err);
-	}
-	return r;
+	if (result < 0)
+		return result;
+	preflight_cluster(facts, r);
+	drop_flag(r);
+	check_cores(facts->objects[PREFLIGHT_NODES_OBJECT].object, r);
+	return check_print(r, OUTPUT_TABLE, r->a, err);
 }
 
 /* Status is a subresource: it is not set by the creation. */
@@ -246,16 +120,17 @@ static int turn_on(struct api_sync *s, bool exists, struct arena *a, struct err 
 static int enable(struct invocation *inv, struct api_sync *s, bool exists, struct err *err)
 {
 	const struct enable_options *o = inv->options;
-	struct preflight p = { .s = s, .a = inv->arena };
-	int r = preflight(&p, err);
+	struct preflight_report report;
 
+	int r;
+
+	preflight_report_init(&report, inv->arena);
+	r = preflight(&s->kubeconfig, &report, err);
 	if (r < 0)
 		return r;
-	(void)fflush(stdout);
-	if (p.n_problems && !(o->force && !o->dry_run)) {
-		(void)fprintf(stderr,
-			      "the cluster is not ready: %zu problem%s, nothing was changed\n",
-			      p.n_problems, p.n_problems == 1 ? "" : "s");
+
+	if (report.count[PREFLIGHT_FAILURE] && (o->dry_run || !o->force)) {
+		(void)fprintf(stderr, "the cluster is not ready, nothing was changed\n");
 		return EXIT_FINDING;
 	}
 	if (o->dry_run)
@@ -307,16 +182,16 @@ const struct command cmd_enable = {
 	.group = COMMAND_TOOL,
 	.summary = "turn workload partitioning of a cluster on",
 	.operands = "",
-	.about = "Checks that the API server has the CRDs, calls the webhook and trusts it, and "
-		 "that "
-		 "nodes\n"
-		 "advertise the resource of management pods. Then sets status.cpuPartitioning of\n"
-		 "Infrastructure \"cluster\" to AllNodes, and creates the object where there is "
-		 "none. "
-		 "This cannot\n"
-		 "be undone, so it asks first. Exit status 1 when the cluster is not ready or the "
-		 "answer is not\n"
-		 "yes; then nothing was changed.",
+	.about = "Makes the checks of `pinfold check --scope cluster` and counts the nodes that "
+		 "advertise\n"
+		 "management.workload.openshift.io/cores. Then sets status.cpuPartitioning of "
+		 "Infrastructure\n"
+		 "\"cluster\" to AllNodes, and creates the object where there is none. This cannot "
+		 "be\n"
+		 "undone, so it asks first. Exit status 1 when the cluster is not ready or the "
+		 "answer "
+		 "is\n"
+		 "not yes; then nothing was changed.",
 	.options = options,
 	.options_size = sizeof(struct enable_options),
 	.examples = examples,

@@ -64,9 +64,9 @@ int node_sync_uninstall(const struct node_sync_config *config, struct err *err)
 	struct str name;
 	int r;
 
+	arena_init(&a, 0);
 	if (config->is_off)
 		return 0;
-	arena_init(&a, 0);
 	r = node_connection_find(config, &a, &kubeconfig, &name, err);
 	if (r == -ENOENT && !config->kubeconfig)
 		return 0; /* without a cluster there is no Node */
