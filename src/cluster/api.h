@@ -21,6 +21,8 @@ struct loop;
 #define API_TIMEOUT_MS 30000
 
 #define API_JSON "application/json"
+#define API_METADATA "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1"
+#define API_METADATA_LIST "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1"
 #define API_PATCH_JSON "application/json-patch+json"
 #define API_PATCH_MERGE "application/merge-patch+json"
 #define API_PATCH_STRATEGIC "application/strategic-merge-patch+json"

@@ -20,9 +20,6 @@
 #define RELIST_FAILURES 5 /* in a row; then the version itself may be the cause */
 #define ARENA_KEEP ((size_t)256 << 10)
 
-#define ACCEPT_META "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1"
-#define ACCEPT_META_LIST "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1"
-
 static bool is_too_old(const struct watch_outcome *o)
 {
 	/* A server that has already responded 200 can report an expired version only as an ERROR
@@ -181,7 +178,7 @@ static void start_list(struct watch *w)
 	api_start(w->api, &w->list,
 		  &(struct api_request){ .method = "GET",
 					 .path = path,
-					 .accept = w->config->only_metadata ? ACCEPT_META_LIST :
+					 .accept = w->config->only_metadata ? API_METADATA_LIST :
 									      NULL },
 		  on_page);
 }
@@ -306,7 +303,7 @@ static void start_watch(struct watch *w)
 	w->http = (struct http_call){
 		.method = "GET",
 		.path = w->path,
-		.accept = w->config->only_metadata ? ACCEPT_META : API_JSON,
+		.accept = w->config->only_metadata ? API_METADATA : API_JSON,
 		.on_head = on_head,
 		.on_data = on_data,
 		.on_end = on_watch_end,

@@ -153,6 +153,20 @@ static void add_permissions(const struct operator_daemon *op, struct strbuf *b)
 		       op->figures.is_digest_too_large);
 }
 
+static void add_findings(const struct operator_daemon *op, struct strbuf *b)
+{
+	const char *name = "pinfold_operator_findings";
+
+	prometheus_family(b, name, "gauge", "Objects that a cluster check found");
+	for (enum cluster_check check = 0; check < CLUSTER_CHECK__COUNT; check++) {
+		const struct prometheus_label labels[] = {
+			{ "check", cluster_checks[check].reason }, { 0 }
+		};
+
+		prometheus_uint(b, name, labels, op->figures.findings[check]);
+	}
+}
+
 static struct str metrics(const struct operator_daemon *op, struct arena *a)
 {
 	struct strbuf b;
@@ -171,6 +185,7 @@ static struct str metrics(const struct operator_daemon *op, struct arena *a)
 	add_rollout(op, &b);
 	add_profiles(op, &b);
 	add_permissions(op, &b);
+	add_findings(op, &b);
 	add_writes(op, &b);
 	add_watches(op, &b);
 	prometheus_process(&b);

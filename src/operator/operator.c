@@ -17,6 +17,7 @@
 #include "base/macro.h"
 #include "base/notify.h"
 #include "base/trim.h"
+#include "checks.h"
 #include "confine/confine.h"
 #include "operator_private.h"
 
@@ -58,6 +59,12 @@ static bool is_read(const struct operator_write *write)
 	return strcmp(write->request.method, "GET") == 0;
 }
 
+/* Of a finding, which is printed itself. */
+static bool is_event(const struct operator_write *write)
+{
+	return str_ends(write->request.path, STR("/events"));
+}
+
 void operator_give_up(struct operator_daemon *op, const struct err *err)
 {
 	op->failed = *err;
@@ -66,18 +73,22 @@ void operator_give_up(struct operator_daemon *op, const struct err *err)
 }
 
 /* Reads that decisions wait for are made; the rest is printed when none is left. */
-static void rehearse(struct operator_daemon *op, const struct operator_writes *w)
+static void rehearse(struct operator_daemon *op, const struct operator_snapshot *s,
+		     const struct operator_writes *w)
 {
+	struct cluster_findings found = { .arena = w->arena };
 	struct operator_writes reads = { .arena = w->arena };
 	struct strbuf b;
 
 	strbuf_init(&b, w->arena);
+	check_cluster(s, &found);
+	strbuf_add(&b, cluster_findings_format(&found, w->arena));
 	for (size_t i = 0; i < w->n; i++) {
 		const struct operator_write *write = &w->items[i];
 
 		if (is_read(write) && !object_store_find(&op->stores[write->kind], write->object))
 			*operator_writes_add(&reads) = *write;
-		else if (!is_read(write))
+		else if (!is_read(write) && !is_event(write))
 			strbuf_printf(&b, PRI_STR "\n  %s " PRI_STR "\n  " PRI_STR "\n",
 				      FMT_STR(write->key), write->request.method,
 				      FMT_STR(write->request.path), FMT_STR(write->request.body));
@@ -102,6 +113,10 @@ static void reconcile(struct operator_daemon *op)
 	arena_init(&a, 0);
 	op->reconciled_ms = loop_now_ms(&op->loop);
 	operator_snapshot_build(op->stores, (int64_t)time(NULL), op->reconciled_ms, &a, &snapshot);
+	namespace_scan_run(&op->scan, &op->stores[OPERATOR_NAMESPACES],
+			   cluster_is_partitioned(&snapshot));
+	if (op->scan.is_complete)
+		snapshot.scanned = &op->scan.found;
 	snapshot.has_current_namespaces = !operator_watch_age_ms(op, OPERATOR_NAMESPACES);
 	operator_reconcile(&snapshot, &op->memory, &result);
 	operator_forget_pods(op, &result);
@@ -109,7 +124,8 @@ static void reconcile(struct operator_daemon *op)
 	op->reconciles++;
 	op->reconcile_us += now_us() - before_us;
 	if (op->config->is_dry_run) {
-		rehearse(op, &result.writes);
+		if (op->scan.is_complete)
+			rehearse(op, &snapshot, &result.writes);
 		return;
 	}
 	next_ms = operator_writer_send(&op->writer, &result.writes);
@@ -141,9 +157,24 @@ static void on_written(struct operator_writer *w, const struct write_done *done)
 	operator_trigger(op);
 }
 
+static void on_scanned(struct namespace_scan *scan)
+{
+	operator_trigger(container_of(scan, struct operator_daemon, scan));
+}
+
+static void on_scan_failure(struct namespace_scan *scan, const struct err *err)
+{
+	struct operator_daemon *op = container_of(scan, struct operator_daemon, scan);
+
+	api_failures_add(&op->failures, loop_now_ms(&op->loop), "check the namespaces", err);
+	if (op->config->is_dry_run)
+		operator_give_up(op, err);
+}
+
 static void act(struct operator_daemon *op)
 {
 	op->is_acting = true;
+	namespace_scan_start(&op->scan, &op->api);
 	operator_writer_start(&op->writer, &op->api);
 	operator_watch_start(op);
 }
@@ -245,12 +276,14 @@ static void end_term(struct operator_daemon *op)
 	leader_close(&op->leader);
 	if (op->is_acting) {
 		operator_writer_close(&op->writer);
+		namespace_scan_close(&op->scan);
 		operator_watch_close(op);
 	}
 	api_close(&op->api);
 	loop_done(&op->loop);
 	if (op->is_acting) {
 		operator_writer_done(&op->writer);
+		namespace_scan_done(&op->scan);
 		operator_watch_done(op);
 	}
 	api_done(&op->api);
@@ -308,6 +341,8 @@ static int configure(struct operator_daemon *op, struct err *err)
 						    .on_change = on_leader_change,
 						    .on_failure = on_leader_failure };
 	op->writer.on_done = on_written;
+	op->scan.on_complete = on_scanned;
+	op->scan.on_failure = on_scan_failure;
 	if (config->kubeconfig)
 		return kubeconfig_read(config->kubeconfig, config->context, &op->arena,
 				       &op->kubeconfig, err);

@@ -13,6 +13,7 @@
 #include "cluster/leader.h"
 #include "cluster/watch.h"
 #include "kinds.h"
+#include "namespace_scan.h"
 #include "net/loop.h"
 #include "net/small_server.h"
 #include "nodesync/api_failures.h"
@@ -49,6 +50,7 @@ struct operator_daemon {
 	struct operator_informer informers[OPERATOR_WATCHED];
 	struct object_store stores[OPERATOR_KIND__COUNT];
 	struct operator_writer writer;
+	struct namespace_scan scan;
 	struct reconcile_memory memory;
 	uint64_t reconciled_ms;
 

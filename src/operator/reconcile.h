@@ -6,6 +6,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "findings.h"
 #include "profile_status.h"
 #include "snapshot.h"
 #include "writes.h"
@@ -31,6 +32,7 @@ struct reconcile_figures {
 	size_t n_reboot;		   /* nodes that wait for a reboot by others */
 	size_t namespaces_allowed;	   /* in the digest of permissions */
 	bool is_digest_too_large;
+	size_t findings[CLUSTER_CHECK__COUNT];
 };
 
 struct reconcile_result {

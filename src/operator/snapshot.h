@@ -14,6 +14,7 @@
 #include "partition/node_partition.h"
 
 struct arena;
+struct cluster_findings;
 
 struct operator_profile {
 	struct str name, uid, version;
@@ -49,6 +50,7 @@ struct operator_snapshot {
 	const struct object_store *stores; /* of every kind */
 	/* Whether the watch of the namespaces is established: only then the digest is confirmed. */
 	bool has_current_namespaces;
+	const struct cluster_findings *scanned; /* of namespace_scan.h; NULL: not yet */
 };
 
 /* `stores` has OPERATOR_KIND__COUNT elements and must outlive it, like the arena. */
