@@ -2,6 +2,8 @@
 PREFIX ?= /usr/local
 WERROR ?= false
 FUZZ_SECONDS ?= 60
+ARCHITECTURES ?= amd64 arm64
+export ARCHITECTURES
 
 options_build       := -Dwerror=$(WERROR) -Dprefix=$(PREFIX)
 options_build-debug := -Dwerror=true -Doptimization=0
@@ -50,21 +52,39 @@ e2e: all ## test against real components; SMOKE=1 for a short round
 install uninstall: build/build.ninja ## install to PREFIX below DESTDIR, or remove it from there
 	@DESTDIR='$(DESTDIR)' scripts/install.sh $@ build '$(PREFIX)'
 
+static: ## programs without shared libraries for ARCHITECTURES: build-static-*/root/usr/bin/pinfold
+	@scripts/deps.sh build static $(if $(filter-out $(shell dpkg --print-architecture),$(ARCHITECTURES)),package)
+	@packaging/static.sh $(ARCHITECTURES)
+
+image: static ## an OCI image for ARCHITECTURES in dist, without a container daemon
+	@packaging/image.sh
+
+packages: static deps-package ## Debian and RPM packages for ARCHITECTURES in dist
+	@packaging/packages.sh
+
+release: ## everything that is published, in dist: image, packages, programs, SBOMs, checksums, signature
+	@rm -rf dist
+	@$(MAKE) --no-print-directory image packages
+	@packaging/release.sh
+
+test-packages: ## try static programs, image, packages and release in root directories of their own
+	@tests/packages/run
+
 deps: deps-build ## install missing build dependencies
 deps-%:
 	@scripts/deps.sh $*
 
 clean: ## remove build results, except for fetched dependencies
-	@rm -rf build-debug build-asan build-tsan build-fuzz
+	@rm -rf build-debug build-asan build-tsan build-fuzz build-static-* dist
 	@[ ! -d build ] || find build -mindepth 1 -maxdepth 1 ! -name deps -exec rm -rf {} +
 
 distclean:
-	@rm -rf build build-debug build-asan build-tsan build-fuzz
+	@rm -rf build build-debug build-asan build-tsan build-fuzz build-static-* dist
 
 help:
-	@sed -n 's/^\([a-z][a-z0-9 ]*\):.*## /\1\t/p' Makefile | expand -t 20
+	@sed -n 's/^\([a-z][a-z0-9 -]*\):.*## /\1\t/p' Makefile | expand -t 20
 
 %/build.ninja: | deps-build
 	@meson setup $* $(options_$*) >/dev/null || { cat $*/meson-logs/meson-log.txt; exit 1; }
 
-.PHONY: all debug asan tsan demo test lint format bench fuzz model faults e2e install uninstall deps clean distclean help
+.PHONY: all debug asan tsan demo test lint format bench fuzz model faults e2e install uninstall static image packages release test-packages deps clean distclean help

@@ -1,8 +1,10 @@
 #!/usr/bin/env bash
-# Installs the missing packages of the given groups: deps.sh [build] [test] [lint] [bench]. Fast when nothing is
-# missing. Without root it prints the missing packages and exits 2.
+# Installs the missing packages of the given groups: deps.sh [build] [test] [lint] [bench] [static] [package].
+# Fast when nothing is missing. Without root it prints the missing packages and exits 2.
 set -euo pipefail
 cd "$(dirname "$0")/.."
+# shellcheck source=scripts/lib/apt.sh
+. scripts/lib/apt.sh
 
 # Group, package, and how to find out whether it is installed: a command, a pkg-config module or a file.
 packages="
@@ -34,7 +36,19 @@ lint  libjansson-dev      pc   jansson
 bench libjansson-dev      pc   jansson
 bench valgrind            cmd  valgrind
 bench time                file /usr/bin/time
-bench wrk                 cmd  wrk"
+bench wrk                 cmd  wrk
+static make               cmd  make
+static dpkg-dev           cmd  dpkg-architecture
+static bzip2              cmd  bzip2
+static xz-utils           cmd  xz
+package gcc-aarch64-linux-gnu  cmd  aarch64-linux-gnu-gcc
+package libc6-dev-arm64-cross  file /usr/aarch64-linux-gnu/lib/libc.a
+package qemu-user         cmd  qemu-aarch64
+package debhelper         cmd  dh_builddeb
+package lintian           cmd  lintian
+package rpm               cmd  rpmbuild
+package rpmlint           cmd  rpmlint
+package openssl           cmd  openssl"
 
 # yyjson is not in Debian 12. There, two packages of the next release, which need only libc, are
 # unpacked here; meson.build looks here when pkg-config does not know yyjson.
@@ -80,25 +94,14 @@ install_packages() {
     }
 }
 
-# apt with a state of its own, on the machine's own mirror but for another release: neither the
-# system's package lists nor its sources change, and signatures are checked as always.
 fetch_yyjson() {
-    local here mirror keyring=/usr/share/keyrings/debian-archive-keyring.gpg
+    local here
     here=$(mktemp -d)
     # shellcheck disable=SC2064 # `here` is local: expand it now
     trap "rm -rf '$here'" EXIT
-    mirror=$(apt-get indextargets --no-release-info --format '$(RELEASE) $(COMPONENT) $(REPO_URI)' |
-        awk -v suite="$(sed -n 's/^VERSION_CODENAME=//p' /etc/os-release)" \
-            '$1 == suite && $2 == "main" { print $3; exit }')
-    [ -n "$mirror" ] || fail_missing libyyjson-dev
-    mkdir -p "$here"/{state/lists/partial,cache/archives/partial} "$cache"
-    echo "deb [signed-by=$keyring target=Packages] $mirror $yyjson_suite main" >"$here/sources.list"
-    local apt=(apt-get -qq -o Dir::State="$here/state" -o Dir::State::status=/dev/null
-        -o Dir::Cache="$here/cache" -o Dir::Etc::sourcelist="$here/sources.list"
-        -o Dir::Etc::sourceparts=/dev/null -o Dir::Etc::preferencesparts=/dev/null
-        -o APT::Sandbox::User=root -o Acquire::Languages=none)
-    "${apt[@]}" update
-    (cd "$here" && "${apt[@]}" download libyyjson0 libyyjson-dev)
+    apt_open "$here/apt" "$yyjson_suite" "$(dpkg --print-architecture)" || fail_missing libyyjson-dev
+    mkdir -p "$cache"
+    (cd "$here" && apt_download "$here/apt" libyyjson0 libyyjson-dev)
     mv "$here"/*.deb "$cache"
 }
 
@@ -111,8 +114,10 @@ unpack_yyjson() {
     mv "$here/root/usr/include" "$here/include"
     cp -L "$here"/root/usr/lib/*/libyyjson.so.0 "$here/lib/"
     ln -s libyyjson.so.0 "$here/lib/libyyjson.so"
-    rm -rf "$here/root" $yyjson_dir
-    mv "$here" $yyjson_dir
+    mkdir -p $yyjson_dir
+    rm -rf ${yyjson_dir:?}/{include,lib}
+    mv "$here"/{include,lib} $yyjson_dir
+    rm -rf "$here"
 }
 
 mapfile -t missing < <(missing_in "${@:-build}")

@@ -22,7 +22,8 @@ uninstall)
         path=${DESTDIR-}$path
         dir=${path%/*} name=${path##*/}
         rm -f "$path"
-        # Links to a library with a version are not in the list.
+        # Links are not in the list: kubectl-pinfold, and those to a library with a version.
+        find "$dir" -maxdepth 1 -type l -lname "$name" -delete 2>/dev/null || :
         case $name in
         *.so.*) find "$dir" -maxdepth 1 -type l -name "${name%%.so.*}.so*" -delete 2>/dev/null || : ;;
         esac

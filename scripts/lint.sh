@@ -37,7 +37,7 @@ check_cppcheck() {
 }
 
 check_shell() {
-    { find scripts src tests -name '*.sh'; grep -rlE --exclude=stdout '^#!.*\b(ba)?sh$' .ci scripts tests; } |
+    { find packaging scripts src tests -name '*.sh'; grep -rlE --exclude=stdout '^#!.*\b(ba)?sh$' .ci scripts tests; } |
         sort -u | xargs shellcheck
 }
 
@@ -49,6 +49,7 @@ step words scripts/check-words
 step names scripts/check-names
 step attacks scripts/attacks
 step docs scripts/check-docs
+step version scripts/check-version
 step preflight scripts/check-preflight
 step chart scripts/chart --check
 step map-image scripts/map-image build/pinfold --check

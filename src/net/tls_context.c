@@ -3,8 +3,10 @@
 
 #include <errno.h>
 #include <limits.h>
+#include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 #include <openssl/ssl.h>
 
@@ -175,6 +177,30 @@ static int offer_alpn(SSL_CTX *ctx, const char *names, struct err *err)
 	return 0;
 }
 
+/* The CA certificates of the machine. OpenSSL knows where the distribution that it was built for
+ * keeps them; a static program (D36) runs on others. SSL_CERT_FILE and SSL_CERT_DIR win, as always.
+ */
+static int load_system_trusted(SSL_CTX *ctx, struct err *err)
+{
+	static const char *const bundles[] = {
+		"/etc/pki/ca-trust/extracted/pem/tls-ca-bundle.pem", /* Fedora, RHEL */
+		"/etc/ssl/ca-bundle.pem",			     /* SUSE */
+		"/etc/ssl/certs/ca-certificates.crt",		     /* Alpine, and images */
+	};
+
+	if (!SSL_CTX_set_default_verify_paths(ctx))
+		return openssl_fail(err, "trusted certificates");
+	if (access(X509_get_default_cert_dir(), F_OK) == 0 ||
+	    getenv(X509_get_default_cert_file_env()) || getenv(X509_get_default_cert_dir_env()))
+		return 0;
+	for (size_t i = 0; i < ARRAY_LEN(bundles); i++)
+		if (access(bundles[i], R_OK) == 0 &&
+		    SSL_CTX_load_verify_locations(ctx, bundles[i], NULL))
+			break;
+	ERR_clear_error();
+	return 0;
+}
+
 static int load_trusted(SSL_CTX *ctx, struct str pem, struct err *err)
 {
 	CLEANUP(free_bio) BIO *bio = bio_over(pem);
@@ -183,9 +209,7 @@ static int load_trusted(SSL_CTX *ctx, struct str pem, struct err *err)
 	X509 *x;
 
 	if (!pem.n)
-		return SSL_CTX_set_default_verify_paths(ctx) ?
-			       0 :
-			       openssl_fail(err, "trusted certificates");
+		return load_system_trusted(ctx, err);
 	while ((x = PEM_read_bio_X509(bio, NULL, no_password, NULL))) {
 		n += (size_t)(X509_STORE_add_cert(store, x) == 1);
 		X509_free(x);

@@ -1,13 +1,13 @@
 #!/bin/sh
 # archive.sh OUTPUT MAP OBJECT...: a static library in which only the functions of the version script MAP are global, so
-# that its helpers clash with nothing of the program it is linked into.
+# that its helpers clash with nothing of the program it is linked into. LD, OBJCOPY and AR name the tools.
 set -eu
 output=$1 map=$2
 shift 2
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
-ld -r -o "$work/nri.o" "$@"
+"$LD" -r -o "$work/nri.o" "$@"
 # shellcheck disable=SC2046 # words, one per pattern
-objcopy --wildcard $(sed -n 's/^[[:space:]]*\(nri_[a-z_*]*\);$/--keep-global-symbol=\1/p' "$map") "$work/nri.o"
+"$OBJCOPY" --wildcard $(sed -n 's/^[[:space:]]*\(nri_[a-z_*]*\);$/--keep-global-symbol=\1/p' "$map") "$work/nri.o"
 rm -f "$output"
-ar rcs "$output" "$work/nri.o"
+"$AR" rcsD "$output" "$work/nri.o"

@@ -31,7 +31,7 @@ start_node() {
 		cp_start_scheduler "$top/cp"
 		cp_start_controller_manager "$top/cp"
 		NODE_PAYLOAD=("$top/pinfold.tar")
-		image_pinfold "$pinfold" "$top/pinfold.tar"
+		image_pinfold "$top/pinfold.tar"
 	fi
 	NODE_PAYLOAD+=("$pinfold" "$here/../../deploy/agent/pinfold-agent.service")
 	# shellcheck disable=SC2034  # read by node.sh

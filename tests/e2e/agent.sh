@@ -281,7 +281,7 @@ test_container() {
 	local id path
 	agent_down
 	grep -q 'capabilities: {drop: \[ALL\], add: \[SYS_NICE\]}' "$here/../../deploy/agent/daemonset.yaml" || die "the DaemonSet has other capabilities"
-	image_pinfold "$pinfold" "$dir/pinfold.tar"
+	image_pinfold "$dir/pinfold.tar"
 	"$(cat "$dir/bin")/ctr" -a "$dir/cri.sock" -n k8s.io images import "$dir/pinfold.tar" >/dev/null 2>&1 || die "cannot import the image"
 	native_pod "$dir" daemon burstable/ >/dev/null
 	agent_container >"$dir/agent.json"

@@ -21,7 +21,6 @@ RUNTIME=${RUNTIME:-$([ -n "${SMOKE:-}" ] && echo containerd-1.7 || echo containe
 
 tests=${TESTS:-during after before workloads}
 deploy=$here/../../deploy
-pinfold=${PINFOLD:-$here/../../build/pinfold}
 top=${KEEP:-$(mktemp -d /tmp/pinfold-deploy-XXXXXX)}
 cp=$top/cp
 cores=management.workload.openshift.io/cores
@@ -68,7 +67,7 @@ start_cluster() {
 	other_node
 	image=$(kubectl kustomize "$deploy" | sed -n 's/^ *image: //p' | sort -u)
 	is "images in the manifests" "$(wc -w <<<"$image")" 1
-	image_pinfold "$pinfold" "$top/pinfold.tar" "$image"
+	image_pinfold "$top/pinfold.tar" "$image"
 	# 2 CPUs of 3,6-7 are on one NUMA node only when they are 6-7.
 	echo '{"reserved":"0-1","shared":"2,4-5","guaranteed":"3,6-7"}' >"$top/openshift-cpu-pools"
 	NODE_PAYLOAD=("$top/pinfold.tar" "$top/openshift-cpu-pools")

@@ -1,12 +1,14 @@
 # shellcheck shell=bash
 #
-# Container images without a registry: docker-archive files with one layer, for `ctr images import` and
-# `skopeo copy docker-archive:`.
+# Container images without a registry, for `ctr images import` and `skopeo copy`: docker-archive files with one layer, and for
+# pinfold the OCI archive that `make image` writes.
 #
 #	image_make ROOT NAME:TAG FILE COMMAND...   an image of the directory ROOT
 #	image_busybox FILE                         localhost/busybox:1
 #	image_pause FILE                           localhost/pause:1, the sandbox image
-#	image_pinfold PROGRAM FILE [NAME:TAG]      localhost/pinfold:1 by default, the program with the libraries it needs
+#	image_pinfold FILE [NAME:TAG]              localhost/pinfold:1 by default, for the architecture of this machine
+#	image_transport FILE                       docker-archive or oci-archive
+#	image_name FILE                            NAME:TAG of an archive
 
 # Entries are sorted and undated, so that the same content gives the same image.
 image_make() {
@@ -67,16 +69,17 @@ image_pause() {
 }
 
 image_pinfold() {
-	local root library
-	root=$(mktemp -d) || return
-	mkdir -p "$root/usr/local/bin" "$root"/{lib,lib64,tmp}
-	cp "$1" "$root/usr/local/bin/pinfold"
-	! ldd "$1" | grep 'not found' >&2 || return
-	# All libraries go into one directory that the loader always searches.
-	for library in $(ldd "$1" | grep -o '/[^ ]*'); do
-		cp -L "$library" "$root/lib/$(basename "$library")"
-	done
-	mv "$root"/lib/ld-linux-* "$root/lib64/"
-	image_make "$root" "${3:-localhost/pinfold:1}" "$2" /usr/local/bin/pinfold
-	rm -rf "$root"
+	local top name=${2:-localhost/pinfold:1} arch out
+	top=$(dirname "${BASH_SOURCE[0]}")/../../..
+	arch=$(dpkg --print-architecture)
+	out=$(mktemp -d) || return
+	make -s -C "$top" image ARCHITECTURES="$arch" NAME="${name%:*}" TAG="${name##*:}" OUT="$out" >&2 || return
+	mv "$out"/*.tar "$1"
+	rm -rf "$out"
+}
+
+image_transport() { tar -tf "$1" index.json >/dev/null 2>&1 && echo oci-archive || echo docker-archive; }
+image_name() {
+	tar -xOf "$1" index.json 2>/dev/null | sed -n 's/.*"io.containerd.image.name":"\([^"]*\)".*/\1/p' | grep . ||
+		tar -xOf "$1" manifest.json | sed 's/.*"RepoTags":\["\([^"]*\)".*/\1/'
 }

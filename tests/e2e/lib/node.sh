@@ -107,8 +107,9 @@ node_unit() {
 
 # The script that the guest runs.
 node_up_script() {
+	echo '#!/bin/bash'
+	declare -f image_transport image_name
 	cat <<-'EOF'
-	#!/bin/bash
 	set -euo pipefail
 	runtime=$1
 	mkdir -p /etc/cni/net.d /etc/kubernetes/manifests /etc/containers /etc/crio/crio.conf.d
@@ -133,8 +134,7 @@ node_up_script() {
 	images=(/payload/images/*.tar /payload/extra/*.tar)
 	if [ "$runtime" = crio ]; then
 		for image in "${images[@]}"; do
-			name=$(tar -xOf "$image" manifest.json | sed 's/.*"RepoTags":\["\([^"]*\)".*/\1/')
-			skopeo copy -q "docker-archive:$image" "containers-storage:$name"
+			skopeo copy -q "$(image_transport "$image"):$image" "containers-storage:$(image_name "$image")"
 		done
 		systemctl start crio
 	else

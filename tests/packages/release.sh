@@ -1,0 +1,70 @@
+#!/usr/bin/env bash
+# A release: two builds in two directories have the same bytes; checksums, signature, SBOM and krew manifest fit the files. TAP.
+set -euo pipefail
+cd "$(dirname "$0")/../.."
+# shellcheck source=tests/e2e/lib/tap.sh
+. tests/e2e/lib/tap.sh
+tests/e2e/components/host-packages openssl jq
+
+version=$(sed -n "s/^  version: '\(.*\)',/\1/p" meson.build)
+archs=${ARCHITECTURES:-amd64 arm64}
+top=$(mktemp -d)
+trap 'rm -rf "$top"' EXIT
+openssl genpkey -algorithm ed25519 -out "$top/key.pem" 2>/dev/null
+
+# Directories of different length, each with libraries and objects of its own, and without a compiler cache.
+build_in() {
+	mkdir -p "$1"
+	git ls-files -z --cached --others --exclude-standard | xargs -0 cp --parents -a -t "$1"
+	CCACHE_DISABLE=1 SOURCE_DATE_EPOCH=1700000000 PINFOLD_RELEASE_KEY=$top/key.pem ARCHITECTURES=$archs make -s -C "$1" release
+}
+one=$top/one two=$top/a-much-longer-name/two
+build_in "$one" >&2
+build_in "$two" >&2
+dist=$one/dist
+
+checksums_fit() { (cd "$1" && sha256sum --quiet --check SHA256SUMS); }
+covers_everything() { diff <(cd "$dist" && find . -type f ! -name 'SHA256SUMS*' ! -name '*.pub' -printf '%P\n' | sort) <(awk '{ print $2 }' "$dist/SHA256SUMS" | sort); }
+signature_fits() { openssl pkeyutl -verify -pubin -inkey <(openssl pkey -in "$top/key.pem" -pubout) -rawin -in "$1" -sigfile "$dist/SHA256SUMS.sig"; }
+changed_file() {
+	cp -r "$dist" "$top/changed"
+	echo >>"$top/changed/pinfold.yaml"
+	checksums_fit "$top/changed"
+}
+changed_sums() {
+	sed 's/^./f/' "$dist/SHA256SUMS" >"$top/sums"
+	signature_fits "$top/sums"
+}
+sbom_of() { echo "$dist/pinfold-$version-linux-$1.spdx.json"; }
+program_of() { tar -xzOf "$dist/pinfold-$version-linux-$1.tar.gz" "pinfold-$version-linux-$1/pinfold"; }
+# The versions that the libraries themselves say.
+sbom_names_what_is_linked() {
+	local openssl
+	openssl=$(program_of "$1" | strings | sed -n 's/^OpenSSL \([0-9.]*\) .*/\1/p' | head -n 1)
+	[ "$(jq -r '.packages[] | select(.name == "libssl-dev").versionInfo' "$(sbom_of "$1")" | cut -d- -f1)" = "$openssl" ] &&
+		[ "$(jq -r '[.relationships[] | select(.relationshipType == "STATIC_LINK")] | length' "$(sbom_of "$1")")" -ge 9 ]
+}
+sbom_has_the_program() { [ "$(jq -r '.packages[0].checksums[0].checksumValue' "$(sbom_of "$1")")" = "$(program_of "$1" | sha256sum | cut -d' ' -f1)" ]; }
+krew_fits() { grep -q "sha256: $(sha256sum <"$dist/pinfold-$version-linux-$1.tar.gz" | cut -d' ' -f1)" "$dist/pinfold.yaml"; }
+image_has_the_program() {
+	local layer
+	for layer in "$dist/pinfold-$version-image"/blobs/sha256/*; do
+		[ "$(tar -xzOf "$layer" usr/local/bin/pinfold 2>/dev/null | sha256sum)" != "$(program_of "$1" | sha256sum)" ] || return 0
+	done
+	return 1
+}
+deb_has_the_program() { [ "$(dpkg-deb --fsys-tarfile "$dist/pinfold_${version}_$1.deb" | tar -xO ./usr/bin/pinfold | sha256sum)" = "$(program_of "$1" | sha256sum)" ]; }
+
+ok "two builds in two directories are the same" diff -r "$dist" "$two/dist"
+ok "the checksums are right" checksums_fit "$dist"
+ok "the checksums cover everything" covers_everything
+ok "the signature is right" signature_fits "$dist/SHA256SUMS"
+refused "a changed file is found" pinfold.yaml changed_file
+refused "changed checksums are found" "" changed_sums
+for arch in $archs; do
+	ok "$arch: the SBOM names what is linked" sbom_names_what_is_linked "$arch"
+	ok "$arch: the SBOM has the program's checksum" sbom_has_the_program "$arch"
+	ok "$arch: krew's manifest has the archive's checksum" krew_fits "$arch"
+	ok "$arch: image and package have the same program" eval "image_has_the_program $arch && deb_has_the_program $arch"
+done
+tap_end
