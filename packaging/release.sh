@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # release.sh: completes a release in dist, which has the image and the packages already: archives of the programs and of the
 # source, the chart, SBOMs, the krew manifest, SHA256SUMS, and with PINFOLD_RELEASE_KEY (a file with an Ed25519 key in PEM)
-# SHA256SUMS.sig. The same source gives the same bytes (D37).
+# SHA256SUMS.sig. The same source gives the same bytes (D40).
 #	RELEASE_URL    where the files will be published, for the krew manifest
 set -euo pipefail
 cd "$(dirname "$0")/.."

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # static.sh ARCHITECTURE...: for each of amd64 and arm64, a build whose program needs no shared library, in
-# build-static-ARCHITECTURE, and what `make install PREFIX=/usr` installs of it, stripped, in its directory root (D36).
+# build-static-ARCHITECTURE, and what `make install PREFIX=/usr` installs of it, stripped, in its directory root (D39).
 set -euo pipefail
 cd "$(dirname "$0")/.."
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# sysroot.sh ARCHITECTURE DIR: static libraries for amd64 or arm64 in DIR, for `meson setup -Dsysroot=DIR` (D36):
+# sysroot.sh ARCHITECTURE DIR: static libraries for amd64 or arm64 in DIR, for `meson setup -Dsysroot=DIR` (D39):
 #	include/ lib/     libraries and their headers, cmocka for the tests
 #	libc/             the static C library and its start files
 #	ca-certificates.crt

@@ -49,7 +49,6 @@ step words scripts/check-words
 step names scripts/check-names
 step attacks scripts/attacks
 step docs scripts/check-docs
-step version scripts/check-version
 step preflight scripts/check-preflight
 step chart scripts/chart --check
 step map-image scripts/map-image build/pinfold --check

@@ -4,7 +4,7 @@
 #include "command.h"
 
 /* A static program cannot load the modules that nsswitch.conf of the machine names: they belong to
- * another C library (D36). These two are part of the program. */
+ * another C library (D39). These two are part of the program. */
 static void use_builtin_name_lookup(void)
 {
 #ifdef STATIC_PROGRAM

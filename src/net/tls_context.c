@@ -178,7 +178,7 @@ static int offer_alpn(SSL_CTX *ctx, const char *names, struct err *err)
 }
 
 /* The CA certificates of the machine. OpenSSL knows where the distribution that it was built for
- * keeps them; a static program (D36) runs on others. SSL_CERT_FILE and SSL_CERT_DIR win, as always.
+ * keeps them; a static program (D39) runs on others. SSL_CERT_FILE and SSL_CERT_DIR win, as always.
  */
 static int load_system_trusted(SSL_CTX *ctx, struct err *err)
 {
