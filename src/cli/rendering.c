@@ -4,17 +4,22 @@
 #include "rendering.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/arena.h"
 #include "base/err.h"
+#include "base/file.h"
+#include "distro/distro.h"
 #include "kube/names.h"
 #include "layout_input.h"
 #include "manifest_paths.h"
 #include "render/file_set.h"
 #include "render/host.h"
 #include "render/openshift.h"
+
+#define PROGRAM_MAX ((size_t)64 << 20)
 
 const char *rendering_or_environment(const char *given, const char *name, const char *otherwise)
 {
@@ -54,13 +59,20 @@ static enum cpu_manager cpu_manager_of(const struct rendering_options *o)
 static int render_host(const struct rendering_options *o, struct layout_input *in,
 		       struct file_set *files, struct err *err)
 {
-	const struct host_options host = {
+	struct host_options host = {
+		.distro = distro_find(o->distro ? o->distro : "kubeadm"),
 		.quota_keys = o->quota_keys,
 		/* Keeps shared containers off the reserved CPUs (D23). OpenShift's operator leaves
 		 * the option to the user. */
 		.kubelet = { .cpu_manager = cpu_manager_of(o), .strict_reservation = true },
 	};
 
+	if (o->agent_program && host.distro == distro_get(DISTRO_TALOS))
+		return err_set(err, EINVAL,
+			       "--agent-program: Talos has no units; use deploy/overlays/talos");
+	if (o->agent_program &&
+	    file_read_at(AT_FDCWD, o->agent_program, PROGRAM_MAX, files->a, &host.program, err) < 0)
+		return err_wrap(err, "--agent-program");
 	return host_render(&in->layout, &host, files, &in->problems, err);
 }
 
@@ -126,6 +138,9 @@ int rendering_run(const struct rendering_options *o, struct layout_input *in,
 	struct option_list paths = input_paths(o, in->manifests.a);
 	int r;
 
+	if ((o->distro || o->agent_program) && !rendering_is_for_hosts(o))
+		return err_set(err, EINVAL, "%s needs --target host",
+			       o->distro ? "--distro" : "--agent-program");
 	in->layout_options.plain_hosts = rendering_is_for_hosts(o);
 	in->layout_options.allow_split_cores = o->allow_split_cores;
 	r = layout_input_topologies(in, &o->topologies, err);

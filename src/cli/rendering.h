@@ -17,6 +17,8 @@ struct rendering_options {
 	const char *input_dir;
 	const char *owner_ref;
 	const char *target;
+	const char *distro;
+	const char *agent_program;
 	const char *cpu_manager;
 	struct option_list topologies;
 	bool quota_keys;
@@ -40,6 +42,21 @@ struct rendering_options {
 		  "objects for OpenShift, or files for any host (default: openshift)",             \
 		  "openshift|host",                                                                \
 		  offsetof(type, field.target) },                                                  \
+		{ OPT_ENUM,                                                                        \
+		  0,                                                                               \
+		  "distro",                                                                        \
+		  "NAME",                                                                          \
+		  "distribution of the hosts, for --target host (default: kubeadm)",               \
+		  "kubeadm|k3s|rke2|microk8s|talos|kind|microshift",                               \
+		  offsetof(type, field.distro) },                                                  \
+		{ OPT_STR,                                                                         \
+		  0,                                                                               \
+		  "agent-program",                                                                 \
+		  "FILE",                                                                          \
+		  "also install the agent as a unit of the hosts: the program pinfold for their "  \
+		  "architecture (default: no agent in the bundle)",                                \
+		  NULL,                                                                            \
+		  offsetof(type, field.agent_program) },                                           \
 		{ OPT_ENUM,                                                                        \
 		  0,                                                                               \
 		  "owner-ref",                                                                     \

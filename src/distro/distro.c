@@ -147,6 +147,8 @@ static const struct distro table[] = {
 		.cri_socket = "/var/snap/microk8s/common/run/containerd.sock",
 		.runtime_config = "/var/snap/microk8s/current/args/containerd-template.toml",
 		.kubelet_root = "/var/snap/microk8s/common/var/lib/kubelet",
+		.kubelet_dropin_dir = "/var/snap/microk8s/current/args/kubelet.conf.d",
+		.kubelet_args_file = "/var/snap/microk8s/current/args/kubelet",
 		.kubelet_kubeconfig = "/var/snap/microk8s/current/credentials/kubelet.config",
 		.cni_dir = "/var/snap/microk8s/current/args/cni-network",
 		.kubelet_units = { "snap.microk8s.daemon-kubelite.service" },
@@ -155,9 +157,9 @@ static const struct distro table[] = {
 		.limits = {
 			KUBELET_IN_PROCESS("kubelite"),
 			CONTROL_PLANE_IN_PROCESS("snap.microk8s.daemon-kubelite.service"),
-			{ "the kubelet reads flags and not a configuration directory",
-			  "append the lines of the rendered kubelet-args to "
-			  "/var/snap/microk8s/current/args/kubelet" },
+			{ "the kubelet reads a configuration directory only with a flag",
+			  "--config-dir=/var/snap/microk8s/current/args/kubelet.conf.d in "
+			  "/var/snap/microk8s/current/args/kubelet; the host bundle adds it" },
 		},
 	},
 	[DISTRO_KIND] = {

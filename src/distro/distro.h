@@ -52,6 +52,7 @@ struct distro {
 	const char *kubelet_root;
 	const char *kubelet_config;	/* the KubeletConfiguration; NULL: not a file */
 	const char *kubelet_dropin_dir; /* KubeletConfiguration drop-ins; NULL: not read */
+	const char *kubelet_args_file;	/* a file of flags, one in each line; NULL: none */
 	const char *kubelet_kubeconfig;
 	const char *static_pod_dir; /* NULL: none */
 	const char *cni_dir;

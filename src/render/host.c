@@ -9,8 +9,9 @@
 #include "base/macro.h"
 #include "bundle.h"
 #include "codec/problems.h"
-#include "codec/toml.h"
+#include "distro/distro.h"
 #include "file_set.h"
+#include "host_parts.h"
 #include "kernel_args.h"
 #include "kube/names.h"
 #include "machine_config.h"
@@ -21,51 +22,6 @@
 #include "scripts.h"
 #include "tuned.h"
 #include "workload_settings.h"
-
-#define KUBELET_DROPIN_DIR "/etc/kubernetes/kubelet.conf.d"
-
-/* The runtime talks to the agent over NRI; containerd 1.7 has it off. Of a plugin's table the last
- * file read wins as a whole, so every key is given. */
-static struct str containerd_nri(struct arena *a)
-{
-	const struct str table[] = { STR("plugins"), STR("io.containerd.nri.v1.nri") };
-	struct strbuf b;
-
-	strbuf_init(&b, a);
-	toml_int(&b, STR("version"), 2); /* read by containerd 1.6 to 2.x */
-	toml_table(&b, table, 2);
-	toml_bool(&b, STR("disable"), false);
-	toml_bool(&b, STR("disable_connections"), false);
-	toml_str(&b, STR("plugin_config_path"), STR("/etc/nri/conf.d"));
-	toml_str(&b, STR("plugin_path"), STR("/opt/nri/plugins"));
-	toml_str(&b, STR("plugin_registration_timeout"), STR("5s"));
-	toml_str(&b, STR("plugin_request_timeout"), STR("2s"));
-	toml_str(&b, STR("socket_path"), STR("/var/run/nri/nri.sock"));
-	return strbuf_str(&b);
-}
-
-static struct str crio_nri(struct str infra_cpus, struct arena *a)
-{
-	const struct str runtime[] = { STR("crio"), STR("runtime") };
-	const struct str nri[] = { STR("crio"), STR("nri") };
-	struct strbuf b;
-
-	strbuf_init(&b, a);
-	if (infra_cpus.n) {
-		toml_table(&b, runtime, 2);
-		toml_str(&b, STR("infra_ctr_cpuset"), infra_cpus);
-	}
-	toml_table(&b, nri, 2);
-	toml_bool(&b, STR("enable_nri"), true);
-	return strbuf_str(&b);
-}
-
-/* For both runtimes, because a profile does not say which one its machines have. */
-static void add_runtimes(struct node_config *c, struct str infra_cpus, struct arena *a)
-{
-	node_config_add(c, "/etc/containerd/conf.d/50-pinfold.toml", MODE_PLAIN, containerd_nri(a));
-	node_config_add(c, NAME_CRIO_DIR "50-pinfold.conf", MODE_PLAIN, crio_nri(infra_cpus, a));
-}
 
 /* Services stay on the reserved CPUs: by affinity from the start, by cgroup because a
  * service can change its affinity. kubepods.slice is left out: the runtime and the agent set the
@@ -106,18 +62,6 @@ static void add_tmpfiles(struct node_config *c, const struct partition *part, st
 				   FMT_STR(cpuset_format_words(&set, a))));
 }
 
-static void add_kubelet(struct node_config *c, struct str configuration)
-{
-	node_config_add(c, KUBELET_DROPIN_DIR "/50-pinfold.conf", MODE_PLAIN, configuration);
-	/* kubeadm's unit passes this variable to the kubelet. "50-" sorts after its own drop-in
-	 * "10-kubeadm.conf", which sets the variable without --config-dir. */
-	node_config_add(
-		c, "/etc/systemd/system/kubelet.service.d/50-pinfold.conf", MODE_PLAIN,
-		STR("[Service]\nEnvironment=\"KUBELET_CONFIG_ARGS=--config=/var/lib/kubelet/"
-		    "config.yaml "
-		    "--config-dir=" KUBELET_DROPIN_DIR "\"\n"));
-}
-
 static void add_kernel_args(struct node_config *c, const struct kernel_args *args, struct arena *a)
 {
 	struct strbuf b;
@@ -130,16 +74,6 @@ static void add_kernel_args(struct node_config *c, const struct kernel_args *arg
 			STR(PINFOLD_KERNEL_ARGS_SH));
 }
 
-static int render_bundle(struct file_set *files, struct str dir, const struct node_config *config,
-			 const struct kernel_args *args, struct err *err)
-{
-	int r;
-
-	bundle_add_tree(files, dir, config, args);
-	r = bundle_add_ignition(files, dir, config, args, err);
-	return r < 0 ? r : bundle_add_cloud_config(files, dir, config, err);
-}
-
 struct host_rendering {
 	const struct layout *layout;
 	const struct host_options *options;
@@ -147,37 +81,91 @@ struct host_rendering {
 	struct problem_list *p;
 };
 
+/* What is configured for the machine as a whole. Nodes of kind share one that is not theirs. */
+static void add_machine(struct node_config *config, const struct partition *part,
+			const struct kernel_args *args, struct arena *a)
+{
+	add_systemd(config, part, a);
+	add_tmpfiles(config, part, a);
+	node_config_add(config, "/etc/tuned/pinfold/tuned.conf", MODE_PLAIN,
+			tuned_host_conf(part, a));
+	add_kernel_args(config, args, a);
+}
+
+/* kubeadm's name of a patch: the target, a suffix for the order, the type. */
+static int add_kubeadm_patch(struct file_set *files, struct str dir, yyjson_mut_val *kubelet,
+			     struct err *err)
+{
+	struct str text;
+	int r = object_write(kubelet, files->a, &text, err);
+
+	if (r == 0)
+		file_set_add(files,
+			     str_printf(files->a,
+					PRI_STR "/kubeadm/kubeletconfiguration0+merge.yaml",
+					FMT_STR(dir)),
+			     MODE_PLAIN, text);
+	return r;
+}
+
+/* The tree has the agent, when its program was given. Ignition and cloud-config have not: user data
+ * is too small for a program. */
+static int render_forms(struct host_rendering *h, struct str dir, const struct node_config *config,
+			const struct kernel_args *args, struct err *err)
+{
+	struct file_set *files = h->files;
+	struct node_config tree = *config;
+	int r;
+
+	if (h->options->program.n) {
+		node_config_init(&tree, files->a);
+		file_set_copy(&tree.files, &config->files);
+		for (size_t i = 0; i < config->n_units; i++) {
+			node_config_add_unit(&tree, config->units[i].name.p,
+					     config->units[i].contents);
+			tree.units[i].enabled = config->units[i].enabled;
+		}
+		host_add_agent(&tree, h->options->distro, h->options->program, files->a);
+	}
+	bundle_add_tree(files, dir, &tree, args);
+	r = bundle_add_ignition(files, dir, config, args, err);
+	return r < 0 ? r : bundle_add_cloud_config(files, dir, config, err);
+}
+
 static int render_pool(struct host_rendering *h, const struct partition *part, struct err *err)
 {
-	const struct node_files_options nodes = { h->layout->pinned, h->options->quota_keys, true };
-	const struct kubelet_options *kubelet = &h->options->kubelet;
+	const struct distro *d = h->options->distro;
+	const struct node_files_options nodes = { .pinned = h->layout->pinned,
+						  .quota_keys = h->options->quota_keys,
+						  .plain_host = true,
+						  .no_crio = !host_may_have_crio(d) };
+	const struct kubelet_options *options = &h->options->kubelet;
+	const struct kernel_args none = { NULL, 0 };
 	struct arena *a = h->files->a;
 	yyjson_mut_doc *m = doc_build(a);
+	yyjson_mut_val *kubelet;
 	struct node_config config;
 	struct kernel_args args;
-	struct str text;
 	int r;
 
 	kernel_args_check(part, a, h->p);
-	kubelet_note_pools(part, kubelet, h->p);
+	kubelet_note_pools(part, options, h->p);
 	kernel_args_build(part, a, &args);
+	kubelet = kubelet_configuration(m, part, options, a, h->p);
+	if (d == distro_get(DISTRO_TALOS))
+		return talos_render(h->files, part, kubelet, &args, err);
 	node_files_build(part, &nodes, a, &config);
-	add_runtimes(&config, part->text[PROFILE_RESERVED], a);
-	r = object_write(kubelet_configuration(m, part, kubelet, a, h->p), a, &text, err);
+	host_add_runtimes(&config, d, part->text[PROFILE_RESERVED], a);
+	r = host_add_kubelet(&config, h->files, part->pool->name, d, kubelet, err);
 	if (r < 0)
 		return r;
-	add_kubelet(&config, text);
-	add_systemd(&config, part, a);
-	add_tmpfiles(&config, part, a);
-	node_config_add(&config, "/etc/tuned/pinfold/tuned.conf", MODE_PLAIN,
-			tuned_host_conf(part, a));
-	add_kernel_args(&config, &args, a);
-	/* kubeadm's name of a patch: the target, a suffix for the order, the type. */
-	file_set_add(h->files,
-		     str_printf(a, PRI_STR "/kubeadm/kubeletconfiguration0+merge.yaml",
-				FMT_STR(part->pool->name)),
-		     MODE_PLAIN, text);
-	return render_bundle(h->files, part->pool->name, &config, &args, err);
+	if (d == distro_get(DISTRO_KIND))
+		args = none;
+	else
+		add_machine(&config, part, &args, a);
+	if (d == distro_get(DISTRO_KUBEADM) || d == distro_get(DISTRO_KIND))
+		r = add_kubeadm_patch(h->files, part->pool->name, kubelet, err);
+	return r < 0 ? r : render_forms(h, part->pool->name, &config, &args, err);
 }
 
 /* A pool of a partitioned cluster that no profile is for: its nodes must advertise the resource to
@@ -189,9 +177,14 @@ static int render_default(struct host_rendering *h, struct str pool, struct err 
 	struct node_config config, settings;
 	struct arena *a = h->files->a;
 
-	node_files_bootstrap(&(struct default_files){ true, NAME_CRIO_DEFAULT },
+	/* A machine configuration has no place for these files. */
+	if (h->options->distro == distro_get(DISTRO_TALOS))
+		return 0;
+	node_files_bootstrap(&(struct default_files){ true, host_may_have_crio(h->options->distro) ?
+								    NAME_CRIO_DEFAULT :
+								    NULL },
 			     h->options->quota_keys, a, &config);
-	add_runtimes(&config, STR(""), a);
+	host_add_runtimes(&config, h->options->distro, STR(""), a);
 	if (install->n_settings) {
 		workload_settings_build(install, h->options->quota_keys, a, &settings);
 		file_set_copy(&config.files, &settings.files);
@@ -199,7 +192,7 @@ static int render_default(struct host_rendering *h, struct str pool, struct err 
 			node_config_add_unit(&config, settings.units[i].name.p,
 					     settings.units[i].contents);
 	}
-	return render_bundle(h->files, pool, &config, &none, err);
+	return render_forms(h, pool, &config, &none, err);
 }
 
 int host_render(const struct layout *layout, const struct host_options *options,

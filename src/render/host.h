@@ -6,9 +6,11 @@
 
 #include <stdbool.h>
 
+#include "base/str.h"
 #include "kubelet_config.h"
 
 struct arena;
+struct distro;
 struct err;
 struct file_set;
 struct layout;
@@ -18,6 +20,8 @@ struct problem_list;
 
 struct host_options {
 	bool quota_keys;
+	const struct distro *distro; /* whose paths are used; kubeadm leaves the runtime open */
+	struct str program;	     /* of the agent, to be installed as a unit; "": no agent */
 	struct kubelet_options kubelet;
 };
 

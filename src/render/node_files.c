@@ -42,11 +42,14 @@ static void add_pinning(struct node_config *c, const struct partition *part,
 	 * ones; those of a host are complete. */
 	if (o->pinned && profile_pins_nothing(part->profile)) {
 		if (o->plain_host)
-			add_defaults(c, &(struct default_files){ true, NAME_CRIO_DEFAULT },
+			add_defaults(c,
+				     &(struct default_files){
+					     true, o->no_crio ? NULL : NAME_CRIO_DEFAULT },
 				     o->quota_keys, a);
 	} else if (o->pinned) {
-		node_config_add(c, NAME_CRIO_DIR NAME_CRIO_PINNING, MODE_PLAIN,
-				pinning_crio(&reserved, 1, o->quota_keys, a));
+		if (!o->no_crio)
+			node_config_add(c, NAME_CRIO_DIR NAME_CRIO_PINNING, MODE_PLAIN,
+					pinning_crio(&reserved, 1, o->quota_keys, a));
 		node_config_add(c, NAME_KUBELET_MARKER, MODE_PRIVATE,
 				pinning_marker(&reserved, 1, a));
 	}

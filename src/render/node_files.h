@@ -16,6 +16,7 @@ struct node_files_options {
 	bool quota_keys; /* cpuquota and cpuperiod in CRI-O's drop-in
 			    (docs/reference/crio-workloads.md#quota-keys) */
 	bool plain_host; /* leave out what only OpenShift's machines have */
+	bool no_crio;	 /* the machine cannot have CRI-O */
 };
 
 void node_files_build(const struct partition *part, const struct node_files_options *options,

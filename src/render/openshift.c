@@ -103,7 +103,8 @@ static int render_bootstrap(struct rendering *r, struct str pool, struct err *er
 static int render_machine_config(struct rendering *r, const struct partition *part, struct str file,
 				 struct err *err)
 {
-	const struct node_files_options o = { r->layout->pinned, r->options->quota_keys, false };
+	const struct node_files_options o = { .pinned = r->layout->pinned,
+					      .quota_keys = r->options->quota_keys };
 	struct node_config config;
 	yyjson_mut_val *object;
 

@@ -48,14 +48,17 @@ static yyjson_val *read_document(const struct file_set *files, struct str path, 
 	return docs.items[0].root;
 }
 
+/* The directory depends on the distribution. */
 yyjson_val *plan_kubelet_config(const struct file_set *files, const struct partition *part,
 				struct arena *a)
 {
-	return read_document(
-		files,
-		str_printf(a, PRI_STR "/rootfs/etc/kubernetes/kubelet.conf.d/50-pinfold.conf",
-			   FMT_STR(part->pool->name)),
-		a);
+	struct str tree = str_printf(a, PRI_STR "/rootfs/", FMT_STR(part->pool->name));
+
+	for (size_t i = 0; i < files->n; i++)
+		if (str_starts(files->items[i].path, tree) &&
+		    str_ends(files->items[i].path, STR("/kubelet.conf.d/50-pinfold.conf")))
+			return read_document(files, files->items[i].path, a);
+	return NULL;
 }
 
 /* The text between `key` and the end of its line, word or string; "" when it is not there. */

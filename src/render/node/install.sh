@@ -25,7 +25,6 @@ while [ $# -gt 0 ]; do
 done
 
 state=$root/var/lib/pinfold/install
-kubelet=$root/var/lib/kubelet
 args=$root/usr/local/sbin/pinfold-kernel-args
 status=0
 
@@ -62,15 +61,38 @@ put() { # FROM TO
 	mv "$2.pinfold-new" "$2"
 }
 
-# The kubelet refuses to start when these were written under another policy or reservation.
+# The kubelet refuses to start when these were written under another policy or reservation. MicroK8s
+# has its own root directory.
 forget_kubelet_state() {
-	for name in cpu_manager_state memory_manager_state; do
-		if [ -e "$kubelet/$name" ]; then
-			mkdir -p "$state/kubelet"
-			mv "$kubelet/$name" "$state/kubelet/$name"
-			echo "moved $kubelet/$name to $state/kubelet"
-		fi
+	for kubelet in "$root/var/lib/kubelet" "$root/var/snap/microk8s/common/var/lib/kubelet"; do
+		for name in cpu_manager_state memory_manager_state; do
+			if [ -e "$kubelet/$name" ]; then
+				mkdir -p "$state/kubelet"
+				mv "$kubelet/$name" "$state/kubelet/$name"
+				echo "moved $kubelet/$name to $state/kubelet"
+			fi
+		done
 	done
+}
+
+# Lines below append/ are added to files of the distribution, which change with its updates: they are
+# not replaced, and the lines are removed again.
+remove_lines() { # FILE LINES
+	[ -e "$1" ] || return 0
+	grep -vxF -f "$2" "$1" >"$1.pinfold-new" || [ $? -eq 1 ]
+	cat "$1.pinfold-new" >"$1"
+	rm "$1.pinfold-new"
+}
+
+add_lines() { # FILE LINES
+	if [ ! -e "$1" ]; then
+		echo "install.sh: $1 does not exist: is this the right distribution?" >&2
+		status=1
+		return
+	fi
+	remove_lines "$1" "$2"
+	[ -z "$(tail -c 1 "$1")" ] || echo >>"$1"
+	cat "$2" >>"$1"
 }
 
 kernel_args() { # add|remove
@@ -91,6 +113,9 @@ restore() {
 			rm -f "$root/$path"
 		fi
 	done <"$state/files"
+	[ ! -e "$state/appended" ] || while read -r path; do
+		remove_lines "$root/$path" "$state/append/$path"
+	done <"$state/appended"
 	rm -rf "$state"
 }
 
@@ -106,6 +131,11 @@ keep() {
 			cp -p "$root/$path" "$state.new/backup/$path"
 		fi
 	done <"$state.new/files"
+	: >"$state.new/appended"
+	if [ -d "$here/append" ]; then
+		cp -R "$here/append" "$state.new/append"
+		(cd "$here/append" && find . -type f | sed 's|^\./||' | LC_ALL=C sort) >"$state.new/appended"
+	fi
 	mv "$state.new" "$state"
 }
 
@@ -119,6 +149,9 @@ else
 	while read -r path; do
 		put "$here/rootfs/$path" "$root/$path"
 	done <"$state/files"
+	while read -r path; do
+		add_lines "$root/$path" "$state/append/$path"
+	done <"$state/appended"
 	forget_kubelet_state
 	kernel_args add
 fi
@@ -136,5 +169,25 @@ complete=yes
 if [ "$status" -ne 0 ]; then
 	echo "install.sh: the files are in place, but a command failed (see above): correct that and run it again" >&2
 	exit "$status"
+fi
+
+# The state before the reboot: what the files change is still as before.
+checks() {
+	program=$here/rootfs/usr/local/bin/pinfold
+	[ -x "$program" ] || program=$(command -v pinfold) || {
+		echo "not checked: pinfold is not installed on this machine"
+		return 0
+	}
+	if [ -n "$root" ]; then
+		set -- check --root "$root"
+	else
+		set -- check
+	fi
+	"$program" "$@" || echo "check found failures (see above): correct those that the reboot does not"
+}
+if [ "$action" = install ]; then
+	checks
+	[ -e "$here/rootfs/etc/systemd/system/pinfold-agent.service" ] ||
+		echo "this bundle has no agent: deploy the DaemonSet, install the package, or render with --agent-program"
 fi
 echo "done; reboot for the kernel arguments, the slices and the kubelet to take effect"
