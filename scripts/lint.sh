@@ -51,6 +51,7 @@ step attacks scripts/attacks
 step docs scripts/check-docs
 step preflight scripts/check-preflight
 step chart scripts/chart --check
+step troubleshooting scripts/check-troubleshooting
 step map-image scripts/map-image build/pinfold --check
 step shellcheck check_shell
 step cppcheck check_cppcheck

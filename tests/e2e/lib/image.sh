@@ -4,7 +4,7 @@
 # pinfold the OCI archive that `make image` writes.
 #
 #	image_make ROOT NAME:TAG FILE COMMAND...   an image of the directory ROOT
-#	image_busybox FILE                         localhost/busybox:1
+#	image_busybox FILE [NAME:TAG]              localhost/busybox:1 by default
 #	image_pause FILE                           localhost/pause:1, the sandbox image
 #	image_pinfold FILE [NAME:TAG]              localhost/pinfold:1 by default, for the architecture of this machine
 #	image_transport FILE                       docker-archive or oci-archive
@@ -40,7 +40,7 @@ image_busybox() {
 	for applet in $("$root/bin/busybox" --list); do
 		[ "$applet" = busybox ] || ln -s busybox "$root/bin/$applet"
 	done
-	image_make "$root" localhost/busybox:1 "$1" /bin/sh
+	image_make "$root" "${2:-localhost/busybox:1}" "$1" /bin/sh
 	rm -rf "$root"
 }
 
