@@ -86,7 +86,7 @@ static void check_ready(yyjson_val *nodes, struct preflight_report *r)
 		preflight_add(r, PREFLIGHT_NODES_READY_CHECK, n ? PREFLIGHT_OK : PREFLIGHT_WARNING,
 			      str_printf(r->a, PRI_STR " ready",
 					 FMT_STR(str_count(r->a, n, "node is", "nodes are"))),
-			      STR(""));
+			      n ? STR("") : STR("join nodes to the cluster"));
 	add_list(r, PREFLIGHT_NODES_PARTITIONED_CHECK, PREFLIGHT_FAILURE,
 		 "condition " NAME_CONDITION_READY " is not true", &unpartitioned,
 		 STR("kubectl describe node NAME shows the reason; on the node: pinfold check"));
