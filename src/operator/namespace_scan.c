@@ -100,13 +100,13 @@ static void request(struct namespace_scan *s)
 	struct object_ref ref = { .api = str_from(steps[s->step].api),
 				  .resource = str_from(steps[s->step].resource) };
 
+	arena_init(&a, 0);
 	if (steps[s->step].is_each_namespace && !s->n_names) {
 		advance(s);
 		return;
 	}
 	if (steps[s->step].is_each_namespace)
 		ref.namespace = s->names[s->at];
-	arena_init(&a, 0);
 	s->requests++;
 	api_start(s->api, &s->call,
 		  &(struct api_request){ .method = "GET",
