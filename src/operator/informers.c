@@ -71,7 +71,10 @@ static void on_failure(struct watch *w, const struct err *err)
 {
 	struct operator_daemon *op = informer_of(w)->daemon;
 
-	api_failures_add(&op->failures, loop_now_ms(&op->loop), w->config->path, err);
+	if (op->config->is_dry_run)
+		operator_give_up(op, err);
+	else
+		api_failures_add(&op->failures, loop_now_ms(&op->loop), w->config->path, err);
 }
 
 static const struct watch_callbacks callbacks = { .on_object = on_object,

@@ -147,7 +147,9 @@ static void on_written(struct operator_writer *w, const struct write_done *done)
 {
 	struct operator_daemon *op = container_of(w, struct operator_daemon, writer);
 
-	if (done->err && done->result >= WRITE_REFUSED)
+	if (done->err && op->config->is_dry_run)
+		operator_give_up(op, done->err);
+	else if (done->err && done->result >= WRITE_REFUSED)
 		api_failures_add(&op->failures, loop_now_ms(&op->loop), done->what, done->err);
 	if (!done->err)
 		operator_store_response(op, done);

@@ -1,15 +1,17 @@
 #!/usr/bin/env bash
 # Alerts and dashboard of deploy/monitoring: promtool accepts them, each alert fires when it should and only
-# then, and every metric and label they name is exported by a running webhook or API server.
+# then, and every metric and label they name is exported by a running webhook, operator or API server.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 # shellcheck source=tests/e2e/lib/webhook.sh
 . tests/e2e/lib/webhook.sh
+# shellcheck source=tests/e2e/lib/operator.sh
+. tests/e2e/lib/operator.sh
 
 dir=$(mktemp -d)
 cp=$dir/cp
 wh=$dir/webhook
-trap 'wh_stop "$wh"; cp_stop "$cp"; rm -rf "$dir"' EXIT
+trap 'process_stop "$dir" operator; wh_stop "$wh"; cp_stop "$cp"; rm -rf "$dir"' EXIT
 promtool=$("$e2e_build" promtool)/bin/promtool
 names=tests/e2e/monitoring/names.py
 
@@ -53,9 +55,18 @@ wh_stop "$wh"
 ok "the API server counts requests admitted without the webhook" wait_for 60 has_series 'webhook_fail_open_count{.*pinfold'
 wh_configure "$wh" "$cp" --failure-policy Fail
 ok "the API server counts requests refused because the webhook is unavailable" wait_for 60 has_series 'webhook_rejection_count{.*calling_webhook_error.*pinfold'
+op_install "$cp"
+op_account "$cp"
+kubectl apply -f - >/dev/null <<<'{apiVersion: performance.openshift.io/v2, kind: PerformanceProfile, metadata: {name: worker},
+    spec: {cpu: {reserved: 0-1}, nodeSelector: {profile: worker}}}'
+op_start "$dir" operator "$cp"
+has_written() { [ "$(op_metric "$dir" operator 'pinfold_operator_writes_total{what="profile status",result="ok"}')" = 1 ]; }
+ok "the operator counts what it writes" wait_for 30 has_written
+curl -sf "http://127.0.0.1:$(cat "$dir/operator.port")/metrics" >"$dir/operator.prom"
+ok "promtool accepts what the operator exports" "$promtool" check metrics <"$dir/operator.prom"
 ok "promtool accepts what the webhook exports" "$promtool" check metrics <"$dir/webhook.prom"
-says "every metric and label in use is exported" ' names' python3 $names check "$dir/rules.yaml" "$dir/webhook.prom" "$dir/apiserver.prom"
+says "every metric and label in use is exported" ' names' python3 $names check "$dir/rules.yaml" "$dir/webhook.prom" "$dir/operator.prom" "$dir/apiserver.prom"
 sed 's/pinfold_cache_age_seconds/pinfold_cache_age/' "$dir/rules.yaml" >"$dir/wrong.yaml"
 refused "a metric that is not exported fails the check" 'pinfold_cache_age is not exported' \
-    python3 $names check "$dir/wrong.yaml" "$dir/webhook.prom" "$dir/apiserver.prom"
+    python3 $names check "$dir/wrong.yaml" "$dir/webhook.prom" "$dir/operator.prom" "$dir/apiserver.prom"
 tap_end

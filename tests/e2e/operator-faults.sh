@@ -1,0 +1,96 @@
+#!/usr/bin/env bash
+# `pinfold operator` behind a proxy that injects 403, 409, 410, 429, 500, 503, lost requests, lost responses, cut watches and
+# closed connections: it converges, and the number of its requests stays bounded. Then it is killed at each of its requests in
+# turn, executed or not: the end is always the same, and no more nodes are taken than allowed.
+set -euo pipefail
+cd "$(dirname "$0")/../.."
+# shellcheck source=tests/e2e/lib/operator.sh
+. tests/e2e/lib/operator.sh
+tests/e2e/components/host-packages python3-h2
+
+dir=$(mktemp -d)
+cp=$dir/cp
+steps=${OPERATOR_STEPS:-40}
+trap 'process_stop "$dir" one; process_stop "$dir" agents; process_stop "$dir" proxy; cp_stop "$cp"; [ -n "${KEEP:-}" ] || rm -rf "$dir"' EXIT
+
+cluster() { python3 tests/e2e/operator/cluster.py "$(cat "$cp/port")" "$cp/pki" "$@"; }
+requests() { wc -l <"$dir/requests.log"; }
+# Requests for the Lease and for watches are made all the time.
+decided_requests() { grep -vc -e /leases -e '?limit=' -e 'watch=1' "$dir/requests.log"; }
+nothing_waits() { [ -z "$(kubectl get nodepartitions -o 'jsonpath={.items[*].status.pending}{.items[*].spec.granted}')$(kubectl get nodes -o \
+    'jsonpath={.items[*].spec.unschedulable}{.items[*].metadata.annotations.pinfold\.io/rollout}')" ]; }
+status_is_final() { [ "$(kubectl get performanceprofile worker -o 'jsonpath={.status.nodes} {.status.conditions[*].status}')" = \
+    '{"conflicting":0,"pending":0,"ready":6,"selected":6} True False False True' ]; }
+is_final() { nothing_waits && status_is_final; }
+
+set_up() {
+    cp_start "$cp"
+    op_install "$cp"
+    free_port >"$dir/proxy-port"
+    op_account "$cp" "$(cat "$dir/proxy-port")"
+    cp_namespace "$cp" team >/dev/null
+    : >"$dir/requests.log"
+    # Debian's interpreter: the module is its package.
+    process_start "$dir" proxy /usr/bin/python3 tests/e2e/operator/proxy.py "$(cat "$dir/proxy-port")" "$(cat "$cp/port")" "$cp/pki" "$dir"
+    process_start "$dir" agents python3 tests/e2e/operator/cluster.py "$(cat "$cp/port")" "$cp/pki" agents "$dir/agents.log"
+    kubectl apply -f - >/dev/null <<<'{apiVersion: performance.openshift.io/v2, kind: PerformanceProfile, metadata: {name: worker,
+        annotations: {pinfold.io/max-unavailable: "2"}}, spec: {cpu: {reserved: 0-1}, nodeSelector: {profile: worker}}}'
+    cluster create w 6 worker
+}
+
+faults() {
+    local before seconds=20
+    echo "0.3" >"$dir/faults"
+    op_launch "$dir" one "$cp"
+    cluster pending KubeletRestart f1 w{0..5}
+    ok "a rollout ends while 3 of 10 requests fail" wait_for 240 nothing_waits
+    echo "0" >"$dir/faults"
+    ok "the status is right when they succeed again" wait_for 60 status_is_final
+    says "never were more than 2 nodes taken, and each change was applied once" 'changes applied: 6, more than once: []' \
+        python3 tests/e2e/operator/cluster.py check "$dir/agents.log" 2 6
+    echo "# requests: $(requests), of these failed: $(grep -vc -e '-$' "$dir/requests.log"), without Lease and watches: $(decided_requests)"
+    # A watch that the server ends is resumed, and one that is too old is listed again.
+    ok "every injected fault has happened" eval 'for f in 403 409 410 429 500 503 lost unanswered cut closed; do grep -q " $f\$" "$dir/requests.log" || exit 1; done'
+    cluster pending RuntimeRestart f2 w{0..5}
+    for fault in 403 409 429 503 lost cut; do
+        echo "1 $fault leases" >"$dir/faults" # it stays the leader
+        before=$(requests)
+        sleep "$seconds"
+        echo "# with $fault only: $(($(requests) - before)) requests in $seconds s"
+        ok "there is no hot loop when every request fails with $fault" [ $(($(requests) - before)) -lt 250 ]
+    done
+    echo "0" >"$dir/faults"
+    ok "the operator goes on when the API server is back" wait_for 180 is_final
+}
+
+# Each round is one rollout of all nodes, by an operator that is killed at its Nth request and one that is not.
+killed() {
+    local n pid rounds=0
+    process_stop "$dir" one
+    : >"$dir/agents.log"
+    for n in $(seq 1 "$steps"); do
+        kubectl -n pinfold delete lease pinfold-operator --ignore-not-found >/dev/null # of a process that is gone
+        cluster pending "$([ $((n % 2)) = 0 ] && echo KubeletRestart || echo RuntimeRestart)" "$(printf '%x' $((0xa000 + n)))" w{0..5}
+        rm -f "$dir/one.port"
+        op_launch "$dir" one "$cp"
+        read -r pid _ <"$dir/one.pid"
+        echo "$n $pid" >"$dir/kill"
+        # Few requests may be enough for all of it.
+        wait_for 20 eval 'process_gone "$dir" one || is_final' || :
+        echo "0 0" >"$dir/kill"
+        process_gone "$dir" one || op_kill "$dir" one
+        kubectl -n pinfold delete lease pinfold-operator --ignore-not-found >/dev/null
+        op_launch "$dir" one "$cp"
+        wait_for 120 is_final || tap_result 1 "after a kill at request $n the end is the same" "$(kubectl get nodes,nodepartitions -o yaml | tail -80)"
+        op_kill "$dir" one
+        rounds=$((rounds + 1))
+    done
+    ok "an operator killed at each of $steps requests leaves nothing undone" [ "$rounds" = "$steps" ]
+    says "never were more than 2 nodes taken, and each change was applied once" "changes applied: $((6 * steps)), more than once: []" \
+        python3 tests/e2e/operator/cluster.py check "$dir/agents.log" 2 $((6 * steps))
+}
+
+set_up
+faults
+killed
+tap_end
