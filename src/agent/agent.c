@@ -39,6 +39,7 @@
 #include "podres/podres_server.h"
 #include "pool/checkpoint.h"
 #include "pool/store.h"
+#include "profile_follow.h"
 #include "status.h"
 #include "status_server.h"
 
@@ -50,6 +51,8 @@ struct agent {
 	const struct agent_config *config;
 	int run_fd;
 	struct arena arena; /* topology and paths; replaced with the topology */
+	struct pools_source pools;
+	struct pools_in_force in_force; /* at start-up */
 	struct topology topology;
 	struct cgroup_fs cgroups;
 	struct ledger ledger;
@@ -65,6 +68,7 @@ struct agent {
 	struct status_server status_server;
 	struct podres_server podres; /* if config->podres is set */
 	struct config_watch config_watch;
+	struct profile_follow profile_follow;
 	struct device_watch device_watch;
 	struct oci_containers oci; /* standalone containers */
 	struct node_sync node_sync;
@@ -144,20 +148,58 @@ static void log_store_report(const struct store_report *report)
 			  LOG_STR("backup", str_from(report->aside)), LOG_ERR(&report->why));
 }
 
+/* A kept profile that is unreadable, or of another machine, is left out: the API server says which
+ * one applies. Files of an administrator are an error. */
+static int read_pools(struct agent *agent, struct pool_config *ret, struct pools_found *found,
+		      struct err *err)
+{
+	struct pools_source without;
+	int r;
+
+	agent->pools = agent->config->pools;
+	agent->pools.or_whole_set = agent->node_sync.connection.is_configured;
+	r = pools_source_read(&agent->pools, &agent->arena, ret, found, err);
+	if (found->origin != POOLS_FROM_PROFILE)
+		return r;
+	if (r == 0)
+		r = pool_config_check(ret, &agent->topology, err);
+	if (r == 0)
+		return 0;
+	log_error("cannot use the last profile of the cluster, ignoring it", LOG_ERR(err));
+	without = agent->pools;
+	without.state_dir = NULL;
+	return pools_source_read(&without, &agent->arena, ret, found, err);
+}
+
+/* Before the agent is confined to it. A read-only file system is no reason not to start: the
+ * profile is then not kept, and that is reported when there is one. */
+static void create_state_dir(const struct agent *agent)
+{
+	struct err err = { 0 };
+
+	if (agent->pools.or_whole_set &&
+	    file_mkdirs_at(AT_FDCWD, agent->pools.state_dir, 0700, &err) < 0)
+		log_warning("cannot create the state directory, profiles of the cluster cannot be "
+			    "applied",
+			    LOG_ERR(&err));
+}
+
 static int open_ledger(struct agent *agent, struct err *err)
 {
 	AUTO_CLOSE int root = open("/", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	struct store_report report;
+	struct pools_found found = { 0 };
 	struct pool_config pools;
 	char boot_id[STORE_BOOT_ID_MAX];
-	const char *from;
 	int r;
 
-	r = pools_source_read(&agent->config->pools, &agent->arena, &pools, &from, err);
+	r = topology_read(agent->config->topology, &agent->arena, &agent->topology, err);
 	if (r == 0)
-		r = topology_read(agent->config->topology, &agent->arena, &agent->topology, err);
+		r = read_pools(agent, &pools, &found, err);
 	if (r == 0)
 		r = store_read_boot_id(root, boot_id, err);
+	if (r == 0)
+		create_state_dir(agent);
 	if (r == 0)
 		r = run_dir_open(agent->config->run_dir, &agent->run_fd, err);
 	if (r < 0)
@@ -167,8 +209,11 @@ static int open_ledger(struct agent *agent, struct err *err)
 						 &agent->topology, &pools },
 		       &report, err);
 	if (r < 0)
-		return err_wrap(err, "pools of %s", from);
+		return err_wrap(err, "pools of %s", found.from);
 	log_store_report(&report);
+	/* Otherwise the old pools are used, and their source is not known. */
+	if (report.outcome != STORE_KEPT)
+		pools_in_force_set(&agent->in_force, &found);
 	return 0;
 }
 
@@ -305,6 +350,7 @@ static void check_hotplug(struct agent *agent)
 	agent->topology = now;
 	agent->ledger.now.topology = &agent->topology; /* it was `now`, on the stack */
 	config_watch_check_boot(&agent->config_watch);
+	node_sync_recheck_profiles(&agent->node_sync);
 	log_warning("online CPUs changed",
 		    LOG_STR("online", cpuset_format(&agent->topology.online, &agent->arena)));
 	manager_repin(&agent->manager);
@@ -346,6 +392,7 @@ static void on_tick(struct timer *t)
 
 	manager_reconcile(&agent->manager, checks_per_tick(agent));
 	config_watch_tick(&agent->config_watch);
+	profile_follow_tick(&agent->profile_follow, &agent->node_sync);
 	pin_self(agent); /* the pools may have changed */
 	if (agent->manager.is_changed)
 		write_status(agent);
@@ -393,6 +440,11 @@ static void on_permissions_changed(struct node_sync *s)
 	log_info("permissions of namespaces have changed, synchronizing again");
 	nri_plugin_resync(agent->plugin);
 	dispatch_plugin(agent, 0);
+}
+
+static void on_profiles_changed(struct node_sync *s)
+{
+	profile_follow_update(&container_of(s, struct agent, node_sync)->profile_follow, s);
 }
 
 /* The plugin's descriptor changes with every connection, and a uv_poll_t is bound to one descriptor
@@ -445,6 +497,7 @@ static int start_loop(struct agent *agent, struct err *err)
 	config_watch_start(&agent->config_watch, &agent->loop);
 	agent->node_sync.run_fd = agent->run_fd;
 	agent->node_sync.on_permissions_changed = on_permissions_changed;
+	agent->node_sync.on_profiles_changed = on_profiles_changed;
 	node_sync_start(&agent->node_sync, &agent->loop, &agent->manager);
 	dispatch_plugin(agent, 0); /* begins to connect; containers are reported from now on */
 	return 0;
@@ -476,6 +529,7 @@ static int agent_open(struct agent *agent, struct err *err)
 	if (r < 0)
 		return r;
 	manager_init(&agent->manager, &agent->ledger, &agent->cgroups);
+	agent->manager.status.pools = agent->in_force;
 	agent->manager.rules.is_legacy = agent->config->is_legacy;
 	agent->manager.rules.permission = namespace_permission;
 	agent->manager.rules.permission_data = agent;
@@ -485,10 +539,14 @@ static int agent_open(struct agent *agent, struct err *err)
 		undo_isolation(agent);
 	config_watch_init(
 		&agent->config_watch,
-		&(struct config_watch_settings){ &agent->config->pools, agent->config->static_pods,
+		&(struct config_watch_settings){ &agent->pools, agent->config->static_pods,
 						 agent->config->is_legacy,
 						 strcmp(agent->config->topology, "host") == 0 },
 		&agent->manager);
+	agent->profile_follow =
+		(struct profile_follow){ .state_dir = agent->config->pools.state_dir,
+					 .manager = &agent->manager,
+					 .pools = &agent->config_watch };
 	agent->manager.status.node = agent->node_sync.connection.node_name;
 	nrt_sync_init(&agent->nrt_sync, &agent->config->topology_object, &agent->manager);
 	agent->manager.crio_dir = agent->config->crio_dir;

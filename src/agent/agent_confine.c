@@ -2,6 +2,7 @@
 
 #include <linux/capability.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "agent.h"
 #include "base/arena.h"
@@ -35,10 +36,12 @@ static const char *directory_of(const char *path, struct arena *a)
 static int confine_to_directories(const struct agent_config *c, struct err *err)
 {
 	CLEANUP(arena_done) struct arena a;
-	struct confine_path writable[4] = { { c->cgroup_root, false }, { c->run_dir, false } };
+	struct confine_path writable[5] = { { c->cgroup_root, false }, { c->run_dir, false } };
 	struct confine_files files = { .writable = writable, .n = 2 };
 
 	arena_init(&a, 0);
+	if (access(c->pools.state_dir, F_OK) == 0) /* without a cluster it may be missing */
+		writable[files.n++] = (struct confine_path){ c->pools.state_dir, false };
 	if (c->static_pods)
 		writable[files.n++] = (struct confine_path){ c->static_pods, false };
 	if (c->podres)

@@ -20,6 +20,7 @@
 
 #define SCAN_DELAY_MS UINT64_C(200) /* editors write in several steps */
 #define RETRY_MS UINT64_C(10000)    /* after a full disk or a read-only directory */
+#define RESIZE_RETRY_MS 30000	    /* of a profile: there is no file to write again */
 
 /* --- pools --- */
 
@@ -81,16 +82,29 @@ static void log_resize(const struct resize_report *r, const char *from)
 			    LOG_STR("cpus", str_from(r->obstacles[i].cpus)));
 }
 
-static void resize(struct config_watch *l, const struct pool_config *pools, const char *from)
+/* A deferred resize is tried again every second, one to a profile from time to time: logged once.
+ */
+static bool is_repeated(const struct resize_report *now, const struct resize_report *before)
+{
+	return now->state > RESIZE_DONE && now->state == before->state &&
+	       (now->state == RESIZE_DEFERRED || strcmp(now->why.msg, before->why.msg) == 0);
+}
+
+static void resize(struct config_watch *l, const struct pool_config *pools,
+		   const struct pools_found *found)
 {
 	struct resize_report *r = &l->manager->status.resize;
-	const bool waited = r->state == RESIZE_DEFERRED;
+	const struct resize_report before = *r;
 
 	(void)resize_apply(l->manager, pools, r);
 	l->manager->is_changed = true;
-	if (waited && r->state == RESIZE_DEFERRED)
-		return; /* logged before: a deferred resize is tried again every second */
-	log_resize(r, from);
+	if (r->state == RESIZE_DONE)
+		pools_in_force_set(&l->manager->status.pools, found);
+	else if (r->state != RESIZE_DEFERRED && found->origin == POOLS_FROM_PROFILE)
+		l->retry_ms = loop_now_ms(l->loop) + RESIZE_RETRY_MS;
+	if (is_repeated(r, &before))
+		return;
+	log_resize(r, found->from);
 	config_watch_check_boot(l);
 	manager_flush(l->manager);
 }
@@ -103,32 +117,51 @@ static void set_report(struct config_watch *l, const struct resize_report *repor
 	l->manager->is_changed = true;
 }
 
+/* The same pools may come from another source than before. */
+static void set_source(struct config_watch *l, const struct pools_found *found)
+{
+	struct pools_in_force now;
+
+	pools_in_force_set(&now, found);
+	if (memcmp(&now, &l->manager->status.pools, sizeof(now)) == 0)
+		return;
+	l->manager->status.pools = now;
+	l->manager->is_changed = true;
+}
+
 static void read_pools(struct config_watch *l, bool is_requested)
 {
 	CLEANUP(arena_done) struct arena a;
+	struct pools_found found = { 0 };
 	struct pool_config pools;
 	struct err err = { 0 };
-	const char *from = "";
 
 	arena_init(&a, 0);
-	if (pools_source_read(l->config.pools, &a, &pools, &from, &err) < 0) {
+	l->retry_ms = 0;
+	if (pools_source_read(l->config.pools, &a, &pools, &found, &err) < 0) {
 		/* A file that is being written is read again at the next event. */
 		set_report(l, &(struct resize_report){ .state = RESIZE_REFUSED, .why = err });
 		log_error("cannot read the pools, keeping the current ones",
-			  LOG_STR("from", str_from(from)), LOG_ERR(&err));
+			  LOG_STR("from", str_from(found.from)), LOG_ERR(&err));
 		return;
 	}
 	/* Compared with the pools in force, not with the last file: a refused file that is written
 	 * again is tried again. */
 	if (!pool_config_eq(&pools, &l->manager->ledger->now.config)) {
-		resize(l, &pools, from);
+		resize(l, &pools, &found);
 		return;
 	}
+	set_source(l, &found);
 	/* Unchanged: a change that was refused or deferred has been reverted. */
 	if (l->manager->status.resize.state > RESIZE_DONE)
 		set_report(l, &(struct resize_report){ .state = RESIZE_NONE });
 	if (is_requested)
-		log_info("pools are unchanged", LOG_STR("from", str_from(from)));
+		log_info("pools are unchanged", LOG_STR("from", str_from(found.from)));
+}
+
+void config_watch_update(struct config_watch *l)
+{
+	read_pools(l, false);
 }
 
 void config_watch_reload(struct config_watch *l)
@@ -312,7 +345,8 @@ void config_watch_tick(struct config_watch *l)
 	const bool may_differ = watch_pools(l);
 
 	watch_manifests(l);
-	if (may_differ || l->manager->status.resize.state == RESIZE_DEFERRED)
+	if (may_differ || l->manager->status.resize.state == RESIZE_DEFERRED ||
+	    (l->retry_ms && loop_now_ms(l->loop) >= l->retry_ms))
 		read_pools(l, false);
 }
 

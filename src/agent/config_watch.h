@@ -25,6 +25,7 @@ struct config_watch {
 	struct dir_watch pools, marker, manifests;
 	struct static_pods static_pods;
 	struct timer scan_timer; /* delays a scan until manifests are written completely */
+	uint64_t retry_ms;	 /* when pools of a profile that were refused are tried again */
 	bool scan_fails;	 /* logged once, */
 	bool watch_fails;	 /* likewise */
 };
@@ -38,6 +39,8 @@ void config_watch_done(struct config_watch *l);
 
 /* SIGHUP: reads the pools and resizes if they changed. */
 void config_watch_reload(struct config_watch *l);
+/* The same for a source that was changed by the agent itself. */
+void config_watch_update(struct config_watch *l);
 
 /* Once a second: retries a deferred resize and missing directories. */
 void config_watch_tick(struct config_watch *l);

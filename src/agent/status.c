@@ -236,6 +236,7 @@ yyjson_mut_val *status_describe(const struct manager *m, yyjson_mut_doc *doc, st
 		doc_put_str(doc, root, STR("topologyScope"), str_from(hint_scope_name(c->scope)));
 	}
 	describe_cpu_manager(m, doc, root, a);
+	pools_status_describe(&m->status.pools, &m->status.profile, doc, root);
 	describe_pools(m, doc, root, a);
 	describe_types(m, doc, root, a);
 	list = doc_put_arr(doc, root, STR("containers"));
@@ -308,6 +309,24 @@ static void write_pool_metrics(const struct manager *m, struct strbuf *b)
 	prometheus_uint(b, "pinfold_exclusive_cpus_free", NULL, cpuset_count(&cpus));
 }
 
+static void write_source_metrics(const struct manager *m, struct strbuf *b)
+{
+	prometheus_family(b, "pinfold_pools_source", "gauge",
+			  "Where the pools come from: 1 for the source in effect.");
+	for (enum pools_origin o = 0; o < POOLS_FROM__COUNT; o++)
+		prometheus_uint(b, "pinfold_pools_source",
+				(struct prometheus_label[]){ { "source", pools_origin_name(o) },
+							     { 0 } },
+				m->status.pools.origin == o);
+	prometheus_family(b, "pinfold_profile_state", "gauge",
+			  "What the profiles of the cluster say about this node: 1 for the state.");
+	for (enum profile_state p = 0; p < PROFILE_STATE__COUNT; p++)
+		prometheus_uint(b, "pinfold_profile_state",
+				(struct prometheus_label[]){ { "state", profile_state_name(p) },
+							     { 0 } },
+				m->status.profile.state == p);
+}
+
 void status_metrics(const struct manager *m, struct strbuf *b)
 {
 	const struct prometheus_histogram latency = { manager_bounds_ns, MANAGER_BUCKETS,
@@ -318,6 +337,7 @@ void status_metrics(const struct manager *m, struct strbuf *b)
 	prometheus_uint(b, "pinfold_runtime_connected", NULL, m->runtime.is_connected);
 	write_pool_metrics(m, b);
 	write_type_metrics(m, b);
+	write_source_metrics(m, b);
 	prometheus_family(b, "pinfold_containers_placed_total", "counter",
 			  "Containers created, by pool.");
 	for (enum pool p = 0; p < POOL__COUNT; p++)

@@ -18,6 +18,7 @@
 #include "codec/doc.h"
 #include "nodesync/node_sync.h"
 #include "pin/isolate.h"
+#include "pin/kept_profile.h"
 #include "pin/namespace_allowlist.h"
 #include "staticpod/static_pods.h"
 #include "status.h"
@@ -133,6 +134,8 @@ int agent_uninstall(const struct agent_config *config, struct err *err)
 		r = release_containers(config, dir, &failed, err);
 	if (r == 0 && dir >= 0)
 		r = delete_state(dir, err);
+	if (r == 0)
+		r = kept_profile_remove(config->pools.state_dir, err);
 	if (r == 0)
 		r = node_sync_uninstall(&config->cluster, err);
 	if (r == 0 && failed > 0)

@@ -6,6 +6,7 @@
 struct err;
 
 #define AGENT_RUN_DIR "/run/pinfold"
+#define AGENT_STATE_DIR "/var/lib/pinfold" /* survives a reboot */
 #define AGENT_STATUS_FILE "status.json"
 #define AGENT_LEDGER_FILE "ledger.json"
 #define AGENT_LOCK_FILE "agent.lock"

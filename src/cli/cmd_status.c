@@ -199,6 +199,41 @@ static void add_cpu_manager(struct strbuf *b, yyjson_val *root)
 			FMT_STR(taken));
 }
 
+static void add_source(struct strbuf *b, yyjson_val *root)
+{
+	yyjson_val *source = doc_get(root, STR("source"));
+	const struct str profile = doc_str(doc_get(source, STR("profile")));
+
+	if (profile.n)
+		strbuf_printf(b, "pools from profile " PRI_STR ", generation " PRI_STR "\n",
+			      FMT_STR(profile),
+			      FMT_STR(doc_text(doc_get(source, STR("generation")))));
+	else if (str_eq(doc_str(doc_get(source, STR("kind"))), STR("None")))
+		strbuf_add(b, STR("no profile and no pools: containers may use all CPUs\n"));
+	else if (source)
+		strbuf_printf(b, "pools from " PRI_STR "\n",
+			      FMT_STR(doc_str(doc_get(source, STR("from")))));
+}
+
+static void add_profile_warning(struct strbuf *b, yyjson_val *root)
+{
+	yyjson_val *profile = doc_get(root, STR("profile"));
+	const struct str name = doc_str(doc_get(profile, STR("name")));
+	const struct str message = doc_str(doc_get(profile, STR("message")));
+	const struct str in_force = doc_str(doc_find(root, "/source/profile"));
+
+	if (message.n && name.n)
+		strbuf_printf(b, "warning: profile " PRI_STR " is not applied: " PRI_STR "\n",
+			      FMT_STR(name), FMT_STR(message));
+	else if (message.n)
+		strbuf_printf(b, "warning: no profile is applied: " PRI_STR "\n", FMT_STR(message));
+	else if (name.n && !in_force.n && doc_get(root, STR("source")))
+		strbuf_printf(b,
+			      "warning: profile " PRI_STR " is not applied: the pools of " PRI_STR
+			      " come first\n",
+			      FMT_STR(name), FMT_STR(doc_str(doc_find(root, "/source/from"))));
+}
+
 /* Settings that are configured and not in effect, one line each. */
 static void add_warnings(struct strbuf *b, yyjson_val *root)
 {
@@ -257,6 +292,7 @@ static struct str table_text(const struct agent_status *status, bool with_contai
 	/* What a stopped agent knew of its connection is of no use. */
 	if (status->is_running)
 		add_cluster(&b, root);
+	add_source(&b, root);
 	add_cpu_manager(&b, root);
 	add_pools(&b, root);
 	add_types(&b, root);
@@ -264,6 +300,7 @@ static struct str table_text(const struct agent_status *status, bool with_contai
 		add_containers(&b, root);
 	add_refusals(&b, root);
 	add_counter_warnings(&b, root);
+	add_profile_warning(&b, root);
 	add_warnings(&b, root);
 	return strbuf_str(&b);
 }

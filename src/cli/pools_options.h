@@ -3,6 +3,7 @@
 /* The options that say which CPUs belong to which pool, for the commands that hand out CPUs
  * themselves: `agent` and `oci-hook`. Their meaning is pin/pools_source.h's. */
 
+#include "agentclient/run_dir.h"
 #include "base/options.h"
 #include "kube/names.h"
 #include "pin/pools_source.h"
@@ -36,8 +37,12 @@
 			  "the pools file, read when no list is given (default: " NAME_POOLS_FILE  \
 			  ")",                                                                     \
 			  type, pools.pools_file),                                                 \
+		POOLS_ROW(OPT_STR, "state-dir", "DIR",                                             \
+			  "directory of the last profile of the cluster, used when there is no "   \
+			  "pools file (default: " AGENT_STATE_DIR ")",                             \
+			  type, pools.state_dir),                                                  \
 		POOLS_ROW(OPT_STR, "marker-file", "FILE",                                          \
-			  "the kubelet marker, read when there is no pools file "                  \
+			  "the kubelet marker, read when there is neither "                        \
 			  "(default: " NAME_KUBELET_MARKER ")",                                    \
 			  type, pools.marker_file),                                                \
 		POOLS_ROW(OPT_FLAG, "fold-rest", NULL,                                             \
@@ -60,5 +65,6 @@
 
 #define POOLS_DEFAULTS                                                                             \
 	{                                                                                          \
-		.pools_file = NAME_POOLS_FILE, .marker_file = NAME_KUBELET_MARKER                  \
+		.pools_file = NAME_POOLS_FILE, .state_dir = AGENT_STATE_DIR,                       \
+		.marker_file = NAME_KUBELET_MARKER                                                 \
 	}

@@ -22,3 +22,12 @@ static inline uint64_t cpu_shares_from_milli(int64_t milli)
 	shares = milli * CPU_SHARES_PER_CPU / 1000;
 	return shares < CPU_SHARES_MIN ? CPU_SHARES_MIN : (uint64_t)shares;
 }
+
+/* The request that has these shares, rounded up; the minimum is that of no request. */
+static inline int64_t cpu_shares_to_milli(uint64_t shares)
+{
+	if (shares <= CPU_SHARES_MIN)
+		return 0;
+	shares = shares > CPU_SHARES_MAX ? CPU_SHARES_MAX : shares;
+	return (int64_t)((shares * 1000 + CPU_SHARES_PER_CPU - 1) / CPU_SHARES_PER_CPU);
+}

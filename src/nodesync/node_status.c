@@ -48,6 +48,8 @@ void node_sync_metrics(const struct node_sync *s, struct strbuf *b)
 		  s->writer.n_written[NODE_WRITE_STATUS] },
 		{ "pinfold_node_taint_patches_total", "counter", "Writes of the taint to the Node.",
 		  s->writer.n_written[NODE_WRITE_TAINT] },
+		{ "pinfold_nodepartition_writes_total", "counter",
+		  "Writes of the NodePartition's status.", s->partition.n_written },
 		{ "pinfold_cluster_failures_total", "counter", "Failed requests to the API server.",
 		  s->failures.n },
 		{ "pinfold_events_sent_total", "counter", "Events created.", s->events.queue.sent },

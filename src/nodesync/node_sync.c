@@ -4,6 +4,9 @@
 
 #include "node_sync.h"
 
+#include <stdlib.h>
+#include <string.h>
+
 #include "base/arena.h"
 #include "base/err.h"
 #include "base/log.h"
@@ -31,18 +34,56 @@ static void update_node(struct node_sync *s)
 		send_ready_now(s);
 }
 
-static void on_node(struct node_watch *w, yyjson_val *node)
+/* The labels of a deleted Node stay: the node runs on. */
+static void take_labels(struct node_sync *s, yyjson_val *node)
+{
+	yyjson_val *labels = doc_find(node, "/metadata/labels");
+	CLEANUP(arena_done) struct arena a;
+	struct str text = STR("{}");
+
+	arena_init(&a, 0);
+	if (labels && doc_write_val(labels, false, &a, &text, NULL) < 0)
+		return;
+	if (s->labels && str_eq(str_from(s->labels), text))
+		return;
+	free(s->labels);
+	s->labels = strndup(text.p, text.n);
+	if (!s->labels)
+		abort();
+	s->profiles.is_changed = true;
+}
+
+/* Not in the midst of a list: a profile may seem to be there beside the one that replaces it. */
+static void update_profiles(struct node_sync *s)
+{
+	struct profile_watch *w = &s->profiles;
+
+	if (!w->is_known || w->is_listing || !w->is_changed || !s->labels)
+		return;
+	w->is_changed = false;
+	if (s->on_profiles_changed)
+		s->on_profiles_changed(s);
+}
+
+void node_sync_recheck_profiles(struct node_sync *s)
+{
+	s->profiles.is_changed = true;
+}
+
+static void on_node(struct object_watch *w, yyjson_val *node)
 {
 	struct node_sync *s = container_of(w, struct node_sync, node_watch);
 
 	node_writer_observe(&s->writer, node);
+	if (node)
+		take_labels(s, node);
 	/* NULL at the beginning of a list does not mean that the Node is gone: on_node_synced()
 	 * decides. */
 	if (node)
 		update_node(s);
 }
 
-static void on_node_synced(struct node_watch *w)
+static void on_node_synced(struct object_watch *w)
 {
 	struct node_sync *s = container_of(w, struct node_sync, node_watch);
 
@@ -153,7 +194,7 @@ int node_sync_init(struct node_sync *s, const struct node_sync_config *config, s
 		.desired.taints_unready = config->taints_unready,
 		.permissions = { .on_known = on_permissions_known,
 				 .namespaces.allowlist.is_legacy = config->is_legacy },
-		.node_watch = { .on_node = on_node, .on_synced = on_node_synced },
+		.node_watch = { .on_object = on_node, .on_synced = on_node_synced },
 	};
 	event_sender_init(&s->events);
 	/* Also without --register: a wrong flag is an error before it matters. */
@@ -161,13 +202,28 @@ int node_sync_init(struct node_sync *s, const struct node_sync_config *config, s
 	return r < 0 ? r : node_connection_init(&s->connection, &s->config, err);
 }
 
+static struct node_partition_status partition_status(void *data, struct arena *a)
+{
+	struct node_sync *s = data;
+	const struct node_desired node =
+		node_desired_read(&s->desired, loop_now_ms(s->loop), false, a);
+
+	return partition_desired(&s->partition_source, node.reason, a);
+}
+
 static void on_open(struct node_connection *c)
 {
+	static const struct object_watch_config node_watch_config = { "/api/v1/nodes",
+								      "watch the Node", false };
 	struct node_sync *s = container_of(c, struct node_sync, connection);
 
 	node_writer_start(&s->writer, &c->api);
 	event_sender_start(&s->events, &c->api, c->node_name, &s->failures);
-	node_watch_start(&s->node_watch, &c->api, c->node_name, &s->failures);
+	object_watch_start(&s->node_watch, &c->api, &node_watch_config, c->node_name, &s->failures);
+	partition_writer_start(&s->partition, &c->api, c->node_name,
+			       &(struct partition_writer_config){ partition_status, s,
+								  &s->failures });
+	profile_watch_start(&s->profiles, &c->api, &s->failures);
 	if (!s->config.ignores_namespaces)
 		permission_source_start(&s->permissions, &c->api, &s->failures);
 }
@@ -179,6 +235,8 @@ void node_sync_start(struct node_sync *s, struct loop *loop, struct manager *m)
 	s->loop = loop;
 	s->manager = m;
 	s->desired.manager = m;
+	s->partition_source.manager = m;
+	s->partition_source.version = str_from(config->version);
 	if (!s->connection.is_configured) {
 		if (!config->is_off)
 			log_info("not in a cluster and no --kubeconfig, only --allow-namespace "
@@ -210,7 +268,11 @@ void node_sync_tick(struct node_sync *s)
 		return;
 	permission_source_tick(&s->permissions);
 	update_permissions(s);
+	update_profiles(s);
 	update_node(s);
+	partition_writer_set_node(&s->partition,
+				  s->writer.observed.exists ? s->writer.observed.uid : "");
+	partition_writer_update(&s->partition);
 	event_sender_tick(&s->events);
 	if (s->ready_deadline_ms && loop_now_ms(s->loop) > s->ready_deadline_ms) {
 		log_warning("the Node was not created in time, reporting ready so that the kubelet "
@@ -241,6 +303,11 @@ bool node_sync_get_node(struct node_sync *s, struct nrt_node *ret)
 	return true;
 }
 
+struct str node_sync_granted(const struct node_sync *s)
+{
+	return str_from(s->partition.observed.granted);
+}
+
 void node_sync_leave(struct node_sync *s)
 {
 	/* Without a watch the server is most likely unreachable, and waiting for it would only
@@ -257,7 +324,9 @@ void node_sync_close(struct node_sync *s)
 		s->manager->status.link = NULL;
 	}
 	if (s->connection.is_open) {
-		watch_close(&s->node_watch.watch);
+		object_watch_close(&s->node_watch);
+		partition_writer_close(&s->partition);
+		profile_watch_close(&s->profiles);
 		permission_source_close(&s->permissions);
 		node_writer_close(&s->writer);
 		event_sender_close(&s->events);
@@ -267,9 +336,12 @@ void node_sync_close(struct node_sync *s)
 
 void node_sync_done(struct node_sync *s)
 {
-	if (s->connection.is_open)
-		watch_done(&s->node_watch.watch);
+	object_watch_done(&s->node_watch);
+	partition_writer_done(&s->partition);
 	node_connection_done(&s->connection);
 	permission_source_done(&s->permissions);
 	event_sender_done(&s->events);
+	profile_watch_done(&s->profiles);
+	free(s->labels);
+	s->labels = NULL;
 }

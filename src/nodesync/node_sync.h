@@ -1,6 +1,6 @@
 #pragma once
 
-/* The agent in its cluster: connects the parts that keep its Node (node_watch.h, node_desired.h,
+/* The agent in its cluster: connects the parts that keep its Node (object_watch.h, node_desired.h,
  * node_writer.h), the namespace allowlist (permission_source.h) and Events (event_sender.h). All of
  * it runs in the agent's one thread, and nothing of pinning waits for it: while the API server is
  * unreachable, containers are placed as before and requests are retried. */
@@ -14,9 +14,12 @@
 #include "node_connection.h"
 #include "node_desired.h"
 #include "node_sync_config.h"
-#include "node_watch.h"
 #include "node_writer.h"
+#include "object_watch.h"
+#include "partition_desired.h"
+#include "partition_writer.h"
 #include "permission_source.h"
+#include "profile_watch.h"
 #include "trim_schedule.h"
 
 struct err;
@@ -31,16 +34,22 @@ struct node_sync {
 	struct node_connection connection;
 	struct api_failures failures;
 	struct node_desired_source desired;
-	struct node_watch node_watch;
+	struct object_watch node_watch;
 	struct node_writer writer;
 	struct permission_source permissions;
 	struct event_sender events;
+	struct profile_watch profiles;
+	struct partition_desired_source partition_source;
+	struct partition_writer partition;
+	char *labels; /* of the Node, as JSON; NULL: it was never seen */
 	struct trim_schedule trim;
 	uint64_t ready_deadline_ms; /* READY=1 waits for the Node until then; 0: it was sent */
 
 	/* The permissions of namespaces have changed, and some pod is in the wrong pool: every pod
 	 * has to be classified again. */
 	void (*on_permissions_changed)(struct node_sync *s);
+	/* The profiles of the cluster or the labels of the Node have changed; both are known. */
+	void (*on_profiles_changed)(struct node_sync *s);
 };
 
 /* Checks the configuration; -EINVAL for what can never work. Connects to nothing. */
@@ -65,6 +74,13 @@ bool node_sync_has_permitted_pod(const struct manager *m);
 
 /* The agent's Node and the API client; false while the Node is not known to exist. */
 bool node_sync_get_node(struct node_sync *s, struct nrt_node *ret);
+
+/* The change that the operator allows this node to apply now: the hash of an item of the
+ * NodePartition's pending changes; "": none. */
+struct str node_sync_granted(const struct node_sync *s);
+
+/* The profiles have to be decided on again, because the machine has changed. */
+void node_sync_recheck_profiles(struct node_sync *s);
 
 /* For `status` and metrics: {"cluster":{"node":"worker-0","connected":true,...}}. */
 void node_sync_describe(const struct node_sync *s, yyjson_mut_doc *doc, yyjson_mut_val *root);

@@ -1,12 +1,15 @@
 /* `pinfold agent --uninstall` and `pinfold uninstall`: remove what an agent wrote from its Node, in
- * at most three requests. */
+ * at most three requests, and its NodePartition. */
 
 #include "node_uninstall.h"
 
 #include <errno.h>
 
 #include "base/err.h"
+#include "base/log.h"
 #include "base/macro.h"
+#include "cluster/object_path.h"
+#include "kube/names.h"
 #include "node_plan.h"
 #include "node_sync.h"
 
@@ -56,6 +59,22 @@ int node_clean(struct api_sync *s, struct str name, struct arena *a, struct err 
 	return r < 0 ? err_wrap(err, "Node " PRI_STR, FMT_STR(name)) : 0;
 }
 
+/* The object does not matter to a scheduler, so it may stay: it goes with the Node. */
+static void delete_partition(struct api_sync *s, struct str name, struct arena *a)
+{
+	const struct object_ref ref = { .api = STR(NAME_PARTITION_API),
+					.resource = STR(NAME_PARTITION_RESOURCE),
+					.name = name };
+	struct err err = { 0 };
+	yyjson_val *deleted;
+	int r = api_sync_call(
+		s, &(struct api_request){ .method = "DELETE", .path = object_path(&ref, a) }, a,
+		&deleted, &err);
+
+	if (r < 0 && r != -ENOENT)
+		log_warning("cannot delete the NodePartition, leaving it", LOG_ERR(&err));
+}
+
 int node_sync_uninstall(const struct node_sync_config *config, struct err *err)
 {
 	CLEANUP(arena_done) struct arena a; /* after the connection, which uses the kubeconfig */
@@ -72,5 +91,9 @@ int node_sync_uninstall(const struct node_sync_config *config, struct err *err)
 		return 0; /* without a cluster there is no Node */
 	if (r == 0)
 		r = api_sync_open(&s, &kubeconfig, "pinfold-agent", &a, err);
-	return r == 0 ? node_clean(&s, name, &a, err) : r;
+	if (r == 0)
+		r = node_clean(&s, name, &a, err);
+	if (r == 0)
+		delete_partition(&s, name, &a);
+	return r;
 }

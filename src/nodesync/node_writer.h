@@ -3,7 +3,7 @@
 /* Writes the agent's Node until it says what it should: resources and condition in the status, the
  * taint, and the whole object where the agent registers it. One request at a time, with a growing
  * delay after each, so that a controller which reverts every write is not fought at full speed.
- * Watching the Node and deciding what it should say happen elsewhere (node_watch.h,
+ * Watching the Node and deciding what it should say happen elsewhere (object_watch.h,
  * node_desired.h). */
 
 #include <stdbool.h>

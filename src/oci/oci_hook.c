@@ -71,10 +71,10 @@ static int open_manager(const struct hook *h, struct standalone_manager *own, st
 	char boot_id[STORE_BOOT_ID_MAX];
 	struct store_report report;
 	struct pool_config pools;
-	const char *from;
+	struct pools_found found;
 	int r;
 
-	r = pools_source_read(&h->config->pools, h->a, &pools, &from, err);
+	r = pools_source_read(&h->config->pools, h->a, &pools, &found, err);
 	if (r == 0)
 		r = topology_read(h->config->topology, h->a, &own->topology, err);
 	if (r == 0)
@@ -275,10 +275,10 @@ static int is_unconfigured(const struct hook *h, struct err *err)
 {
 	struct pool_config pools;
 	struct str response;
-	const char *from;
+	struct pools_found found;
 	int r;
 
-	if (pools_source_read(&h->config->pools, h->a, &pools, &from, NULL) != -ENOENT)
+	if (pools_source_read(&h->config->pools, h->a, &pools, &found, NULL) != -ENOENT)
 		return 0; /* an error in the pools is reported where they are used */
 	for (unsigned waited_ms = 0;; waited_ms += AGENT_RETRY_MS) {
 		r = status_client_request(h->config->run_dir, "GET", STR("/healthz"), h->a,

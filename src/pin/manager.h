@@ -14,6 +14,7 @@
 #include "crio.h"
 #include "nri/nri.h"
 #include "pool/ledger.h"
+#include "pools_status.h"
 #include "reboot.h"
 #include "refusals.h"
 #include "registry.h"
@@ -77,6 +78,8 @@ struct manager_devices {
 struct manager_status_sources {
 	struct str node;	     /* name of the Node; "" without a cluster */
 	struct resize_report resize; /* the last one */
+	struct pools_in_force pools;
+	struct profile_report profile;
 	struct reboot_notes reboot;
 	const struct static_pods *static_pods; /* NULL: not managed */
 	const struct node_sync *link;	       /* NULL: no cluster */

@@ -12,6 +12,7 @@
 #include "base/macro.h"
 #include "base/quote.h"
 #include "codec/doc.h"
+#include "kept_profile.h"
 #include "kube/names.h"
 
 #define MAX_FILE_SIZE 65536 /* three CPU lists of a machine with 8192 CPUs, at their worst */
@@ -275,45 +276,92 @@ static int set_policy(const struct pools_source *s, struct pool_config *c, struc
 	return 0;
 }
 
+/* Returns 1 when a profile is kept. */
+static int from_profile(const char *state_dir, struct arena *a, struct pool_config *ret,
+			struct pools_found *found, struct err *err)
+{
+	struct kept_profile kept;
+	int r;
+
+	if (!state_dir)
+		return 0;
+	r = kept_profile_read(state_dir, a, &kept, err);
+	if (r == -ENOENT || r == -ENOTDIR)
+		return 0;
+	*found = (struct pools_found){ POOLS_FROM_PROFILE, "profile", STR(""), 0 };
+	if (r < 0)
+		return r;
+	found->profile = kept.name;
+	found->generation = kept.generation;
+	*ret = kept.pools;
+	return 1;
+}
+
+static int from_markers(const struct pools_source *s, struct arena *a, struct pool_config *ret,
+			struct pools_found *found, struct err *err)
+{
+	const struct {
+		const char *path;
+		parse_fn parse;
+	} markers[] = {
+		{ s->marker_file ? node_marker_of(s->marker_file, a) : NULL, marker_file_parse },
+		{ s->marker_file, marker_file_parse },
+		{ s->legacy_marker, legacy_marker_parse },
+	};
+	int r = 0;
+
+	for (size_t i = 0; r == 0 && i < ARRAY_LEN(markers); i++) {
+		*found = (struct pools_found){ POOLS_FROM_MARKER, markers[i].path, STR(""), 0 };
+		r = from_file(markers[i].path, markers[i].parse, a, ret, err);
+	}
+	return r;
+}
+
+/* Returns 1 when there was a source. */
+static int from_any(const struct pools_source *s, struct arena *a, struct pool_config *ret,
+		    struct pools_found *found, struct err *err)
+{
+	int r;
+
+	if (s->reserved || s->shared || s->guaranteed || s->n_types) {
+		*found = (struct pools_found){ POOLS_FROM_FLAGS, "flags", STR(""), 0 };
+		r = from_flags(s, ret, err);
+		return r < 0 ? r : 1;
+	}
+	*found = (struct pools_found){ POOLS_FROM_FILE, s->pools_file, STR(""), 0 };
+	r = from_file(s->pools_file, pools_file_parse, a, ret, err);
+	if (r == 0)
+		r = from_profile(s->state_dir, a, ret, found, err);
+	if (r == 0)
+		r = from_markers(s, a, ret, found, err);
+	return r;
+}
+
 int pools_source_read(const struct pools_source *s, struct arena *a, struct pool_config *ret,
-		      const char **ret_from, struct err *err)
+		      struct pools_found *ret_found, struct err *err)
 {
 	struct pool_config c;
-	const char *from = "flags";
 	int r;
 
 	pool_config_init(&c);
-	if (s->reserved || s->shared || s->guaranteed || s->n_types) {
-		r = from_flags(s, &c, err);
-	} else {
-		from = s->pools_file;
-		r = from_file(s->pools_file, pools_file_parse, a, &c, err);
-		if (r == 0 && s->marker_file) {
-			from = node_marker_of(s->marker_file, a);
-			r = from_file(from, marker_file_parse, a, &c, err);
-		}
-		if (r == 0) {
-			from = s->marker_file;
-			r = from_file(s->marker_file, marker_file_parse, a, &c, err);
-		}
-		if (r == 0) {
-			from = s->legacy_marker;
-			r = from_file(s->legacy_marker, legacy_marker_parse, a, &c, err);
-		}
-		if (r == 0)
+	r = from_any(s, a, &c, ret_found, err);
+	if (r == 0) {
+		if (!s->or_whole_set)
 			return err_set(
 				err, ENOENT,
 				"no pools: neither --management nor %s nor %s says which CPUs",
 				s->pools_file ? s->pools_file : "a pools file",
 				s->marker_file ? s->marker_file : "a marker");
+		c.is_classic = true;
+		*ret_found = (struct pools_found){ POOLS_FROM_NOTHING, "nothing", STR(""), 0 };
 	}
 	if (r < 0)
 		return r;
-	c.fold_rest = s->fold_rest;
+	if (ret_found->origin != POOLS_FROM_PROFILE)
+		c.fold_rest = s->fold_rest;
 	r = set_policy(s, &c, err);
 	if (r < 0)
 		return r;
 	*ret = c;
-	*ret_from = from;
 	return 0;
 }

@@ -8,6 +8,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "agentclient/run_dir.h"
 #include "agentclient/status_client.h"
 #include "base/arena.h"
 #include "base/file.h"
@@ -135,10 +136,12 @@ static void read_pools(const struct machine_reader *m)
 	struct machine_facts *f = m->f;
 	const struct pools_source source = {
 		.pools_file = str_printf(m->a, "%s" NAME_POOLS_FILE, m->prefix).p,
+		.state_dir = str_printf(m->a, "%s" AGENT_STATE_DIR, m->prefix).p,
 		.marker_file = str_printf(m->a, "%s" NAME_KUBELET_MARKER, m->prefix).p,
 	};
+	struct pools_found found = { 0 };
 	struct err err = { 0 };
-	int r = pools_source_read(&source, m->a, &f->pools, &f->pools_from, &err);
+	int r = pools_source_read(&source, m->a, &f->pools, &found, &err);
 
 	if (r == -ENOENT)
 		return;
@@ -147,8 +150,10 @@ static void read_pools(const struct machine_reader *m)
 	f->has_pools = r == 0;
 	if (r < 0)
 		f->pools_error = err;
+	else if (found.origin == POOLS_FROM_PROFILE)
+		f->pools_from = str_printf(m->a, "profile " PRI_STR, FMT_STR(found.profile)).p;
 	else
-		f->pools_from += strlen(m->prefix);
+		f->pools_from = found.from + strlen(m->prefix);
 }
 
 static void read_socket(const struct machine_reader *m, const char *path, struct socket_fact *ret)

@@ -16,20 +16,6 @@ deploy=$here/../../deploy/agent
 cores=management.workload.openshift.io/cores
 want_cores=$(nproc --all)k
 
-# soon WHAT WANT COMMAND...: waits until COMMAND succeeds and prints WANT; reports how long that took.
-soon() {
-	local what=$1 want=$2 began
-	shift 2
-	began=$(date +%s%N)
-	wait_for "${LIMIT:-20}" succeeds_with "$want" "$@" || die "$what: got '$("$@")', want '$want'"
-	checks=$((checks + 1))
-	echo "  $what: $((($(date +%s%N) - began) / 1000000)) ms" >&2
-}
-succeeds_with() {
-	local got
-	got=$("${@:2}" 2>/dev/null) && [ "$got" = "$1" ]
-}
-
 node() { kubectl get node "$name" -o "jsonpath=$1"; }
 amount() { node "{.status.$1['${2//./\\.}']}"; } # LIST RESOURCE
 # shellcheck disable=SC2317  # called by name
@@ -48,25 +34,6 @@ kubelet_registers() {
 	metadata: {name: $name, labels: {kubernetes.io/hostname: $name}}
 	EOF
 	status_patch '{"status":{"capacity":{"cpu":"2","memory":"4Gi","pods":"110"},"allocatable":{"cpu":"2","memory":"4Gi","pods":"110"},"conditions":[{"type":"Ready","status":"True","reason":"KubeletReady","message":"test"}]}}'
-}
-
-# A kubeconfig with a token of the agent's ServiceAccount, bound to a node as the token of its pod is.
-agent_kubeconfig() { # FILE NODE
-	kubectl create token pinfold-agent -n pinfold-agent --bound-object-kind Node --bound-object-name "$2" >"$1.token"
-	cat >"$1" <<-EOF
-	apiVersion: v1
-	kind: Config
-	current-context: agent
-	clusters:
-	- name: test
-	  cluster: {server: "https://127.0.0.1:$(cat "$dir/port")", certificate-authority: $dir/pki/ca.crt}
-	users:
-	- name: agent
-	  user: {tokenFile: $1.token}
-	contexts:
-	- name: agent
-	  context: {cluster: test, user: agent}
-	EOF
 }
 
 node_exists() { agent_status .cluster.registered; }
@@ -335,12 +302,12 @@ test_uninstall() {
 	soon "capacity before --uninstall" "$want_cores" amount capacity $cores
 	path=$(NATIVE_NAMESPACE=good management_pod uninstalled)
 	is "CPUs before --uninstall" "$(cpus_of "$path")" 0
-	"$pinfold" agent --uninstall --run-dir "$dir/run" --node-name "$name" --kubeconfig "$dir/agent.kubeconfig" \
+	"$pinfold" agent --uninstall --run-dir "$dir/run" --state-dir "$dir/state" --node-name "$name" --kubeconfig "$dir/agent.kubeconfig" \
 		2>"$dir/uninstall.out" && die "--uninstall ran beside a running agent"
 	grep -q "an agent is running" "$dir/uninstall.out" || die "$(cat "$dir/uninstall.out")"
 	agent_down
 	kubectl taint node "$name" pinfold.io/unpartitioned:NoSchedule other=1:NoSchedule --overwrite >/dev/null
-	"$pinfold" agent --uninstall --run-dir "$dir/run" --node-name "$name" --kubeconfig "$dir/agent.kubeconfig" || die "uninstall"
+	"$pinfold" agent --uninstall --run-dir "$dir/run" --state-dir "$dir/state" --node-name "$name" --kubeconfig "$dir/agent.kubeconfig" || die "uninstall"
 	is "CPUs after --uninstall" "$(cpus_of "$path")" 0-1
 	prints "capacity after --uninstall" "" amount capacity $cores
 	prints "allocatable after --uninstall" "" amount allocatable $cores

@@ -113,9 +113,9 @@ static void ask_agent(struct scene *s, struct str ret[N_PODS])
 	struct manager m;
 	struct ledger l;
 	struct err err = { 0 };
-	const char *from;
+	struct pools_found found;
 
-	CHECK_OK(pools_source_read(&source, &s->a, &config, &from, &err));
+	CHECK_OK(pools_source_read(&source, &s->a, &config, &found, &err));
 	CHECK_OK(ledger_init(&l, &s->topology, &config, &err));
 	manager_init(&m, &l, NULL);
 	for (size_t i = 0; i < N_PODS; i++) {

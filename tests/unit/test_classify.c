@@ -13,6 +13,7 @@
 #include "cgroup/cgroup_path.h"
 #include "nri/nri.h"
 #include "pin/classify.h"
+#include "pin/kept_profile.h"
 #include "pin/placement.h"
 #include "pin/pools_source.h"
 #include "test.h"
@@ -743,24 +744,32 @@ static void put_file(const char *dir, const char *name, const char *text)
 }
 
 /* Each file that is removed gives way to the next. */
-TEST(the_pools_file_comes_before_the_markers_of_node_pool_and_2021)
+TEST(the_pools_file_comes_before_the_profile_and_the_markers_of_node_pool_and_2021)
 {
 	static const struct {
 		const char *file, *text, *reserved;
+		enum pools_origin origin;
+		const char *from; /* NULL: the file */
 	} files[] = {
-		{ "pools", "{\"reserved\":\"0\"}", "0" },
-		{ "marker.node", "{\"management\":{\"cpuset\":\"1\"}}", "1" },
-		{ "marker", "{\"management\":{\"cpuset\":\"2\"}}", "2" },
-		{ "legacy", "3\n", "3" },
+		{ "pools", "{\"reserved\":\"0\"}", "0", POOLS_FROM_FILE, NULL },
+		{ KEPT_PROFILE_FILE,
+		  "{\"name\":\"w\",\"generation\":1,\"pools\":{\"mode\":\"classic\","
+		  "\"reserved\":\"4\",\"shared\":\"\",\"guaranteed\":\"\"}}",
+		  "4", POOLS_FROM_PROFILE, "profile" },
+		{ "marker.node", "{\"management\":{\"cpuset\":\"1\"}}", "1", POOLS_FROM_MARKER,
+		  NULL },
+		{ "marker", "{\"management\":{\"cpuset\":\"2\"}}", "2", POOLS_FROM_MARKER, NULL },
+		{ "legacy", "3\n", "3", POOLS_FROM_MARKER, NULL },
 	};
 	char dir[] = "/tmp/pools-test-XXXXXX", paths[3][64];
 	struct pools_source source = { .pools_file = paths[0],
+				       .state_dir = dir,
 				       .marker_file = paths[1],
 				       .legacy_marker = paths[2] };
 	CLEANUP(arena_done) struct arena a;
 	struct err err = { 0 };
 	struct pool_config c;
-	const char *from;
+	struct pools_found found;
 
 	arena_init(&a, 0);
 	CHECK(mkdtemp(dir) != NULL);
@@ -771,15 +780,20 @@ TEST(the_pools_file_comes_before_the_markers_of_node_pool_and_2021)
 		put_file(dir, files[i].file, files[i].text);
 	for (size_t i = 0; i < ARRAY_LEN(files); i++) {
 		TEST_ROW("%s", files[i].file);
-		CHECK_OK(pools_source_read(&source, &a, &c, &from, &err));
+		CHECK_OK(pools_source_read(&source, &a, &c, &found, &err));
 		CHECK_STR(cpuset_format(&c.reserved, &a), files[i].reserved);
-		CHECK(strstr(from, files[i].file));
+		CHECK(strstr(found.from, files[i].from ? files[i].from : files[i].file));
+		CHECK_INT(found.origin, files[i].origin);
 		put_file(dir, files[i].file, NULL);
 	}
-	CHECK_INT(pools_source_read(&source, &a, &c, &from, &err), -ENOENT);
+	CHECK_INT(pools_source_read(&source, &a, &c, &found, &err), -ENOENT);
 	source.legacy_marker = NULL; /* without the dialect */
 	put_file(dir, "legacy", "3\n");
-	CHECK_INT(pools_source_read(&source, &a, &c, &from, &err), -ENOENT);
+	CHECK_INT(pools_source_read(&source, &a, &c, &found, &err), -ENOENT);
+	source.or_whole_set = true;
+	CHECK_OK(pools_source_read(&source, &a, &c, &found, &err));
+	CHECK(c.is_classic && cpuset_is_empty(&c.reserved));
+	CHECK_INT(found.origin, POOLS_FROM_NOTHING);
 	put_file(dir, "legacy", NULL);
 	CHECK(rmdir(dir) == 0);
 }

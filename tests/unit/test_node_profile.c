@@ -1,6 +1,6 @@
 /* From a PerformanceProfile object to the pools of one machine. */
 
-#include <errno.h>
+#include <string.h>
 
 #include "base/arena.h"
 #include "base/macro.h"
@@ -132,4 +132,66 @@ TEST(cpus_of_ovs_are_a_warning)
 	resolve(&r, "core:8 pu:1", "\"reserved\":\"0-1\",\"isolated\":\"2-5\",\"ovsDpdk\":\"6-7\"",
 		"");
 	CHECK(r.ok && r.problems.n_warnings == 1);
+}
+
+#define SELECTOR "\"nodeSelector\":{\"node-role.kubernetes.io/worker\":\"\"}"
+
+TEST(a_profile_is_trimmed_to_what_has_an_effect)
+{
+	CLEANUP(arena_done) struct arena a;
+	struct err err = { 0 };
+	struct str text;
+	struct doc doc;
+
+	arena_init(&a, 0);
+	CHECK_OK(doc_parse(
+		STR("{\"apiVersion\":\"performance.openshift.io/"
+		    "v2\",\"kind\":\"PerformanceProfile\","
+		    "\"metadata\":{\"name\":\"p\",\"uid\":\"u\",\"generation\":3,\"labels\":{},"
+		    "\"annotations\":{\"kubectl.kubernetes.io/last-applied-configuration\":\"{}\","
+		    "\"pinfold.io/resize\":\"defer\",\"kubeletconfig.experimental\":\"{}\","
+		    "\"performance.openshift.io/enable-rps\":\"true\"},\"managedFields\":[1]},"
+		    "\"spec\":{" SELECTOR "},\"status\":{\"conditions\":[]}}"),
+		STR(""), NULL, &a, &doc, &err));
+	CHECK_OK(node_profile_trim(doc.root, &a, &text, &err));
+	CHECK_STR(text, "{\"apiVersion\":\"performance.openshift.io/v2\",\"kind\":"
+			"\"PerformanceProfile\",\"metadata\":{\"name\":\"p\",\"uid\":\"u\","
+			"\"generation\":3,\"annotations\":{\"pinfold.io/resize\":\"defer\","
+			"\"kubeletconfig.experimental\":\"{}\","
+			"\"performance.openshift.io/enable-rps\":\"true\"}},"
+			"\"spec\":{" SELECTOR "}}");
+}
+
+/* It still selects its nodes: to drop it would take their pools away. */
+TEST(a_profile_that_is_too_large_is_invalid)
+{
+	CLEANUP(arena_done) struct arena a;
+	struct node_profile decision;
+	yyjson_val *profile, *labels;
+	struct err err = { 0 };
+	struct topology t;
+	struct str text;
+	struct doc doc;
+	char *filler;
+
+	arena_init(&a, 0);
+	filler = arena_array(&a, char, NODE_PROFILE_MAX_BYTES + 1);
+	memset(filler, 'x', NODE_PROFILE_MAX_BYTES);
+	CHECK_OK(topology_read("core:4 pu:1", &a, &t, &err));
+	CHECK_OK(doc_parse(
+		str_printf(&a,
+			   "{\"metadata\":{\"name\":\"p\",\"generation\":2},"
+			   "\"spec\":{\"cpu\":{\"reserved\":\"0\"},\"more\":\"%s\"," SELECTOR "}}",
+			   filler),
+		STR(""), NULL, &a, &doc, &err));
+	CHECK_OK(node_profile_trim(doc.root, &a, &text, &err));
+	CHECK(text.n < 1000);
+	CHECK_OK(doc_parse(text, STR(""), NULL, &a, &doc, &err));
+	profile = doc.root;
+	labels = doc_find(profile, "/spec/nodeSelector");
+	node_profile_decide(&profile, 1, labels, &t, &a, &decision);
+	CHECK_INT(decision.state, PROFILE_INVALID);
+	CHECK_STR(decision.name, "p");
+	CHECK_INT(decision.generation, 2);
+	CHECK_STR(decision.message, "the profile is larger than 128 KiB");
 }

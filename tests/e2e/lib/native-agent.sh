@@ -10,9 +10,12 @@
 #	agent_status FILTER      its status as JSON through jq
 #	agent_rss                its resident memory in kB
 #	counter NAME             its metric pinfold_NAME_total
+#	agent_kubeconfig FILE NODE  a kubeconfig with a token of the agent's ServiceAccount, bound to a node as that of its pod
+#	                         is. Needs control-plane.sh, in the same directory
+#	soon WHAT WANT COMMAND...  waits until COMMAND succeeds and prints WANT, for $LIMIT seconds (20); reports how long it took
 #
 # $pinfold is the program ($PINFOLD, if that is set). $target is the annotation by which a pod opts in, as a member of a JSON
-# object. The agent's socket and ledger are in $dir/run.
+# object. The agent's socket and ledger are in $dir/run, the profile it keeps is in $dir/state.
 
 # shellcheck source=tests/e2e/lib/process.sh
 . "$(dirname "${BASH_SOURCE[0]}")/process.sh"
@@ -31,7 +34,7 @@ explain() {
 
 agent_flags=()
 agent_start() {
-	process_start "$dir" agent "$pinfold" agent --run-dir "$dir/run" --kubelet-state /nonexistent "${agent_flags[@]}" "$@"
+	process_start "$dir" agent "$pinfold" agent --run-dir "$dir/run" --state-dir "$dir/state" --kubelet-state /nonexistent "${agent_flags[@]}" "$@"
 }
 agent_up() {
 	agent_start "$@"
@@ -50,4 +53,35 @@ agent_status() { curl -sf --unix-socket "$dir/run/agent.sock" http://agent/statu
 agent_rss() { awk '/VmRSS/ { print $2 }' "/proc/$(cut -d' ' -f1 "$dir/agent.pid")/status"; }
 counter() {
 	curl -sf --unix-socket "$dir/run/agent.sock" http://agent/metrics | awk -v name="pinfold_$1_total" '$1 == name { print $2 }'
+}
+
+agent_kubeconfig() {
+	kubectl create token pinfold-agent -n pinfold-agent --bound-object-kind Node --bound-object-name "$2" >"$1.token"
+	cat >"$1" <<-EOF
+	apiVersion: v1
+	kind: Config
+	current-context: agent
+	clusters:
+	- name: test
+	  cluster: {server: "https://127.0.0.1:$(cat "$dir/port")", certificate-authority: $dir/pki/ca.crt}
+	users:
+	- name: agent
+	  user: {tokenFile: $1.token}
+	contexts:
+	- name: agent
+	  context: {cluster: test, user: agent}
+	EOF
+}
+
+soon() {
+	local what=$1 want=$2 began
+	shift 2
+	began=$(date +%s%N)
+	wait_for "${LIMIT:-20}" succeeds_with "$want" "$@" || die "$what: got '$("$@")', want '$want'"
+	checks=$((checks + 1))
+	echo "  $what: $((($(date +%s%N) - began) / 1000000)) ms" >&2
+}
+succeeds_with() {
+	local got
+	got=$("${@:2}" 2>/dev/null) && [ "$got" = "$1" ]
 }

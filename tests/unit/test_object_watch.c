@@ -1,15 +1,17 @@
-/* The watch of the agent's own Node. */
+/* The watch of one object, the agent's own Node. */
 
 #include "api_server.h"
 #include "nodesync/api_failures.h"
-#include "nodesync/node_watch.h"
+#include "nodesync/object_watch.h"
 
 #define NODE "{\"metadata\":{\"name\":\"n1\",\"resourceVersion\":\"8\"}}"
+
+static const struct object_watch_config nodes = { "/api/v1/nodes", "watch the Node", false };
 
 struct fixture {
 	struct api_server server;
 	struct api_failures failures;
-	struct node_watch watch;
+	struct object_watch watch;
 	char seen[64]; /* + for a Node, - for none, s for synced */
 };
 
@@ -18,12 +20,12 @@ static void note(struct fixture *f, const char *what)
 	(void)strncat(f->seen, what, sizeof(f->seen) - strlen(f->seen) - 1);
 }
 
-static void on_node(struct node_watch *w, yyjson_val *node)
+static void on_node(struct object_watch *w, yyjson_val *node)
 {
 	note(container_of(w, struct fixture, watch), node ? "+" : "-");
 }
 
-static void on_synced(struct node_watch *w)
+static void on_synced(struct object_watch *w)
 {
 	note(container_of(w, struct fixture, watch), "s");
 }
@@ -32,7 +34,7 @@ static void fixture_init(struct fixture *f, const char *items, const char *event
 {
 	memset(f, 0, sizeof(*f));
 	api_server_init(&f->server);
-	f->watch.on_node = on_node;
+	f->watch.on_object = on_node;
 	f->watch.on_synced = on_synced;
 	api_server_set(&f->server,
 		       &(struct api_server_rule){ "GET", "/api/v1/nodes",
@@ -40,7 +42,7 @@ static void fixture_init(struct fixture *f, const char *items, const char *event
 						  items });
 	api_server_set(&f->server, &(struct api_server_rule){ "GET", "/api/v1/nodes",
 							      "resourceVersion=7", 200, events });
-	node_watch_start(&f->watch, &f->server.api, STR("n1"), &f->failures);
+	object_watch_start(&f->watch, &f->server.api, &nodes, STR("n1"), &f->failures);
 }
 
 static void fixture_done(struct fixture *f)
