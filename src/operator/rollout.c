@@ -85,14 +85,13 @@ static void find_changes(struct rollout_node *r, const struct rollout_settings *
 	for (size_t i = 0; i < p->status.n_pending; i++) {
 		const struct pending_change *c = &p->status.pending[i];
 
-		if (!c->hash.n || c->need == NEED_RESIZE)
-			continue;
+		/* Without a hash there is nothing that the agent would do itself. */
 		if (c->need == NEED_REBOOT)
-			r->reboot = c;
-		else if (!r->change)
+			r->reboot = r->reboot ? r->reboot : c;
+		else if (c->need != NEED_RESIZE && c->hash.n && !r->change)
 			r->change = c;
 	}
-	if (!r->change && r->reboot && settings->operator_reboots) {
+	if (!r->change && r->reboot && r->reboot->hash.n && settings->operator_reboots) {
 		r->change = r->reboot;
 		r->reboot = NULL;
 	}

@@ -212,7 +212,7 @@ static void write_reboot_required(const struct operator_snapshot *s, const struc
 				  struct operator_writes *w)
 {
 	struct str have = operator_annotation(r->node->annotations, NAME_REBOOT_REQUIRED);
-	struct str want = r->reboot ? r->reboot->hash : STR("");
+	struct str want = !r->reboot ? STR("") : r->reboot->hash.n ? r->reboot->hash : STR("true");
 
 	if (str_eq(have, want))
 		return;

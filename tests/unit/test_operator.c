@@ -351,6 +351,13 @@ TEST(a_reboot_is_granted_only_when_the_operator_is_to_reboot)
 	CHECK(str_has(body_of(&f, "reboot sentinel a"),
 		      STR("\"pinfold.io/reboot-required\":\"cc\"")));
 	put_profile(&f, "'pinfold.io/reboot':'operator'", "");
+	put_partition(&f, "a", "", 4, "True",
+		      "{'what':'Reboot','reason':'Differs','message':'kernel arguments'}");
+	turn(&f);
+	CHECK(!writes(&f, "grant a")); /* the agent has nothing to apply itself */
+	CHECK(str_has(body_of(&f, "reboot sentinel a"),
+		      STR("\"pinfold.io/reboot-required\":\"true\"")));
+	put_partition(&f, "a", "", 4, "True", REBOOT);
 	turn(&f);
 	CHECK(str_has(body_of(&f, "grant a"), STR("\"granted\":\"cc\"")));
 	CHECK(!writes(&f, "reboot sentinel a"));

@@ -25,6 +25,7 @@ port, server_port, pki, directory = int(sys.argv[1]), int(sys.argv[2]), sys.argv
 ALL = "403 409 410 429 500 503 lost unanswered cut closed".split()
 log = open(f"{directory}/requests.log", "a", encoding="utf-8", buffering=1)
 to_server = ssl.create_default_context(cafile=f"{pki}/ca.crt")
+used = {}
 killing = {"left": 0, "pid": 0, "forward": False}
 
 
@@ -36,17 +37,23 @@ def read(name):
         return []
 
 
+def applies(fault, method, path):
+    if fault == "410":
+        return method == "GET"
+    if fault == "409":
+        return method != "GET"
+    return fault != "cut" or "watch=1" in path
+
+
 def choose_fault(method, path):
     words = read("faults")
     if not words or random.random() >= float(words[0]) or ("leases" in words and "/leases" in path):
         return None
-    fault = random.choice([word for word in words[1:] if word != "leases"] or ALL)
-    is_watch = "watch=1" in path
-    if fault == "410" and method != "GET":
-        return "409"
-    if fault == "409" and method == "GET":
-        return "503"
-    return "503" if fault == "cut" and not is_watch else fault
+    faults = [word for word in words[1:] if word != "leases"] or ALL
+    possible = [fault for fault in faults if applies(fault, method, path)] or ["503"]
+    fault = min(possible, key=lambda f: (used.get(f, 0), random.random()))  # each of them, sooner or later
+    used[fault] = used.get(fault, 0) + 1
+    return fault
 
 
 def must_kill():
