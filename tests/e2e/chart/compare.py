@@ -25,8 +25,9 @@ CASES = [
     ("overlays/pools", {**WEBHOOK_ONLY, "webhook": {"pools": True}}, ["overlays/pools"], []),
     ("overlays/refuse", {**WEBHOOK_ONLY, "webhook": {"admissionMode": "refuse"}}, ["overlays/refuse"], []),
     ("overlays/network-policy", {**WEBHOOK_ONLY, "networkPolicy": {"nodeCIDRs": ["192.0.2.0/24"]}}, ["overlays/network-policy"], []),
-    *((f"overlays/{d}", {"distribution": d}, [f"overlays/{d}"], []) for d in ("k3s", "rke2", "microk8s", "talos")),
-    *((f"distribution {d}", {"distribution": d}, ["."], []) for d in ("kind", "microshift")),
+    *((f"overlays/{d}", {"distribution": d}, [f"overlays/{d}"], []) for d in
+      ("k3s", "rke2", "microk8s", "talos", "microshift", "openshift")),
+    ("distribution kind", {"distribution": "kind"}, ["."], []),
     ("monitoring", {"monitoring": {"enabled": True}}, [".", "monitoring"], []),
     ("topology", {"topology": {"enabled": True}}, [".", "topology"], PUBLISH_TOPOLOGY),
 ]

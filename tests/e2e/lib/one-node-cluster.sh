@@ -26,7 +26,8 @@ start_control_plane() {
 	    transport: {uds: {udsName: $top/egress.sock}}
 	EOF
 	# shellcheck disable=SC2034  # read by control-plane.sh
-	CP_APISERVER_FLAGS=(--egress-selector-config-file "$top/egress.yaml" --enable-aggregator-routing)
+	CP_APISERVER_FLAGS=(--egress-selector-config-file "$top/egress.yaml" --enable-aggregator-routing
+		--kubelet-preferred-address-types InternalIP) # the guest does not know its name
 	cp_start "$cp"
 	cp_start_scheduler "$cp"
 	cp_start_controller_manager "$cp" --node-monitor-grace-period 24h
