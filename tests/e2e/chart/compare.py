@@ -14,7 +14,7 @@ DEPLOY = ROOT / "deploy"
 KEEP = "helm.sh/resource-policy"  # the only thing that the chart adds
 
 # The overlays are of the webhook alone.
-WEBHOOK_ONLY = {"agent": {"enabled": False}}
+WEBHOOK_ONLY = {"agent": {"enabled": False}, "operator": {"enabled": False}}
 PUBLISH_TOPOLOGY = [{"target": {"kind": "DaemonSet", "name": "pinfold-agent"}, "patch": yaml.dump(
     [{"op": "add", "path": "/spec/template/spec/containers/0/args/-", "value": "--publish-topology"}])}]
 
