@@ -4,7 +4,6 @@
 #include "partition_desired.h"
 
 #include "base/arena.h"
-#include "base/hash.h"
 #include "base/macro.h"
 #include "cpu/topology.h"
 #include "kube/shares.h"
@@ -74,11 +73,6 @@ static struct condition conflict_condition(const struct profile_report *profile)
 	return condition(false, "NoConflict", STR(""));
 }
 
-static struct str hash_text(struct str text, struct arena *a)
-{
-	return str_printf(a, "%016llx", (unsigned long long)xxh64(text, 0));
-}
-
 static void add_pending(const struct manager *m, struct node_partition_status *s, struct arena *a)
 {
 	const struct resize_report *resize = &m->status.resize;
@@ -98,10 +92,11 @@ static void add_pending(const struct manager *m, struct node_partition_status *s
 				   note->what, FMT_STR(cpuset_format(&note->have, a)),
 				   FMT_STR(cpuset_format(&note->want, a)), note->why);
 
+		/* No hash: the agent neither changes what the machine boots with nor reboots it, so
+		 * there is nothing that an operator could grant (D37). */
 		items[n++] = (struct pending_change){ .need = NEED_REBOOT,
 						      .reason = STR("BootParameterDiffers"),
-						      .message = message,
-						      .hash = hash_text(message, a) };
+						      .message = message };
 	}
 	s->pending = items;
 	s->n_pending = n;

@@ -206,8 +206,7 @@ static void write_drain(const struct rollout_node *r, struct operator_writes *w)
 	read_pods(r, w);
 }
 
-/* Reboot daemons that read annotations, and administrators, find the node by this one; kured reads
- * the file that the agent writes. */
+/* Administrators and their tools find the node by this annotation (D37). */
 static void write_reboot_required(const struct operator_snapshot *s, const struct rollout_node *r,
 				  struct operator_writes *w)
 {
