@@ -177,7 +177,7 @@ static struct str metrics(const struct operator_daemon *op, struct arena *a)
 	prometheus_one(&b, "pinfold_operator_reconciles_total", "counter",
 		       "Times that everything was decided anew", op->reconciles);
 	prometheus_family(&b, "pinfold_operator_reconcile_seconds_total", "counter",
-			  "Time spent on that, without requests");
+			  "CPU time spent on that, without requests");
 	prometheus_double(&b, "pinfold_operator_reconcile_seconds_total", NULL,
 			  (double)op->reconcile_us / 1e6);
 	prometheus_one(&b, "pinfold_operator_request_failures_total", "counter",

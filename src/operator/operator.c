@@ -46,11 +46,11 @@ void operator_trigger(struct operator_daemon *op)
 	schedule(op, SETTLE_MS);
 }
 
-static uint64_t now_us(void)
+static uint64_t cpu_us(void)
 {
 	struct timespec t;
 
-	(void)clock_gettime(CLOCK_MONOTONIC, &t);
+	(void)clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
 	return (uint64_t)t.tv_sec * 1000000 + (uint64_t)t.tv_nsec / 1000;
 }
 
@@ -107,7 +107,7 @@ static void reconcile(struct operator_daemon *op)
 	CLEANUP(arena_done) struct arena a;
 	struct operator_snapshot snapshot;
 	struct reconcile_result result;
-	const uint64_t before_us = now_us();
+	const uint64_t before_us = cpu_us();
 	uint64_t next_ms;
 
 	arena_init(&a, 0);
@@ -122,7 +122,7 @@ static void reconcile(struct operator_daemon *op)
 	operator_forget_pods(op, &result);
 	op->figures = result.figures;
 	op->reconciles++;
-	op->reconcile_us += now_us() - before_us;
+	op->reconcile_us += cpu_us() - before_us;
 	if (op->config->is_dry_run) {
 		if (op->scan.is_complete)
 			rehearse(op, &snapshot, &result.writes);
