@@ -51,10 +51,6 @@ wh_start "$wh" "$cp" --kubeconfig "$cp/pinfold.kubeconfig" --shutdown-delay 0
 wh_configure "$wh" "$cp"
 ok "the API server counts the webhook's responses" wait_for 60 has_series 'admission_webhook_admission_duration_seconds_bucket{.*pinfold'
 scrape webhook
-wh_stop "$wh"
-ok "the API server counts requests admitted without the webhook" wait_for 60 has_series 'webhook_fail_open_count{.*pinfold'
-wh_configure "$wh" "$cp" --failure-policy Fail
-ok "the API server counts requests refused because the webhook is unavailable" wait_for 60 has_series 'webhook_rejection_count{.*calling_webhook_error.*pinfold'
 op_install "$cp"
 op_account "$cp"
 kubectl apply -f - >/dev/null <<<'{apiVersion: performance.openshift.io/v2, kind: PerformanceProfile, metadata: {name: worker},
@@ -63,6 +59,10 @@ op_start "$dir" operator "$cp"
 has_written() { [ "$(op_metric "$dir" operator 'pinfold_operator_writes_total{what="profile status",result="ok"}')" = 1 ]; }
 ok "the operator counts what it writes" wait_for 30 has_written
 curl -sf "http://127.0.0.1:$(cat "$dir/operator.port")/metrics" >"$dir/operator.prom"
+wh_stop "$wh"
+ok "the API server counts requests admitted without the webhook" wait_for 60 has_series 'webhook_fail_open_count{.*pinfold'
+wh_configure "$wh" "$cp" --failure-policy Fail
+ok "the API server counts requests refused because the webhook is unavailable" wait_for 60 has_series 'webhook_rejection_count{.*calling_webhook_error.*pinfold'
 ok "promtool accepts what the operator exports" "$promtool" check metrics <"$dir/operator.prom"
 ok "promtool accepts what the webhook exports" "$promtool" check metrics <"$dir/webhook.prom"
 says "every metric and label in use is exported" ' names' python3 $names check "$dir/rules.yaml" "$dir/webhook.prom" "$dir/operator.prom" "$dir/apiserver.prom"

@@ -198,7 +198,7 @@ killed() {
 
 large() {
     local profiles=() begin seconds rss before after
-    kubectl delete performanceprofile worker >/dev/null
+    kubectl delete performanceprofile worker --ignore-not-found >/dev/null
     for i in $(seq 20); do profile "p$i"; profiles+=("p$i"); done
     cluster create m "$many" "${profiles[@]}"
     begin=$(date +%s%N)
