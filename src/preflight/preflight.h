@@ -53,6 +53,7 @@ enum preflight_group {
 	X(CRDS, CLUSTER, "crds")                                                                   \
 	X(POLICIES, CLUSTER, "policies")                                                           \
 	X(CLUSTER_FLAG, CLUSTER, "cluster-flag")                                                   \
+	X(OPERATOR, CLUSTER, "operator")                                                           \
 	X(WEBHOOK_CONFIGURATION, WEBHOOK, "webhook-configuration")                                 \
 	X(WEBHOOK_PODS, WEBHOOK, "webhook-pods")                                                   \
 	X(WEBHOOK_TRUST, WEBHOOK, "webhook-trust")                                                 \

@@ -101,8 +101,16 @@ static void check_crds(const struct cluster_facts *f, struct preflight_report *r
 /* A policy without its binding has no effect. */
 static void check_policies(const struct cluster_facts *f, struct preflight_report *r)
 {
-	static const struct str wanted[] = { STR_INIT("pinfold-pods"), STR_INIT("pinfold-webhook"),
-					     STR_INIT("pinfold-agent") };
+	/* Those of the agent and the operator come with their manifests. */
+	static const struct {
+		struct str name;
+		enum preflight_object with;
+	} wanted[] = {
+		{ STR_INIT("pinfold-pods"), PREFLIGHT_MUTATING_OBJECT },
+		{ STR_INIT("pinfold-webhook"), PREFLIGHT_MUTATING_OBJECT },
+		{ STR_INIT("pinfold-agent"), PREFLIGHT_DAEMONSET_OBJECT },
+		{ STR_INIT("pinfold-operator"), PREFLIGHT_OPERATOR_OBJECT },
+	};
 	const struct object_fact *list = &f->objects[PREFLIGHT_POLICIES_OBJECT];
 	const struct object_fact *bindings = &f->objects[PREFLIGHT_BINDINGS_OBJECT];
 	bool is_complete = true;
@@ -111,14 +119,15 @@ static void check_policies(const struct cluster_facts *f, struct preflight_repor
 	    !is_listed(bindings, PREFLIGHT_POLICIES_CHECK, r))
 		return;
 	for (size_t i = 0; i < ARRAY_LEN(wanted); i++) {
-		const bool exists = find_named(list->object, wanted[i]) != NULL;
+		const bool exists = find_named(list->object, wanted[i].name) != NULL;
 
-		if (exists && find_named(bindings->object, wanted[i]))
+		if (!f->objects[wanted[i].with].object ||
+		    (exists && find_named(bindings->object, wanted[i].name)))
 			continue;
 		is_complete = false;
 		preflight_add(r, PREFLIGHT_POLICIES_CHECK, PREFLIGHT_WARNING,
 			      str_printf(r->a, "the ValidatingAdmissionPolicy " PRI_STR " %s",
-					 FMT_STR(wanted[i]),
+					 FMT_STR(wanted[i].name),
 					 exists ? "has no binding" : "does not exist"),
 			      STR("kubectl apply -k deploy, or install the chart"));
 	}
@@ -147,6 +156,21 @@ static void check_flag(const struct cluster_facts *f, struct preflight_report *r
 				  "to " NAME_PARTITIONING_ALL " (docs/cluster.md)"));
 }
 
+static void check_operator(const struct cluster_facts *f, struct preflight_report *r)
+{
+	const struct object_fact *o = &f->objects[PREFLIGHT_OPERATOR_OBJECT];
+
+	if (o->object)
+		preflight_pods(o->object, PREFLIGHT_OPERATOR_CHECK, "operator", r);
+	else
+		preflight_add(r, PREFLIGHT_OPERATOR_CHECK, PREFLIGHT_NOTE,
+			      o->err.code == ENOENT ?
+				      STR("no operator is installed: profiles have no status, and "
+					  "changes that disturb are not rolled out") :
+				      str_printf(r->a, "not checked: %s", o->err.msg),
+			      STR("kubectl apply -k deploy, or install the chart"));
+}
+
 void preflight_cluster(const struct cluster_facts *f, struct preflight_report *r)
 {
 	if (!check_api_server(f, r))
@@ -154,6 +178,7 @@ void preflight_cluster(const struct cluster_facts *f, struct preflight_report *r
 	check_crds(f, r);
 	check_policies(f, r);
 	check_flag(f, r);
+	check_operator(f, r);
 	preflight_webhook(f, r);
 	preflight_nodes(f, r);
 }

@@ -21,6 +21,7 @@
 	X(VALIDATING,                                                                              \
 	  "/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations/pinfold")         \
 	X(DEPLOYMENT, "/apis/apps/v1/namespaces/pinfold/deployments/pinfold-webhook")              \
+	X(OPERATOR, "/apis/apps/v1/namespaces/pinfold/deployments/pinfold-operator")               \
 	X(SECRET, "/api/v1/namespaces/pinfold/secrets/pinfold-webhook-tls")                        \
 	X(DAEMONSET, "/apis/apps/v1/namespaces/pinfold-agent/daemonsets/pinfold-agent")            \
 	X(NODES, "/api/v1/nodes")                                                                  \
@@ -54,6 +55,8 @@ struct cluster_facts {
 void preflight_cluster(const struct cluster_facts *f, struct preflight_report *r);
 
 /* Parts of it. */
+void preflight_pods(yyjson_val *deployment, enum preflight_check check, const char *name,
+		    struct preflight_report *r);
 void preflight_webhook(const struct cluster_facts *f, struct preflight_report *r);
 void preflight_nodes(const struct cluster_facts *f, struct preflight_report *r);
 

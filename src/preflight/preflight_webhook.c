@@ -76,11 +76,31 @@ static yyjson_val *first_client(const struct cluster_facts *f)
 	return doc_find(f->objects[PREFLIGHT_MUTATING_OBJECT].object, "/webhooks/0/clientConfig");
 }
 
+void preflight_pods(yyjson_val *deployment, enum preflight_check check, const char *name,
+		    struct preflight_report *r)
+{
+	int64_t available = 0, wanted = 1;
+
+	(void)doc_int(doc_find(deployment, "/spec/replicas"), &wanted);
+	(void)doc_int(doc_find(deployment, "/status/availableReplicas"), &available);
+	preflight_add(r, check,
+		      available <= 0	 ? PREFLIGHT_FAILURE :
+		      available < wanted ? PREFLIGHT_WARNING :
+					   PREFLIGHT_OK,
+		      str_printf(r->a, "%" PRId64 " of %" PRId64 " %s pods are available",
+				 available, wanted, name),
+		      available < wanted || available <= 0 ?
+			      str_printf(r->a,
+					 "kubectl -n pinfold describe pods; kubectl -n pinfold "
+					 "logs deployment/pinfold-%s",
+					 name) :
+			      STR(""));
+}
+
 /* Of a webhook with a URL, the pods are elsewhere. */
 static void check_pods(const struct cluster_facts *f, struct preflight_report *r)
 {
 	const struct object_fact *o = &f->objects[PREFLIGHT_DEPLOYMENT_OBJECT];
-	int64_t available = 0, wanted = 1;
 
 	if (doc_get(first_client(f), STR("url")))
 		return;
@@ -92,18 +112,7 @@ static void check_pods(const struct cluster_facts *f, struct preflight_report *r
 			      STR(APPLY_WEBHOOK));
 		return;
 	}
-	(void)doc_int(doc_find(o->object, "/spec/replicas"), &wanted);
-	(void)doc_int(doc_find(o->object, "/status/availableReplicas"), &available);
-	preflight_add(r, PREFLIGHT_WEBHOOK_PODS_CHECK,
-		      available == 0	 ? PREFLIGHT_FAILURE :
-		      available < wanted ? PREFLIGHT_WARNING :
-					   PREFLIGHT_OK,
-		      str_printf(r->a, "%" PRId64 " of %" PRId64 " webhook pods are available",
-				 available, wanted),
-		      available < wanted ?
-			      STR("kubectl -n pinfold describe pods; kubectl -n pinfold logs "
-				  "deployment/pinfold-webhook") :
-			      STR(""));
+	preflight_pods(o->object, PREFLIGHT_WEBHOOK_PODS_CHECK, "webhook", r);
 }
 
 /* True when a CA of the bundle signed the certificate. */

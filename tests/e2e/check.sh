@@ -115,8 +115,8 @@ objects() {
     finds "an agent of another version is named" agent-versions 'partitioned' 'rollout status'
     kubectl label node partitioned kubevirt.io/schedulable=true cpumanager=false >/dev/null
     finds "KubeVirt's label against policy none is found" kubevirt-cpumanager 'Pending: partitioned' '--cpu-manager static'
-    kubectl delete validatingadmissionpolicybinding pinfold-agent >/dev/null
-    finds "a policy without binding is found" policies 'pinfold-agent has no binding' 'kubectl apply'
+    kubectl delete validatingadmissionpolicybinding pinfold-pods >/dev/null
+    finds "a policy without binding is found" policies 'pinfold-pods has no binding' 'kubectl apply'
     kubectl delete crd nodepartitions.pinfold.io >/dev/null
     finds "a deleted CRD is found" crds 'nodepartitions.pinfold.io does not exist' 'kubectl apply'
     ok "warnings alone do not fail" apply_and_pass

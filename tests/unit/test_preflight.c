@@ -33,15 +33,18 @@ static const char *const fine[PREFLIGHT_OBJECT__COUNT] = {
 	[PREFLIGHT_CRDS_OBJECT] = LIST(CRD("infrastructures.config.openshift.io") "," CRD(
 		"performanceprofiles.performance.openshift.io") "," CRD("nodepartitions.pinfold."
 									"io")),
-	[PREFLIGHT_POLICIES_OBJECT] =
-		LIST(NAMED("pinfold-pods") "," NAMED("pinfold-webhook") "," NAMED("pinfold-agent")),
-	[PREFLIGHT_BINDINGS_OBJECT] =
-		LIST(NAMED("pinfold-pods") "," NAMED("pinfold-webhook") "," NAMED("pinfold-agent")),
+	[PREFLIGHT_POLICIES_OBJECT] = LIST(NAMED("pinfold-pods") "," NAMED(
+		"pinfold-webhook") "," NAMED("pinfold-agent") "," NAMED("pinfold-operator")),
+	[PREFLIGHT_BINDINGS_OBJECT] = LIST(NAMED("pinfold-pods") "," NAMED(
+		"pinfold-webhook") "," NAMED("pinfold-agent") "," NAMED("pinfold-operator")),
 	[PREFLIGHT_INFRASTRUCTURE_OBJECT] = "{\"status\":{\"cpuPartitioning\":\"AllNodes\"}}",
 	[PREFLIGHT_MUTATING_OBJECT] =
 		"{\"webhooks\":[{\"name\":\"w\",\"clientConfig\":{\"url\":\"https://w\"}}]}",
 	[PREFLIGHT_VALIDATING_OBJECT] =
 		"{\"webhooks\":[{\"name\":\"v\",\"clientConfig\":{\"url\":\"https://w\"}}]}",
+	[PREFLIGHT_OPERATOR_OBJECT] =
+		"{\"spec\":{\"replicas\":2},\"status\":{\"availableReplicas\":2}}",
+	[PREFLIGHT_DAEMONSET_OBJECT] = "{}",
 	[PREFLIGHT_NODES_OBJECT] = LIST(
 		NODE("a", "True", "True", "", "containerd://2.0.5") "," NODE("b", "True", "True",
 									     "", "cri-o://1.34.0")),
@@ -89,7 +92,7 @@ TEST(a_cluster_in_which_everything_is_right_has_no_warnings)
 	CHECK_UINT(r.count[PREFLIGHT_FAILURE], 0);
 	CHECK_UINT(r.count[PREFLIGHT_WARNING], 0);
 	CHECK_UINT(r.count[PREFLIGHT_NOTE], 0);
-	CHECK_UINT(r.count[PREFLIGHT_OK], 12);
+	CHECK_UINT(r.count[PREFLIGHT_OK], 13);
 }
 
 TEST(each_spoiled_object_is_found_with_a_remedy)
@@ -114,6 +117,13 @@ TEST(each_spoiled_object_is_found_with_a_remedy)
 		  "pinfold-pods does not exist" },
 		{ PREFLIGHT_BINDINGS_OBJECT, LIST(""), PREFLIGHT_POLICIES_CHECK, PREFLIGHT_WARNING,
 		  "has no binding" },
+		{ PREFLIGHT_OPERATOR_OBJECT, NULL, PREFLIGHT_OPERATOR_CHECK, PREFLIGHT_NOTE,
+		  "no operator is installed" },
+		{ PREFLIGHT_OPERATOR_OBJECT, "{\"spec\":{\"replicas\":2}}",
+		  PREFLIGHT_OPERATOR_CHECK, PREFLIGHT_FAILURE, "0 of 2 operator pods" },
+		{ PREFLIGHT_OPERATOR_OBJECT,
+		  "{\"spec\":{\"replicas\":2},\"status\":{\"availableReplicas\":1}}",
+		  PREFLIGHT_OPERATOR_CHECK, PREFLIGHT_WARNING, "1 of 2 operator pods" },
 		{ PREFLIGHT_INFRASTRUCTURE_OBJECT, NULL, PREFLIGHT_CLUSTER_FLAG_CHECK,
 		  PREFLIGHT_WARNING, "does not exist" },
 		{ PREFLIGHT_INFRASTRUCTURE_OBJECT, "{\"status\":{\"cpuPartitioning\":\"None\"}}",
