@@ -33,7 +33,7 @@ struct watch_plan watch_decide(const struct watch_outcome *o)
 
 	if (o->was_list && absent)
 		return (struct watch_plan){ true, WATCH_ABSENT };
-	if (o->may_be_forbidden && o->status == 403 && o->failures >= BACKOFF_SURE_FAILURES)
+	if (o->may_be_forbidden && o->status == 403 && o->refusals >= BACKOFF_SURE_FAILURES)
 		return (struct watch_plan){ true, WATCH_FORBIDDEN };
 	/* 404 to a watch: the CRD was removed. 410 to a list: the continue token expired. */
 	if (is_too_old(o) || o->status == 404)
@@ -70,6 +70,7 @@ static void schedule_next(struct watch *w, const struct watch_outcome *o, const 
 	uint64_t delay_ms = 0;
 
 	w->phase = WATCH_WAITING;
+	w->refusals = o->status == 403 ? w->refusals + 1 : 0;
 	w->must_list = plan.relist;
 	w->too_old += is_too_old(o);
 	if (plan.delay == WATCH_BACK_OFF) {
@@ -117,7 +118,8 @@ static void end_list(struct watch *w, yyjson_val *list, const struct err *err)
 				   .status = w->list.http.status,
 				   .may_be_absent = w->config->may_be_absent,
 				   .may_be_forbidden = w->events->on_forbidden != NULL,
-				   .failures = w->backoff.n };
+				   .failures = w->backoff.n,
+				   .refusals = w->refusals };
 	struct err broken;
 
 	/* Also after a failure: the next list starts with the first page. */
@@ -257,6 +259,7 @@ static void on_watch_end(struct http_call *http, const struct err *lost)
 		.may_be_absent = w->config->may_be_absent,
 		.may_be_forbidden = w->events->on_forbidden != NULL,
 		.failures = w->backoff.n,
+		.refusals = w->refusals,
 	};
 	struct err err = { 0 };
 

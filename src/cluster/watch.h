@@ -60,6 +60,7 @@ struct watch {
 	struct arena arena; /* of one event */
 	char version[WATCH_VERSION_SIZE];
 	struct backoff backoff;
+	unsigned refusals; /* 403 in a row */
 	bool must_list;
 	bool is_synced;	  /* a list was complete once */
 	bool is_current;  /* the watch is established now */
@@ -98,6 +99,7 @@ struct watch_outcome {
 	bool was_brief;	     /* a watch that ended within a second without an event */
 	bool may_be_absent, may_be_forbidden;
 	unsigned failures; /* in a row, before this one */
+	unsigned refusals; /* 403 in a row, likewise: an outage before them does not count */
 };
 
 enum watch_delay { WATCH_AT_ONCE, WATCH_BACK_OFF, WATCH_ABSENT, WATCH_FORBIDDEN };

@@ -88,7 +88,8 @@ static void on_response(struct api_call *call, yyjson_val *object, const struct 
 	struct partition_writer *w = container_of(call, struct partition_writer, call);
 
 	w->is_busy = false;
-	if (err && call->http.status == 403 && w->backoff.n >= BACKOFF_SURE_FAILURES)
+	w->n_refused = err && call->http.status == 403 ? w->n_refused + 1 : 0;
+	if (w->n_refused > BACKOFF_SURE_FAILURES)
 		w->forbidden_ms = now_ms(w) + BACKOFF_FORBIDDEN_MS;
 	/* After a conflict or a deletion the watch delivers the present state. */
 	if (err && err->code != EEXIST && err->code != ENOENT)

@@ -45,6 +45,7 @@ struct partition_writer {
 	struct timer delay;
 	struct backoff backoff;
 	uint64_t written_ms;   /* last write of the status */
+	unsigned n_refused;    /* 403 in a row */
 	uint64_t forbidden_ms; /* nothing is written until then */
 	uint64_t n_written;
 };

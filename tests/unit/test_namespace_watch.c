@@ -345,7 +345,7 @@ TEST(a_forbidden_list_is_logged_once_and_the_permission_stays_unknown)
 	fixture_init(&f);
 	respond_to_list(&f, 403, "{\"message\":\"namespaces is forbidden\"}");
 	namespace_watch_start(&f.watch, &f.server.api, &f.failures);
-	f.watch.watch.backoff.n = BACKOFF_SURE_FAILURES;
+	f.watch.watch.refusals = BACKOFF_SURE_FAILURES;
 	log_setup(LOG_LEVEL_WARNING, LOG_FORMAT_TEXT);
 	(void)dup2(log_fd, STDERR_FILENO);
 	for (size_t i = 1; i <= 3; i++) {
