@@ -209,6 +209,30 @@ test_deferred() {
 	soon "Ready" True:Partitioned condition Ready
 }
 
+# One profile, two machines of different size; the second joins later. Its agent has a described machine and no runtime.
+test_sizes() {
+	profile edge "$edge" 'reserved: first 1 core of each numa, isolated: rest'
+	kubectl create -f - >/dev/null <<-EOF
+	apiVersion: v1
+	kind: Node
+	metadata: {name: big, labels: {$edge: ""}}
+	EOF
+	agent_kubeconfig "$dir/big.kubeconfig" big
+	process_start "$dir" big "$pinfold" agent --run-dir "$dir/run-big" --state-dir "$dir/state-big" --kubelet-state /nonexistent \
+		--nri-socket "$dir/none.sock" --topology 'numa:2 core:4 pu:1' --node-name big --kubeconfig "$dir/big.kubeconfig" \
+		--pools-file "$dir/none" --marker-file "$dir/none"
+	# shellcheck disable=SC2317
+	cpus_by_node() { kubectl get np -o 'jsonpath={range .items[*]}{.metadata.name} {.status.cpus.management} {.status.cpus.guaranteed} {.status.profile.name};{end}'; }
+	LIMIT=40 soon "CPUs of a large and a small node" "big 0,4 1-3,5-7 edge;$name 0 1 edge;" cpus_by_node
+	soon "CPUs of the small node in the kernel" "0 1" kernel
+	is "Ready without a runtime" "$(kubectl get np big -o 'jsonpath={.status.conditions[?(@.type=="Ready")].reason}')" RuntimeDisconnected
+	process_stop "$dir" big
+	kubectl delete np big >/dev/null
+	kubectl delete node big >/dev/null
+	profile edge "$edge" 'reserved: "1", isolated: "0"'
+	soon "CPUs" "1 0" kernel
+}
+
 as_agent() { "$(cp_bin "$dir" kubectl)" --kubeconfig "$dir/agent.kubeconfig" "$@"; }
 # NAME BODY: kubectl would read the object's status first
 status_as_agent() {
@@ -229,14 +253,22 @@ test_policy() {
 	kubectl create clusterrolebinding operator-writes --clusterrole writes-partitions --serviceaccount pinfold:pinfold-operator >/dev/null
 	kubectl create clusterrolebinding agent-writes --clusterrole writes-partitions --serviceaccount pinfold-agent:pinfold-agent >/dev/null
 	kubectl create clusterrolebinding user-writes --clusterrole writes-partitions --user someone >/dev/null
+	# attack: partition-status: a compromised agent writes the NodePartition of another node
 	refused "may not write the NodePartition of another node" status_as_agent other '{"status":{"source":"Flags"}}'
 	refused "may not write the NodePartition of another node" as_agent create -f - <<<'{"apiVersion":"pinfold.io/v1alpha1","kind":"NodePartition","metadata":{"name":"third"}}'
 	refused "may not write the NodePartition of another node" as_agent delete np other
+	# attack: partition-grant: a compromised agent grants itself a disruptive change
 	refused "only the operator writes the spec" as_agent patch np "$name" --type merge -p '{"spec":{"granted":"ab"}}'
 	refused "only the agent of the node writes the status" operator patch np "$name" --subresource status --type merge -p '{"status":{"source":"Flags"}}'
 	refused "only the operator writes the spec" kubectl --as someone patch np "$name" --type merge -p '{"spec":{"granted":"ab"}}'
 	refused "only the agent of the node writes the status" kubectl --as someone patch np "$name" --subresource status --type merge -p '{"status":{"source":"Flags"}}'
 	refused "may not write the NodePartition of another node" kubectl --as system:node:worker-9 --as-group system:nodes delete np other
+	# attack: partition-owner: a compromised agent keeps its Node from being deleted by a NodePartition that blocks it
+	kubectl delete np "$name" >/dev/null
+	refused "does not delay the deletion" as_agent create -f - <<-EOF
+	{"apiVersion":"pinfold.io/v1alpha1","kind":"NodePartition","metadata":{"name":"$name","finalizers":["example.com/stay"]}}
+	EOF
+	wait_for 20 kubectl get np "$name" >/dev/null 2>&1 || die "the object was not created again"
 	operator patch np "$name" --type merge -p '{"spec":{"granted":"ab12"}}' >/dev/null || die "the operator cannot grant"
 	soon "the agent has seen the grant" "$(kubectl get np "$name" -o 'jsonpath={.metadata.generation}')" np .observedGeneration
 	kubectl patch np "$name" --type merge -p '{"spec":{"granted":null}}' >/dev/null || die "an administrator cannot write the spec"
@@ -316,7 +348,7 @@ test_uninstall() {
 dir=$(mktemp -d "/tmp/pinfold-profiles-XXXXXX")
 name="worker-0"
 cp=$dir
-trap 'process_stop "$dir" agent; native_stop "$dir"; cp_stop "$dir"; [ -n "${KEEP:-}" ] || rm -rf "$dir"' EXIT
+trap 'process_stop "$dir" agent; process_stop "$dir" big; native_stop "$dir"; cp_stop "$dir"; [ -n "${KEEP:-}" ] || rm -rf "$dir"' EXIT
 cp_start "$dir"
 native_start "$dir" "${RUNTIME:-containerd}"
 agent_flags=(--nri-socket "$dir/nri.sock" --reconcile-interval 2)
@@ -324,7 +356,7 @@ kubectl apply -f "$deploy/base/crd-performanceprofiles.yaml" -f "$deploy/base/cr
 	-f "$deploy/base/policy-nodepartitions.yaml" -f "$deploy/agent/namespace.yaml" -f "$deploy/agent/rbac.yaml" \
 	-f "$deploy/agent/policy.yaml" -f "$deploy/agent/node-rbac.yaml" >/dev/null
 kubectl wait --for condition=Established crd --all --timeout 60s >/dev/null
-for t in ${TESTS:-none applied resized relabelled conflict invalid offline precedence deferred policy lost writes without_manifests uninstall}; do
+for t in ${TESTS:-none applied resized relabelled conflict invalid offline precedence deferred sizes policy lost writes without_manifests uninstall}; do
 	echo "$t" >&2
 	"test_$t"
 done
