@@ -82,15 +82,15 @@ ok "nothing is left" is_gone
 
 # --- RPM, in the same root: its database is its own ---
 
-rpm_in() { rpm --root "$top/root" --dbpath /var/lib/rpm --nodeps --ignorearch "$@"; }
+rpm_in() { rpm --root "$top/root" --dbpath /var/lib/rpm "$@"; }
 cpu=$([ "$arch" = arm64 ] && echo aarch64 || echo x86_64)
 rpms_of() { ls "$1"/*."$cpu".rpm "$1"/*.noarch.rpm; }
 rpm_install() {
 	# shellcheck disable=SC2046 # paths without blanks
-	rpm_in -U $(rpms_of "$1")
+	rpm_in -U --nodeps --ignorearch $(rpms_of "$1")
 }
 rpm_version() { rpm_in -q --qf '%{VERSION}' pinfold-agent; }
-rpm_remove() { rpm_in -e pinfold pinfold-agent libnri0 libnri-devel; }
+rpm_remove() { rpm_in -e --nodeps pinfold pinfold-agent libnri0 libnri-devel; }
 # The static program needs nothing; rpm checks that itself.
 needs_nothing() { ! rpm -qp --requires "$top/new/pinfold-$version-1.$cpu.rpm" | grep -v '^rpmlib('; }
 
@@ -101,7 +101,7 @@ ok "rpm upgrades them" rpm_install "$top/new"
 equals "the new version is installed by rpm" "$version" rpm_version
 ok "pinfold and kubectl-pinfold run from rpm" says_version
 ok "rpm keeps the administrator's configuration" configuration_is_kept
-ok "files are what the package says" rpm_in -V pinfold libnri0 libnri-devel
+ok "files are what the package says" rpm_in -V --nodeps pinfold libnri0 libnri-devel
 rm -f "$top/root/etc/default/pinfold-agent"
 ok "rpm removes them" rpm_remove
 ok "nothing is left by rpm" is_gone

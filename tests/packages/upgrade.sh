@@ -92,7 +92,7 @@ equals "a container of 0.1.0 keeps its CPUs in the new hook" "$given" same_again
 mkdir "$top/pods"
 cp examples/local/*.yaml "$top/pods"
 local_() { local program=$1 command=$2; shift 2; LD_LIBRARY_PATH=$cache "$program" local "$command" --name "upgrade-$$" --run-dir "$top/local" "$@"; }
-processes() { grep -lzs "^PINFOLD_CONTAINER=$top/local:" /proc/[0-9]*/environ | sort; }
+processes() { { grep -lzs "^PINFOLD_CONTAINER=$top/local:" /proc/[0-9]*/environ || :; } | sort; }
 all_run() { local_ "$cache/pinfold" verify; }
 LD_LIBRARY_PATH=$cache "$cache/pinfold" local up --name "upgrade-$$" --run-dir "$top/local" "$top/pods" >"$top/up.log" 2>&1 &
 pids+=($!)
