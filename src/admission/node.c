@@ -44,11 +44,10 @@ static bool check_request(const struct admission_state *state, const struct admi
 			      STR(NAME_PLUGIN_NODES " infra config cache not synchronized"));
 		return false;
 	}
-	/* An empty status is no error here, unlike for pods: it does not say AllNodes. */
+	/* An empty status is no error here, unlike for pods: it does not say AllNodes. Off
+	 * OpenShift the object is created with the flag, and nodes join and change before (D18). */
 	if (!state->infrastructure.is_present) {
-		result_forbid(r, RULE_INFRASTRUCTURE, s,
-			      STR("infrastructure.config.openshift.io \"" NAME_INFRASTRUCTURE
-				  "\" not found"));
+		result_decide(r, RULE_INFRASTRUCTURE, VERDICT_LEAVE, s->name);
 		return false;
 	}
 	if (!state->infrastructure.is_partitioned) {

@@ -30,6 +30,7 @@ extern const struct command cmd_profile_suggest;
 extern const struct command cmd_render;
 extern const struct command cmd_status;
 extern const struct command cmd_topology;
+extern const struct command cmd_uninstall;
 extern const struct command cmd_verify;
 extern const struct command cmd_webhook;
 
@@ -55,6 +56,7 @@ const struct command *const commands[] = {
 	&cmd_status,
 	&cmd_verify,
 	&cmd_enable,
+	&cmd_uninstall,
 	&cmd_oci_hook,
 	&cmd_topology,
 	&cmd_allocate,

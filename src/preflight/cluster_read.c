@@ -52,6 +52,9 @@ static void try_pod(struct api_sync *s, struct arena *a, struct webhook_attempt 
 	 * policy, which let this pod pass when the mutating one was called. Other refusals, such as
 	 * of a quota, say nothing. */
 	ret->is_made = str_has(str_from(ret->err.msg), STR("pinfold"));
+	/* Before Infrastructure "cluster" exists, the mutating webhook refuses pods that opt in. */
+	ret->is_answered = str_has(str_from(ret->err.msg),
+				   STR("\"pods.mutate.pinfold.io\" denied the request"));
 }
 
 int cluster_facts_read(const struct kubeconfig *kubeconfig, struct str version, struct arena *a,

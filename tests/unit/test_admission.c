@@ -352,6 +352,30 @@ TEST(a_profile_with_too_many_values_is_refused_before_it_is_checked)
 	CHECK_UINT(result.n_warnings, 0);
 }
 
+TEST(nodes_join_and_change_before_the_infrastructure_exists)
+{
+	static const char bare[] = "{\"kind\":\"Node\",\"metadata\":{\"name\":\"n\"}}";
+	static const enum admission_operation operations[] = { OPERATION_CREATE, OPERATION_UPDATE };
+	CLEANUP(arena_done) struct arena a;
+	struct admission_result result;
+	struct state_manifests m;
+
+	arena_init(&a, 0);
+	cluster(&m, &a);
+	m.state.infrastructure = (struct infrastructure_status){ 0 };
+	for (size_t i = 0; i < 4; i++) {
+		struct admission_request rq = { .operation = operations[i / 2],
+						.resource = STR("nodes"),
+						.object = row_doc(str_from(bare), &a) };
+
+		m.state.settings.nodes = i % 2 ? NODE_MODE_TAINT : NODE_MODE_REFUSE;
+		CHECK_INT(admit_mutate(&m.state, &rq, &a, &result), 0);
+		CHECK(result.allowed && patch_is_empty(&result.patch));
+		CHECK_INT(admit_validate(&m.state, &rq, &a, &result), 0);
+		CHECK(result.allowed);
+	}
+}
+
 TEST(a_node_without_the_resource_may_stay_but_is_refused_or_tainted_when_it_joins)
 {
 	static const char bare[] = "{\"kind\":\"Node\",\"metadata\":{\"name\":\"n\"},\"status\":{"
