@@ -34,8 +34,12 @@ explain() {
 
 # The page's images: ours, and the busybox that nodes of the reader would pull.
 images() {
-	[ -n "${IMAGE:-}" ] || ARCHITECTURES=amd64 OUT=$top make -s -C "$repository" image
-	mkdir -p "$top/copied" && cp "${IMAGE:-$top/pinfold-$version-image.tar}" "$top/copied/pinfold-$version-image.tar"
+	mkdir -p "$top/copied"
+	if [ -n "${IMAGE:-}" ]; then
+		cp "$IMAGE" "$top/copied/pinfold-$version-image.tar"
+	else
+		image_pinfold "$top/copied/pinfold-$version-image.tar" "localhost/pinfold:$version"
+	fi
 	command -v busybox >/dev/null || "$here/components/host-packages" busybox-static
 	image_busybox "$top/busybox-1.36.tar" busybox:1.36
 }
