@@ -49,7 +49,7 @@ start_cluster() {
 	apply_platform
 	images
 	# shellcheck disable=SC2034  # read by node.sh
-	NODE_PAYLOAD=("$top/busybox-1.36.tar" "${PINFOLD:-$repository/build/pinfold}") NODE_CNI=none
+	NODE_PAYLOAD=("$top/busybox-1.36.tar") NODE_CNI=none
 	node_start "$top/node" "$cp" "$node" "$RUNTIME"
 	start_egress
 	wait_for 3600 platform_runs || die "the platform's pods do not run"
@@ -59,13 +59,14 @@ platform_runs() { [ "$(kubectl -n kube-system get pods -o 'jsonpath={.items[*].s
 # The reader's programs.
 mkdir -p "$top/bin"
 ln -sf "$helm" "$top/bin/helm"
+ln -sf "${PINFOLD:-$repository/build/pinfold}" "$top/bin/pinfold"
 run_here() {
 	ln -sf "$(cp_bin "$cp" kubectl)" "$top/bin/kubectl"
 	(cd "$repository" && PATH=$top/bin:$PATH KUBECONFIG=$cp/admin.kubeconfig HELM_CACHE_HOME=$top/helm HELM_CONFIG_HOME=$top/helm HELM_DATA_HOME=$top/helm \
 		bash -euo pipefail "$1")
 }
-# The runtime's programs, and pinfold as a package would install it.
-run_on_node() { in_guest "export PATH=/payload/bin:/payload/extra:\$PATH; set -e; $(cat "$1")"; }
+# /payload/bin has the runtime's programs.
+run_on_node() { in_guest "export PATH=/payload/bin:\$PATH; set -e; $(cat "$1")"; }
 
 run_page() { # NAME
 	local page=$repository/docs/$1.md dir=$top/blocks/$1 count script status
