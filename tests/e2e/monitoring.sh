@@ -54,7 +54,7 @@ scrape webhook
 op_install "$cp"
 op_account "$cp"
 kubectl apply -f - >/dev/null <<<'{apiVersion: performance.openshift.io/v2, kind: PerformanceProfile, metadata: {name: worker},
-    spec: {cpu: {reserved: 0-1}, nodeSelector: {profile: worker}}}'
+    spec: {cpu: {reserved: 0-1, isolated: 2-3}, nodeSelector: {node-role.kubernetes.io/worker: ""}}}'
 op_start "$dir" operator "$cp"
 has_written() { [ "$(op_metric "$dir" operator 'pinfold_operator_writes_total{what="profile status",result="ok"}')" = 1 ]; }
 ok "the operator counts what it writes" wait_for 30 has_written
