@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "agent_confine.h"
+#include "agent_host.h"
 #include "agentclient/run_dir.h"
 #include "base/arena.h"
 #include "base/err.h"
@@ -73,6 +74,8 @@ struct agent {
 	struct oci_containers oci; /* standalone containers */
 	struct node_sync node_sync;
 	struct nrt_sync nrt_sync;
+	struct host host; /* if config->host.is_on */
+	char boot_id[STORE_BOOT_ID_MAX];
 	struct cpuset own_cpus; /* where this process was put */
 	uint64_t n_ticks;
 	int failure;
@@ -190,14 +193,13 @@ static int open_ledger(struct agent *agent, struct err *err)
 	struct store_report report;
 	struct pools_found found = { 0 };
 	struct pool_config pools;
-	char boot_id[STORE_BOOT_ID_MAX];
 	int r;
 
 	r = topology_read(agent->config->topology, &agent->arena, &agent->topology, err);
 	if (r == 0)
 		r = read_pools(agent, &pools, &found, err);
 	if (r == 0)
-		r = store_read_boot_id(root, boot_id, err);
+		r = store_read_boot_id(root, agent->boot_id, err);
 	if (r == 0)
 		create_state_dir(agent);
 	if (r == 0)
@@ -205,7 +207,7 @@ static int open_ledger(struct agent *agent, struct err *err)
 	if (r < 0)
 		return r;
 	r = store_open(&agent->store, &agent->ledger,
-		       &(struct store_settings){ agent->run_fd, AGENT_LEDGER_FILE, boot_id,
+		       &(struct store_settings){ agent->run_fd, AGENT_LEDGER_FILE, agent->boot_id,
 						 &agent->topology, &pools },
 		       &report, err);
 	if (r < 0)
@@ -394,6 +396,7 @@ static void on_tick(struct timer *t)
 	config_watch_tick(&agent->config_watch);
 	profile_follow_tick(&agent->profile_follow, &agent->node_sync);
 	pin_self(agent); /* the pools may have changed */
+	agent_host_tick(&agent->host, &agent->manager);
 	if (agent->manager.is_changed)
 		write_status(agent);
 	/* Rare, and each costs system calls even when nothing changed. */
@@ -493,6 +496,8 @@ static int start_loop(struct agent *agent, struct err *err)
 			  &agent->manager);
 	timer_init(&agent->plugin_timer, &agent->loop, on_plugin_timer);
 	timer_init(&agent->tick, &agent->loop, on_tick);
+	if (agent->host.is_open)
+		host_start(&agent->host, &agent->loop);
 	timer_start(&agent->tick, TICK_MS, TICK_MS);
 	config_watch_start(&agent->config_watch, &agent->loop);
 	agent->node_sync.run_fd = agent->run_fd;
@@ -558,6 +563,8 @@ static int agent_open(struct agent *agent, struct err *err)
 		r = create_plugin(agent, err);
 	if (r == 0) /* may write cgroups, so only when this is the only agent */
 		oci_containers_load(&agent->oci, STR(""));
+	if (r == 0)
+		agent_host_open(&agent->host, agent->config, agent->boot_id, &agent->manager);
 	return r < 0 ? r : start_loop(agent, err);
 }
 
@@ -592,6 +599,7 @@ int agent_run(const struct agent_config *config, struct err *err)
 	if (config->podres)
 		podres_server_done(&agent.podres);
 	device_watch_done(&agent.device_watch);
+	host_done(&agent.host);
 	nri_plugin_free(agent.plugin);
 	nrt_sync_close(&agent.nrt_sync);
 	node_sync_close(&agent.node_sync);

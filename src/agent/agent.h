@@ -21,6 +21,13 @@ enum agent_cpu_manager {
 				      management CPUs */
 };
 
+/* The live configuration of the host (host/host_live.h). */
+struct agent_host_config {
+	bool is_on;
+	bool keeps_interrupts; /* --interrupts keep */
+	const char *root;      /* "/", or where the agent's container has the host's files */
+};
+
 struct agent_config {
 	struct pools_source pools;
 	enum agent_cpu_manager cpu_manager;
@@ -37,7 +44,8 @@ struct agent_config {
 	struct nrt_config topology_object;
 	struct permission_flags allowed; /* namespaces; none: as the cluster says */
 	struct node_sync_config cluster;
-	bool is_legacy;		       /* the names of 2021 count, too (D2) */
+	bool is_legacy; /* the names of 2021 count, too (D2) */
+	struct agent_host_config host;
 	bool is_unconfined;	       /* keep system calls, capabilities and write access */
 	bool isolated_partitions;      /* make exclusive CPUs isolated cpuset partitions */
 	unsigned reconcile_interval_s; /* every cgroup is checked for drift once per interval */
@@ -46,7 +54,7 @@ struct agent_config {
 /* Runs until SIGTERM or SIGINT. Changed pools files are applied; SIGHUP reads them at once. */
 int agent_run(const struct agent_config *config, struct err *err);
 
-/* Restores the static pods' original manifests, widens the cpusets of all containers and pods in
- * the status file, removes what the agent added to the Node, then deletes ledger and status.
- * Refused while an agent runs. */
+/* Restores the host and the static pods' original manifests, widens the cpusets of all containers
+ * and pods in the status file, removes what the agent added to the Node, then deletes ledger and
+ * status. Refused while an agent runs. */
 int agent_uninstall(const struct agent_config *config, struct err *err);

@@ -10,6 +10,7 @@
 #include "base/log.h"
 #include "base/macro.h"
 #include "confine/confine.h"
+#include "host/host_dirs.h"
 
 /* Files of the agent, of cgroups and of the kubelet belong to root, so no capability is needed for
  * them. */
@@ -33,10 +34,26 @@ static const char *directory_of(const char *path, struct arena *a)
 	return slash == path ? "/" : str_cstr(a, (struct str){ path, (size_t)(slash - path) });
 }
 
+/* The agent holds /proc/irq open (host_open()): procfs gives a directory another inode when it was
+ * dropped from the cache, and the rule would be about the old one. */
+static void add_host(const struct agent_config *c, struct confine_files *files,
+		     struct confine_path *writable, struct arena *a)
+{
+	static const char *const paths[] = { "/proc/irq", "/sys/devices/virtual/workqueue" };
+
+	for (size_t i = 0; i < ARRAY_LEN(paths); i++) {
+		const char *path =
+			str_cstr(a, str_printf(a, "%s%s", host_prefix(c->host.root), paths[i]));
+
+		if (access(path, F_OK) == 0) /* a mount may be missing; the host reports it */
+			writable[files->n++] = (struct confine_path){ path, false };
+	}
+}
+
 static int confine_to_directories(const struct agent_config *c, struct err *err)
 {
 	CLEANUP(arena_done) struct arena a;
-	struct confine_path writable[5] = { { c->cgroup_root, false }, { c->run_dir, false } };
+	struct confine_path writable[8] = { { c->cgroup_root, false }, { c->run_dir, false } };
 	struct confine_files files = { .writable = writable, .n = 2 };
 
 	arena_init(&a, 0);
@@ -46,6 +63,8 @@ static int confine_to_directories(const struct agent_config *c, struct err *err)
 		writable[files.n++] = (struct confine_path){ c->static_pods, false };
 	if (c->podres)
 		writable[files.n++] = (struct confine_path){ directory_of(c->podres, &a), true };
+	if (c->host.is_on)
+		add_host(c, &files, writable, &a);
 	return confine_files(&files, err);
 }
 

@@ -9,6 +9,7 @@
 #include "base/arena.h"
 #include "base/macro.h"
 #include "codec/doc.h"
+#include "host/host_live.h"
 #include "kube/names.h"
 #include "net/prometheus.h"
 #include "nodesync/node_sync.h"
@@ -252,6 +253,8 @@ yyjson_mut_val *status_describe(const struct manager *m, yyjson_mut_doc *doc, st
 	reboot_describe(&m->status.reboot, a, doc, root);
 	if (m->status.static_pods)
 		static_pods_describe(m->status.static_pods, doc, root);
+	if (m->status.host)
+		host_describe(m->status.host, doc, root, a);
 	if (m->status.link)
 		node_sync_describe(m->status.link, doc, root);
 	list = doc_put_obj(doc, root, STR("counters"));
@@ -354,6 +357,8 @@ void status_metrics(const struct manager *m, struct strbuf *b)
 	prometheus_family(b, "pinfold_nri_call_seconds", "histogram",
 			  "Time the runtime waited for a response of the agent.");
 	prometheus_histogram(b, "pinfold_nri_call_seconds", NULL, &latency);
+	if (m->status.host)
+		host_metrics(m->status.host, b);
 	if (m->status.link)
 		node_sync_metrics(m->status.link, b);
 	prometheus_process(b);

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "agent.h"
+#include "agent_host.h"
 #include "agentclient/run_dir.h"
 #include "base/arena.h"
 #include "base/err.h"
@@ -132,6 +133,8 @@ int agent_uninstall(const struct agent_config *config, struct err *err)
 		r = restore_static_pods(config->static_pods, err);
 	if (r == 0 && dir >= 0)
 		r = release_containers(config, dir, &failed, err);
+	if (r == 0)
+		r = agent_host_restore(config, err);
 	if (r == 0 && dir >= 0)
 		r = delete_state(dir, err);
 	if (r == 0)

@@ -16,12 +16,13 @@
 #define KERNEL_THREAD 0x00200000u /* PF_KTHREAD */
 
 /* The name is whatever the process chose, so it ends at the last parenthesis, not at the first.
- * Only the seven fields after it are read, which fit `rest`. */
+ * Only twenty fields after it are read, which fit `rest`. */
 bool proc_parse_stat(struct str text, struct proc_stat *ret)
 {
 	const char *from = text.n ? memchr(text.p, '(', text.n) : NULL;
 	const char *to = text.n ? memrchr(text.p, ')', text.n) : NULL;
-	char rest[128] = "";
+	char rest[512] = "";
+	unsigned long long start = 0;
 	unsigned flags;
 	char state;
 	int parent;
@@ -30,12 +31,16 @@ bool proc_parse_stat(struct str text, struct proc_stat *ret)
 		return false;
 	(void)snprintf(rest, sizeof(rest), PRI_STR,
 		       FMT_STR(str_skip(text, (size_t)(to + 1 - text.p))));
-	if (sscanf(rest, " %c %9d %*d %*d %*d %*d %u", &state, &parent, &flags) != 3)
+	if (sscanf(rest,
+		   " %c %9d %*d %*d %*d %*d %u %*u %*u %*u %*u %*u %*u %*d %*d %*d %*d %*d %*d "
+		   "%llu",
+		   &state, &parent, &flags, &start) < 3)
 		return false;
 	*ret = (struct proc_stat){ .name = { from + 1, (size_t)(to - from - 1) },
 				   .parent = parent,
 				   .is_zombie = state == 'Z' || state == 'X',
-				   .is_kernel = flags & KERNEL_THREAD };
+				   .is_kernel = flags & KERNEL_THREAD,
+				   .start_ticks = start };
 	return true;
 }
 
@@ -89,14 +94,38 @@ static bool has_ended(struct str status)
 	       (str_starts(state, STR("Z")) || str_starts(state, STR("X")));
 }
 
+static bool read_stat(int proc_fd, const char *path, struct arena *a, struct proc_stat *ret)
+{
+	struct str text;
+
+	return file_read_at(proc_fd, path, PROC_FILE_MAX, a, &text, NULL) >= 0 &&
+	       proc_parse_stat(text, ret);
+}
+
 bool proc_stat(int proc_fd, pid_t pid, struct arena *a, struct proc_stat *ret)
 {
 	char path[32];
-	struct str text;
 
 	(void)snprintf(path, sizeof(path), "%d/stat", (int)pid);
+	return read_stat(proc_fd, path, a, ret);
+}
+
+bool proc_thread_stat(int proc_fd, pid_t pid, pid_t tid, struct arena *a, struct proc_stat *ret)
+{
+	char path[64];
+
+	(void)snprintf(path, sizeof(path), "%d/task/%d/stat", (int)pid, (int)tid);
+	return read_stat(proc_fd, path, a, ret);
+}
+
+bool proc_thread_allowed(int proc_fd, pid_t pid, pid_t tid, struct arena *a, struct cpuset *ret)
+{
+	struct str text;
+	char path[64];
+
+	(void)snprintf(path, sizeof(path), "%d/task/%d/status", (int)pid, (int)tid);
 	return file_read_at(proc_fd, path, PROC_FILE_MAX, a, &text, NULL) >= 0 &&
-	       proc_parse_stat(text, ret);
+	       !has_ended(text) && proc_parse_allowed(text, ret);
 }
 
 struct str proc_cgroup(int proc_fd, pid_t pid, struct arena *a)
@@ -151,6 +180,15 @@ int proc_list(int proc_fd, struct arena *a, pid_t **ret, size_t *ret_n, struct e
 	return list_numbers(proc_fd, ".", a, ret, ret_n, err);
 }
 
+int proc_threads(int proc_fd, pid_t pid, struct arena *a, pid_t **ret, size_t *ret_n,
+		 struct err *err)
+{
+	char path[32];
+
+	(void)snprintf(path, sizeof(path), "%d/task", (int)pid);
+	return list_numbers(proc_fd, path, a, ret, ret_n, err);
+}
+
 /* One entry per mask, not per thread: a process may have thousands of threads, and a set has 1 KiB.
  */
 struct affinities {
@@ -176,21 +214,16 @@ bool proc_affinities(int proc_fd, pid_t pid, struct arena *a, struct proc_affini
 	CLEANUP(arena_done) struct arena list, scratch;
 	struct affinities p = { .a = a };
 	struct cpuset allowed;
-	struct str text;
-	char path[64];
 	pid_t *tids;
 	size_t n;
 
 	arena_init(&list, 0);
 	arena_init(&scratch, 0);
-	(void)snprintf(path, sizeof(path), "%d/task", (int)pid);
-	if (list_numbers(proc_fd, path, &list, &tids, &n, NULL) < 0)
+	if (proc_threads(proc_fd, pid, &list, &tids, &n, NULL) < 0)
 		return false;
 	for (size_t i = 0; i < n; i++) {
 		arena_reset(&scratch);
-		(void)snprintf(path, sizeof(path), "%d/task/%d/status", (int)pid, (int)tids[i]);
-		if (file_read_at(proc_fd, path, PROC_FILE_MAX, &scratch, &text, NULL) >= 0 &&
-		    !has_ended(text) && proc_parse_allowed(text, &allowed))
+		if (proc_thread_allowed(proc_fd, pid, tids[i], &scratch, &allowed))
 			add_affinity(&p, tids[i], &allowed);
 	}
 	if (p.n == 0)

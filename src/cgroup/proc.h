@@ -6,6 +6,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 #include <sys/types.h>
 
 #include "base/str.h"
@@ -18,7 +19,8 @@ struct proc_stat {
 	struct str name;
 	pid_t parent;
 	bool is_zombie;
-	bool is_kernel; /* a kernel thread */
+	bool is_kernel;	      /* a kernel thread */
+	uint64_t start_ticks; /* since boot: tells processes with the same id apart; 0: unknown */
 };
 
 /* /proc/PID/stat; the name may hold blanks and parentheses. Pure; it points into the text. */
@@ -35,6 +37,13 @@ struct str proc_parse_cgroup(struct str text);
 struct str proc_cgroup(int proc_fd, pid_t pid, struct arena *a);
 
 bool proc_stat(int proc_fd, pid_t pid, struct arena *a, struct proc_stat *ret);
+/* The same of a thread of a process. */
+bool proc_thread_stat(int proc_fd, pid_t pid, pid_t tid, struct arena *a, struct proc_stat *ret);
+/* The CPUs of a thread; false when it has ended. */
+bool proc_thread_allowed(int proc_fd, pid_t pid, pid_t tid, struct arena *a, struct cpuset *ret);
+/* The threads of a process. */
+int proc_threads(int proc_fd, pid_t pid, struct arena *a, pid_t **ret, size_t *ret_n,
+		 struct err *err);
 bool proc_allowed(int proc_fd, pid_t pid, struct cpuset *ret);
 
 /* All process ids. */

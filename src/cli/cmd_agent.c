@@ -21,6 +21,7 @@ struct agent_options {
 	const char *cpu_manager;
 	struct option_list policy_options, types, namespaces, labels, taints;
 	const char *dialect, *topology_cpu, *distro;
+	const char *host_configuration, *interrupts;
 	struct log_options log;
 	bool uninstall;
 };
@@ -74,7 +75,9 @@ static const struct option_desc options[] = {
 	  NULL, AT(config.static_pods) },
 	/* An option and not a command, because it needs the same sockets, directories and Node. */
 	{ OPT_FLAG, 0, "uninstall", NULL,
-	  "restore static pods, remove all CPU restrictions and what the agent added to the Node, "
+	  "restore the host and static pods, remove all CPU restrictions and what the agent added "
+	  "to "
+	  "the Node, "
 	  "then exit",
 	  NULL, AT(uninstall) },
 	{ OPT_GROUP, 0, NULL, NULL, "Pools", NULL, 0 },
@@ -89,6 +92,19 @@ static const struct option_desc options[] = {
 	{ OPT_FLAG, 0, "isolated-partitions", NULL,
 	  "make exclusive CPUs isolated cpuset partitions (cgroup v2, Linux 6.7)", NULL,
 	  AT(config.isolated_partitions) },
+	{ OPT_GROUP, 0, NULL, NULL, "Host", NULL, 0 },
+	{ OPT_ENUM, 0, "host-configuration", "MODE",
+	  "live keeps host services, interrupts and workqueues off the guaranteed CPUs while the "
+	  "node runs (default: off)",
+	  "off|live", AT(host_configuration) },
+	{ OPT_ENUM, 0, "interrupts", "WHERE",
+	  "housekeeping moves interrupts off the guaranteed CPUs (default), keep leaves them where "
+	  "they are",
+	  "housekeeping|keep", AT(interrupts) },
+	{ OPT_STR, 0, "host-root", "DIR",
+	  "where /proc/irq, /run/systemd and /sys/devices of the host are, in a container "
+	  "(default: /)",
+	  NULL, AT(config.host.root) },
 	{ OPT_GROUP, 0, NULL, NULL, "Cluster", NULL, 0 },
 	{ OPT_STR, 0, "kubeconfig", "FILE",
 	  "API server of the agent's Node (default: in-cluster configuration, or none)", NULL,
@@ -136,6 +152,7 @@ static const struct agent_options defaults = {
 		.pools = POOLS_DEFAULTS,
 		.nri_index = "90",
 		.run_dir = AGENT_RUN_DIR,
+		.host = { .root = "/" },
 		.cgroup_root = "/sys/fs/cgroup",
 		.crio_dir = "/etc/crio",
 		.topology = "host",
@@ -227,6 +244,8 @@ static int run(struct invocation *inv, struct err *err)
 	c->cluster.n_taints = o->taints.n;
 	c->topology_object.cpu_is_every_cpu = o->topology_cpu &&
 					      strcmp(o->topology_cpu, "all") == 0;
+	c->host.is_on = o->host_configuration && strcmp(o->host_configuration, "live") == 0;
+	c->host.keeps_interrupts = o->interrupts && strcmp(o->interrupts, "keep") == 0;
 	c->is_legacy = o->dialect && strcmp(o->dialect, "legacy-2021") == 0;
 	c->cluster.is_legacy = c->is_legacy;
 	c->pools.legacy_marker = c->is_legacy ? NAME_LEGACY_MARKER : NULL;

@@ -234,6 +234,22 @@ static void add_profile_warning(struct strbuf *b, yyjson_val *root)
 			      FMT_STR(name), FMT_STR(doc_str(doc_find(root, "/source/from"))));
 }
 
+/* Where everything else runs, with --host-configuration=live. */
+static void add_host(struct strbuf *b, yyjson_val *root)
+{
+	yyjson_val *host = doc_get(root, STR("host"));
+	const struct str refused = doc_text(doc_get(host, STR("interruptsRefused")));
+
+	if (!doc_get(host, STR("services")))
+		return;
+	strbuf_printf(b, "host services on CPUs " PRI_STR ", interrupts on " PRI_STR "\n",
+		      FMT_STR(doc_str(doc_get(host, STR("services")))),
+		      FMT_STR(doc_str(doc_get(host, STR("housekeeping")))));
+	if (refused.n && !str_eq(refused, STR("0")))
+		strbuf_printf(b, "the kernel does not move " PRI_STR " %s\n", FMT_STR(refused),
+			      str_eq(refused, STR("1")) ? "interrupt" : "interrupts");
+}
+
 /* Settings that are configured and not in effect, one line each. */
 static void add_warnings(struct strbuf *b, yyjson_val *root)
 {
@@ -262,6 +278,10 @@ static void add_warnings(struct strbuf *b, yyjson_val *root)
 			      FMT_STR(refused),
 			      str_eq(refused, STR("1")) ? "container" : "containers",
 			      FMT_STR(doc_str(doc_get(isolation, STR("reason")))));
+	DOC_EACH_ITEM (doc_find(root, "/host/problems"), item)
+		strbuf_printf(b, "warning: the host is not configured: " PRI_STR ": " PRI_STR "\n",
+			      FMT_STR(doc_str(doc_get(item, STR("part")))),
+			      FMT_STR(doc_str(doc_get(item, STR("message")))));
 	DOC_EACH_ITEM (doc_get(root, STR("staticPods")), item)
 		if (doc_get(item, STR("reason")))
 			strbuf_printf(b,
@@ -294,6 +314,7 @@ static struct str table_text(const struct agent_status *status, bool with_contai
 		add_cluster(&b, root);
 	add_source(&b, root);
 	add_cpu_manager(&b, root);
+	add_host(&b, root);
 	add_pools(&b, root);
 	add_types(&b, root);
 	if (with_containers)

@@ -228,7 +228,8 @@ int cpuset_parse_words(struct str text, struct cpuset *ret, struct err *err)
 			if (!(digit >> k & 1))
 				continue;
 			if (bit + k >= CPUSET_MAX)
-				return err_set(err, ERANGE, "CPU mask: more than %d CPUs", CPUSET_MAX);
+				return err_set(err, ERANGE, "CPU mask: more than %d CPUs",
+					       CPUSET_MAX);
 			cpuset_add(&s, bit + k);
 		}
 		bit += 4;

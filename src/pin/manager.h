@@ -25,6 +25,7 @@ struct node_sync;
 struct event_queue;
 struct placement;
 struct static_pods;
+struct host;
 
 struct manager_counters {
 	uint64_t placed[POOL__COUNT]; /* containers created */
@@ -83,6 +84,7 @@ struct manager_status_sources {
 	struct reboot_notes reboot;
 	const struct static_pods *static_pods; /* NULL: not managed */
 	const struct node_sync *link;	       /* NULL: no cluster */
+	const struct host *host;	       /* NULL: the host is not configured */
 };
 
 struct manager {

@@ -51,6 +51,36 @@ TEST(lists_parse_to_canonical_text)
 	}
 }
 
+TEST(masks_of_the_kernel_parse_word_by_word)
+{
+	static const struct {
+		const char *text, *want; /* NULL: refused */
+	} cases[] = {
+		{ "ff\n", "0-7" },
+		{ "0", "" },
+		{ "0000000f", "0-3" },
+		{ "3,0000000f", "0-3,32-33" },
+		{ "1,00000000,80000000", "31,64" },
+		{ "", NULL },
+		{ "fg", NULL },
+		{ "1,f", NULL },
+		{ ",0000000f", NULL },
+		{ "100000000", NULL },
+		{ "0-3", NULL },
+	};
+
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+		struct err err = { 0 };
+		struct cpuset s;
+
+		TEST_ROW("\"%s\"", cases[i].text);
+		CHECK((cpuset_parse_words(str_from(cases[i].text), &s, &err) == 0) ==
+		      (cases[i].want != NULL));
+		if (cases[i].want)
+			CHECK_LIST(&s, cases[i].want);
+	}
+}
+
 TEST(bad_lists_name_the_bad_item)
 {
 	static const struct {

@@ -29,6 +29,18 @@ TEST(cgroup_of_a_process_is_that_of_the_unified_hierarchy_or_of_systemd)
 		CHECK_STR(proc_parse_cgroup(str_from(rows[i].text)), rows[i].cgroup);
 }
 
+TEST(start_of_a_process_tells_processes_with_the_same_id_apart)
+{
+	struct proc_stat s;
+
+	CHECK(proc_parse_stat(STR("7 (a b) S 1 7 7 0 -1 4194304 1 2 3 4 5 6 -7 8 20 0 1 0 123456 9 "
+				  "9\n"),
+			      &s));
+	CHECK_UINT(s.start_ticks, 123456);
+	CHECK(proc_parse_stat(STR("7 (cut) S 1 7 7 0 -1 4194304 1 2 3"), &s));
+	CHECK_UINT(s.start_ticks, 0);
+}
+
 TEST(process_name_may_contain_any_character)
 {
 	static const struct {

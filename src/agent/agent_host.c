@@ -1,0 +1,75 @@
+#include "agent_host.h"
+
+#include <fcntl.h>
+
+#include "agent.h"
+#include "base/log.h"
+#include "base/macro.h"
+#include "cgroup/cgroup.h"
+#include "cpu/topology.h"
+#include "pin/manager.h"
+#include "pool/store.h"
+
+static struct host_settings settings_of(const struct agent_config *config,
+					const struct cgroup_fs *cgroups, const char *boot_id)
+{
+	return (struct host_settings){
+		.root = config->host.root,
+		.state_dir = config->pools.state_dir,
+		.proc = "/proc",
+		.cgroups = cgroups,
+		.boot_id = str_from(boot_id),
+		.keeps_interrupts = config->host.keeps_interrupts,
+	};
+}
+
+void agent_host_open(struct host *h, const struct agent_config *config, const char *boot_id,
+		     struct manager *m)
+{
+	const struct host_settings settings = settings_of(config, m->cgroups, boot_id);
+	struct err problem = { 0 };
+
+	if (config->host.is_on) {
+		m->status.host = h;
+		/* Containers are pinned all the same. */
+		if (host_open(h, &settings, &problem) < 0)
+			log_error("cannot configure the host, leaving it unchanged",
+				  LOG_ERR(&problem));
+	} else if (host_has_record(config->pools.state_dir) &&
+		   host_restore(&settings, &problem) < 0)
+		log_warning("cannot restore the host", LOG_ERR(&problem));
+}
+
+void agent_host_tick(struct host *h, struct manager *m)
+{
+	const struct ledger_frame *now = &m->ledger->now;
+	struct cpuset management;
+
+	if (!h->is_open)
+		return;
+	(void)ledger_cpus(m->ledger, POOL_MANAGEMENT, &management);
+	host_tick(h, &(struct host_pools){ &management, &now->sets.guaranteed,
+					   &now->topology->online });
+	m->is_changed |= h->is_changed;
+	h->is_changed = false;
+}
+
+int agent_host_restore(const struct agent_config *config, struct err *err)
+{
+	CLEANUP(cgroup_done) struct cgroup_fs fs = { .cpu_fd = -1, .cpuset_fd = -1 };
+	AUTO_CLOSE int root = open("/", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	char boot_id[STORE_BOOT_ID_MAX];
+	struct host_settings settings;
+	int r;
+
+	if (!host_has_record(config->pools.state_dir))
+		return 0;
+	r = store_read_boot_id(root, boot_id, err);
+	if (r == 0)
+		r = cgroup_open(&fs, config->cgroup_root, err);
+	if (r < 0)
+		return r;
+	settings = settings_of(config, &fs, boot_id);
+	r = host_restore(&settings, err);
+	return r < 0 ? r : 0;
+}
