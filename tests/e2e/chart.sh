@@ -160,7 +160,7 @@ ok "server-side apply with another field manager succeeds" gitops
 equals "and finds nothing to change afterwards, also not the CA" "" gitops_drift
 equals "which is still there" 1 bundles
 
-kubectl apply -f - >/dev/null <<<'{apiVersion: performance.openshift.io/v2, kind: PerformanceProfile, metadata: {name: kept}, spec: {cpu: {reserved: "0", isolated: "1"}, nodeSelector: {a: b}}}'
+kubectl apply -f - >/dev/null <<<'{apiVersion: performance.openshift.io/v2, kind: PerformanceProfile, metadata: {name: kept}, spec: {cpu: {reserved: "0-1", shared: "2-3", isolated: "4-7"}, nodeSelector: {node-role.kubernetes.io/kept: ""}}}'
 cp_start_controller_manager "$cp" # deletes what a deleted namespace has
 ok "helm uninstalls" helm uninstall pinfold --wait --timeout 10m
 for kind in deployments daemonsets services mutatingwebhookconfigurations validatingwebhookconfigurations validatingadmissionpolicies \
