@@ -30,9 +30,11 @@ static bool is_too_large(yyjson_val *object)
 	size_t n = 0, bytes = 0;
 
 	for (size_t i = 0; i < ARRAY_LEN(parts); i++) {
-		/* A value's descendants follow it. */
-		yyjson_val *end = parts[i] ? unsafe_yyjson_get_next(parts[i]) : NULL;
+		yyjson_val *end;
 
+		if (!parts[i])
+			continue;
+		end = unsafe_yyjson_get_next(parts[i]); /* a value's descendants follow it */
 		n += (size_t)(end - parts[i]);
 		for (yyjson_val *v = parts[i]; n <= MAX_VALUES && v < end; v++)
 			bytes += doc_text(v).n;
