@@ -9,7 +9,7 @@ cd "$(dirname "$0")/../.."
 dir=$(mktemp -d)
 cp=$dir/cp
 wh=$dir/webhook
-trap 'wh_stop "$wh"; cp_stop "$cp"; [ -n "${KEEP:-}" ] || rm -rf "$dir"' EXIT
+trap 'wh_stop "$wh"; cp_stop "$cp"; process_stop "$dir" containerd; rmdir -p --ignore-fail-on-non-empty /run/k3s/containerd 2>/dev/null || :; [ -n "${KEEP:-}" ] || rm -rf "$dir"' EXIT
 
 check() { "$pinfold" check --scope cluster --kubeconfig "$cp/admin.kubeconfig" "$@"; }
 
@@ -129,10 +129,35 @@ permissions() {
     says "what the credentials may not read is a note" '0 failures' "$pinfold" check --scope cluster --kubeconfig "$cp/viewer.kubeconfig"
 }
 
+# The runtime of this machine, at the socket that k3s's containerd has. NRI has a socket of its own, because other tests on
+# this machine use the usual one: it may or may not exist.
+runtime() {
+    local containerd
+    containerd=$("$e2e_build" containerd)
+    [ ! -e /run/k3s ] || { echo "# /run/k3s exists: not touched"; return; }
+    mkdir -p /run/k3s/containerd
+    cat >"$dir/containerd.toml" <<END
+version = 3
+root = "$dir/containerd/root"
+state = "$dir/containerd/state"
+[grpc]
+  address = "/run/k3s/containerd/containerd.sock"
+[plugins."io.containerd.nri.v1.nri"]
+  socket_path = "$dir/nri.sock"
+END
+    PATH=$containerd/bin:$PATH process_start "$dir" containerd "$containerd/bin/containerd" -c "$dir/containerd.toml"
+    ok "the version of a runtime is read from its socket" wait_for 60 reads_version
+    process_stop "$dir" containerd
+    [[ $("$pinfold" check --distro k3s || true) != *'runtime-version'* ]]
+    tap_result $? "the version of a runtime that does not run is not reported"
+}
+reads_version() { [[ $("$pinfold" check --distro k3s || true) =~ ok\ +runtime-version\ +containerd\ v?2\. ]]; }
+
 cp_start "$cp"
 not_installed
 installed
 webhook
 objects
 permissions
+runtime
 tap_end
