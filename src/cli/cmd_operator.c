@@ -24,6 +24,10 @@ static const struct option_desc options[] = {
 	{ OPT_STR, 0, "listen", "HOST:PORT",
 	  "serve /metrics, /healthz and /readyz at this address (default: none)", NULL,
 	  AT(config.listen) },
+	{ OPT_FLAG, 0, "openshift", NULL,
+	  "apply the MachineConfigs, KubeletConfigs, Tuneds and RuntimeClasses of the profiles, in "
+	  "place of the Node Tuning Operator's controller",
+	  NULL, AT(config.is_openshift) },
 	{ OPT_FLAG, 0, "dry-run", NULL, "print what would be written to the API server, and exit",
 	  NULL, AT(config.is_dry_run) },
 	{ OPT_FLAG, 0, "no-confinement", NULL,

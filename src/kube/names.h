@@ -73,7 +73,9 @@
  * is installed without one of them, a user who may create namespaces could create it. */
 #define NAME_PERMISSIONS_NAMESPACE "kube-system"
 #define NAME_PERMISSIONS "pinfold-permissions"
-#define NAME_FIELD_MANAGER "pinfold" /* of server-side apply (ours) */
+#define NAME_FIELD_MANAGER "pinfold"		       /* of server-side apply (ours) */
+#define NAME_MANAGED_BY "app.kubernetes.io/managed-by" /* label of what the operator applies */
+#define NAME_OF_PROFILE "pinfold.io/profile"	       /* annotation of what belongs to a profile */
 #define NAME_RENEWED                                                                               \
 	"pinfold.io/renewed" /* its annotation: when the operator last confirmed it                \
 			      */

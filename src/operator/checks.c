@@ -8,6 +8,7 @@
 #include "base/arena.h"
 #include "findings.h"
 #include "kube/names.h"
+#include "openshift_objects.h"
 #include "reconcile.h"
 
 #define JOINING_S 120
@@ -119,10 +120,19 @@ void check_profiles(const struct operator_snapshot *s, struct cluster_findings *
 			check_profile(s, &s->profiles[i], f);
 }
 
+/* Profiles that cannot become OpenShift objects. */
+static void check_objects(const struct operator_snapshot *s, struct cluster_findings *f)
+{
+	for (size_t i = 0; s->openshift && i < s->openshift->n_problems; i++)
+		add_profile(f, CLUSTER_PROFILE_OBJECTS, s->openshift->problems[i].profile,
+			    s->openshift->problems[i].text);
+}
+
 void check_cluster(const struct operator_snapshot *s, struct cluster_findings *f)
 {
 	check_nodes(s, f);
 	check_profiles(s, f);
+	check_objects(s, f);
 	if (s->scanned)
 		cluster_findings_append(f, s->scanned);
 }

@@ -14,7 +14,8 @@ static void add_kinds(const struct operator_daemon *op, struct strbuf *b, const 
 		const struct prometheus_label labels[] = { { "kind", operator_kinds[kind].name },
 							   { 0 } };
 
-		prometheus_uint(b, name, labels, value(op, kind));
+		if (operator_watches(op, kind))
+			prometheus_uint(b, name, labels, value(op, kind));
 	}
 }
 

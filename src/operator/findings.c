@@ -13,6 +13,10 @@ const struct cluster_check_info cluster_checks[] = {
 	[CLUSTER_PROFILE_OVERLAP] = { "ProfilesOverlap",
 				      "Change the node selectors so that one profile selects a "
 				      "node; until then the node keeps what it has." },
+	[CLUSTER_PROFILE_OBJECTS] = { "ProfileCannotBeRendered",
+				      "Correct the profile; `pinfold profile check` prints all of "
+				      "its "
+				      "problems. Its objects stay as they are." },
 	[CLUSTER_POD_UNCONVERTED] = { "PodNotConverted",
 				      "Create the pod again while the webhook is available; a "
 				      "static "

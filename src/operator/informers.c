@@ -83,9 +83,16 @@ static const struct watch_callbacks callbacks = { .on_object = on_object,
 						  .on_synced = on_synced,
 						  .on_failure = on_failure };
 
+bool operator_watches(const struct operator_daemon *op, enum operator_kind kind)
+{
+	return !operator_kinds[kind].is_openshift || op->config->is_openshift;
+}
+
 void operator_watch_start(struct operator_daemon *op)
 {
 	for (enum operator_kind kind = 0; kind < OPERATOR_WATCHED; kind++) {
+		if (!operator_watches(op, kind))
+			continue;
 		op->informers[kind].daemon = op;
 		op->informers[kind].kind = kind;
 		watch_init(&op->informers[kind].watch, &op->api, &operator_kinds[kind].watch,
@@ -95,22 +102,24 @@ void operator_watch_start(struct operator_daemon *op)
 
 void operator_watch_close(struct operator_daemon *op)
 {
-	for (size_t i = 0; i < OPERATOR_WATCHED; i++)
-		watch_close(&op->informers[i].watch);
+	for (enum operator_kind i = 0; i < OPERATOR_WATCHED; i++)
+		if (operator_watches(op, i))
+			watch_close(&op->informers[i].watch);
 }
 
 void operator_watch_done(struct operator_daemon *op)
 {
-	for (size_t i = 0; i < OPERATOR_WATCHED; i++) {
-		watch_done(&op->informers[i].watch);
+	for (enum operator_kind i = 0; i < OPERATOR_WATCHED; i++) {
+		if (operator_watches(op, i))
+			watch_done(&op->informers[i].watch);
 		op->informers[i] = (struct operator_informer){ 0 };
 	}
 }
 
 bool operator_watch_is_synced(const struct operator_daemon *op)
 {
-	for (size_t i = 0; i < OPERATOR_WATCHED; i++)
-		if (!op->informers[i].watch.is_synced)
+	for (enum operator_kind i = 0; i < OPERATOR_WATCHED; i++)
+		if (operator_watches(op, i) && !op->informers[i].watch.is_synced)
 			return false;
 	return true;
 }

@@ -141,6 +141,64 @@ static void keep_digest(yyjson_val *object, yyjson_mut_doc *m, yyjson_mut_val *t
 	copy_member(m, to, object, STR("data"));
 }
 
+bool operator_object_is_own(yyjson_val *object)
+{
+	return str_eq(doc_str(doc_get(doc_find(object, "/metadata/labels"), STR(NAME_MANAGED_BY))),
+		      STR(NAME_FIELD_MANAGER));
+}
+
+/* What the operator applied is compared as a whole. */
+static void keep_applied(yyjson_val *object, yyjson_mut_doc *m, yyjson_mut_val *to)
+{
+	yyjson_val *meta = doc_get(object, STR("metadata"));
+	yyjson_mut_val *kept = keep_metadata(object, m, to);
+
+	copy_member(m, kept, meta, STR("labels"));
+	copy_member(m, kept, meta, STR("annotations"));
+	copy_member(m, kept, meta, STR("ownerReferences"));
+	copy_member(m, to, object, STR("spec"));
+	copy_member(m, to, object, STR("handler")); /* of a RuntimeClass, like the next */
+	copy_member(m, to, object, STR("scheduling"));
+}
+
+static void keep_pool(yyjson_val *object, yyjson_mut_doc *m, yyjson_mut_val *to)
+{
+	yyjson_mut_val *kept = keep_metadata(object, m, to);
+
+	copy_member(m, kept, doc_get(object, STR("metadata")), STR("labels"));
+	kept = doc_put_obj(m, to, STR("spec"));
+	copy_member(m, kept, doc_get(object, STR("spec")), STR("nodeSelector"));
+}
+
+/* Of the MachineConfigs of others the paths of their files tell whether they partition a node. */
+static void keep_machine_config(yyjson_val *object, yyjson_mut_doc *m, yyjson_mut_val *to)
+{
+	yyjson_mut_val *kept, *files;
+	yyjson_val *file;
+
+	if (operator_object_is_own(object)) {
+		keep_applied(object, m, to);
+		return;
+	}
+	kept = keep_metadata(object, m, to);
+	copy_member(m, kept, doc_get(object, STR("metadata")), STR("labels"));
+	kept = doc_put_obj(m, doc_put_obj(m, to, STR("spec")), STR("config"));
+	files = doc_put_arr(m, doc_put_obj(m, kept, STR("storage")), STR("files"));
+	DOC_EACH_ITEM (doc_find(object, "/spec/config/storage/files"), file) {
+		yyjson_mut_val *copy = yyjson_mut_arr_add_obj(m, files);
+
+		copy_member(m, copy, file, STR("path"));
+	}
+}
+
+/* The Machine Config Operator merges all MachineConfigs of a pool into large ones of its own. */
+static bool is_source_config(yyjson_val *object)
+{
+	return !str_starts(object_name(object), STR("rendered-"));
+}
+
+#define OWN_SELECTOR "labelSelector=app.kubernetes.io%2Fmanaged-by%3D" NAME_FIELD_MANAGER
+
 /* The page sizes keep the memory for one response below a few MiB. */
 const struct operator_kind_info operator_kinds[OPERATOR_KIND__COUNT] = {
 	[OPERATOR_PROFILES] = { NAME_PROFILE_KIND,
@@ -178,6 +236,45 @@ const struct operator_kind_info operator_kinds[OPERATOR_KIND__COUNT] = {
 				.page = 1,
 				.frees_memory = true },
 			      keep_digest },
+	[OPERATOR_MACHINE_POOLS] = { NAME_POOL_KIND,
+				     { .path = "/apis/" NAME_MACHINE_API "/machineconfigpools",
+				       .may_be_absent = true,
+				       .page = 20,
+				       .frees_memory = true },
+				     keep_pool,
+				     .is_openshift = true },
+	[OPERATOR_MACHINE_CONFIGS] = { NAME_MACHINE_CONFIG_KIND,
+				       { .path = "/apis/" NAME_MACHINE_API "/machineconfigs",
+					 .may_be_absent = true,
+					 .page = 5, /* rendered ones have up to 500 KiB */
+					 .frees_memory = true },
+				       keep_machine_config,
+				       is_source_config,
+				       .is_openshift = true },
+	[OPERATOR_KUBELET_CONFIGS] = { NAME_KUBELET_CONFIG_KIND,
+				       { .path = "/apis/" NAME_MACHINE_API "/kubeletconfigs",
+					 .selector = OWN_SELECTOR,
+					 .may_be_absent = true,
+					 .page = 20,
+					 .frees_memory = true },
+				       keep_applied,
+				       .is_openshift = true },
+	[OPERATOR_TUNEDS] = { "Tuned",
+			      { .path = "/apis/" NAME_TUNED_API "/namespaces/" NAME_TUNED_NAMESPACE
+					"/tuneds",
+				.selector = OWN_SELECTOR,
+				.may_be_absent = true,
+				.page = 20,
+				.frees_memory = true },
+			      keep_applied,
+			      .is_openshift = true },
+	[OPERATOR_RUNTIME_CLASSES] = { "RuntimeClass",
+				       { .path = "/apis/node.k8s.io/v1/runtimeclasses",
+					 .selector = OWN_SELECTOR,
+					 .page = 20,
+					 .frees_memory = true },
+				       keep_applied,
+				       .is_openshift = true },
 	[OPERATOR_NODE_PODS] = { "Pod", { 0 }, NULL },
 };
 

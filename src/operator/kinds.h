@@ -17,7 +17,14 @@ enum operator_kind {
 	OPERATOR_INFRASTRUCTURES, /* the cluster flag */
 	OPERATOR_NAMESPACES,	  /* those that allow a workload type */
 	OPERATOR_DIGEST,	  /* the ConfigMap with their names */
-	OPERATOR_WATCHED,	  /* how many kinds are watched */
+
+	/* With --openshift only. */
+	OPERATOR_MACHINE_POOLS,
+	OPERATOR_MACHINE_CONFIGS,
+	OPERATOR_KUBELET_CONFIGS,
+	OPERATOR_TUNEDS,
+	OPERATOR_RUNTIME_CLASSES,
+	OPERATOR_WATCHED, /* how many kinds are watched */
 
 	/* Read on demand. */
 	OPERATOR_NODE_PODS = OPERATOR_WATCHED, /* the pods of a node that is drained, by its name */
@@ -31,9 +38,13 @@ struct operator_kind_info {
 	void (*keep)(yyjson_val *object, yyjson_mut_doc *m, yyjson_mut_val *to);
 	/* Whether the object is stored at all; NULL: every one is. */
 	bool (*is_wanted)(yyjson_val *object);
+	bool is_openshift; /* watched with --openshift only */
 };
 
 extern const struct operator_kind_info operator_kinds[OPERATOR_KIND__COUNT];
+
+/* Whether the operator itself applied the object. */
+bool operator_object_is_own(yyjson_val *object);
 
 /* "name" or "namespace/name". */
 struct str operator_object_key(yyjson_val *object, struct arena *a);

@@ -19,6 +19,8 @@
 #include "base/trim.h"
 #include "checks.h"
 #include "confine/confine.h"
+#include "openshift_apply.h"
+#include "openshift_objects.h"
 #include "operator_private.h"
 
 #define LEASE_NAME "pinfold-operator"
@@ -107,6 +109,7 @@ static void reconcile(struct operator_daemon *op)
 	CLEANUP(arena_done) struct arena a;
 	struct operator_snapshot snapshot;
 	struct reconcile_result result;
+	struct openshift_objects openshift;
 	const uint64_t before_us = cpu_us();
 	uint64_t next_ms;
 
@@ -118,6 +121,11 @@ static void reconcile(struct operator_daemon *op)
 	if (op->scan.is_complete)
 		snapshot.scanned = &op->scan.found;
 	snapshot.has_current_namespaces = !operator_watch_age_ms(op, OPERATOR_NAMESPACES);
+	snapshot.has_current_profiles = !operator_watch_age_ms(op, OPERATOR_PROFILES);
+	if (op->config->is_openshift) {
+		openshift_objects_build(&snapshot, &openshift);
+		snapshot.openshift = &openshift;
+	}
 	operator_reconcile(&snapshot, &op->memory, &result);
 	operator_forget_pods(op, &result);
 	op->figures = result.figures;

@@ -19,7 +19,8 @@ struct operator_config {
 	const char *listen;	/* metrics and probes; NULL: none */
 	const char *version;	/* of this program */
 	bool is_unconfined;
-	bool is_dry_run;		/* print what would be written, and end */
+	bool is_openshift; /* apply the objects of the Machine Config and Node Tuning Operators */
+	bool is_dry_run;   /* print what would be written, and end */
 	void (*print)(struct str text); /* for the dry run */
 };
 

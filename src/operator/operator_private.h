@@ -61,6 +61,7 @@ struct operator_daemon {
 };
 
 /* informers.c */
+bool operator_watches(const struct operator_daemon *op, enum operator_kind kind);
 void operator_watch_start(struct operator_daemon *op);
 void operator_watch_close(struct operator_daemon *op);
 void operator_watch_done(struct operator_daemon *op);

@@ -7,6 +7,7 @@
 
 #include "base/arena.h"
 #include "checks.h"
+#include "openshift_apply.h"
 #include "permissions.h"
 
 void reconcile_memory_done(struct reconcile_memory *m)
@@ -92,5 +93,6 @@ void operator_reconcile(const struct operator_snapshot *s, struct reconcile_memo
 	rollout_write(s, &rollout, &ret->writes);
 	report_profiles(s, &rollout, m, &ret->writes);
 	reconcile_permissions(s, &ret->writes, &ret->figures);
+	reconcile_openshift(s, &ret->writes);
 	reconcile_checks(s, &ret->writes, &ret->figures);
 }

@@ -15,6 +15,7 @@
 
 struct arena;
 struct cluster_findings;
+struct openshift_objects;
 
 struct operator_profile {
 	struct str name, uid, version;
@@ -51,6 +52,8 @@ struct operator_snapshot {
 	/* Whether the watch of the namespaces is established: only then the digest is confirmed. */
 	bool has_current_namespaces;
 	const struct cluster_findings *scanned; /* of namespace_scan.h; NULL: not yet */
+	bool has_current_profiles;
+	const struct openshift_objects *openshift; /* NULL: without --openshift */
 };
 
 /* `stores` has OPERATOR_KIND__COUNT elements and must outlive it, like the arena. */

@@ -36,11 +36,6 @@ kubectl create namespace pinfold >/dev/null
 kubectl create namespace pinfold-agent >/dev/null
 kubectl apply -f deploy/agent/rbac.yaml >/dev/null
 kubectl apply -k deploy/operator >/dev/null
-kubectl -n pinfold create serviceaccount pinfold-operator >/dev/null
-kubectl create clusterrole tmp-operator --verb get,list,watch --resource nodes,nodepartitions.pinfold.io,performanceprofiles.performance.openshift.io >/dev/null
-kubectl create clusterrolebinding tmp-operator --clusterrole tmp-operator --serviceaccount pinfold:pinfold-operator >/dev/null
-kubectl -n pinfold create role tmp-operator --verb get,create,update,patch --resource leases.coordination.k8s.io >/dev/null
-kubectl -n pinfold create rolebinding tmp-operator --role tmp-operator --serviceaccount pinfold:pinfold-operator >/dev/null
 kubectl create -f - >/dev/null <<<'{apiVersion: config.openshift.io/v1, kind: Infrastructure, metadata: {name: cluster}}'
 flag() { kubectl patch infrastructure cluster --subresource status --type merge -p "{\"status\":{\"cpuPartitioning\":\"$1\"}}" >/dev/null; }
 flag AllNodes
@@ -232,5 +227,25 @@ equals "an Event is not repeated with every reconcile" "$before" count_events
 kubectl patch node missing --subresource status --type merge -p "{\"status\":{\"capacity\":{$cores},\"allocatable\":{$cores}}}" >/dev/null
 no_finding() { [ "$(operator_metric 'pinfold_operator_findings{check="NodeWithoutResource"}')" = 0 ]; }
 ok "a finding that is corrected disappears" wait_for 20 no_finding
-echo "# operator: $(awk '/VmRSS/ { print $2 }' "/proc/$(cut -d' ' -f1 "$dir/operator.pid")/status") kB"
+
+# --- memory ---
+
+sep=
+
+# Nodes of the size that a kubelet makes them: images, addresses, conditions.
+nodes=${NODES:-1000}
+images=$(for i in $(seq 50); do printf '%s{"names":["registry.example/image-%d@sha256:0123456789abcdef0123456789abcdef","registry.example/image-%d:v1"],"sizeBytes":12345678}' "$sep" "$i" "$i"; sep=,; done)
+for i in $(seq "$nodes"); do
+    echo "{\"apiVersion\":\"v1\",\"kind\":\"Node\",\"metadata\":{\"name\":\"big-$i\",\"labels\":{\"pool\":\"big\"}},\"status\":{\"allocatable\":{$cores},\"images\":[$images]}}"
+done | kubectl create -f - >/dev/null
+has_nodes() { [ "$(operator_metric 'pinfold_state_objects{kind="Node"}')" = $((nodes + 2)) ]; }
+wait_for 60 has_nodes || die "the operator does not see $nodes nodes"
+process_stop "$dir" operator
+operator_start # lists all of them
+wait_for 60 has_nodes || die "the operator does not see $nodes nodes"
+sleep 12
+operator_rss() { awk '/VmRSS/ { print $2 }' "/proc/$(cut -d' ' -f1 "$dir/operator.pid")/status"; }
+operator_peak() { awk '/VmHWM/ { print $2 }' "/proc/$(cut -d' ' -f1 "$dir/operator.pid")/status"; }
+echo "# operator with $nodes nodes and $namespaces namespaces: $(operator_rss) kB, at most $(operator_peak) kB"
+ok "the operator needs at most 32 MiB" test "$(operator_peak)" -le 32768
 tap_end
