@@ -64,8 +64,8 @@ drop_in() { # MACHINECONFIG FILE: its content
     kubectl get machineconfig "$1" -o json | jq -r --arg path "/etc/crio/crio.conf.d/$2" \
         '.spec.config.storage.files[] | select(.path == $path) | .contents.source | sub("^[^,]*,"; "") | @base64d'
 }
-cpuset_of() { drop_in "$@" | sed -n 's/.*cpuset *= *"\(.*\)".*/\1/p'; }
-equals "which uses the whole CPU set" "" cpuset_of 01-radio-cpu-partitioning 01-workload-pinning-default.conf
+cpuset_of() { drop_in "$@" | sed -n 's/.*"cpuset" = \("[^"]*"\).*/\1/p'; } # with its quotes
+equals "which uses the whole CPU set" '""' cpuset_of 01-radio-cpu-partitioning 01-workload-pinning-default.conf
 kubectl delete machineconfig 01-worker-cpu-partitioning >/dev/null
 ok "a default that is deleted is restored" wait_for 60 has_objects "$defaults"
 
@@ -111,7 +111,7 @@ is_restored() { has_objects "$all" && kubectl get machineconfig 50-performance-c
 ok "objects that are changed or deleted are restored" wait_for 90 is_restored
 
 kubectl patch performanceprofile cell-site --type merge -p '{"spec":{"cpu":{"reserved":"0-3,16-19,32-35,48-51","isolated":"4-15,20-31,36-47,52-63"}}}' >/dev/null
-has_cpuset() { [ "$(cpuset_of 50-performance-cell-site 99-workload-pinning.conf)" = "$1" ]; }
+has_cpuset() { [ "$(cpuset_of 50-performance-cell-site 99-workload-pinning.conf)" = "\"$1\"" ]; }
 ok "a change of the profile changes them" wait_for 90 has_cpuset 0-3,16-19,32-35,48-51
 before=$(kubectl get machineconfig 50-performance-cell-site -o jsonpath='{.metadata.generation}')
 kubectl patch performanceprofile cell-site --type merge -p '{"spec":{"cpu":{"reserved":"0-20"}}}' >/dev/null
@@ -133,7 +133,7 @@ equals "and left to it" theirs kubectl get machineconfig 50-performance-other -o
 kubectl delete performanceprofile cell-site other >/dev/null
 wait_for 90 has_objects "$defaults" || :
 equals "after the deletion of the profiles the defaults remain" "$defaults" objects
-equals "which use the whole CPU set" "" cpuset_of 01-radio-cpu-partitioning 01-workload-pinning-default.conf
+equals "which use the whole CPU set" '""' cpuset_of 01-radio-cpu-partitioning 01-workload-pinning-default.conf
 echo "# operator: $(awk '/VmRSS/ { print $2 }' "/proc/$(cut -d' ' -f1 "$dir/operator.pid")/status") kB"
 
 # --- a single node that was partitioned by hand ---
