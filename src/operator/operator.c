@@ -164,6 +164,9 @@ static void on_written(struct operator_writer *w, const struct write_done *done)
 	else if (done->result == WRITE_FAILED && done->kind < OPERATOR_WATCHED)
 		object_store_doubt(&op->stores[done->kind], done->object,
 				   loop_now_ms(&op->loop) + WRITER_FENCE_MS);
+	if (done->err && done->err->code == EEXIST && strcmp(done->what, OPENSHIFT_WRITE) == 0)
+		log_warning("another controller manages an object of a profile, leaving it",
+			    LOG_STR("object", done->key), LOG_ERR(done->err));
 	operator_trigger(op);
 }
 
