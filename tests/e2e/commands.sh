@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # The commands for a whole cluster, on a real control plane with the shipped manifests: enable, status --cluster,
 # verify --cluster, uninstall. The two nodes are objects; pods "run" there because this script reports so in place of
-# a kubelet. tests/e2e/deploy.sh uninstalls on a real node.
+# a kubelet.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 # shellcheck source=tests/e2e/lib/webhook.sh
