@@ -387,6 +387,13 @@ static void pin_self(struct agent *agent)
 	agent->own_cpus = management;
 }
 
+static void resync(struct agent *agent)
+{
+	agent->manager.wants_sync = false;
+	nri_plugin_resync(agent->plugin);
+	dispatch_plugin(agent, 0);
+}
+
 static void on_tick(struct timer *t)
 {
 	struct agent *agent = container_of(t, struct agent, tick);
@@ -396,6 +403,10 @@ static void on_tick(struct timer *t)
 	config_watch_tick(&agent->config_watch);
 	profile_follow_tick(&agent->profile_follow, &agent->node_sync);
 	pin_self(agent); /* the pools may have changed */
+	if (agent->manager.wants_sync) {
+		log_info("synchronizing again, the runtime moves the agent's own container");
+		resync(agent);
+	}
 	agent_host_tick(&agent->host, &agent->manager);
 	if (agent->manager.is_changed)
 		write_status(agent);
@@ -441,8 +452,7 @@ static void on_permissions_changed(struct node_sync *s)
 	struct agent *agent = container_of(s, struct agent, node_sync);
 
 	log_info("permissions of namespaces have changed, synchronizing again");
-	nri_plugin_resync(agent->plugin);
-	dispatch_plugin(agent, 0);
+	resync(agent);
 }
 
 static void on_profiles_changed(struct node_sync *s)

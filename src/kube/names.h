@@ -128,7 +128,7 @@
 #define NAME_RESIZE "pinfold.io/resize"	       /* on the profile (ours): "refuse" or "defer" */
 #define NAME_TYPES "pinfold.io/workload-types" /* on the profile (ours): {"ran":"2-3"} */
 #define NAME_MAX_UNAVAILABLE                                                                       \
-	"pinfold.io/max-unavailable" /* likewise: how many nodes at once, "1" or "10%" */
+	"pinfold.io/max-unavailable"	/* likewise: how many nodes at once, "1" or "10%" */
 #define NAME_PAUSED "pinfold.io/paused" /* likewise: "true" grants no node anything new */
 #define NAME_REBOOT "pinfold.io/reboot" /* likewise: who reboots, "sentinel" or "operator" */
 #define NAME_REBOOT_OPERATOR "operator"

@@ -107,6 +107,7 @@ struct manager {
 	size_t next_check;		  /* container and pod to reconcile next */
 	struct arena scratch;		  /* of one call, which resets it */
 	bool is_changed;		  /* the status file is out of date */
+	bool wants_sync;		  /* the runtime has to write the agent's own cgroup */
 	bool has_unreleased;		  /* the ledger has pods whose release failed */
 	bool is_sync_unwritten;		  /* manager_enforce_synchronized() has work */
 	bool wants_trim;		  /* a synchronization has freed much memory */

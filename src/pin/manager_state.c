@@ -197,12 +197,17 @@ size_t manager_release_vanished_pods(struct manager *m)
 	return n;
 }
 
+bool manager_is_own(const struct manager *m, const struct container_entry *c)
+{
+	return m->rules.own_pid && c->pid == m->rules.own_pid;
+}
+
 int manager_enforce(struct manager *m, struct container_entry *c, bool is_drift)
 {
 	struct err err = { 0 };
 	int r;
 
-	if (!m->cgroups)
+	if (!m->cgroups || manager_is_own(m, c))
 		return 0;
 	/* Before that the runtime writes to the cgroup, and each write would be an event. */
 	if (c->is_started)

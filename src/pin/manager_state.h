@@ -52,6 +52,10 @@ void manager_release_unreleased(struct manager *m);
  * removal of a pod that was created before its last restart. */
 size_t manager_release_vanished_pods(struct manager *m);
 
+/* The agent's own container. The kernel refuses writes to the cgroup at the root of one's own
+ * cgroup namespace, so the runtime writes it, after a synchronization. */
+bool manager_is_own(const struct manager *m, const struct container_entry *c);
+
 /* Writes the CPU settings of one container to its cgroup; a cgroup that does not exist yet is
  * written by the runtime. Returns the drift bits that were written, or a negative errno.
  * `is_drift`: a difference is an external change, which is counted and reported. */

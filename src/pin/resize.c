@@ -213,6 +213,10 @@ static int move_containers(struct resize_work *w, enum pool pool)
 			continue;
 		cpus_in_step(w, c, &cpus);
 		registry_set_cpus(all, c, &cpus);
+		if (manager_is_own(w->m, c)) {
+			w->m->wants_sync = true;
+			continue;
+		}
 		r = write_cpus(w, c->cgroup, &cpus);
 		if (r < 0)
 			return r;

@@ -68,8 +68,7 @@ TEST(a_digest_gives_the_permissions_that_it_was_made_of)
 
 	for (unsigned round = 0; round < 200; round++) {
 		CLEANUP(namespace_allowlist_done)
-		struct namespace_allowlist list = { 0 },
-					   back = { 0 };
+		struct namespace_allowlist list = { 0 }, back = { 0 };
 		CLEANUP(arena_done) struct arena a;
 		struct str text, renewed;
 		struct err err = { 0 };
@@ -191,8 +190,7 @@ TEST(permissions_that_do_not_fit_give_a_digest_that_no_agent_uses)
 
 	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
 		CLEANUP(namespace_allowlist_done)
-		struct namespace_allowlist list = { 0 },
-					   back = { 0 };
+		struct namespace_allowlist list = { 0 }, back = { 0 };
 		CLEANUP(arena_done) struct arena a;
 		struct str text, renewed;
 		struct err err = { 0 };

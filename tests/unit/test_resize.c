@@ -167,6 +167,27 @@ TEST(containers_follow_their_pools_and_return)
 	check_cpus(&n, &s, "0-1", "2-5");
 }
 
+/* The kernel refuses the agent in a container to write its own cgroup. */
+TEST(the_runtime_moves_the_agents_own_container)
+{
+	CLEANUP(node_done) struct node n;
+	struct pool_config wide = pools("0-3", "4-5", "6-7");
+	struct resize_report report;
+	struct example s;
+
+	node_init(&n, "0-1", "2-5", "6-7");
+	example_init(&s, &n);
+	n.manager.rules.own_pid = 4711;
+	registry_find(&n.manager.registry, s.mgmt.container.id)->pid = 4711;
+	CHECK_INT(resize_apply(&n.manager, &wide, &report), 0);
+	CHECK_UINT(report.n_writes, 1 + 3); /* one who shares, three pauses */
+	CHECK_STR(cpus_of(&n, &s.mgmt), "0-1");
+	CHECK(n.manager.wants_sync);
+	manager_reconcile(&n.manager, 10);
+	CHECK_STR(cpus_of(&n, &s.mgmt), "0-1");
+	CHECK_UINT(n.manager.counters.write_failures, 0);
+}
+
 TEST(refused_resize_names_the_containers_and_moves_nothing)
 {
 	CLEANUP(node_done) struct node n;
