@@ -9,6 +9,7 @@
 #include "base/err.h"
 #include "base/macro.h"
 #include "codec/problems.h"
+#include "distro/distro.h"
 #include "profile/layout.h"
 #include "render/file_set.h"
 #include "render/host.h"
@@ -22,10 +23,11 @@ static void require(bool ok)
 		abort();
 }
 
-static void render_all(struct layout *layout, struct problem_list *p, struct arena *a)
+static void render_all(struct layout *layout, enum distro_id distro, struct problem_list *p,
+		       struct arena *a)
 {
 	const struct openshift_options openshift = { .kubelet = { .fill_reservations = true } };
-	const struct host_options host = { .quota_keys = true };
+	const struct host_options host = { .quota_keys = true, .distro = distro_get(distro) };
 	struct file_set files;
 	struct err err = { 0 };
 
@@ -52,7 +54,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	manifests_from_text(&ms, text, STR("input"), &p);
 	layout_resolve(&ms, &options, &a, &layout, &p);
 	if (!p.n_errors)
-		render_all(&layout, &p, &a);
+		render_all(&layout, size % DISTRO__COUNT, &p, &a);
 	for (size_t i = 0; i < p.n; i++)
 		require(p.items[i].text.n && !memchr(p.items[i].text.p, '\n', p.items[i].text.n));
 	return 0;
