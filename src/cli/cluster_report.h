@@ -13,7 +13,7 @@ struct cluster_report_options {
 };
 
 #define CLUSTER_REPORT_OPTIONS(type, field)                                                        \
-	{ OPT_GROUP, 0, "The whole cluster", NULL, NULL, NULL, 0 },                                \
+	{ OPT_GROUP, 0, NULL, NULL, "The whole cluster", NULL, 0 },                                \
 		{ OPT_FLAG,                                                                        \
 		  0,                                                                               \
 		  "cluster",                                                                       \
