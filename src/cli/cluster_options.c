@@ -192,10 +192,10 @@ static void assume_namespaces(struct state_manifests *m, const struct manifest_l
 }
 
 static const char *const assumptions[] = {
-	[ASSUMED_INFRASTRUCTURE] = NAME_PARTITIONING_KEY " is " NAME_PARTITIONING_ALL
-							 " (no Infrastructure given)",
-	[ASSUMED_NAMESPACES] = "all namespaces allow the requested workload types (no Namespace "
-			       "given)",
+	[ASSUMED_INFRASTRUCTURE] =
+		(NAME_PARTITIONING_KEY " is " NAME_PARTITIONING_ALL " (no Infrastructure given)"),
+	[ASSUMED_NAMESPACES] = ("all namespaces allow the requested workload types (no Namespace "
+				"given)"),
 	[ASSUMED_NODES] = "all nodes advertise the resources (no Node given)",
 };
 _Static_assert(ARRAY_LEN(assumptions) == ASSUMPTION__COUNT, "every assumption has a text");

@@ -16,7 +16,7 @@
 #include "preflight/cluster_read.h"
 #include "preflight/machine_read.h"
 
-#define WAIT_MAX_S (24 * 60 * 60)
+#define WAIT_MAX_S UINT64_C(86400)
 #define WAIT_STEP_S 2
 
 struct check_options {

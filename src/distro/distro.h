@@ -44,7 +44,6 @@ struct distro {
 	const char *evidence[DISTRO_EVIDENCE]; /* a path that exists only there */
 	const char *os_id;		       /* ID of /etc/os-release; NULL: any */
 
-	enum distro_runtime runtime;
 	const char *nri_socket, *cri_socket;
 	const char *runtime_dropin_dir; /* for files that NRI is configured with; NULL: none */
 	const char *runtime_config;	/* the main file, which k3s and RKE2 generate; NULL: none */
@@ -63,6 +62,7 @@ struct distro {
 	const char *runtime_unit;
 
 	bool etc_is_read_only;
+	enum distro_runtime runtime;
 	bool kubelet_reads_dropins;    /* without further configuration */
 	bool control_plane_is_process; /* not static pods */
 	struct distro_limit limits[DISTRO_LIMITS];

@@ -196,7 +196,7 @@ static void write_eviction(const struct drain_pod *pod, struct operator_writes *
 	write->key = str_printf(a, "eviction of " PRI_STR "/" PRI_STR, FMT_STR(pod->namespace),
 				FMT_STR(pod->name));
 	/* A pod that was evicted is seen again until it is gone. */
-	write->interval_ms = PODS_INTERVAL_MS * 2;
+	write->interval_ms = (uint64_t)PODS_INTERVAL_MS * 2;
 }
 
 static void write_drain(const struct rollout_node *r, struct operator_writes *w)

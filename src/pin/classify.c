@@ -23,8 +23,8 @@ const char *distrust_text(enum distrust_reason distrust)
 	static const char *const texts[] = {
 		[DISTRUST_NONE] = "",
 		[DISTRUST_NAMESPACE] = "its namespace does not allow the workload type",
-		[DISTRUST_UNKNOWN] = "it is not known whether its namespace allows the workload "
-				     "type",
+		[DISTRUST_UNKNOWN] = ("it is not known whether its namespace allows the workload "
+				      "type"),
 		[DISTRUST_TYPE] = "its workload type is not configured on this node",
 		[DISTRUST_STAMP] = "its CPU stamp contradicts what the kubelet requested",
 		[DISTRUST_UNREADABLE] = "its CPU stamp is unreadable or lacks the container",

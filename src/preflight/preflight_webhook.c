@@ -12,7 +12,7 @@
 #include "kube/names.h"
 #include "preflight_cluster.h"
 
-#define DAY_S (24 * 60 * 60)
+#define DAY_S INT64_C(86400)
 #define APPLY_WEBHOOK "kubectl apply -k deploy/base, or install the chart"
 
 struct str preflight_pod(void)

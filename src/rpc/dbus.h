@@ -44,7 +44,7 @@ struct dbus_call {
 	uint32_t serial; /* not 0 */
 };
 
-void dbus_add_call(struct strbuf *b, const struct dbus_call *call);
+void dbus_add_call(struct strbuf *to, const struct dbus_call *call);
 
 /* Values of a body, in the order of its signature. Each pads to its alignment, which counts from
  * the beginning of `b`. */

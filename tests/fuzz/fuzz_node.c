@@ -60,8 +60,9 @@ static void check(const struct node *n, const uint8_t *steps, size_t n_steps)
 		return;
 	(void)fprintf(stderr, "%s (%s)\n", n->violation, n->detail);
 	for (size_t i = 0; i < n_steps; i++)
-		(void)fprintf(stderr, "  action %u, fault %u at %u\n", steps[2 * i] % ACT__COUNT,
-			      steps[2 * i + 1] & 3, steps[2 * i + 1] >> 2);
+		(void)fprintf(stderr, "  action %u, fault %u at %u\n",
+			      (unsigned)steps[2 * i] % ACT__COUNT, steps[2 * i + 1] & 3u,
+			      (unsigned)steps[2 * i + 1] >> 2);
 	abort();
 }
 

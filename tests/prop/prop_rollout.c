@@ -106,9 +106,9 @@ static void see_partition(struct sim *s, const struct sim_node *n, struct arena 
 static void see_profiles(struct sim *s, struct arena *a)
 {
 	for (size_t i = 0; i < s->n_pools; i++) {
-		char name[8], text[400];
+		char name[24], text[400];
 
-		(void)snprintf(name, sizeof(name), "p%zu", i);
+		(void)snprintf(name, sizeof(name), "p%u", (unsigned)i);
 		(void)snprintf(text, sizeof(text),
 			       "{\"metadata\":{\"name\":\"%s\",\"generation\":1,\"annotations\":{"
 			       "\"" NAME_MAX_UNAVAILABLE "\":\"%u\",\"" NAME_PAUSED "\":\"%s\","
@@ -372,7 +372,7 @@ static void draw(struct sim *s)
 	for (size_t i = 0; i < s->n; i++) {
 		struct sim_node *n = &s->nodes[i];
 
-		(void)snprintf(n->name, sizeof(n->name), "node%02zu", i);
+		(void)snprintf(n->name, sizeof(n->name), "node%02u", (unsigned)i);
 		n->pool = prop_below(s->r, s->n_pools);
 		n->version = ++s->counter;
 		n->partition_version = ++s->counter;

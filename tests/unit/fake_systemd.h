@@ -60,7 +60,8 @@ static inline void fake_set(const char *root, const struct dbus_message *m, stru
 		fake_write(path, str_cstr(a, cpuset_format(&cpus, a)));
 	(void)snprintf(path, sizeof(path), "%s/run/systemd/system.control/%s.d", root, unit);
 	(void)mkdir(path, 0755);
-	(void)strcat(path, "/50-AllowedCPUs.conf");
+	(void)snprintf(path, sizeof(path), "%s/run/systemd/system.control/%s.d/50-AllowedCPUs.conf",
+		       root, unit);
 	fake_write(path, "x");
 }
 

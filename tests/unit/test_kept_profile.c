@@ -60,8 +60,8 @@ TEST(a_kept_profile_is_read_back)
 TEST(a_damaged_file_is_an_error)
 {
 	static const char *const texts[] = { "", "{", "{}", "{\"name\":\"w\",\"generation\":1}",
-					     "{\"pools\":{\"mode\":\"classic\",\"reserved\":\"0\","
-					     "\"shared\":\"\",\"guaranteed\":\"\"}}" };
+					     ("{\"pools\":{\"mode\":\"classic\",\"reserved\":\"0\","
+					      "\"shared\":\"\",\"guaranteed\":\"\"}}") };
 
 	for (size_t i = 0; i < ARRAY_LEN(texts); i++) {
 		CLEANUP(arena_done) struct arena a;

@@ -502,5 +502,5 @@ TEST(a_write_that_is_refused_is_retried_rarely)
 	for (int i = 0; i < 20; i++)
 		last = operator_write_delay_ms(WRITE_REFUSED, &b, 0);
 	CHECK_UINT(last, BACKOFF_FORBIDDEN_MS);
-	CHECK_UINT(operator_write_delay_ms(WRITE_BUSY, &b, 0), 2 * WRITER_BUSY_MS);
+	CHECK_UINT(operator_write_delay_ms(WRITE_BUSY, &b, 0), 2 * (uintmax_t)WRITER_BUSY_MS);
 }

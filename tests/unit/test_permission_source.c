@@ -44,11 +44,13 @@ TEST(a_digest_expires_unless_it_is_confirmed)
 		const bool is_young = minutes < 5;
 
 		TEST_ROW("%u minutes old", minutes);
-		digest_age_observe(&age, object_time(now_s - 60 * minutes, &a), now_s, 1000);
+		digest_age_observe(&age, object_time(now_s - INT64_C(60) * minutes, &a), now_s,
+				   1000);
 		CHECK_INT(digest_age_is_valid(&age, true, 1000), is_young);
 		CHECK(!digest_age_is_valid(&age, true, 1000 + 300000));
 		/* The same again is no confirmation, another time is one, whatever the clocks. */
-		digest_age_observe(&age, object_time(now_s - 60 * minutes, &a), now_s, 400000);
+		digest_age_observe(&age, object_time(now_s - INT64_C(60) * minutes, &a), now_s,
+				   400000);
 		CHECK(!digest_age_is_valid(&age, true, 400000));
 		digest_age_observe(&age, object_time(now_s - 86400, &a), now_s, 500000);
 		CHECK(digest_age_is_valid(&age, true, 799999));

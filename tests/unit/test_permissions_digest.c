@@ -82,8 +82,10 @@ TEST(a_digest_gives_the_permissions_that_it_was_made_of)
 			(void)snprintf(name, sizeof(name), "ns-%u", i);
 			for (unsigned k = 0; k < 3; k++) {
 				random = random * 1664525 + 1013904223;
-				(void)strcat(allowed, types[(random >> 16) % ARRAY_LEN(types)]);
-				(void)strcat(allowed, k < 2 ? "," : "");
+				(void)snprintf(allowed + strlen(allowed),
+					       sizeof(allowed) - strlen(allowed), "%s%s",
+					       types[(random >> 16) % ARRAY_LEN(types)],
+					       k < 2 ? "," : "");
 			}
 			namespace_allowlist_put(&list, make_namespace(name, allowed, &a));
 		}

@@ -202,7 +202,7 @@ TEST(a_webhook_that_the_api_server_does_not_reach_is_a_failure)
 static enum preflight_level trust_level(int64_t now_s, bool is_same_ca, struct arena *a)
 {
 	static const char *const names[] = { "pinfold-webhook.pinfold.svc" };
-	const struct pki_leaf leaf = { names, 1, 1000000, 7 * 24 * 3600 };
+	const struct pki_leaf leaf = { names, 1, 1000000, 7 * INT64_C(86400) };
 	struct pki_pair ca, other, cert;
 	struct preflight_report r;
 	struct cluster_facts f;
@@ -210,8 +210,8 @@ static enum preflight_level trust_level(int64_t now_s, bool is_same_ca, struct a
 	struct doc doc;
 
 	cluster_fine(a, &f);
-	CHECK_OK(pki_make_ca("one", 1000000, 30 * 24 * 3600, a, &ca, &err));
-	CHECK_OK(pki_make_ca("two", 1000000, 30 * 24 * 3600, a, &other, &err));
+	CHECK_OK(pki_make_ca("one", 1000000, 30 * INT64_C(86400), a, &ca, &err));
+	CHECK_OK(pki_make_ca("two", 1000000, 30 * INT64_C(86400), a, &other, &err));
 	CHECK_OK(pki_issue(&ca, &leaf, a, &cert, &err));
 	CHECK_OK(doc_parse(
 		str_printf(a,
