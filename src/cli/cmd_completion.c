@@ -1,3 +1,4 @@
+#include <assert.h>
 #include <errno.h>
 #include <string.h>
 
@@ -277,9 +278,12 @@ static void add_zsh_words(struct strbuf *b, const char *family, size_t n)
 {
 	for (size_t i = 0; commands[i]; i++) {
 		const struct command *c = commands[i];
-		const size_t first = strcspn(c->name, " ");
-		const bool is_family = c->name[first] == ' ';
+		size_t first;
+		bool is_family;
 
+		assert(c->name);
+		first = strcspn(c->name, " ");
+		is_family = c->name[first] == ' ';
 		if (c->hidden || (family ? strncmp(c->name, family, n + 1) != 0 || !is_family :
 					   !is_first_of_family(i)))
 			continue;

@@ -120,12 +120,14 @@ static size_t quoted_end(const struct yaml_editor *s, size_t at)
 	while (at < s->text.n) {
 		const char c = s->text.p[at++];
 
-		if (c == '\\' && quote == '"')
+		const bool is_escape = c == '\\' && quote == '"';
+		/* '' is a quote inside single quotes */
+		const bool is_double = c == '\'' && quote == c && char_at(s, at) == c;
+
+		if (is_escape || is_double)
 			at++;
-		else if (c == quote && !(quote == '\'' && char_at(s, at) == quote))
-			return at;
 		else if (c == quote)
-			at++; /* '' is a quote inside single quotes */
+			return at;
 	}
 	return at;
 }

@@ -39,9 +39,11 @@ static struct cached_profile *add(struct cache *c, struct str name)
 
 static void drop(struct cache *c, struct cached_profile *p)
 {
-	free(p->name);
-	free(p->selector);
+	const struct cached_profile gone = *p;
+
 	*p = c->profiles[--c->n_profiles]; /* their order has no meaning */
+	free(gone.name);
+	free(gone.selector);
 	c->is_changed = true;
 }
 
@@ -82,7 +84,9 @@ void cache_profiles_sweep(struct cache *c)
 
 void cache_profiles_done(struct cache *c)
 {
-	while (c->n_profiles)
-		drop(c, c->profiles);
+	for (size_t i = 0; i < c->n_profiles; i++) {
+		free(c->profiles[i].name);
+		free(c->profiles[i].selector);
+	}
 	free(c->profiles);
 }

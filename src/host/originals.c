@@ -197,6 +197,7 @@ static int get_list(const struct doc *doc, yyjson_val *object, const char *key, 
 	yyjson_val *v = doc_get(object, str_from(key));
 	struct cpuset ignored;
 
+	*ret = STR("");
 	if (!yyjson_is_str(v))
 		return doc_err(err, doc, object, "\"%s\" is missing", key);
 	if (cpuset_parse_kernel(doc_str(v), &ignored, NULL) < 0)

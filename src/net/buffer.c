@@ -40,8 +40,10 @@ char *buffer_reserve(struct buffer *b, size_t n)
 	} else {
 		while (cap - len < n)
 			cap *= 2;
-		if (b->start)
+		if (b->start) {
+			assert(b->p);
 			memmove(b->p, b->p + b->start, len);
+		}
 		/* Large blocks are moved by the kernel, without a copy. */
 		b->p = realloc(b->p, cap);
 		if (!b->p)

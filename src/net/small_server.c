@@ -60,9 +60,9 @@ static void remove_connection(struct small_server *s, const struct small_connect
 {
 	for (unsigned i = 0; i < s->n; i++)
 		if (s->connections[i] == c) {
-			memmove(&s->connections[i], &s->connections[i + 1],
-				(s->n - i - 1) * sizeof(*s->connections));
 			s->n--;
+			for (; i < s->n; i++)
+				s->connections[i] = s->connections[i + 1];
 			break;
 		}
 	if (s->is_open && s->listener.paused)

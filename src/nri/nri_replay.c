@@ -233,7 +233,7 @@ static int replay(struct replay *p, const char *path, char **plugin, struct err 
 	const struct timeval timeout = { .tv_sec = RESPONSE_TIMEOUT_S };
 	struct nri_register name;
 	struct strbuf recording;
-	int sockets[2], status, r;
+	int sockets[2] = { -1, -1 }, status, r;
 	pid_t pid;
 
 	arena_init(&p->a, 0);

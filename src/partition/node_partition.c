@@ -193,7 +193,7 @@ static int read_array(yyjson_val *object, const char *key, size_t max, yyjson_va
 
 	if (v && !yyjson_is_arr(v))
 		return err_set(err, EINVAL, "%s: not an array", key);
-	if (yyjson_arr_size(v) > max)
+	if (v && yyjson_arr_size(v) > max)
 		return err_set(err, EINVAL, "%s: more than %zu items", key, max);
 	*ret = v;
 	return 0;

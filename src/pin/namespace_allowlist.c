@@ -300,7 +300,7 @@ int namespace_allowlist_read(struct namespace_allowlist *list, int dir_fd, struc
 	CLEANUP(arena_done) struct arena a;
 	yyjson_val *key, *value;
 	struct str text;
-	struct doc doc;
+	struct doc doc = { 0 };
 	int r;
 
 	arena_init(&a, 0);

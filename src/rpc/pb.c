@@ -5,6 +5,7 @@
 
 #include "pb_wire.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -107,6 +108,7 @@ static int read_field(struct str *in, struct pb_wire *ret, struct err *err)
 
 static const struct pb_field *field_find(const struct pb_message *m, uint32_t number)
 {
+	assert(m->fields || !m->n);
 	for (size_t i = 0; i < m->n; i++)
 		if (m->fields[i].number == number)
 			return &m->fields[i];

@@ -143,7 +143,7 @@ static int next_field(struct pb_stream *s, struct str *bytes, struct err *err)
 	const struct pb_level *l = innermost(s);
 	const struct pb_context c = context(s);
 	const struct pb_field *f;
-	struct pb_wire w;
+	struct pb_wire w = { 0 };
 	void *sub;
 	int r;
 

@@ -40,9 +40,8 @@ static int by_value(const void *a, const void *b)
 static void answer(int fd)
 {
 	char message[MESSAGE];
-	ssize_t n;
 
-	while ((n = recv(fd, message, sizeof(message), 0)) > 0)
+	while (recv(fd, message, sizeof(message), 0) > 0)
 		(void)send(fd, message, 8, 0);
 	_exit(0);
 }
@@ -51,6 +50,7 @@ static void measure(const char *name, unsigned here, unsigned there)
 {
 	static uint64_t times[ROUNDS];
 	char message[MESSAGE] = { 0 };
+	size_t p50, p99;
 	int pair[2];
 	pid_t child;
 
@@ -74,8 +74,10 @@ static void measure(const char *name, unsigned here, unsigned there)
 	(void)close(pair[0]);
 	(void)waitpid(child, NULL, 0);
 	qsort(times, ROUNDS, sizeof(*times), by_value);
+	p50 = ROUNDS / 2;
+	p99 = ROUNDS * 99 / 100;
 	(void)printf("one message and its answer, %s: p50 %.1f us, p99 %.1f us\n", name,
-		     (double)times[ROUNDS / 2] / 1000, (double)times[ROUNDS * 99 / 100] / 1000);
+		     (double)times[p50] / 1000, (double)times[p99] / 1000);
 }
 
 int main(void)

@@ -120,6 +120,7 @@ static void machine_done(struct machine *m)
 
 static void exec_agent(const struct machine *m)
 {
+	const char *program = getenv("PINFOLD");
 	char run[100], cgroups[100], log[100];
 	int fd;
 
@@ -129,11 +130,12 @@ static void exec_agent(const struct machine *m)
 	(void)snprintf(log, sizeof(log), "%s/log", m->dir);
 	fd = open(log, O_WRONLY | O_CREAT | O_APPEND, 0600);
 	(void)dup2(fd, STDERR_FILENO);
-	(void)execl(getenv("PINFOLD"), "pinfold", "agent", run, cgroups,
-		    "--topology=pack:1 core:8 pu:2", "--management=0-1", "--shared=2-3",
-		    "--guaranteed=" GUARANTEED, "--nri-socket=/nonexistent", "--no-cluster",
-		    "--kubelet-state=/nonexistent", "--kubelet-podresources=", "--log-level=error",
-		    (char *)NULL);
+	if (!program)
+		_exit(126);
+	(void)execl(program, "pinfold", "agent", run, cgroups, "--topology=pack:1 core:8 pu:2",
+		    "--management=0-1", "--shared=2-3", "--guaranteed=" GUARANTEED,
+		    "--nri-socket=/nonexistent", "--no-cluster", "--kubelet-state=/nonexistent",
+		    "--kubelet-podresources=", "--log-level=error", (char *)NULL);
 	_exit(127);
 }
 

@@ -28,6 +28,7 @@ static const bool is_sanitized;
 
 static void start_agent(struct attack *t)
 {
+	const char *program = getenv("PINFOLD");
 	char run_dir[96];
 
 	(void)snprintf(run_dir, sizeof(run_dir), "%s/run", t->dir);
@@ -37,9 +38,11 @@ static void start_agent(struct attack *t)
 		return;
 	if (!is_sanitized) /* the shadow memory alone is more */
 		(void)setrlimit(RLIMIT_AS, &(struct rlimit){ MEMORY_LIMIT, MEMORY_LIMIT });
-	(void)execl(getenv("PINFOLD"), "pinfold", "agent", "--management", "0", "--run-dir",
-		    run_dir, "--nri-socket", t->socket, "--kubelet-state", "/nonexistent",
-		    "--log-level", "error",
+	if (!program)
+		_exit(126);
+	(void)execl(program, "pinfold", "agent", "--management", "0", "--run-dir", run_dir,
+		    "--nri-socket", t->socket, "--kubelet-state", "/nonexistent", "--log-level",
+		    "error",
 		    /* Last, so that it may be absent. The leak check traces the process. */
 		    is_sanitized ? "--no-confinement" : (char *)NULL, (char *)NULL);
 	_exit(127);

@@ -120,6 +120,7 @@ TEST(defaults_are_taken_over_and_a_profile_gets_its_objects)
 			       "PATCH " KUBELETS "performance-w\n"
 			       "PATCH " TUNEDS "openshift-node-performance-w\n"
 			       "PATCH /apis/node.k8s.io/v1/runtimeclasses/performance-w\n");
+	CHECK(f.writes.items != NULL);
 	CHECK(str_has(f.writes.items[2].request.body,
 		      STR("\"app.kubernetes.io/managed-by\":\"pinfold\"")));
 	CHECK(str_has(f.writes.items[2].request.body, STR("\"uid\":\"u-w\"")));

@@ -479,6 +479,7 @@ TEST(attack_a_review_beyond_every_limit_is_refused_by_its_uid)
 {
 	static struct https_client c;
 	AUTO_FREE char *body = filled((size_t)64 << 10, 'x');
+	AUTO_FREE char *brackets = filled((size_t)31 << 20, '[');
 	char head[256], response[4096];
 	struct daemon d;
 
@@ -492,12 +493,10 @@ TEST(attack_a_review_beyond_every_limit_is_refused_by_its_uid)
 	CHECK(strstr(response, "\"code\":413") != NULL);
 	https_close(&c);
 	/* Brackets that exceed the memory of a request, with a uid. */
-	free(body);
-	body = filled((size_t)31 << 20, '[');
-	(void)memcpy(body, STR_ARGS("{\"request\":{\"uid\":\"u-4\",\"object\":{\"a\":["));
+	(void)memcpy(brackets, STR_ARGS("{\"request\":{\"uid\":\"u-4\",\"object\":{\"a\":["));
 	CHECK(https_connect(&c, d.port, NULL));
 	CHECK(https_send(&c, head, post(head, sizeof(head), "", (size_t)31 << 20)));
-	CHECK(send_all(&c, body, (size_t)31 << 20));
+	CHECK(send_all(&c, brackets, (size_t)31 << 20));
 	CHECK_INT(https_response(&c, response, sizeof(response)), 200);
 	CHECK(strstr(response, "\"uid\":\"u-4\",\"allowed\":false") != NULL);
 	https_close(&c);
