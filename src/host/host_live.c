@@ -332,6 +332,7 @@ int host_open(struct host *h, const struct host_settings *settings, struct err *
 	if (r == 0)
 		r = originals_load(h->dirs.state, settings->boot_id, &h->originals, err);
 	if (r < 0) {
+		originals_done(&h->originals);
 		host_dirs_close(&h->dirs);
 		h->problems[HOST_RECORD] = *err;
 		return r;
