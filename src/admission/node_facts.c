@@ -7,6 +7,7 @@
 
 #include "base/arena.h"
 #include "kube/names.h"
+#include "kube/pod.h"
 
 bool node_has_resource(yyjson_val *resources, struct str part)
 {
@@ -37,12 +38,9 @@ struct str cores_type_of(yyjson_val *resource)
  * node controller instead. */
 static bool is_ready(yyjson_val *node)
 {
-	yyjson_val *condition;
+	yyjson_val *ready = object_condition(node, STR("Ready"));
 
-	DOC_EACH_ITEM (doc_find(node, "/status/conditions"), condition)
-		if (str_eq(doc_str(doc_get(condition, STR("type"))), STR("Ready")))
-			return str_eq(doc_str(doc_get(condition, STR("status"))), STR("True"));
-	return true;
+	return !ready || str_eq(doc_str(doc_get(ready, STR("status"))), STR("True"));
 }
 
 /* These taints come and go with the state of the node. */

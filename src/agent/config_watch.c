@@ -123,7 +123,8 @@ static void set_source(struct config_watch *l, const struct pools_found *found)
 	struct pools_in_force now;
 
 	pools_in_force_set(&now, found);
-	/* NOLINTNEXTLINE(bugprone-suspicious-memory-comparison,cert-exp42-c,cert-flp37-c) */
+	/* Both were zeroed as a whole, padding too.
+	 * NOLINTNEXTLINE(bugprone-suspicious-memory-comparison,cert-exp42-c,cert-flp37-c) */
 	if (memcmp(&now, &l->manager->status.pools, sizeof(now)) == 0)
 		return;
 	l->manager->status.pools = now;

@@ -47,7 +47,8 @@ static bool report_decision(struct manager *m, const struct node_profile *p)
 		now.pools_hash = pool_config_hash(&p->pools);
 	else
 		(void)snprintf(now.message, sizeof(now.message), PRI_STR, FMT_STR(p->message));
-	/* NOLINTNEXTLINE(bugprone-suspicious-memory-comparison,cert-exp42-c,cert-flp37-c) */
+	/* Both were zeroed as a whole, padding too.
+	 * NOLINTNEXTLINE(bugprone-suspicious-memory-comparison,cert-exp42-c,cert-flp37-c) */
 	if (memcmp(&now, &m->status.profile, sizeof(now)) == 0)
 		return false;
 	m->status.profile = now;

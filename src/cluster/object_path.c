@@ -1,13 +1,13 @@
-/* Texts only: paths, times and Event objects, built in the caller's arena. */
+/* Texts only: paths and Event objects, built in the caller's arena. */
 
 #include "object_path.h"
 
 #include <ctype.h>
 #include <string.h>
-#include <time.h>
 
 #include "base/arena.h"
 #include "codec/doc.h"
+#include "kube/object_time.h"
 
 #define MAX_MESSAGE 1024 /* limit of the API server */
 #define MAX_NAME 200	 /* of 253, the rest is the suffix */
@@ -78,32 +78,6 @@ struct str object_list_path(struct str path, const char *selector, unsigned page
 	for (size_t i = 0; i < token.n; i++) /* opaque to clients */
 		strbuf_printf(&b, "%%%02X", (unsigned char)token.p[i]);
 	return strbuf_str(&b);
-}
-
-struct str object_time(int64_t s, struct arena *a)
-{
-	time_t t = (time_t)s;
-	struct tm tm;
-
-	(void)gmtime_r(&t, &tm);
-	return str_printf(a, "%04d-%02d-%02dT%02d:%02d:%02dZ", tm.tm_year + 1900, tm.tm_mon + 1,
-			  tm.tm_mday, tm.tm_hour, tm.tm_min, tm.tm_sec);
-}
-
-bool object_time_read(struct str text, int64_t *ret_s)
-{
-	char copy[32] = "";
-	struct tm tm = { 0 };
-	const char *end;
-
-	if (text.n >= sizeof(copy))
-		return false;
-	memcpy(copy, text.p, text.n);
-	end = strptime(copy, "%Y-%m-%dT%H:%M:%SZ", &tm);
-	if (!end || *end)
-		return false;
-	*ret_s = (int64_t)timegm(&tm);
-	return true;
 }
 
 /* Does not cut inside a UTF-8 character. */

@@ -30,10 +30,6 @@ struct str object_apply_path(const struct object_ref *ref, struct str manager, s
 struct str object_list_path(struct str path, const char *selector, unsigned page, struct str token,
 			    struct arena *a);
 
-/* RFC 3339: "2026-11-16T01:34:14Z". */
-struct str object_time(int64_t s, struct arena *a);
-bool object_time_read(struct str text, int64_t *ret_s); /* false: not such a text */
-
 struct object_event {
 	struct str api, kind, namespace, name, uid; /* the object it is about */
 	struct str reason;			    /* CamelCase: "PodSkipped" */

@@ -114,6 +114,16 @@ yyjson_val *object_annotations(yyjson_val *object)
 	return doc_get(doc_get(object, STR("metadata")), STR("annotations"));
 }
 
+yyjson_val *object_condition(yyjson_val *object, struct str type)
+{
+	yyjson_val *condition;
+
+	DOC_EACH_ITEM (doc_find(object, "/status/conditions"), condition)
+		if (str_eq(doc_str(doc_get(condition, STR("type"))), type))
+			return condition;
+	return NULL;
+}
+
 static const char *const kind_names[] = {
 	[CONTAINER_INIT] = "init",
 	[CONTAINER_SIDECAR] = "sidecar",

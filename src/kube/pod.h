@@ -42,6 +42,7 @@ struct str object_kind(yyjson_val *object);
 struct str object_api(yyjson_val *object); /* apiVersion */
 struct str object_name(yyjson_val *object);
 yyjson_val *object_annotations(yyjson_val *object);
+yyjson_val *object_condition(yyjson_val *object, struct str type); /* in its status, or NULL */
 
 enum container_kind {
 	CONTAINER_INIT,

@@ -16,6 +16,7 @@
 #include "cluster/object_path.h"
 #include "cpu/topology.h"
 #include "kube/names.h"
+#include "kube/object_time.h"
 #include "kube/patch.h"
 #include "kube/quantity.h"
 #include "pool/ledger.h"

@@ -58,23 +58,6 @@ void object_watch_start(struct object_watch *w, struct api *api,
 			const struct object_watch_config *config, struct str name,
 			struct api_failures *failures)
 {
-	static const struct watch_callbacks callbacks = {
-		.on_object = on_object,
-		.on_deleted = on_deleted,
-		.on_list = on_list,
-		.on_synced = on_synced,
-		.on_failure = on_failure,
-	};
-	/* What comes with manifests may be forbidden until they are applied. */
-	static const struct watch_callbacks optional_callbacks = {
-		.on_object = on_object,
-		.on_deleted = on_deleted,
-		.on_list = on_list,
-		.on_synced = on_synced,
-		.on_failure = on_failure,
-		.on_forbidden = on_failure,
-	};
-
 	w->config = config;
 	w->name = name;
 	w->failures = failures;
@@ -86,8 +69,16 @@ void object_watch_start(struct object_watch *w, struct api *api,
 						 .page = 1,
 						 .may_be_absent = config->may_be_absent,
 						 .frees_memory = true };
-	watch_init(&w->watch, api, &w->watch_config,
-		   config->may_be_absent ? &optional_callbacks : &callbacks);
+	w->callbacks = (struct watch_callbacks){
+		.on_object = on_object,
+		.on_deleted = on_deleted,
+		.on_list = on_list,
+		.on_synced = on_synced,
+		.on_failure = on_failure,
+		/* What comes with manifests may be forbidden until they are applied. */
+		.on_forbidden = config->may_be_absent ? on_failure : NULL,
+	};
+	watch_init(&w->watch, api, &w->watch_config, &w->callbacks);
 }
 
 void object_watch_close(struct object_watch *w)

@@ -17,6 +17,7 @@ struct object_watch {
 	struct watch watch;
 	struct watch_config watch_config;
 	const struct object_watch_config *config;
+	struct watch_callbacks callbacks;
 	char selector[512];
 	struct str name;
 	struct api_failures *failures;

@@ -15,6 +15,7 @@
 #include "base/macro.h"
 #include "cluster/object_path.h"
 #include "kube/names.h"
+#include "kube/object_time.h"
 
 #define QUIET_MS 10000 /* a write after this long without one starts at the shortest delay */
 

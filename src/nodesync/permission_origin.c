@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "base/macro.h"
-#include "cluster/object_path.h"
+#include "kube/object_time.h"
 
 const char *permission_origin_name(enum permission_origin origin)
 {

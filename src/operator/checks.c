@@ -8,6 +8,7 @@
 #include "base/arena.h"
 #include "findings.h"
 #include "kube/names.h"
+#include "kube/object_time.h"
 #include "openshift_objects.h"
 #include "reconcile.h"
 

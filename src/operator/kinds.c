@@ -92,7 +92,9 @@ static void keep_own_resources(yyjson_val *status, yyjson_mut_doc *m, yyjson_mut
 
 static void keep_node(yyjson_val *object, yyjson_mut_doc *m, yyjson_mut_val *to)
 {
-	yyjson_val *meta = doc_get(object, STR("metadata")), *status, *condition;
+	yyjson_val *meta = doc_get(object, STR("metadata")),
+		   *status = doc_get(object, STR("status"));
+	yyjson_val *ready = object_condition(object, STR("Ready"));
 	yyjson_mut_val *kept = keep_metadata(object, m, to);
 
 	copy_member(m, kept, meta, STR("labels"));
@@ -100,13 +102,10 @@ static void keep_node(yyjson_val *object, yyjson_mut_doc *m, yyjson_mut_val *to)
 	kept = doc_put_obj(m, to, STR("spec"));
 	copy_member(m, kept, doc_get(object, STR("spec")), STR("unschedulable"));
 	copy_member(m, kept, doc_get(object, STR("spec")), STR("taints"));
-	status = doc_get(object, STR("status"));
 	kept = doc_put_obj(m, to, STR("status"));
 	keep_own_resources(status, m, kept);
-	DOC_EACH_ITEM (doc_get(status, STR("conditions")), condition)
-		if (str_eq(doc_str(doc_get(condition, STR("type"))), STR("Ready")))
-			doc_put_str(m, kept, STR("ready"),
-				    doc_str(doc_get(condition, STR("status"))));
+	if (ready)
+		doc_put_str(m, kept, STR("ready"), doc_str(doc_get(ready, STR("status"))));
 }
 
 static void keep_infrastructure(yyjson_val *object, yyjson_mut_doc *m, yyjson_mut_val *to)

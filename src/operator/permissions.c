@@ -9,6 +9,7 @@
 #include "base/err.h"
 #include "base/macro.h"
 #include "kube/names.h"
+#include "kube/object_time.h"
 #include "kube/pod.h"
 #include "nodesync/permission_origin.h"
 #include "pin/namespace_allowlist.h"

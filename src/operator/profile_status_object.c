@@ -4,6 +4,7 @@
 #include "base/arena.h"
 #include "base/macro.h"
 #include "kube/names.h"
+#include "kube/object_time.h"
 #include "profile_status.h"
 
 static const char *const names[] = {

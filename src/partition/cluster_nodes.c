@@ -2,12 +2,12 @@
 
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "base/arena.h"
 #include "base/err.h"
 #include "base/macro.h"
 #include "kube/names.h"
+#include "kube/object_time.h"
 #include "kube/pod.h"
 
 /* The agent renews its condition every 5 minutes. */
@@ -42,33 +42,11 @@ static struct cluster_node *add(struct cluster_nodes *c, struct str name)
 	return &c->items[c->n++];
 }
 
-static yyjson_val *find_condition(yyjson_val *object, struct str type)
-{
-	yyjson_val *condition;
-
-	DOC_EACH_ITEM (doc_find(object, "/status/conditions"), condition)
-		if (str_eq(doc_str(doc_get(condition, STR("type"))), type))
-			return condition;
-	return NULL;
-}
-
-/* RFC 3339 in UTC, as the API server writes times; 0 for anything else. */
-static int64_t parse_time(struct str text)
-{
-	char copy[32] = "";
-	struct tm t = { 0 };
-
-	if (!text.n || text.n >= sizeof(copy))
-		return 0;
-	memcpy(copy, text.p, text.n);
-	return strptime(copy, "%Y-%m-%dT%H:%M:%SZ", &t) ? (int64_t)timegm(&t) : 0;
-}
-
 void cluster_nodes_add_node(struct cluster_nodes *c, yyjson_val *node)
 {
 	struct cluster_node *n = add(c, object_name(node));
-	yyjson_val *ready = find_condition(node, STR("Ready"));
-	yyjson_val *agent = find_condition(node, STR(NAME_CONDITION_READY));
+	yyjson_val *ready = object_condition(node, STR("Ready"));
+	yyjson_val *agent = object_condition(node, STR(NAME_CONDITION_READY));
 
 	n->exists = true;
 	n->is_ready = str_eq(doc_str(doc_get(ready, STR("status"))), STR("True"));
@@ -77,7 +55,7 @@ void cluster_nodes_add_node(struct cluster_nodes *c, yyjson_val *node)
 	n->agent_status = str_dup(c->a, doc_str(doc_get(agent, STR("status"))));
 	n->agent_reason = str_dup(c->a, doc_str(doc_get(agent, STR("reason"))));
 	n->agent_message = str_dup(c->a, doc_str(doc_get(agent, STR("message"))));
-	n->agent_seen_s = parse_time(doc_str(doc_get(agent, STR("lastHeartbeatTime"))));
+	(void)object_time_read(doc_str(doc_get(agent, STR("lastHeartbeatTime"))), &n->agent_seen_s);
 }
 
 int cluster_nodes_add_partition(struct cluster_nodes *c, yyjson_val *object, struct err *err)

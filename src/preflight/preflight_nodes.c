@@ -4,6 +4,7 @@
 #include "base/arena.h"
 #include "base/macro.h"
 #include "kube/names.h"
+#include "kube/pod.h"
 #include "partition/node_partition.h"
 #include "preflight_cluster.h"
 #include "preflight_node.h"
@@ -42,14 +43,10 @@ static struct str name_of(yyjson_val *node)
 
 static bool has_condition(yyjson_val *node, struct str type, bool *ret_exists)
 {
-	yyjson_val *c;
+	yyjson_val *condition = object_condition(node, type);
 
-	*ret_exists = true;
-	DOC_EACH_ITEM (doc_find(node, "/status/conditions"), c)
-		if (str_eq(doc_str(doc_get(c, STR("type"))), type))
-			return str_eq(doc_str(doc_get(c, STR("status"))), STR("True"));
-	*ret_exists = false;
-	return false;
+	*ret_exists = condition != NULL;
+	return str_eq(doc_str(doc_get(condition, STR("status"))), STR("True"));
 }
 
 static void add_list(struct preflight_report *r, enum preflight_check check,

@@ -7,6 +7,7 @@
 
 #include "base/arena.h"
 #include "base/macro.h"
+#include "kube/object_time.h"
 #include "operator/reconcile.h"
 #include "test.h"
 

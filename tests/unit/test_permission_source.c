@@ -6,7 +6,7 @@
 #include <time.h>
 
 #include "api_server.h"
-#include "cluster/object_path.h"
+#include "kube/object_time.h"
 #include "nodesync/api_failures.h"
 
 TEST(the_digest_counts_only_while_it_can_be_used)
