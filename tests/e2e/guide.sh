@@ -15,8 +15,8 @@ RUNTIME=${RUNTIME:-containerd}
 . "$here/lib/node.sh"
 # shellcheck source=tests/e2e/lib/agent-pods.sh
 . "$here/lib/agent-pods.sh"
-# shellcheck source=tests/e2e/lib/one-node-cluster.sh
-. "$here/lib/one-node-cluster.sh"
+# shellcheck source=tests/e2e/lib/guest-cluster.sh
+. "$here/lib/guest-cluster.sh"
 
 repository=$(cd "$here/../.." && pwd)
 top=${KEEP:-$(mktemp -d /tmp/pinfold-guide-XXXXXX)}

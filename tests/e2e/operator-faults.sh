@@ -1,7 +1,11 @@
 #!/usr/bin/env bash
 # `pinfold operator` behind a proxy that injects 403, 409, 410, 429, 500, 503, lost requests, lost responses, cut watches and
 # closed connections: it converges, and the number of its requests stays bounded. Then it is killed at each of its requests in
-# turn, executed or not: the end is always the same, and no more nodes are taken than allowed.
+# turn, executed or not: the end is always the same, and no more nodes are taken than allowed. Then its C library calls fail, one
+# at a time (tests/fault): it goes on, or ends with a message, and an operator without faults finishes the rollout.
+#
+#	OPERATOR_PARTS="faults killed calls"    only these
+#	OPERATOR_STEPS=60, OPERATOR_FAULTS=4    kills, and failing calls of each kind
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 # shellcheck source=tests/e2e/lib/operator.sh
@@ -11,6 +15,8 @@ tests/e2e/components/host-packages python3-h2
 dir=$(mktemp -d)
 cp=$dir/cp
 steps=${OPERATOR_STEPS:-60}
+n_faults=${OPERATOR_FAULTS:-4}
+rounds=0
 trap 'process_stop "$dir" one; process_stop "$dir" agents; process_stop "$dir" proxy; cp_stop "$cp"; [ -n "${KEEP:-}" ] || rm -rf "$dir"' EXIT
 
 cluster() { python3 tests/e2e/operator/cluster.py "$(cat "$cp/port")" "$cp/pki" "$@"; }
@@ -66,7 +72,7 @@ faults() {
 # Each round is one rollout of two nodes, by an operator that is killed at its Nth request and one that is not, until N is more
 # than a rollout needs.
 killed() {
-    local n pid is_killed rounds=0
+    local n pid is_killed
     process_stop "$dir" one
     : >"$dir/agents.log"
     kubectl annotate performanceprofile worker pinfold.io/max-unavailable=1 --overwrite >/dev/null
@@ -93,7 +99,67 @@ killed() {
         python3 tests/e2e/operator/cluster.py check "$dir/agents.log" 1 $((2 * rounds))
 }
 
+# call_fails SENTENCE FAULT: one rollout of two nodes by an operator with a failing call, and another without.
+call_fails() {
+    local pid status=0 lines problem=
+    rounds=$((rounds + 1))
+    lines=$([ ! -e "$dir/logs/one.log" ] || wc -l <"$dir/logs/one.log")
+    rm -f "$dir/count"
+    kubectl -n pinfold delete lease pinfold-operator --ignore-not-found >/dev/null
+    cluster pending RuntimeRestart "$(printf '%x' $((0xb000 + rounds)))" w0 w1
+    # shellcheck disable=SC2034  # read by operator.sh
+    op_environment=("LD_PRELOAD=$library" "PINFOLD_FAULT=$2" "PINFOLD_FAULT_COUNT=$dir/count")
+    op_launch "$dir" one "$cp"
+    # shellcheck disable=SC2034
+    op_environment=()
+    read -r pid _ <"$dir/one.pid"
+    wait_for 120 eval 'process_gone "$dir" one || is_final' || :
+    kill -TERM "$pid" 2>/dev/null || :
+    wait "$pid" || status=$?
+    kubectl -n pinfold delete lease pinfold-operator --ignore-not-found >/dev/null
+    tail -n "+$((lines + 1))" "$dir/logs/one.log" >"$dir/fault.log"
+    case $status:$2 in
+    0:* | 134:malloc\ *) ;; # 134: SIGABRT, which only a failing malloc() may cause (D21)
+    1:* | 2:*) grep -vq -e level=info -e level=warning "$dir/fault.log" || problem="it ended without a message" ;;
+    *) problem="exit status $status" ;;
+    esac
+    op_launch "$dir" one "$cp"
+    wait_for 180 is_final || problem+="; the next operator does not finish the rollout"
+    op_kill "$dir" one
+    tap_result "$([ -z "$problem" ] && echo 0 || echo 1)" "$1" "$problem
+$(tail -n 20 "$dir/fault.log")"
+}
+
+calls() {
+    local call error at count
+    process_stop "$dir" one
+    : >"$dir/agents.log"
+    rounds=0
+    ninja -C build --quiet tests/fault/libfault.so >/dev/null
+    library=$PWD/build/tests/fault/libfault.so
+    kubectl annotate performanceprofile worker pinfold.io/max-unavailable=1 --overwrite >/dev/null
+    while read -r call error; do
+        call_fails "calls of $call are counted" "$call 1000000000 $error"
+        count=$(od -An -tu8 -N8 "$dir/count" | tr -d ' ')
+        ok "the operator has $count calls of $call" [ "$count" -gt 0 ]
+        for at in $(shuf -i "1-$count" -n "$n_faults" --random-source=<(yes "$call") | sort -n); do
+            call_fails "$call $at of $count fails with $error" "$call $at $error"
+        done
+    done <<<"read EIO
+write EIO
+open EMFILE
+connect ECONNREFUSED
+socket EMFILE
+malloc ENOMEM"
+    for call in read write connect; do
+        call_fails "every third $call is interrupted" "$call %3 EINTR"
+    done
+    says "never was more than one node taken, and each change was applied once" "changes applied: $((2 * rounds)), more than once: []" \
+        python3 tests/e2e/operator/cluster.py check "$dir/agents.log" 1 $((2 * rounds))
+}
+
 set_up
-[ -n "${OPERATOR_ONLY_KILLS:-}" ] || faults # for a part of the test
-killed
+for part in ${OPERATOR_PARTS:-faults killed calls}; do
+    "$part"
+done
 tap_end

@@ -1,7 +1,7 @@
 # shellcheck shell=bash
 #
 # A virtual machine with systemd, cgroup v2 and a real topology: 2 sockets (each a NUMA node) of 2 cores
-# of 2 threads. Emulated in software: slow, but it runs everywhere (/dev/kvm may exist and not work).
+# of 2 threads, or GUEST_TOPOLOGY="SOCKETS CORES THREADS". Emulated in software: slow, but it runs everywhere (/dev/kvm may exist and not work).
 # Source it, then:
 #
 #	guest_start DIR [PAYLOAD]         boots; PAYLOAD, a directory, appears there as /payload, read-only
@@ -13,7 +13,8 @@
 #
 # DIR keeps logs/qemu.log and console.log. The disk's changes are lost when the guest ends, unless
 # GUEST_DISK names a file to keep the disk in, for the next guest. GUEST_APPEND adds to the kernel's
-# command line (isolcpus=...), GUEST_MEMORY_MB is 4096 by default.
+# command line (isolcpus=...), GUEST_MEMORY_MB is 4096 by default. Guests with the same GUEST_SEGMENT, a UDP port of the
+# host's loopback, have a second interface, eth1, on one common network.
 
 # shellcheck source=tests/e2e/lib/process.sh
 . "$(dirname "${BASH_SOURCE[0]}")/process.sh"
@@ -62,7 +63,7 @@ guest_patch_kernel() {
 		echo "add table inet early; add chain inet early $hook { type filter hook $hook priority 0; }"
 	done | nft -f -
 	systemctl -q is-active early ||
-		systemd-run -q --unit=early -p CPUQuota=50% -p AllowedCPUs=0-7 sleep infinity
+		systemd-run -q --unit=early -p CPUQuota=50% -p AllowedCPUs=0-1 sleep infinity
 	EOF
 	)"
 }
@@ -78,7 +79,7 @@ guest_wait_up() {
 }
 
 guest_start() {
-	local dir=$1 payload=${2:-} image disks append memory=${GUEST_MEMORY_MB:-4096}
+	local dir=$1 payload=${2:-} image disks append machine memory=${GUEST_MEMORY_MB:-4096}
 	command -v qemu-system-x86_64 >/dev/null && command -v ssh >/dev/null ||
 		"$e2e_lib/../components/host-packages" qemu-system-x86 openssh-client e2fsprogs || return
 	image=$("$e2e_lib/../components/guest-image") || return
@@ -101,19 +102,32 @@ guest_start() {
 	append+=" panic=1"
 	# On a busy machine the guest is slower than systemd's default time-outs allow.
 	append+=" systemd.default_timeout_start_sec=600 systemd.default_device_timeout_sec=600"
+	# shellcheck disable=SC2086  # three numbers
+	mapfile -t machine < <(guest_machine ${GUEST_TOPOLOGY:-2 2 2})
+	if [ -n "${GUEST_SEGMENT:-}" ]; then
+		machine+=(-netdev "socket,id=segment,mcast=230.0.0.1:$GUEST_SEGMENT,localaddr=127.0.0.1"
+			-device "virtio-net-pci,netdev=segment,mac=$(printf '52:54:00:77:%02x:%02x' $(($(cat "$dir/ssh-port") / 256)) $(($(cat "$dir/ssh-port") % 256)))")
+	fi
 	# vendor: with qemu's own vendor the guest sees no hyperthreads. cx16: with it Debian 13's
 	# kernel crashed on qemu 7.2 at a cmpxchg16b; without it it never has.
 	process_start "$dir" qemu qemu-system-x86_64 -accel tcg,thread=multi \
-		-cpu max,vendor=GenuineIntel,cx16=off -m "$memory" -smp 8,sockets=2,cores=2,threads=2 \
-		-object "memory-backend-ram,id=m0,size=$((memory / 2))M" \
-		-object "memory-backend-ram,id=m1,size=$((memory / 2))M" \
-		-numa node,nodeid=0,cpus=0-3,memdev=m0 -numa node,nodeid=1,cpus=4-7,memdev=m1 \
+		-cpu max,vendor=GenuineIntel,cx16=off -m "$memory" "${machine[@]}" \
 		-kernel "$image/vmlinuz" -initrd "$image/initrd" \
 		-append "$append ${GUEST_APPEND:-}" \
 		"${disks[@]}" -display none -monitor none -serial "file:$dir/console.log" \
 		-device virtio-rng-pci \
 		-nic "user,model=virtio-net-pci,hostfwd=tcp:127.0.0.1:$(cat "$dir/ssh-port")-:22"
 	guest_wait_up "$dir"
+}
+
+# guest_machine SOCKETS CORES THREADS: qemu's options, one a line.
+guest_machine() {
+	local per=$(($2 * $3)) node
+	printf '%s\n' -smp "$(($1 * per)),sockets=$1,cores=$2,threads=$3"
+	for ((node = 0; node < $1; node++)); do
+		printf '%s\n' -object "memory-backend-ram,id=m$node,size=$((memory / $1))M" \
+			-numa "node,nodeid=$node,cpus=$((node * per))-$((node * per + per - 1)),memdev=m$node"
+	done
 }
 
 # A file system of the size of the payload; links are followed because they may point into the cache.

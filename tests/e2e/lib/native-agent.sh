@@ -12,7 +12,6 @@
 #	counter NAME             its metric pinfold_NAME_total
 #	agent_kubeconfig FILE NODE  a kubeconfig with a token of the agent's ServiceAccount, bound to a node as that of its pod
 #	                         is. Needs control-plane.sh, in the same directory
-#	soon WHAT WANT COMMAND...  waits until COMMAND succeeds and prints WANT, for $LIMIT seconds (20); reports how long it took
 #
 # $pinfold is the program ($PINFOLD, if that is set). $target is the annotation by which a pod opts in, as a member of a JSON
 # object. The agent's socket and ledger are in $dir/run, the profile it keeps is in $dir/state.
@@ -71,17 +70,4 @@ agent_kubeconfig() {
 	- name: agent
 	  context: {cluster: test, user: agent}
 	EOF
-}
-
-soon() {
-	local what=$1 want=$2 began
-	shift 2
-	began=$(date +%s%N)
-	wait_for "${LIMIT:-20}" succeeds_with "$want" "$@" || die "$what: got '$("$@")', want '$want'"
-	checks=$((checks + 1))
-	echo "  $what: $((($(date +%s%N) - began) / 1000000)) ms" >&2
-}
-succeeds_with() {
-	local got
-	got=$("${@:2}" 2>/dev/null) && [ "$got" = "$1" ]
 }

@@ -13,7 +13,8 @@
 # localhost/busybox:1 with imagePullPolicy: Never. NODE_TOOLS names more components for the guest (default:
 # crictl); set it to nothing to save their build. With NODE_CNI=none the node has no network configuration: a pod has to
 # install it, and the node is not Ready before. A file openshift-cpu-pools in NODE_PAYLOAD goes to /etc/kubernetes. The
-# kubelet's kubeconfig is where kubeadm puts it, /etc/kubernetes/kubelet.conf.
+# kubelet's kubeconfig is where kubeadm puts it, /etc/kubernetes/kubelet.conf. With GUEST_SEGMENT (guest.sh), NODE_ADDRESS is
+# the node's address there, with which it registers.
 
 # shellcheck source=tests/e2e/lib/control-plane.sh
 . "$(dirname "${BASH_SOURCE[0]}")/control-plane.sh"
@@ -130,6 +131,10 @@ node_up_script() {
 	mkdir -p /etc/systemd/network
 	printf '%s\n' '[Match]' 'OriginalName=veth*' '[Link]' 'MACAddressPolicy=none' >/etc/systemd/network/00-veth.link
 	udevadm control --reload
+	if [ -e /payload/address ]; then
+		ip addr add "$(cat /payload/address)/24" dev eth1
+		ip link set eth1 up
+	fi
 	shopt -s nullglob
 	images=(/payload/images/*.tar /payload/extra/*.tar)
 	if [ "$runtime" = crio ]; then
@@ -164,6 +169,7 @@ node_payload() {
 	cp_node_kubeconfig "$cp" "$node" && cp "$cp/$node.kubeconfig" "$payload/kubeconfig" || return
 	cp "$cp/pki/ca.crt" "$payload/"
 	echo "$node" >"$payload/node"
+	[ -z "${NODE_ADDRESS:-}" ] || echo "$NODE_ADDRESS" >"$payload/address"
 	echo "runtime-endpoint: unix://$socket" >"$payload/crictl.yaml"
 	node_kubelet_config "$socket" >"$payload/kubelet.yaml"
 	node_containerd_config >"$payload/containerd.toml"
@@ -172,7 +178,7 @@ node_payload() {
 	node_unit "/payload/bin/containerd -c /payload/containerd.toml" Type=notify >"$payload/units/containerd.service"
 	node_unit "/payload/bin/crio" Type=notify >"$payload/units/crio.service"
 	node_unit "/payload/bin/kubelet --config /payload/kubelet.yaml --kubeconfig /etc/kubernetes/kubelet.conf \
---hostname-override $node --node-ip 10.0.2.15" >"$payload/units/kubelet.service"
+--hostname-override $node --node-ip ${NODE_ADDRESS:-10.0.2.15}" >"$payload/units/kubelet.service"
 	node_up_script >"$payload/up"
 	chmod +x "$payload/up"
 }

@@ -3,7 +3,7 @@
 # Operators under test beside a control plane of control-plane.sh, with the identity and the rights that deploy/ gives them.
 #
 #	op_account CPDIR [PORT]           CPDIR/operator.kubeconfig, for the API server or a proxy at PORT
-#	op_start DIR NAME CPDIR [FLAG...] one replica; DIR/NAME.port serves its metrics
+#	op_start DIR NAME CPDIR [FLAG...] one replica; DIR/NAME.port serves its metrics. op_environment has more variables for it
 #	op_metric DIR NAME METRIC         the value of a metric, with its labels if it has some
 #	op_leader DIR NAME...             the name of the replica that acts
 #	op_kill DIR NAME                  SIGKILL
@@ -13,6 +13,7 @@
 # shellcheck source=tests/e2e/lib/tap.sh
 . "$(dirname "${BASH_SOURCE[0]}")/tap.sh"
 
+op_environment=()
 pinfold=${PINFOLD:-$(cd "$(dirname "${BASH_SOURCE[0]}")/../../.." && pwd)/build/pinfold}
 
 op_install() { # CPDIR: CRDs, rights and policies of deploy/
@@ -41,7 +42,7 @@ op_launch() { # as op_start, without waiting
     local dir=$1 name=$2 cp=$3
     shift 3
     [ -e "$dir/$name.port" ] || free_port >"$dir/$name.port"
-    process_start "$dir" "$name" env POD_NAME="$name" "$pinfold" operator --kubeconfig "$cp/operator.kubeconfig" \
+    process_start "$dir" "$name" env POD_NAME="$name" "${op_environment[@]}" "$pinfold" operator --kubeconfig "$cp/operator.kubeconfig" \
         --listen "127.0.0.1:$(cat "$dir/$name.port")" "$@"
 }
 

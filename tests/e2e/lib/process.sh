@@ -1,6 +1,6 @@
 # shellcheck shell=bash
 #
-# Background processes with a pid file, and free ports. Every other library sources it; it sources the
+# Background processes with a pid file, waiting for a text, and free ports. Every other library sources it; it sources the
 # counted checks (checks.sh).
 #
 # A pid file holds "PID STARTTIME", so that a pid that the kernel has reused is never signalled.
@@ -69,6 +69,20 @@ wait_ready() {
 		fi
 		sleep 0.2
 	done
+}
+
+# soon WHAT WANT COMMAND...: waits until COMMAND succeeds and prints WANT, for $LIMIT seconds (20); reports how long it took.
+soon() {
+	local what=$1 want=$2 began
+	shift 2
+	began=$(date +%s%N)
+	wait_for "${LIMIT:-20}" succeeds_with "$want" "$@" || die "$what: got '$("$@")', want '$want'"
+	checks=$((checks + 1))
+	echo "  $what: $((($(date +%s%N) - began) / 1000000)) ms" >&2
+}
+succeeds_with() {
+	local got
+	got=$("${@:2}" 2>/dev/null) && [ "$got" = "$1" ]
 }
 
 # A TCP port of 127.0.0.1 without a listener, below the range of outgoing connections.
