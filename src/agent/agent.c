@@ -41,6 +41,7 @@
 #include "pool/checkpoint.h"
 #include "pool/store.h"
 #include "profile_follow.h"
+#include "profile_in_force.h"
 #include "status.h"
 #include "status_server.h"
 
@@ -74,7 +75,8 @@ struct agent {
 	struct oci_containers oci; /* standalone containers */
 	struct node_sync node_sync;
 	struct nrt_sync nrt_sync;
-	struct host host; /* if config->host.is_on */
+	struct host host; /* if config->host.is_on, like the next */
+	struct profile_in_force profile_in_force;
 	char boot_id[STORE_BOOT_ID_MAX];
 	struct cpuset own_cpus; /* where this process was put */
 	uint64_t n_ticks;
@@ -394,6 +396,19 @@ static void resync(struct agent *agent)
 	dispatch_plugin(agent, 0);
 }
 
+/* Also without an API server: the profile is on disk. */
+static void follow_host(struct agent *agent)
+{
+	CLEANUP(arena_done) struct arena a;
+	yyjson_val *profile;
+
+	arena_init(&a, 0);
+	if (agent->host.is_open &&
+	    profile_in_force_read(&agent->profile_in_force, agent->config->pools.state_dir,
+				  &agent->manager, &a, &profile))
+		agent_host_follow(&agent->host, agent->config, profile, &a);
+}
+
 static void on_tick(struct timer *t)
 {
 	struct agent *agent = container_of(t, struct agent, tick);
@@ -407,6 +422,7 @@ static void on_tick(struct timer *t)
 		log_info("synchronizing again, the runtime moves the agent's own container");
 		resync(agent);
 	}
+	follow_host(agent);
 	agent_host_tick(&agent->host, &agent->manager);
 	if (agent->manager.is_changed)
 		write_status(agent);
@@ -453,6 +469,14 @@ static void on_permissions_changed(struct node_sync *s)
 
 	log_info("permissions of namespaces have changed, synchronizing again");
 	resync(agent);
+}
+
+static void describe_host(void *data, struct node_partition_status *s, struct arena *a)
+{
+	const struct agent *agent = data;
+
+	if (agent->config->host.is_on)
+		agent_host_condition(&agent->host, s, a);
 }
 
 static void on_profiles_changed(struct node_sync *s)
@@ -513,6 +537,8 @@ static int start_loop(struct agent *agent, struct err *err)
 	agent->node_sync.run_fd = agent->run_fd;
 	agent->node_sync.on_permissions_changed = on_permissions_changed;
 	agent->node_sync.on_profiles_changed = on_profiles_changed;
+	agent->node_sync.partition_source.describe = describe_host;
+	agent->node_sync.partition_source.describe_data = agent;
 	node_sync_start(&agent->node_sync, &agent->loop, &agent->manager);
 	dispatch_plugin(agent, 0); /* begins to connect; containers are reported from now on */
 	return 0;

@@ -3,12 +3,16 @@
 #include <fcntl.h>
 
 #include "agent.h"
+#include "base/arena.h"
 #include "base/log.h"
 #include "base/macro.h"
 #include "cgroup/cgroup.h"
+#include "codec/problems.h"
 #include "cpu/topology.h"
+#include "partition/node_partition.h"
 #include "pin/manager.h"
 #include "pool/store.h"
+#include "profile/profile.h"
 
 static struct host_settings settings_of(const struct agent_config *config,
 					const struct cgroup_fs *cgroups, const char *boot_id)
@@ -52,6 +56,40 @@ void agent_host_tick(struct host *h, struct manager *m)
 					   &now->topology->online });
 	m->is_changed |= h->is_changed;
 	h->is_changed = false;
+}
+
+void agent_host_follow(struct host *h, const struct agent_config *config, yyjson_val *object,
+		       struct arena *a)
+{
+	struct problem_list ignored; /* it was checked before it was kept */
+	struct profile profile = { 0 };
+
+	problem_list_init(&ignored, a);
+	if (object)
+		(void)profile_read((struct manifest){ .object = object }, a, &profile, &ignored);
+	host_keep_interrupts(h, config->host.keeps_interrupts || profile.keeps_interrupts);
+}
+
+static struct condition condition(enum condition_status status, const char *reason,
+				  struct str message)
+{
+	return (struct condition){ .status = status,
+				   .reason = str_from(reason),
+				   .message = message };
+}
+
+void agent_host_condition(const struct host *h, struct node_partition_status *s, struct arena *a)
+{
+	struct condition *ret = &s->conditions[PARTITION_HOST_CONFIGURED];
+	const struct err *problem = host_problem(h);
+
+	if (problem)
+		*ret = condition(CONDITION_FALSE, "HostNotConfigured",
+				 str_dup(a, str_from(problem->msg)));
+	else if (!host_is_configured(h))
+		*ret = condition(CONDITION_UNKNOWN, "HostNotChecked", STR(""));
+	else
+		*ret = condition(CONDITION_TRUE, "HostConfigured", STR(""));
 }
 
 int agent_host_restore(const struct agent_config *config, struct err *err)

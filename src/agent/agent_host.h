@@ -6,7 +6,9 @@
 #include "host/host_live.h"
 
 struct agent_config;
+struct arena;
 struct manager;
+struct node_partition_status;
 
 /* Before the process is confined. With --host-configuration=off, restores what an earlier agent
  * configured. */
@@ -15,6 +17,14 @@ void agent_host_open(struct host *h, const struct agent_config *config, const ch
 
 /* Once a second. */
 void agent_host_tick(struct host *h, struct manager *m);
+
+/* What the profile in force says about the host, when it is read or has changed: where interrupts
+ * go. `profile` NULL: none is in force. --interrupts keep comes before it. */
+void agent_host_follow(struct host *h, const struct agent_config *config, yyjson_val *profile,
+		       struct arena *a);
+
+/* The condition HostConfigured of the NodePartition. */
+void agent_host_condition(const struct host *h, struct node_partition_status *s, struct arena *a);
 
 /* For --uninstall. */
 int agent_host_restore(const struct agent_config *config, struct err *err);

@@ -127,22 +127,16 @@
 #define NAME_KUBELET_EXPERIMENTAL "kubeletconfig.experimental" /* JSON, on the profile */
 #define NAME_RESIZE "pinfold.io/resize"	       /* on the profile (ours): "refuse" or "defer" */
 #define NAME_TYPES "pinfold.io/workload-types" /* on the profile (ours): {"ran":"2-3"} */
-#define NAME_MAX_UNAVAILABLE                                                                       \
-	"pinfold.io/max-unavailable"	/* likewise: how many nodes at once, "1" or "10%" */
-#define NAME_PAUSED "pinfold.io/paused" /* likewise: "true" grants no node anything new */
-#define NAME_REBOOT "pinfold.io/reboot" /* likewise: who reboots, "sentinel" or "operator" */
-#define NAME_REBOOT_OPERATOR "operator"
-#define NAME_REBOOT_SENTINEL "sentinel"
 #define NAME_WEAK_OWNER "performance.openshift.io/weak-owner-reference-name"
 
 /* On the profile (ours): how the nodes that it selects are changed. */
 #define NAME_HOST_CONFIGURATION "pinfold.io/host-configuration"
 #define NAME_HOST_CONFIGURATION_REPORT "report" /* the default */
 #define NAME_HOST_CONFIGURATION_MANAGED "managed"
-#define NAME_MAX_UNAVAILABLE "pinfold.io/max-unavailable" /* nodes at a time; the default is 1 */
-#define NAME_PAUSED "pinfold.io/paused"			  /* "true" */
-#define NAME_REBOOT "pinfold.io/reboot"
-#define NAME_REBOOT_SENTINEL "sentinel" /* the default */
+#define NAME_MAX_UNAVAILABLE "pinfold.io/max-unavailable" /* nodes at a time: "1", "10%" */
+#define NAME_PAUSED "pinfold.io/paused"			  /* "true": no further node begins */
+#define NAME_REBOOT "pinfold.io/reboot"			  /* who reboots nodes */
+#define NAME_REBOOT_SENTINEL "sentinel"			  /* the default */
 #define NAME_REBOOT_OPERATOR "operator"
 
 /* The state of a node (ours): one object for each node, with the node's name. */

@@ -6,31 +6,27 @@
 
 #include "base/arena.h"
 #include "kube/names.h"
+#include "profile/change_settings.h"
 
 struct rollout_settings rollout_settings_of(const struct operator_profile *p, size_t n_nodes)
 {
-	struct rollout_settings ret = { .max_unavailable = 1 };
-	struct str max, paused, reboot;
-	uint64_t n;
+	bool invalid[CHANGE_ANNOTATION__COUNT];
+	struct rollout_settings ret = { 0 };
+	struct change_settings changes;
 
-	if (!p)
-		return ret;
-	max = operator_annotation(p->annotations, NAME_MAX_UNAVAILABLE);
-	paused = operator_annotation(p->annotations, NAME_PAUSED);
-	reboot = operator_annotation(p->annotations, NAME_REBOOT);
-	if (str_ends(max, STR("%")) && str_to_u64((struct str){ max.p, max.n - 1 }, 100, &n))
+	(void)change_settings_read(p ? p->annotations : NULL, &changes, invalid);
+	ret.max_unavailable = changes.max_unavailable;
+	if (changes.is_share) {
 		/* Rounded down, as in Deployments, but a rollout never stops for that. */
-		ret.max_unavailable = n_nodes * n / 100 ? n_nodes * n / 100 : n > 0;
-	else if (str_to_u64(max, 100000, &n))
-		ret.max_unavailable = n;
-	else if (max.n)
-		ret.invalid = NAME_MAX_UNAVAILABLE;
-	ret.is_paused = str_eq(paused, STR("true"));
-	if (paused.n && !ret.is_paused && !str_eq(paused, STR("false")))
-		ret.invalid = NAME_PAUSED;
-	ret.operator_reboots = str_eq(reboot, STR(NAME_REBOOT_OPERATOR));
-	if (reboot.n && !ret.operator_reboots && !str_eq(reboot, STR(NAME_REBOOT_SENTINEL)))
-		ret.invalid = NAME_REBOOT;
+		ret.max_unavailable = n_nodes * changes.max_unavailable / 100;
+		if (!ret.max_unavailable)
+			ret.max_unavailable = changes.max_unavailable > 0;
+	}
+	ret.is_paused = changes.is_paused;
+	ret.operator_reboots = changes.operator_reboots;
+	for (enum change_annotation c = 0; c < CHANGE_ANNOTATION__COUNT; c++)
+		if (invalid[c])
+			ret.invalid = change_annotation_name(c);
 	/* An administrator who wanted to stop the rollout must not be surprised by a typo. */
 	if (ret.invalid)
 		ret.is_paused = true;

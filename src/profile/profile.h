@@ -10,6 +10,7 @@
 #include <stdint.h>
 
 #include "base/str.h"
+#include "change_settings.h"
 #include "cpu/cpuset.h"
 #include "cpu/hints.h"
 #include "cpu/pick_options.h"
@@ -68,12 +69,14 @@ struct profile {
 	size_t n_kernel_args;
 	int64_t isolated_khz, reserved_khz; /* 0: not limited */
 	bool irq_balancing_off;
+	bool keeps_interrupts; /* irq_balancing_off is false, and not only by default */
 	bool user_networking;
 	yyjson_val *net_devices;
 	bool rps, rps_on_physical;
 	bool ovs_isolated;	  /* the CPUs of OVS are an isolated partition */
 	bool exec_affinity;	  /* CRI-O's exec_cpu_affinity = "first" */
 	yyjson_val *kubelet_base; /* of the annotation kubeletconfig.experimental; NULL: none */
+	struct change_settings changes;
 };
 
 /* Faults are added to `p`. Returns false when there was one. */

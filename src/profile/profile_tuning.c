@@ -222,6 +222,8 @@ void profile_read_tuning(const struct field_reader *r, yyjson_val *spec, struct 
 	read_hugepages(r, spec, ret);
 	read_net(r, spec, ret);
 	ret->irq_balancing_off = field_bool(r, spec, "spec.globallyDisableIrqLoadBalancing", false);
+	ret->keeps_interrupts =
+		yyjson_is_false(field_get(spec, STR("globallyDisableIrqLoadBalancing")));
 	field_unknown(r, spec, "spec", known, PROBLEM_NOTE);
 }
 
@@ -276,6 +278,28 @@ static void read_kubelet_base(const struct field_reader *r, yyjson_val *v, struc
 	check_scope(r, v, ret);
 }
 
+static void read_changes(const struct field_reader *r, yyjson_val *notes, struct profile *ret)
+{
+	bool invalid[CHANGE_ANNOTATION__COUNT];
+
+	(void)change_settings_read(notes, &ret->changes, invalid);
+	for (enum change_annotation c = 0; c < CHANGE_ANNOTATION__COUNT; c++) {
+		const char *name = change_annotation_name(c);
+		yyjson_val *v = doc_get(notes, str_from(name));
+		struct problem_at at;
+
+		if (!invalid[c])
+			continue;
+		at = PROBLEM_AT(r->doc, v, str_printf(r->a, "metadata.annotations.%s", name).p);
+		if (yyjson_is_str(v))
+			problem_error(r->p, at, "unsupported value %s: valid values are %s",
+				      quote(doc_str(v)).text, change_annotation_values(c));
+		else
+			problem_error(r->p, at, "must be a string in quotes: valid values are %s",
+				      change_annotation_values(c));
+	}
+}
+
 void profile_read_annotations(const struct field_reader *r, struct profile *ret)
 {
 	yyjson_val *notes = doc_find(ret->at.object, "/metadata/annotations");
@@ -296,4 +320,5 @@ void profile_read_annotations(const struct field_reader *r, struct profile *ret)
 		!str_eq(doc_str(doc_get(notes, STR(NAME_PROFILE_ANNOTATION "exec-cpu-affinity"))),
 			STR("disable"));
 	read_kubelet_base(r, doc_get(notes, STR(NAME_KUBELET_EXPERIMENTAL)), ret);
+	read_changes(r, notes, ret);
 }

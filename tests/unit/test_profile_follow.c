@@ -3,7 +3,10 @@
 
 #include "agent/profile_follow.h"
 
+#include "agent/agent.h"
+#include "agent/agent_host.h"
 #include "agent/config_watch.h"
+#include "agent/profile_in_force.h"
 #include "agent_node.h"
 #include "cpus.h"
 #include "nodesync/node_sync.h"
@@ -162,6 +165,83 @@ TEST(an_unreadable_kept_profile_is_replaced)
 	CHECK_STR(summary(&f), "0-1 2-4 5-7 Profile worker:1 False:ResizeRefused");
 	follow(&f, PROFILE("worker", "1", GOOD), NULL);
 	CHECK_STR(summary(&f), "0-1 2-4 5-7 Profile worker:1 True:Partitioned");
+}
+
+TEST(a_profile_is_in_force_while_the_pools_are_its_own)
+{
+	CLEANUP(fixture_done) struct fixture f;
+	struct profile_in_force in_force = { 0 };
+	yyjson_val *profile;
+
+	fixture_init(&f);
+	CHECK(profile_in_force_read(&in_force, f.state_dir, &f.node.manager, &f.node.a, &profile));
+	CHECK(!profile);
+	CHECK(!profile_in_force_read(&in_force, f.state_dir, &f.node.manager, &f.node.a, &profile));
+	follow(&f, PROFILE("worker", "1", GOOD), NULL);
+	CHECK(profile_in_force_read(&in_force, f.state_dir, &f.node.manager, &f.node.a, &profile));
+	CHECK_STR(doc_str(doc_find(profile, "/metadata/name")), "worker");
+	CHECK(!profile_in_force_read(&in_force, f.state_dir, &f.node.manager, &f.node.a, &profile));
+	/* A conflict changes nothing; a pools file with other pools does. */
+	follow(&f, PROFILE("worker", "1", GOOD), PROFILE("rival", "1", OTHER));
+	CHECK(!profile_in_force_read(&in_force, f.state_dir, &f.node.manager, &f.node.a, &profile));
+	follow(&f, NULL, NULL);
+	CHECK(profile_in_force_read(&in_force, f.state_dir, &f.node.manager, &f.node.a, &profile));
+	CHECK(!profile);
+	write_at(&f.node, ".", "pools",
+		 "{\"reserved\":\"0\",\"shared\":\"1\",\"guaranteed\":\"2-7\"}");
+	follow(&f, PROFILE("worker", "1", GOOD), NULL);
+	CHECK(!profile_in_force_read(&in_force, f.state_dir, &f.node.manager, &f.node.a, &profile));
+	CHECK(!profile);
+}
+
+TEST(only_an_explicit_false_of_the_profile_keeps_interrupts)
+{
+	static const struct {
+		const char *field;
+		bool flag, keeps;
+	} rows[] = {
+		{ "", false, false },
+		{ ",\"globallyDisableIrqLoadBalancing\":true", false, false },
+		{ ",\"globallyDisableIrqLoadBalancing\":false", false, true },
+		{ ",\"globallyDisableIrqLoadBalancing\":true", true, true },
+	};
+	CLEANUP(arena_done) struct arena a;
+
+	arena_init(&a, 0);
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+		const struct agent_config config = { .host.keeps_interrupts = rows[i].flag };
+		const struct str text = str_printf(
+			&a, "{\"metadata\":{\"name\":\"w\"},\"spec\":{\"cpu\":{" GOOD "}%s}}",
+			rows[i].field);
+		static struct host h;
+		struct err err = { 0 };
+		struct doc doc;
+
+		TEST_ROW("row %zu", i);
+		CHECK_OK(doc_parse(text, STR(""), NULL, &a, &doc, &err));
+		agent_host_follow(&h, &config, doc.root, &a);
+		CHECK_INT(h.settings.keeps_interrupts, rows[i].keeps);
+		agent_host_follow(&h, &config, NULL, &a);
+		CHECK_INT(h.settings.keeps_interrupts, rows[i].flag);
+	}
+}
+
+TEST(the_condition_of_the_host_has_the_first_problem)
+{
+	CLEANUP(arena_done) struct arena a;
+	struct node_partition_status s = { 0 };
+	static struct host h;
+
+	arena_init(&a, 0);
+	agent_host_condition(&h, &s, &a);
+	CHECK_STR(s.conditions[PARTITION_HOST_CONFIGURED].reason, "HostNotChecked");
+	h.has_checked = true;
+	agent_host_condition(&h, &s, &a);
+	CHECK_INT(s.conditions[PARTITION_HOST_CONFIGURED].status, CONDITION_TRUE);
+	(void)err_set(&h.problems[HOST_INTERRUPTS], EROFS, "/proc/irq is read-only");
+	agent_host_condition(&h, &s, &a);
+	CHECK_INT(s.conditions[PARTITION_HOST_CONFIGURED].status, CONDITION_FALSE);
+	CHECK_STR(s.conditions[PARTITION_HOST_CONFIGURED].message, "/proc/irq is read-only");
 }
 
 TEST(what_waits_is_pending)
