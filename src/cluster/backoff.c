@@ -26,6 +26,12 @@ void backoff_reset(struct backoff *b)
 	b->n = 0;
 }
 
+bool backoff_refused(unsigned *n, bool is_refusal)
+{
+	*n = is_refusal ? *n + 1 : 0;
+	return *n > BACKOFF_SURE_FAILURES;
+}
+
 uint32_t backoff_random(void)
 {
 	uint32_t n = 0;

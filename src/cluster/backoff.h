@@ -3,6 +3,7 @@
 /* Exponential backoff with jitter: the delay doubles up to a limit, and is randomized so that
  * replicas which lost the same server do not reconnect at the same time. */
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #define BACKOFF_FIRST_MS 100
@@ -20,6 +21,10 @@ struct backoff {
 /* Counts a failure; returns between half of the step and all of it, by `random`. */
 uint64_t backoff_next(struct backoff *b, uint32_t random);
 void backoff_reset(struct backoff *b);
+
+/* Counts the refusals (403) in a row in `n`; every other outcome starts over, so that an outage
+ * before the first one does not count. Returns true when there were enough of them to be sure. */
+bool backoff_refused(unsigned *n, bool is_refusal);
 
 /* Between half of `ms` and all of it. */
 uint64_t backoff_jitter(uint64_t ms, uint32_t random);

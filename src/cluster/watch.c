@@ -35,8 +35,9 @@ struct watch_plan watch_decide(const struct watch_outcome *o)
 		return (struct watch_plan){ true, WATCH_ABSENT };
 	if (o->may_be_forbidden && o->status == 403 && o->refusals >= BACKOFF_SURE_FAILURES)
 		return (struct watch_plan){ true, WATCH_FORBIDDEN };
-	/* 404 to a watch: the CRD was removed. 410 to a list: the continue token expired. */
-	if (is_too_old(o) || o->status == 404)
+	/* 404 to a watch: the CRD was removed, and the list decides. 410 to a list: the continue
+	 * token expired. Once at once: schedule_next() counts it. */
+	if (is_too_old(o) || (!o->was_list && o->status == 404))
 		return (struct watch_plan){ true, o->failures ? WATCH_BACK_OFF : WATCH_AT_ONCE };
 	if (o->was_list)
 		return (struct watch_plan){ o->failed, o->failed ? WATCH_BACK_OFF : WATCH_AT_ONCE };
@@ -78,6 +79,8 @@ static void schedule_next(struct watch *w, const struct watch_outcome *o, const 
 		delay_ms = backoff_next(&w->backoff, backoff_random());
 		if (err && w->events->on_failure)
 			w->events->on_failure(w, err);
+	} else if (plan.delay == WATCH_AT_ONCE && plan.relist) {
+		(void)backoff_next(&w->backoff, 0); /* the next one in a row is delayed */
 	} else if (plan.delay == WATCH_ABSENT) {
 		delay_ms = backoff_jitter(ABSENT_MS, backoff_random());
 	} else if (plan.delay == WATCH_FORBIDDEN) {

@@ -97,8 +97,8 @@ static void on_response(struct api_call *call, yyjson_val *node, const struct er
 		api_failures_add(w->config.failures, now_ms(w), "write the Node", err);
 	/* The admission plugin NodeRestriction forbids a kubelet's identity to change taints; the
 	 * status may still be written. */
-	if (call->http.status == 403 && kind == NODE_WRITE_TAINT &&
-	    w->backoff.n >= BACKOFF_SURE_FAILURES)
+	if (kind == NODE_WRITE_TAINT &&
+	    backoff_refused(&w->n_taint_refused, err && call->http.status == 403))
 		w->taint_after_ms = now_ms(w) + BACKOFF_FORBIDDEN_MS;
 	if (!err)
 		on_success(w, kind, node);

@@ -64,6 +64,7 @@ struct node_writer {
 	struct timer delay;
 	struct backoff backoff;
 	uint64_t written_ms, heartbeat_ms; /* last write of any kind, last write of the condition */
+	unsigned n_taint_refused;	   /* 403 in a row */
 	uint64_t taint_after_ms;	   /* taints are forbidden until then */
 	bool is_leaving;
 	uint64_t n_written[NODE_WRITE__COUNT];

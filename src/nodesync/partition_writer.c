@@ -89,8 +89,7 @@ static void on_response(struct api_call *call, yyjson_val *object, const struct 
 	struct partition_writer *w = container_of(call, struct partition_writer, call);
 
 	w->is_busy = false;
-	w->n_refused = err && call->http.status == 403 ? w->n_refused + 1 : 0;
-	if (w->n_refused > BACKOFF_SURE_FAILURES)
+	if (backoff_refused(&w->n_refused, err && call->http.status == 403))
 		w->forbidden_ms = now_ms(w) + BACKOFF_FORBIDDEN_MS;
 	/* After a conflict or a deletion the watch delivers the present state. */
 	if (err && err->code != EEXIST && err->code != ENOENT)

@@ -24,7 +24,7 @@ struct write_slot {
 	struct api_call call;
 	bool is_busy;
 	uint64_t interval_ms, ready_ms; /* the next request of this key may start then */
-	struct backoff backoff;
+	struct write_pace pace;
 	char *event_path, *event_body; /* sent after success; NULL: none */
 };
 
@@ -58,14 +58,15 @@ static enum write_result classify(unsigned status, const struct err *err)
 	}
 }
 
-uint64_t operator_write_delay_ms(enum write_result result, struct backoff *backoff, uint32_t random)
+uint64_t operator_write_delay_ms(enum write_result result, struct write_pace *pace, uint32_t random)
 {
-	uint64_t ms = backoff_next(backoff, random);
+	const bool is_sure = backoff_refused(&pace->refusals, result == WRITE_REFUSED);
+	uint64_t ms = backoff_next(&pace->backoff, random);
 
 	if (result == WRITE_BUSY)
 		return backoff_jitter((uint64_t)2 * WRITER_BUSY_MS, random);
 	/* Only an administrator can change that. */
-	if (result == WRITE_REFUSED && backoff->n > BACKOFF_SURE_FAILURES)
+	if (is_sure)
 		return backoff_jitter(BACKOFF_FORBIDDEN_MS, random);
 	return ms;
 }
@@ -177,7 +178,7 @@ static void on_response(struct api_call *call, yyjson_val *object, const struct 
 	s->is_busy = false;
 	w->in_flight--;
 	count(w, s->what, result);
-	delay_ms = operator_write_delay_ms(result, &s->backoff, backoff_random());
+	delay_ms = operator_write_delay_ms(result, &s->pace, backoff_random());
 	if (delay_ms < s->interval_ms)
 		delay_ms = s->interval_ms;
 	s->ready_ms = loop_now_ms(w->api->loop) + delay_ms;
@@ -209,7 +210,7 @@ static void begin(struct write_slot *s, const struct operator_write *write, stru
 {
 	/* Writes in quick succession wait longer and longer. */
 	if (loop_now_ms(s->writer->api->loop) >= s->ready_ms + WRITER_QUIET_MS)
-		backoff_reset(&s->backoff);
+		s->pace = (struct write_pace){ 0 };
 	s->what = write->what;
 	s->kind = write->kind;
 	s->interval_ms = write->interval_ms;

@@ -70,6 +70,12 @@ uint64_t operator_writer_send(struct operator_writer *w, const struct operator_w
 void operator_writer_close(struct operator_writer *w);
 void operator_writer_done(struct operator_writer *w); /* after the loop is done */
 
-/* How long a key waits after a response. Pure. `n` counts writes of the key in quick succession. */
-uint64_t operator_write_delay_ms(enum write_result result, struct backoff *backoff,
+/* Of one key. */
+struct write_pace {
+	struct backoff backoff; /* counts writes in quick succession, successful or not */
+	unsigned refusals;	/* in a row */
+};
+
+/* How long a key waits after a response. Pure. */
+uint64_t operator_write_delay_ms(enum write_result result, struct write_pace *pace,
 				 uint32_t random);

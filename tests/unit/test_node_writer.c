@@ -255,7 +255,7 @@ TEST(tainting_stops_for_a_while_when_it_stays_forbidden)
 	API_SERVER_WAIT(&f.server, f.writer.writing == NODE_WRITE_NONE);
 	CHECK_UINT(f.writer.taint_after_ms, 0); /* an API server that starts refuses at first */
 	timer_stop(&f.writer.delay);
-	f.writer.backoff.n = BACKOFF_SURE_FAILURES;
+	f.writer.n_taint_refused = BACKOFF_SURE_FAILURES;
 	node_writer_update(&f.writer);
 	API_SERVER_WAIT(&f.server, f.writer.writing == NODE_WRITE_NONE);
 	CHECK(f.writer.taint_after_ms > loop_now_ms(&f.server.loop));
@@ -263,6 +263,30 @@ TEST(tainting_stops_for_a_while_when_it_stays_forbidden)
 	node_writer_update(&f.writer);
 	CHECK_INT(f.writer.writing, NODE_WRITE_NONE);
 	CHECK_UINT(api_server_count(&f.server), 2);
+}
+
+TEST(a_server_that_starts_after_an_outage_does_not_stop_tainting)
+{
+	CLEANUP(fixture_done) struct fixture f;
+
+	fixture_init(&f, false);
+	observe(&f, NODE_TAINTED);
+	f.writer.heartbeat_ms = loop_now_ms(&f.server.loop);
+	f.writer.backoff.n = 100; /* no response for a long time */
+	api_server_set(&f.server,
+		       &(struct api_server_rule){ "PATCH", "/api/v1/nodes/n1", "", 403, "{}" });
+	for (int i = 0; i < BACKOFF_SURE_FAILURES; i++) {
+		node_writer_update(&f.writer);
+		API_SERVER_WAIT(&f.server, f.writer.writing == NODE_WRITE_NONE);
+		timer_stop(&f.writer.delay);
+	}
+	CHECK_UINT(f.writer.taint_after_ms, 0);
+	api_server_set(&f.server,
+		       &(struct api_server_rule){ "PATCH", "/api/v1/nodes/n1", "", 500, "{}" });
+	node_writer_update(&f.writer);
+	API_SERVER_WAIT(&f.server, f.writer.writing == NODE_WRITE_NONE);
+	CHECK_UINT(f.writer.n_taint_refused, 0);
+	CHECK_UINT(api_server_count(&f.server), BACKOFF_SURE_FAILURES + 1);
 }
 
 TEST(a_node_is_registered_only_if_it_has_never_existed)

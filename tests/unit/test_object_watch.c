@@ -82,3 +82,29 @@ TEST(a_failure_is_counted_and_retried)
 	CHECK(!f.watch.watch.is_synced);
 	CHECK_STR(f.seen, "");
 }
+
+TEST(a_server_that_rejects_every_request_is_not_asked_at_full_speed)
+{
+	static const struct {
+		const char *what, *query;
+		unsigned status;
+	} rows[] = {
+		{ "no such collection", "limit=1&fieldSelector=metadata.name%3Dn1", 404 },
+		{ "no watch of it", "resourceVersion=7", 404 },
+		{ "every version is too old", "resourceVersion=7", 410 },
+	};
+
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+		CLEANUP(fixture_done) struct fixture f;
+
+		TEST_ROW("%s", rows[i].what);
+		fixture_init(&f, "{\"metadata\":{\"resourceVersion\":\"7\"},\"items\":[]}", "");
+		api_server_set(&f.server,
+			       &(struct api_server_rule){ "GET", "/api/v1/nodes", rows[i].query,
+							  rows[i].status, "{}" });
+		/* At least half of 200 + 400 + 800 ms between the first five. */
+		api_server_run(&f.server, 400);
+		CHECK(api_server_count(&f.server) <= 10);
+		API_SERVER_WAIT(&f.server, f.failures.n >= 1);
+	}
+}

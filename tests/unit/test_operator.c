@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/arena.h"
+#include "base/macro.h"
 #include "operator/reconcile.h"
 #include "operator/writer.h"
 #include "test.h"
@@ -496,11 +497,28 @@ TEST(an_older_version_of_an_object_is_ignored)
 
 TEST(a_write_that_is_refused_is_retried_rarely)
 {
-	struct backoff b = { 0 };
+	struct write_pace p = { 0 };
 	uint64_t last = 0;
 
 	for (int i = 0; i < 20; i++)
-		last = operator_write_delay_ms(WRITE_REFUSED, &b, 0);
+		last = operator_write_delay_ms(WRITE_REFUSED, &p, 0);
 	CHECK_UINT(last, BACKOFF_FORBIDDEN_MS);
-	CHECK_UINT(operator_write_delay_ms(WRITE_BUSY, &b, 0), 2 * (uintmax_t)WRITER_BUSY_MS);
+	CHECK_UINT(operator_write_delay_ms(WRITE_BUSY, &p, 0), 2 * (uintmax_t)WRITER_BUSY_MS);
+}
+
+TEST(a_server_that_refuses_after_an_outage_is_asked_again_soon)
+{
+	static const enum write_result before[] = { WRITE_FAILED, WRITE_CONFLICT, WRITE_OK };
+
+	for (size_t i = 0; i < ARRAY_LEN(before); i++) {
+		struct write_pace p = { 0 };
+
+		TEST_ROW("%s", write_result_name(before[i]));
+		for (int n = 0; n < 20; n++)
+			(void)operator_write_delay_ms(before[i], &p, 0);
+		for (int n = 0; n < BACKOFF_SURE_FAILURES; n++)
+			CHECK_UINT(operator_write_delay_ms(WRITE_REFUSED, &p, 0), BACKOFF_MAX_MS);
+		CHECK_UINT(operator_write_delay_ms(WRITE_REFUSED, &p, 0), BACKOFF_FORBIDDEN_MS);
+		CHECK_UINT(operator_write_delay_ms(before[i], &p, 0), BACKOFF_MAX_MS);
+	}
 }

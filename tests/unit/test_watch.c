@@ -146,7 +146,7 @@ TEST(only_a_version_that_is_too_old_causes_a_new_list)
 		  { true, WATCH_BACK_OFF } },
 		{ "list: no such collection",
 		  { .was_list = true, .failed = true, .status = 404 },
-		  { true, WATCH_AT_ONCE } },
+		  { true, WATCH_BACK_OFF } },
 		{ "list: no such collection, again",
 		  { .was_list = true, .failed = true, .status = 404, .failures = 3 },
 		  { true, WATCH_BACK_OFF } },
