@@ -17,6 +17,7 @@ cp_start "$cp"
 kubectl kustomize deploy >"$dir/deploy.yaml"
 kubectl apply -f "$dir/deploy.yaml" >/dev/null 2>&1 || kubectl apply -f "$dir/deploy.yaml" >/dev/null # CRDs take a moment
 cp_namespace "$cp" shop >/dev/null
+kubectl create -f - >/dev/null <<<'{apiVersion: v1, kind: Node, metadata: {name: bare}}' # no kubelet has written to it
 for name in own other; do
     kubectl create -f - >/dev/null <<<"{apiVersion: v1, kind: Node, metadata: {name: $name}}"
     kubectl patch node $name --subresource status --type merge -p \
@@ -30,6 +31,7 @@ token_kubeconfig() { # NAME TOKEN
 }
 token_kubeconfig webhook "$(kubectl -n pinfold create token pinfold-webhook)"
 token_kubeconfig agent "$(kubectl -n pinfold-agent create token pinfold-agent --bound-object-kind Node --bound-object-name own)"
+token_kubeconfig bare "$(kubectl -n pinfold-agent create token pinfold-agent --bound-object-kind Node --bound-object-name bare)"
 as() { "$(cp_bin "$cp" kubectl)" --kubeconfig "$dir/$1" "${@:2}"; } # IDENTITY ARG...
 # kubectl patch reads the object first, which needs more rights than the request itself.
 patch_as() { # IDENTITY TYPE PATH BODY
@@ -72,6 +74,15 @@ ok "an agent publishes resources and its condition" patch_as agent strategic-mer
 kubectl taint node own pinfold.io/unpartitioned:NoSchedule >/dev/null
 at=$(kubectl get node own -o json | jq '.spec.taints | map(.key) | index("pinfold.io/unpartitioned")')
 ok "an agent removes its taint" patch_as agent json $node "[{\"op\":\"remove\",\"path\":\"/spec/taints/$at\"}]"
+# attack: agent-first-resources: a compromised agent invents CPUs on a Node that the kubelet has not written yet
+refused "an agent cannot set the CPUs of a Node without resources" 'only change the resources of CPU partitioning' \
+    patch_as bare merge /api/v1/nodes/bare/status '{"status":{"capacity":{"cpu":"512"},"allocatable":{"cpu":"512"}}}'
+ok "an agent publishes the first resources of a Node" patch_as bare merge /api/v1/nodes/bare/status \
+    "{\"status\":{\"capacity\":{\"$cores\":\"8k\"},\"allocatable\":{\"$cores\":\"8k\"}}}"
+uninstall() { "$pinfold" agent --uninstall --run-dir "$dir/run" --state-dir "$dir/state" --node-name bare --kubeconfig "$dir/bare"; }
+resources() { kubectl get node bare -o json | jq -c '[.status.capacity // {}, .status.allocatable // {}]'; }
+ok "--uninstall removes them from a Node that has no others" uninstall
+equals "none is left" '[{},{}]' resources
 
 # --- the webhook ---
 
