@@ -29,15 +29,23 @@ cache=${XDG_CACHE_HOME:-$HOME/.cache}/pinfold/sysroot-$arch
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 
+download() {
+    apt_open "$work/apt" bookworm "$arch" && apt_open "$work/apt-next" trixie "$arch" || return
+    # shellcheck disable=SC2086 # names of packages
+    (cd "$1" && apt_download "$work/apt" $linked $others && apt_download_source "$work/apt" hwloc &&
+        apt_download_source "$work/apt-next" yyjson)
+}
+
 # The cache is replaced when everything is there.
 fetch() {
     local new=$work/fetched
     mkdir -p "${cache%/*}" "$new"
     echo "sysroot: fetching Debian packages for $arch"
-    apt_open "$work/apt" bookworm "$arch" && apt_open "$work/apt-next" trixie "$arch"
-    # shellcheck disable=SC2086 # names of packages
-    (cd "$new" && apt_download "$work/apt" $linked $others && apt_download_source "$work/apt" hwloc &&
-        apt_download_source "$work/apt-next" yyjson)
+    download "$new" || {
+        echo "sysroot: cannot fetch them from the Debian mirror of this machine's apt configuration" >&2
+        [ ! -e "$cache" ] || echo "sysroot: to use those in $cache, which are older than a week: touch $cache" >&2
+        exit 1
+    }
     rm -rf "$cache"
     mv -T "$new" "$cache"
 }

@@ -6,6 +6,8 @@ cd "$(dirname "$0")/.."
 # shellcheck source=scripts/lib/apt.sh
 . scripts/lib/apt.sh
 
+groups=("${@:-build}")
+
 # Group, package, and how to find out whether it is installed: a command, a pkg-config module or a file.
 packages="
 build gcc                 cmd  gcc
@@ -77,7 +79,7 @@ has_yyjson() {
 
 fail_missing() {
     echo "deps: missing: $*" >&2
-    echo "deps: install them, or run 'make deps' as root on Debian" >&2
+    echo "deps: install them, or run 'scripts/deps.sh ${groups[*]}' as root on Debian" >&2
     exit 2
 }
 
@@ -120,10 +122,10 @@ unpack_yyjson() {
     rm -rf "$here"
 }
 
-mapfile -t missing < <(missing_in "${@:-build}")
+mapfile -t missing < <(missing_in "${groups[@]}")
 [ ${#missing[@]} = 0 ] || install_packages "${missing[@]}"
 
-if [[ " ${*:-build} " == *" build "* ]] && ! has_yyjson; then
+if [[ " ${groups[*]} " == *" build "* ]] && ! has_yyjson; then
     command -v apt-get >/dev/null || fail_missing yyjson
     if [ "$(id -u)" = 0 ] && apt-cache show libyyjson-dev >/dev/null 2>&1; then
         install_packages libyyjson-dev

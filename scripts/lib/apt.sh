@@ -34,7 +34,7 @@ apt_open() {
 	apt_sources "$2" >"$1/sources.list"
 	echo "$3" >"$1/architecture"
 	[ -s "$1/sources.list" ] || return
-	apt_in "$1" update
+	apt_in "$1" -o APT::Update::Error-Mode=any update
 }
 apt_download() { local dir=$1; shift; apt_in "$dir" download "$@"; }
 apt_download_source() { local dir=$1; shift; apt_in "$dir" source --download-only --tar-only "$@"; }
