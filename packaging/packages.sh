@@ -70,4 +70,6 @@ for arch in ${ARCHITECTURES:-amd64 arm64}; do
     rpms "$arch"
     what=any
 done
-echo "packages of $version in $out"
+for file in "$out"/*.deb "$out"/*.rpm; do
+    echo "built $file, $(stat -c %s "$file") bytes"
+done
