@@ -62,7 +62,8 @@ image: static ## an OCI image for ARCHITECTURES in dist, without a container dae
 packages: static deps-package ## Debian and RPM packages for ARCHITECTURES in dist
 	@packaging/packages.sh
 
-release: ## everything that is published, in dist: image, packages, programs, SBOMs, checksums, signature
+release: deps-package ## everything that is published, in dist: image, packages, programs, SBOMs, checksums, signature
+	@packaging/release.sh --check
 	@rm -rf dist
 	@$(MAKE) --no-print-directory image packages
 	@packaging/release.sh

@@ -2,11 +2,18 @@
 # release.sh: completes a release in dist, which has the image and the packages already: archives of the programs and of the
 # source, the chart, SBOMs, the krew manifest, SHA256SUMS, and with PINFOLD_RELEASE_KEY (a file with an Ed25519 key in PEM)
 # SHA256SUMS.sig. The same source gives the same bytes (D40).
+#	--check        only whether the key can be used, before the long build
 #	RELEASE_URL    where the files will be published, for the krew manifest
 set -euo pipefail
 cd "$(dirname "$0")/.."
 # shellcheck source=packaging/version.sh
 . packaging/version.sh
+
+if [ -n "${PINFOLD_RELEASE_KEY:-}" ] && ! openssl pkey -in "$PINFOLD_RELEASE_KEY" -passin pass: -noout 2>/dev/null; then
+    echo "release: PINFOLD_RELEASE_KEY=$PINFOLD_RELEASE_KEY: want a private key in PEM without a passphrase" >&2
+    exit 2
+fi
+[ "${1:-}" != --check ] || exit 0
 
 out=$PWD/dist
 url=${RELEASE_URL:-https://pinfold.io/releases/v$version}
@@ -48,11 +55,12 @@ krew_platform() {
 EOF
 }
 
-# What git has, or everything that a build does not make.
+# What git has, or everything that a build does not make. Never the key.
 source_archive() {
-    local dir=$work/pinfold-$version
+    local dir=$work/pinfold-$version key=${PINFOLD_RELEASE_KEY:-}
     mkdir "$dir"
-    { git ls-files 2>/dev/null || find . -type f ! -path './build*' ! -path './dist/*' ! -path './.git/*'; } |
+    { git ls-files 2>/dev/null || find . -type f ! -path './build*' ! -path './dist/*' ! -path './.git/*' ! -path '*/__pycache__/*' \
+        ${key:+! -samefile "$key"}; } |
         tar -cf - -T - | tar -C "$dir" -xf -
     pack "$out/pinfold-$version.tar.gz" "$work" "pinfold-$version"
 }

@@ -16,7 +16,8 @@ openssl genpkey -algorithm ed25519 -out "$top/key.pem" 2>/dev/null
 build_in() {
 	mkdir -p "$1"
 	git ls-files -z --cached --others --exclude-standard | xargs -0 cp --parents -a -t "$1"
-	CCACHE_DISABLE=1 SOURCE_DATE_EPOCH=1700000000 PINFOLD_RELEASE_KEY=$top/key.pem ARCHITECTURES=$archs make -s -C "$1" release
+	cp "$top/key.pem" "$1/release.key"
+	CCACHE_DISABLE=1 SOURCE_DATE_EPOCH=1700000000 PINFOLD_RELEASE_KEY=release.key ARCHITECTURES=$archs make -s -C "$1" release
 }
 one=$top/one two=$top/a-much-longer-name/two
 build_in "$one" >&2
@@ -26,6 +27,8 @@ dist=$one/dist
 checksums_fit() { (cd "$1" && sha256sum --quiet --check SHA256SUMS); }
 covers_everything() { diff <(cd "$dist" && find . -type f ! -name 'SHA256SUMS*' ! -name '*.pub' -printf '%P\n' | sort) <(awk '{ print $2 }' "$dist/SHA256SUMS" | sort); }
 signature_fits() { openssl pkeyutl -verify -pubin -inkey <(openssl pkey -in "$top/key.pem" -pubout) -rawin -in "$1" -sigfile "$dist/SHA256SUMS.sig"; }
+source_has() { tar -tzf "$dist/pinfold-$version.tar.gz" "pinfold-$version/$1" 2>/dev/null; }
+key_is_secret() { source_has meson.build && ! source_has release.key; }
 changed_file() {
 	cp -r "$dist" "$top/changed"
 	echo >>"$top/changed/pinfold.yaml"
@@ -59,6 +62,7 @@ ok "two builds in two directories are the same" diff -r "$dist" "$two/dist"
 ok "the checksums are right" checksums_fit "$dist"
 ok "the checksums cover everything" covers_everything
 ok "the signature is right" signature_fits "$dist/SHA256SUMS"
+ok "the source has no key" key_is_secret
 refused "a changed file is found" pinfold.yaml changed_file
 refused "changed checksums are found" "" changed_sums
 for arch in $archs; do
