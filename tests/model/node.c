@@ -13,6 +13,7 @@
 #include "cpu/topology_read.h"
 #include "pin/resize.h"
 #include "seeded.h"
+#include "wrap.h"
 
 static struct node *present; /* for the callback of the world */
 
@@ -210,10 +211,9 @@ struct nri_reply {
 	uint8_t updates[WORLD_CONTAINERS];
 };
 
-void __wrap_nri_adjust_cpu(struct nri_reply *reply, const struct nri_cpu *cpu);
-void __wrap_nri_update_cpu(struct nri_reply *reply, const char *id, const struct nri_cpu *cpu,
-			   bool may_fail);
-int __wrap_nri_refuse(struct nri_reply *reply, const char *format, ...);
+WRAP(nri_adjust_cpu);
+WRAP(nri_update_cpu);
+WRAP(nri_refuse);
 
 void __wrap_nri_adjust_cpu(struct nri_reply *reply, const struct nri_cpu *cpu)
 {

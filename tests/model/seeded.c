@@ -3,7 +3,9 @@
 #include "base/err.h"
 #include "pin/classify.h"
 #include "pin/manager.h"
+#include "pin/manager_state.h"
 #include "pool/ledger.h"
+#include "wrap.h"
 
 enum seeded_bug seeded_bug;
 
@@ -18,22 +20,11 @@ const char *const seeded_names[BUG__COUNT] = {
 	[BUG_DRIFT_IGNORED] = "drift is ignored",
 };
 
-int __real_manager_repin_shared(struct manager *m);
-int __wrap_manager_repin_shared(struct manager *m);
-int __real_ledger_release_pod(struct ledger *l, struct str uid, struct err *err);
-int __wrap_ledger_release_pod(struct ledger *l, struct str uid, struct err *err);
-int __real_ledger_synchronize(struct ledger *l, struct ledger_live *live, size_t n,
-			      struct err *err);
-int __wrap_ledger_synchronize(struct ledger *l, struct ledger_live *live, size_t n,
-			      struct err *err);
-int __real_ledger_allocate(struct ledger *l, const struct ledger_request *request,
-			   struct ledger_grant *ret, struct err *err);
-int __wrap_ledger_allocate(struct ledger *l, const struct ledger_request *request,
-			   struct ledger_grant *ret, struct err *err);
-int __real_cpu_settings_enforce(const struct cpu_settings *s, const struct cgroup_fs *fs,
-				const char *path, struct err *err);
-int __wrap_cpu_settings_enforce(const struct cpu_settings *s, const struct cgroup_fs *fs,
-				const char *path, struct err *err);
+WRAP(manager_repin_shared);
+WRAP(ledger_release_pod);
+WRAP(ledger_synchronize);
+WRAP(ledger_allocate);
+WRAP(cpu_settings_enforce);
 
 int __wrap_manager_repin_shared(struct manager *m)
 {
@@ -45,11 +36,12 @@ int __wrap_ledger_release_pod(struct ledger *l, struct str uid, struct err *err)
 	return seeded_bug == BUG_NOT_RELEASED ? 0 : __real_ledger_release_pod(l, uid, err);
 }
 
-int __wrap_ledger_synchronize(struct ledger *l, struct ledger_live *live, size_t n, struct err *err)
+int __wrap_ledger_synchronize(struct ledger *l, struct ledger_live *live, size_t n,
+			      const struct str *pods, size_t n_pods, struct err *err)
 {
 	for (size_t i = 0; i < n && seeded_bug == BUG_NOT_ADOPTED; i++)
 		live[i].request.pod_uid = STR("other");
-	return __real_ledger_synchronize(l, live, n, err);
+	return __real_ledger_synchronize(l, live, n, pods, n_pods, err);
 }
 
 int __wrap_ledger_allocate(struct ledger *l, const struct ledger_request *request,

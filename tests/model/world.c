@@ -4,8 +4,11 @@
 #include "world.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <limits.h>
+#include <malloc.h>
 #include <string.h>
+#include <sys/file.h>
 #include <unistd.h>
 
 #include "base/arena.h"
@@ -15,6 +18,7 @@
 #include "cgroup/cgroup.h"
 #include "cgroup/cgroup_watch.h"
 #include "seeded.h"
+#include "wrap.h"
 
 struct world_run world_run;
 
@@ -59,15 +63,11 @@ static bool begin_write(int *ret, struct err *err)
 
 /* --- cgroup/cgroup.h --- */
 
-bool __wrap_cgroup_exists(const struct cgroup_fs *fs, const char *path);
-int __wrap_cgroup_read(const struct cgroup_fs *fs, const char *path, unsigned parts,
-		       struct cgroup_cpu *ret, struct err *err);
-int __wrap_cgroup_set_cpus(const struct cgroup_fs *fs, const char *path, const struct cpuset *cpus,
-			   struct err *err);
-int __wrap_cgroup_set_weight(const struct cgroup_fs *fs, const char *path, uint64_t weight,
-			     struct err *err);
-int __wrap_cgroup_set_quota(const struct cgroup_fs *fs, const char *path, int64_t quota_us,
-			    uint64_t period_us, struct err *err);
+WRAP(cgroup_exists);
+WRAP(cgroup_read);
+WRAP(cgroup_set_cpus);
+WRAP(cgroup_set_weight);
+WRAP(cgroup_set_quota);
 
 /* A pod's cgroup exists as long as its pod. Its values are not modelled. */
 static const struct world_container *pod_at(const char *path)
@@ -153,14 +153,12 @@ int __wrap_cgroup_set_quota(const struct cgroup_fs *fs, const char *path, int64_
 
 /* --- cgroup/cgroup_watch.h --- */
 
-void __wrap_cgroup_watch_init(struct cgroup_watch *w);
-void __wrap_cgroup_watch_done(struct cgroup_watch *w);
-void __wrap_cgroup_watch_add(struct cgroup_watch *w, const struct cgroup_fs *fs, const char *path,
-			     unsigned parts, struct cgroup_watch_ids *ids);
-void __wrap_cgroup_watch_end_round(struct cgroup_watch *w);
-void __wrap_cgroup_watch_remove(struct cgroup_watch *w, struct cgroup_watch_ids *ids);
-void __wrap_cgroup_watch_read(struct cgroup_watch *w, void (*on_write)(void *data, int id),
-			      void *data);
+WRAP(cgroup_watch_init);
+WRAP(cgroup_watch_done);
+WRAP(cgroup_watch_add);
+WRAP(cgroup_watch_end_round);
+WRAP(cgroup_watch_remove);
+WRAP(cgroup_watch_read);
 
 void __wrap_cgroup_watch_init(struct cgroup_watch *w)
 {
@@ -207,10 +205,8 @@ void __wrap_cgroup_watch_read(struct cgroup_watch *w, void (*on_write)(void *dat
 
 /* --- base/file.h, as the store calls it --- */
 
-int __wrap_file_read_at(int dirfd, const char *path, size_t max, struct arena *a, struct str *ret,
-			struct err *err);
-int __wrap_file_replace_at(int dirfd, const char *path, struct str text, mode_t mode,
-			   struct err *err);
+WRAP(file_read_at);
+WRAP(file_replace_at);
 
 int __wrap_file_read_at(int dirfd, const char *path, size_t max, struct arena *a, struct str *ret,
 			struct err *err)
@@ -241,9 +237,9 @@ int __wrap_file_replace_at(int dirfd, const char *path, struct str text, mode_t 
 }
 
 /* The store's lock. Nothing else is opened. */
-int __wrap_openat64(int dirfd, const char *path, int flags, ...);
-int __wrap_flock(int fd, int operation);
-int __wrap_malloc_trim(size_t pad);
+WRAP(openat64);
+WRAP(flock);
+WRAP(malloc_trim);
 
 int __wrap_openat64(int dirfd, const char *path, int flags, ...)
 {
@@ -268,8 +264,7 @@ int __wrap_malloc_trim(size_t pad)
 
 /* --- base/log.h: millions of operations, many of them with a fault --- */
 
-void __wrap_log_write(enum log_level level, const char *msg, const struct log_field *fields,
-		      size_t n);
+WRAP(log_write);
 
 void __wrap_log_write(enum log_level level, const char *msg, const struct log_field *fields,
 		      size_t n)
