@@ -34,15 +34,15 @@ static void check_cluster(struct str text, struct arena *a)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	const struct str text = { (const char *)data + 1, size ? size - 1 : 0 };
+	const struct str text = str_skip((struct str){ (const char *)data, size }, 1);
 	CLEANUP(arena_done) struct arena a;
 	struct nri_setting setting = { 0 };
 	struct kubelet_fact kubelet = { 0 };
 	struct cpuset cpus;
 
+	arena_init(&a, 0);
 	if (!size)
 		return 0;
-	arena_init(&a, 0);
 	switch (data[0]) {
 	case 'o':
 		if (os_release_get(text, STR("ID")).n > text.n)
