@@ -260,6 +260,11 @@ int topology_parse_xml(struct str text, struct str file, struct arena *a, struct
 	return r < 0 ? err_wrap(err, PRI_STR, FMT_STR(file)) : 0;
 }
 
+static bool is_digit(char c)
+{
+	return c >= '0' && c <= '9';
+}
+
 /* The most CPUs a synthetic string can describe: the product of all numbers that follow a
  * colon or begin a word ("core:8", "8"), without attributes in parentheses. Checked first, because
  * hwloc would build all of them. */
@@ -267,25 +272,25 @@ static uint64_t synthetic_size(struct str text)
 {
 	uint64_t product = 1;
 	char before = ' ';
+	size_t i = 0;
 
-	for (size_t i = 0; i < text.n && product <= CPUSET_MAX; before = text.p[i++]) {
+	while (i < text.n && product <= CPUSET_MAX) {
 		const char *end = text.p[i] == '(' ? memchr(text.p + i, ')', text.n - i) : NULL;
 		uint64_t number = 0;
 
-		if (end) {
+		if (end)
 			i = (size_t)(end - text.p);
+		if (!is_digit(text.p[i]) ||
+		    (before != ':' && before != ' ' && before != '\t' && before != '\n')) {
+			before = text.p[i++];
 			continue;
 		}
-		if (before != ':' && before != ' ' && before != '\t' && before != '\n')
-			continue;
-		for (; i < text.n && text.p[i] >= '0' && text.p[i] <= '9'; i++)
+		for (; i < text.n && is_digit(text.p[i]); before = text.p[i++])
 			number = number > CPUSET_MAX ? number :
 						       number * 10 + (uint64_t)(text.p[i] - '0');
 		/* Cannot overflow: each factor is below 10 * CPUSET_MAX and the loop ends above
 		 * CPUSET_MAX. */
 		product *= number ? number : 1;
-		if (i == text.n)
-			break;
 	}
 	return product;
 }

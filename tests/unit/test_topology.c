@@ -334,6 +334,43 @@ TEST(bad_topologies_are_refused_with_their_position)
 	}
 }
 
+TEST(attributes_of_a_synthetic_topology_are_not_counted_as_cpus)
+{
+	CLEANUP(arena_done) struct arena a;
+	struct err err = { 0 };
+	struct topology t;
+
+	arena_init(&a, 0);
+	CHECK_OK(topology_parse_synthetic(
+		STR("pack:2 numa:4 l3:4 core:8 pu:2(indexes=2*256:256*1)"), &a, &t, &err));
+	CHECK_UINT(t.n_cpus, 512);
+	CHECK(topology_parse_synthetic(STR("pack:2(indexes=0,1 core:4097"), &a, &t, &err) < 0);
+}
+
+TEST(xml_is_read_with_the_kinds_of_its_cores)
+{
+	CLEANUP(arena_done) struct arena a;
+	struct str text, head;
+	struct err err = { 0 };
+	struct topology t;
+	const char *xml;
+
+	arena_init(&a, 0);
+	CHECK_OK(file_read_at(AT_FDCWD, test_data("machines/virtual-2-cpus.xml"), 1 << 20, &a,
+			      &text, &err));
+	CHECK_OK(topology_parse_xml(text, STR("one kind"), &a, &t, &err));
+	CHECK_UINT(topology_cpu_find(&t, 1)->core_type, CORE_TYPE_UNKNOWN);
+	xml = str_cstr(&a, text);
+	head = (struct str){ xml, (size_t)(strstr(xml, "<cpukind") - xml) };
+	text = str_printf(&a,
+			  PRI_STR "<cpukind cpuset=\"0x1\" forced_efficiency=\"0\"/>"
+				  "<cpukind cpuset=\"0x2\" forced_efficiency=\"1\"/></topology>",
+			  FMT_STR(head));
+	CHECK_OK(topology_parse_xml(text, STR("two kinds"), &a, &t, &err));
+	CHECK_UINT(topology_cpu_find(&t, 0)->core_type, CORE_TYPE_EFFICIENCY);
+	CHECK_UINT(topology_cpu_find(&t, 1)->core_type, CORE_TYPE_PERFORMANCE);
+}
+
 TEST(xml_that_crashes_hwloc_is_refused)
 {
 	CLEANUP(arena_done) struct arena a;
