@@ -1,7 +1,6 @@
 # Task names for meson and ninja. Every build flavour has its own directory.
 PREFIX ?= /usr/local
 WERROR ?= false
-FUZZ_SECONDS ?= 60
 ARCHITECTURES ?= amd64 arm64
 export ARCHITECTURES
 
@@ -9,6 +8,7 @@ options_build       := -Dwerror=$(WERROR) -Dprefix=$(PREFIX)
 options_build-debug := -Dwerror=true -Doptimization=0
 options_build-asan  := -Dwerror=true -Doptimization=1 -Db_sanitize=address,undefined
 options_build-tsan  := -Dwerror=true -Doptimization=1 -Db_sanitize=thread
+options_build-coverage := -Doptimization=0 -Db_coverage=true
 options_build-fuzz  := -Dfuzzers=true -Doptimization=1 -Db_sanitize=address,undefined -Db_lundef=false
 
 all: build/build.ninja ## release build: build/pinfold
@@ -33,9 +33,18 @@ format: deps-lint ## format the C files
 bench: deps-bench all ## run the benchmarks
 	@tests/bench/run
 
-fuzz: deps-lint ## each fuzz target for FUZZ_SECONDS
+fuzz: build-fuzz ## every fuzz target for FUZZ_SECONDS (60), or RUNS inputs over all of them
+	@scripts/fuzz.sh run
+
+fuzz-corpus: build-fuzz ## take what fuzzing found into tests/fuzz/corpus, minimised
+	@scripts/fuzz.sh corpus
+
+build-fuzz: deps-lint
 	@CC=clang-14 $(MAKE) --no-print-directory build-fuzz/build.ninja
-	@FUZZ_SECONDS=$(FUZZ_SECONDS) scripts/fuzz.sh
+
+coverage: deps-build deps-test build-coverage/build.ninja ## lines of the parsers that the corpus and the unit tests reach
+	@ninja -C build-coverage --quiet product meson-test-prereq
+	@scripts/coverage.py build-coverage
 
 model: deps-build deps-test build/build.ninja ## every scenario of the model checker
 	@ninja -C build --quiet tests/model/model_node
@@ -76,11 +85,11 @@ deps-%:
 	@scripts/deps.sh $*
 
 clean: ## remove build results, except for fetched dependencies
-	@rm -rf build-debug build-asan build-tsan build-fuzz build-static-* dist
+	@rm -rf build-debug build-asan build-tsan build-fuzz build-coverage build-static-* dist
 	@[ ! -d build ] || find build -mindepth 1 -maxdepth 1 ! -name deps -exec rm -rf {} +
 
 distclean:
-	@rm -rf build build-debug build-asan build-tsan build-fuzz build-static-* dist
+	@rm -rf build build-debug build-asan build-tsan build-fuzz build-coverage build-static-* dist
 
 help:
 	@sed -n 's/^\([a-z][a-z0-9 -]*\):.*## /\1\t/p' Makefile | expand -t 20
@@ -88,4 +97,4 @@ help:
 %/build.ninja: | deps-build
 	@meson setup $* $(options_$*) >/dev/null || { cat $*/meson-logs/meson-log.txt; exit 1; }
 
-.PHONY: all debug asan tsan demo test lint format bench fuzz model faults e2e install uninstall static image packages release test-packages deps clean distclean help
+.PHONY: all debug asan tsan demo test lint format bench fuzz fuzz-corpus build-fuzz coverage model faults e2e install uninstall static image packages release test-packages deps clean distclean help

@@ -1,5 +1,7 @@
-/* The HTTP/2 server session: no crash with any frames, and no bytes counted after the session is
- * freed. The connection is replaced by a stub, so that no TLS is needed. */
+/* The HTTP/2 server session: no crash with any frames, also when streams are given up in between,
+ * and no bytes counted after the session is freed. The connection is replaced by a stub, so that no
+ * TLS is needed. The first byte chooses how the bytes are split and what the server does meanwhile.
+ */
 
 #include <stdlib.h>
 #include <string.h>
@@ -33,6 +35,7 @@ void conn_handle(struct conn *c, struct http_request *request, struct http_respo
 {
 	request->arena = &c->worker->arena;
 	http_response_status(ret, request->body.n % 2 ? 200 : 404, request->arena);
+	ret->allow = request->is_truncated ? "POST" : NULL;
 	n_requests++;
 }
 
@@ -40,11 +43,14 @@ void conn_handle(struct conn *c, struct http_request *request, struct http_respo
 static const struct str hello = STR_INIT("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
 					 "\0\0\0\x04\0\0\0\0\0");
 
+enum { STEP_BITS = 31, IS_UNTRUSTED = 32, GIVES_UP = 64, IS_DRAINING = 128 };
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	size_t step = size ? 1 + data[0] : 1;
-	struct worker w = { 0 };
-	struct conn c = { .worker = &w, .state = CONN_NEW, .is_trusted = true };
+	const uint8_t choice = size ? data[0] : 0;
+	const size_t step = 1 + (choice & STEP_BITS) * 8u;
+	struct worker w = { .phase = choice & IS_DRAINING ? WORKER_ANNOUNCING : WORKER_SERVING };
+	struct conn c = { .worker = &w, .state = CONN_NEW, .is_trusted = !(choice & IS_UNTRUSTED) };
 
 	arena_init(&w.arena, LIMIT_MEMORY_BYTES);
 	http2_new(&c);
@@ -53,6 +59,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		size_t n = size - at < step ? size - at : step;
 
 		http2_receive(c.http2, (struct str){ (const char *)data + at, n });
+		w.loop.uv.time += 1000;
+		if (choice & GIVES_UP && !c.is_last)
+			http2_give_up(c.http2, http2_oldest_ms(c.http2), at % 3 * 4096);
 	}
 	http2_announce_end(c.http2);
 	http2_close(c.http2);
