@@ -578,12 +578,14 @@ static int agent_open(struct agent *agent, struct err *err)
 	agent->manager.isolates = agent->config->isolated_partitions;
 	if (!agent->manager.isolates)
 		undo_isolation(agent);
-	config_watch_init(
-		&agent->config_watch,
-		&(struct config_watch_settings){ &agent->pools, agent->config->static_pods,
-						 agent->config->is_legacy,
-						 strcmp(agent->config->topology, "host") == 0 },
-		&agent->manager);
+	config_watch_init(&agent->config_watch,
+			  &(struct config_watch_settings){
+				  .pools = &agent->pools,
+				  .static_pods = agent->config->static_pods,
+				  .is_legacy = agent->config->is_legacy,
+				  .is_host = strcmp(agent->config->topology, "host") == 0,
+				  .moves_services = agent->config->host.is_on },
+			  &agent->manager);
 	agent->profile_follow =
 		(struct profile_follow){ .state_dir = agent->config->pools.state_dir,
 					 .manager = &agent->manager,

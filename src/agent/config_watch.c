@@ -46,7 +46,7 @@ void config_watch_check_boot(struct config_watch *l)
 	arena_init(&a, 0);
 	if (!l->config.is_host || root < 0)
 		return;
-	reboot_read(root, &facts);
+	reboot_read(root, l->config.moves_services, &facts);
 	(void)ledger_cpus(l->manager->ledger, POOL_MANAGEMENT, &management);
 	(void)ledger_cpus(l->manager->ledger, POOL_GUARANTEED, &guaranteed);
 	reboot_compare(&facts, &management, &guaranteed, &l->manager->status.reboot);

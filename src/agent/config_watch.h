@@ -16,6 +16,7 @@ struct config_watch_settings {
 	const char *static_pods; /* directory; NULL: not converted */
 	bool is_legacy;		 /* static pods opt in by the names of 2021, too */
 	bool is_host;		 /* the topology is this machine's: check its boot parameters */
+	bool moves_services; /* host services are moved live: a resize needs no reboot for them */
 };
 
 struct config_watch {

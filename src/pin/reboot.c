@@ -63,7 +63,7 @@ static void read_list(int root_fd, const char *path, struct cpuset *ret)
 		*ret = (struct cpuset){ 0 };
 }
 
-void reboot_read(int root_fd, struct boot_facts *ret)
+void reboot_read(int root_fd, bool moves_services, struct boot_facts *ret)
 {
 	AUTO_CLOSE int proc = openat(root_fd, "proc", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	struct boot_facts f = { 0 };
@@ -71,7 +71,7 @@ void reboot_read(int root_fd, struct boot_facts *ret)
 	read_list(root_fd, CPU_DIR "online", &f.online);
 	read_list(root_fd, CPU_DIR "isolated", &f.isolated);
 	read_list(root_fd, CPU_DIR "nohz_full", &f.nohz_full);
-	if (proc >= 0)
+	if (proc >= 0 && !moves_services)
 		f.knows_services = proc_allowed(proc, 1, &f.services);
 	*ret = f;
 }

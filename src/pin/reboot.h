@@ -37,8 +37,9 @@ struct reboot_notes {
 void reboot_compare(const struct boot_facts *facts, const struct cpuset *reserved,
 		    const struct cpuset *guaranteed, struct reboot_notes *ret);
 
-/* `root_fd` is the root directory. A file that cannot be read counts as not configured. */
-void reboot_read(int root_fd, struct boot_facts *ret);
+/* `root_fd` is the root directory. A file that cannot be read counts as not configured. With
+ * `moves_services` the CPUs of process 1 are what the agent set, and say nothing about the boot. */
+void reboot_read(int root_fd, bool moves_services, struct boot_facts *ret);
 
 /* The member "reboot" of the status document: what needs a reboot, and why. */
 void reboot_describe(const struct reboot_notes *notes, struct arena *a, yyjson_mut_doc *doc,

@@ -563,11 +563,13 @@ TEST(boot_settings_are_read_from_the_machine)
 		       dir, dir);
 	CHECK(system(command) == 0);
 	fd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	reboot_read(fd, &f);
+	reboot_read(fd, false, &f);
 	CHECK_STR(cpuset_format(&f.online, &a), "0-7");
 	CHECK(cpuset_is_empty(&f.isolated) && cpuset_is_empty(&f.nohz_full));
 	CHECK(f.knows_services);
 	CHECK_STR(cpuset_format(&f.services, &a), "0-1");
+	reboot_read(fd, true, &f); /* process 1 is where the agent has moved it */
+	CHECK(!f.knows_services);
 	(void)close(fd);
 	(void)snprintf(command, sizeof(command), "rm -rf %s", dir);
 	CHECK(system(command) == 0);
