@@ -38,7 +38,7 @@ limit_of() {
 run_one() {
     local name=$1 log=$2/$1.log status=0 began=$SECONDS runs
     mkdir -p "$cache/$name" "$cache/crashes"
-    "build-fuzz/tests/fuzz/fuzz_$name" "$(limit_of "$name")" -seed="$FUZZ_SEED" -timeout=60 -rss_limit_mb=2048 \
+    "build-fuzz/tests/fuzz/fuzz_$name" "$(limit_of "$name")" -seed="$FUZZ_SEED" -len_control=10 -timeout=60 -rss_limit_mb=2048 \
         -print_final_stats=1 -artifact_prefix="$cache/crashes/$name-" \
         "$cache/$name" "$corpus/$name" >"$log" 2>&1 || status=$?
     runs=$(sed -n 's/^stat::number_of_executed_units: *//p' "$log")

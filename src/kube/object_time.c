@@ -21,11 +21,11 @@ bool object_time_read(struct str text, int64_t *ret_s)
 	struct tm tm = { 0 };
 	const char *end;
 
-	if (text.n >= sizeof(copy))
+	if (!text.n || text.n >= sizeof(copy))
 		return false;
 	memcpy(copy, text.p, text.n);
 	end = strptime(copy, "%Y-%m-%dT%H:%M:%SZ", &tm);
-	if (!end || *end)
+	if (end != copy + text.n)
 		return false;
 	*ret_s = (int64_t)timegm(&tm);
 	return true;

@@ -61,7 +61,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		http2_receive(c.http2, (struct str){ (const char *)data + at, n });
 		w.loop.uv.time += 1000;
 		if (choice & GIVES_UP && !c.is_last)
-			http2_give_up(c.http2, http2_oldest_ms(c.http2), at % 3 * 4096);
+			http2_give_up(c.http2, http2_oldest_ms(c.http2), at / step % 2 ? 0 : 4096);
 	}
 	http2_announce_end(c.http2);
 	http2_close(c.http2);

@@ -8,6 +8,7 @@
 #include "base/macro.h"
 #include "codec/problems.h"
 #include "kube/manifest_load.h"
+#include "kube/object_time.h"
 #include "kube/pod.h"
 #include "test.h"
 
@@ -49,6 +50,46 @@ TEST(every_object_of_a_file_is_found)
 		CHECK_STR(names_of(&list, &a), str_from(rows[i].want));
 	}
 	arena_done(&a);
+}
+
+TEST(the_position_of_an_object_names_file_line_and_column)
+{
+	CLEANUP(arena_done) struct arena a;
+	struct manifest_list list = { 0 };
+	struct doc_list docs;
+	struct err err;
+
+	arena_init(&a, 0);
+	CHECK_OK(manifest_parse(STR("a: b\n---\nitems:\n- kind: Pod\nkind: List\n"), STR("f"), &a,
+				&docs, &err));
+	manifest_list_add_docs(&list, &a, &docs);
+	CHECK_UINT(list.n, 2);
+	CHECK_STR(manifest_position(&list.items[0], &a), "f:1:1");
+	CHECK_STR(manifest_position(&list.items[1], &a), "f:4:3");
+}
+
+TEST(a_time_is_read_as_it_is_written)
+{
+	static const struct str bad[] = {
+		{ NULL, 0 },
+		STR_INIT("2026-11-16"),
+		STR_INIT("2026-11-16T01:34:14"),
+		STR_INIT("2026-11-16T01:34:14+01:00"),
+		STR_INIT("2026-11-16T01:34:14Z\0x"),
+		STR_INIT("2026-11-16T01:34:14.000000000000000Z"),
+		STR_INIT("2026-13-16T01:34:14Z"),
+	};
+	CLEANUP(arena_done) struct arena a;
+	int64_t s = 7;
+
+	arena_init(&a, 0);
+	for (size_t i = 0; i < ARRAY_LEN(bad); i++) {
+		TEST_ROW("%zu", i);
+		CHECK(!object_time_read(bad[i], &s));
+		CHECK_INT(s, 7);
+	}
+	CHECK(object_time_read(STR("2026-11-16T01:34:14Z"), &s));
+	CHECK_STR(object_time(s, &a), "2026-11-16T01:34:14Z");
 }
 
 TEST(errors_name_file_line_and_column)

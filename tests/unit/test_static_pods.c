@@ -87,6 +87,29 @@ TEST(a_manifest_that_opts_in_is_converted_once)
 	CHECK_INT(again.keep, STATIC_ORIGINAL_STAYS);
 }
 
+TEST(a_limit_of_memory_anywhere_in_a_decision_fails_it_as_a_whole)
+{
+	CLEANUP(arena_done) struct arena all;
+	const struct str original = str_from(managed);
+	struct str converted;
+	size_t limit = 64;
+	int r;
+
+	arena_init(&all, 0);
+	converted = decide(managed, NULL, &all).text;
+	do {
+		struct static_decision d = { .verdict = STATIC_REFUSED };
+		CLEANUP(arena_done) struct arena a;
+
+		arena_init(&a, limit += 64);
+		TEST_ROW("%zu bytes", limit);
+		r = static_manifest_decide(converted, &original, STR("m"), false, &a, &d);
+		CHECK(r == 0 || r == -ENOMEM);
+		CHECK_INT(d.verdict, r == 0 ? STATIC_CONVERTED : STATIC_REFUSED);
+	} while (r < 0 && limit < (1 << 20));
+	CHECK_INT(r, 0);
+}
+
 TEST(other_manifests_are_kept_refused_or_reported)
 {
 	static const struct {

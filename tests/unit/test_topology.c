@@ -371,6 +371,48 @@ TEST(xml_is_read_with_the_kinds_of_its_cores)
 	CHECK_UINT(topology_cpu_find(&t, 1)->core_type, CORE_TYPE_PERFORMANCE);
 }
 
+TEST(xml_with_a_cpu_beyond_the_limit_is_refused)
+{
+	static const char field[] = "complete_cpuset=\"";
+	CLEANUP(arena_done) struct arena a;
+	struct topology t = { .n_cpus = 42 };
+	struct err err = { 0 };
+	struct strbuf b;
+	struct str text;
+	const char *xml, *at;
+
+	arena_init(&a, 0);
+	CHECK_OK(file_read_at(AT_FDCWD, test_data("machines/virtual-2-cpus.xml"), 1 << 20, &a,
+			      &text, &err));
+	xml = str_cstr(&a, text);
+	at = strstr(xml, field) + strlen(field);
+	strbuf_init(&b, &a);
+	strbuf_add(&b, (struct str){ xml, (size_t)(at - xml) });
+	strbuf_add(&b, STR("0x1,"));
+	for (int i = 0; i < CPUSET_MAX / 32 - 1; i++)
+		strbuf_add(&b, STR("0x0,"));
+	strbuf_add(&b, str_from(at));
+	CHECK_ERR(topology_parse_xml(strbuf_str(&b), STR("m"), &a, &t, &err), ERANGE,
+		  "m: CPU 8192 is too large, the limit is 8191");
+	CHECK_UINT(t.n_cpus, 42);
+}
+
+TEST(a_topology_beyond_the_limits_is_refused)
+{
+	const struct str large = { "<", ((size_t)64 << 20) + 1 };
+	struct topology t = { .n_cpus = 42 };
+	CLEANUP(arena_done) struct arena a;
+	struct err err = { 0 };
+
+	arena_init(&a, 0);
+	CHECK_ERR(topology_parse_synthetic(STR("numa:2000 pu:1"), &a, &t, &err), ERANGE,
+		  "\"numa:2000 pu:1\": hwloc sees 2000 NUMA nodes");
+	CHECK_ERR(topology_parse_xml(large, STR("m"), &a, &t, &err), EFBIG,
+		  "m: larger than 67108864 bytes");
+	CHECK(topology_parse_xml(STR("nonsense"), STR("m"), &a, &t, &err) < 0);
+	CHECK_UINT(t.n_cpus, 42);
+}
+
 TEST(xml_that_crashes_hwloc_is_refused)
 {
 	CLEANUP(arena_done) struct arena a;
