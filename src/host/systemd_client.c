@@ -53,6 +53,66 @@ static void add_set(struct strbuf *b, const struct systemd_call *call, uint32_t 
 					      strbuf_str(&body), serial });
 }
 
+/* StartUnit() and its relatives: the unit, and what happens to jobs that conflict. */
+static void add_job(struct strbuf *b, const struct systemd_call *call, const char *member,
+		    uint32_t serial)
+{
+	struct strbuf body;
+
+	strbuf_init(&body, b->a);
+	dbus_add_string(&body, str_from(call->unit));
+	dbus_add_string(&body, call->method == SYSTEMD_REBOOT ? STR("replace-irreversibly") :
+								STR("replace"));
+	dbus_add_call(b, &(struct dbus_call){ MANAGER, member, "ss", strbuf_str(&body), serial });
+}
+
+/* EnableUnitFiles() and DisableUnitFiles(): not only until the next boot, and links of others are
+ * not replaced. */
+static void add_enable(struct strbuf *b, const struct systemd_call *call, uint32_t serial)
+{
+	const bool enables = call->method == SYSTEMD_ENABLE;
+	struct dbus_array units;
+	struct strbuf body;
+
+	strbuf_init(&body, b->a);
+	units = dbus_begin_array(&body, 4);
+	dbus_add_string(&body, str_from(call->unit));
+	dbus_end_array(&body, units);
+	dbus_add_u32(&body, 0);
+	if (enables)
+		dbus_add_u32(&body, 0);
+	dbus_add_call(
+		b, &(struct dbus_call){ MANAGER, enables ? "EnableUnitFiles" : "DisableUnitFiles",
+					enables ? "asbb" : "asb", strbuf_str(&body), serial });
+}
+
+static void add_call(struct strbuf *b, const struct systemd_call *call, uint32_t serial)
+{
+	if (!call->unit) {
+		dbus_add_call(b, &(struct dbus_call){ MANAGER, "Reload", "", STR(""), serial });
+		return;
+	}
+	switch (call->method) {
+	case SYSTEMD_SET_CPUS:
+		add_set(b, call, serial);
+		break;
+	case SYSTEMD_START:
+	case SYSTEMD_REBOOT:
+		add_job(b, call, "StartUnit", serial);
+		break;
+	case SYSTEMD_RESTART:
+		add_job(b, call, "RestartUnit", serial);
+		break;
+	case SYSTEMD_TRY_RESTART:
+		add_job(b, call, "TryRestartUnit", serial);
+		break;
+	case SYSTEMD_ENABLE:
+	case SYSTEMD_DISABLE:
+		add_enable(b, call, serial);
+		break;
+	}
+}
+
 static void send_calls(struct systemd_client *c)
 {
 	CLEANUP(arena_done) struct arena a;
@@ -62,15 +122,8 @@ static void send_calls(struct systemd_client *c)
 	strbuf_init(&b, &a);
 	if (c->is_bus)
 		dbus_add_call(&b, &(struct dbus_call){ BUS, "Hello", "", STR(""), 1 });
-	for (size_t i = 0; i < c->n; i++) {
-		const uint32_t serial = (uint32_t)i + SERIAL_FIRST;
-
-		if (c->calls[i].unit)
-			add_set(&b, &c->calls[i], serial);
-		else
-			dbus_add_call(&b, &(struct dbus_call){ MANAGER, "Reload", "", STR(""),
-							       serial });
-	}
+	for (size_t i = 0; i < c->n; i++)
+		add_call(&b, &c->calls[i], (uint32_t)i + SERIAL_FIRST);
 	c->state = SYSTEMD_CALLING;
 	stream_write(&c->stream, strbuf_str(&b));
 }

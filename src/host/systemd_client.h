@@ -1,9 +1,9 @@
 #pragma once
 
-/* Sets AllowedCPUs= of units at run time through systemd's own interface
- * (org.freedesktop.systemd1.Manager, SetUnitProperties with runtime), so that systemd keeps it when
- * it reloads or starts units. One connection for a batch of calls, on a loop. Uses the socket
- * /run/systemd/private, which exists on every host with systemd, otherwise the system bus. */
+/* Calls of systemd's own interface (org.freedesktop.systemd1.Manager): AllowedCPUs= of units at run
+ * time, so that systemd keeps it when it reloads or starts units, and starts of units. One
+ * connection for a batch of calls, on a loop. Uses the socket /run/systemd/private, which exists on
+ * every host with systemd, otherwise the system bus. */
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -13,9 +13,20 @@
 #include "cpu/cpuset.h"
 #include "net/loop.h"
 
+enum systemd_method {
+	SYSTEMD_SET_CPUS,
+	SYSTEMD_START, /* answered when the job is queued, like the next two */
+	SYSTEMD_RESTART,
+	SYSTEMD_TRY_RESTART, /* if it runs */
+	SYSTEMD_REBOOT,	     /* the unit is reboot.target; no other job can cancel it */
+	SYSTEMD_ENABLE,
+	SYSTEMD_DISABLE,
+};
+
 struct systemd_call {
 	const char *unit;   /* NULL: reload the configuration of systemd */
-	struct cpuset cpus; /* empty: no restriction of its own */
+	struct cpuset cpus; /* of SYSTEMD_SET_CPUS; empty: no restriction of its own */
+	enum systemd_method method;
 	bool is_answered;
 	struct err err; /* of this call */
 };

@@ -66,21 +66,29 @@ bool partition_pools(const struct partition *part, struct arena *a, struct pool_
 	return true;
 }
 
-bool node_profile_pools(yyjson_val *profile, const struct topology *t, struct arena *a,
-			struct pool_config *ret, struct problem_list *p)
+bool node_profile_layout(yyjson_val *profile, const struct topology *t, struct arena *a,
+			 struct layout *ret, struct problem_list *p)
 {
 	const struct pool_topology machine = { .topology = t };
 	const struct layout_options options = { .topologies = &machine,
 						.n_topologies = 1,
 						.plain_hosts = true,
 						.allow_split_cores = true };
-	struct layout layout;
 	struct manifests ms;
 
 	manifests_init(&ms, a);
 	manifest_list_add(&ms.profiles, a, (struct manifest){ .object = profile });
-	layout_resolve(&ms, &options, a, &layout, p);
-	return p->n_errors == 0 && partition_pools(&layout.partitions[0], a, ret, p);
+	layout_resolve(&ms, &options, a, ret, p);
+	return p->n_errors == 0;
+}
+
+bool node_profile_pools(yyjson_val *profile, const struct topology *t, struct arena *a,
+			struct pool_config *ret, struct problem_list *p)
+{
+	struct layout layout;
+
+	return node_profile_layout(profile, t, a, &layout, p) &&
+	       partition_pools(&layout.partitions[0], a, ret, p);
 }
 
 /* The problems of one level as one text. */

@@ -14,6 +14,7 @@
 
 struct arena;
 struct err;
+struct layout;
 struct partition;
 struct problem_list;
 struct topology;
@@ -23,6 +24,11 @@ struct topology;
  * `p`. */
 bool partition_pools(const struct partition *part, struct arena *a, struct pool_config *ret,
 		     struct problem_list *p);
+
+/* A PerformanceProfile object on this machine, as the only partition of a layout; false when there
+ * are errors in `p`. */
+bool node_profile_layout(yyjson_val *profile, const struct topology *t, struct arena *a,
+			 struct layout *ret, struct problem_list *p);
 
 /* The pools of a PerformanceProfile object on this machine. Cores that are split between sets are
  * only a warning: the node runs, and an error would leave it without pools (D34). */

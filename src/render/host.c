@@ -132,40 +132,57 @@ static int render_forms(struct host_rendering *h, struct str dir, const struct n
 	return r < 0 ? r : bundle_add_cloud_config(files, dir, config, err);
 }
 
-static int render_pool(struct host_rendering *h, const struct partition *part, struct err *err)
+int host_machine_build(const struct partition *part, bool pinned,
+		       const struct host_options *options, struct arena *a,
+		       struct host_machine *ret, struct problem_list *p, struct err *err)
 {
-	const struct distro *d = h->options->distro;
-	const struct node_files_options nodes = { .pinned = h->layout->pinned,
-						  .quota_keys = h->options->quota_keys,
+	const struct distro *d = options->distro;
+	const struct node_files_options nodes = { .pinned = pinned,
+						  .quota_keys = options->quota_keys,
 						  .plain_host = true,
 						  .no_crio = !host_may_have_crio(d) };
-	const struct kubelet_options *options = &h->options->kubelet;
-	const struct kernel_args none = { NULL, 0 };
-	struct arena *a = h->files->a;
-	yyjson_mut_doc *m = doc_build(a);
-	yyjson_mut_val *kubelet;
-	struct node_config config;
-	struct kernel_args args;
 	int r;
 
-	kernel_args_check(part, a, h->p);
-	kubelet_note_pools(part, options, h->p);
-	kernel_args_build(part, a, &args);
-	kubelet = kubelet_configuration(m, part, options, a, h->p);
+	*ret = (struct host_machine){ 0 };
+	file_set_init(&ret->lines, a);
+	kernel_args_check(part, a, p);
+	kubelet_note_pools(part, &options->kubelet, p);
+	kernel_args_build(part, a, &ret->args);
+	ret->kubelet = kubelet_configuration(doc_build(a), part, &options->kubelet, a, p);
 	if (d == distro_get(DISTRO_TALOS))
-		return talos_render(h->files, part, kubelet, &args, err);
-	node_files_build(part, &nodes, a, &config);
-	host_add_runtimes(&config, d, part->text[PROFILE_RESERVED], a);
-	r = host_add_kubelet(&config, h->files, part->pool->name, d, kubelet, err);
+		return 0;
+	node_files_build(part, &nodes, a, &ret->config);
+	host_add_runtimes(&ret->config, d, part->text[PROFILE_RESERVED], a);
+	r = host_add_kubelet(&ret->config, &ret->lines, d, ret->kubelet, err);
 	if (r < 0)
 		return r;
 	if (d == distro_get(DISTRO_KIND))
-		args = none;
+		ret->args = (struct kernel_args){ 0 };
 	else
-		add_machine(&config, part, &args, a);
+		add_machine(&ret->config, part, &ret->args, a);
+	return 0;
+}
+
+static int render_pool(struct host_rendering *h, const struct partition *part, struct err *err)
+{
+	const struct distro *d = h->options->distro;
+	const struct str dir = part->pool->name;
+	struct host_machine m;
+	int r;
+
+	r = host_machine_build(part, h->layout->pinned, h->options, h->files->a, &m, h->p, err);
+	if (r < 0)
+		return r;
+	if (d == distro_get(DISTRO_TALOS))
+		return talos_render(h->files, part, m.kubelet, &m.args, err);
+	for (size_t i = 0; i < m.lines.n; i++)
+		file_set_add(h->files,
+			     str_printf(h->files->a, PRI_STR "/append" PRI_STR, FMT_STR(dir),
+					FMT_STR(m.lines.items[i].path)),
+			     MODE_PLAIN, m.lines.items[i].bytes);
 	if (d == distro_get(DISTRO_KUBEADM) || d == distro_get(DISTRO_KIND))
-		r = add_kubeadm_patch(h->files, part->pool->name, kubelet, err);
-	return r < 0 ? r : render_forms(h, part->pool->name, &config, &args, err);
+		r = add_kubeadm_patch(h->files, dir, m.kubelet, err);
+	return r < 0 ? r : render_forms(h, dir, &m.config, &m.args, err);
 }
 
 /* A pool of a partitioned cluster that no profile is for: its nodes must advertise the resource to

@@ -25,9 +25,9 @@ void host_add_runtimes(struct node_config *c, const struct distro *d, struct str
 bool host_may_have_crio(const struct distro *d);
 
 /* The KubeletConfiguration, where this distribution's kubelet reads it. A line for a file of flags
- * goes to `dir`/append/. */
-int host_add_kubelet(struct node_config *c, struct file_set *files, struct str dir,
-		     const struct distro *d, yyjson_mut_val *configuration, struct err *err);
+ * goes to `lines`. */
+int host_add_kubelet(struct node_config *c, struct file_set *lines, const struct distro *d,
+		     yyjson_mut_val *configuration, struct err *err);
 
 /* The agent as a unit of the machine, with the program itself. */
 void host_add_agent(struct node_config *c, const struct distro *d, struct str program,

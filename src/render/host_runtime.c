@@ -87,10 +87,10 @@ static int add_microshift(struct node_config *c, yyjson_mut_val *configuration, 
 	return r;
 }
 
-int host_add_kubelet(struct node_config *c, struct file_set *files, struct str dir,
-		     const struct distro *d, yyjson_mut_val *configuration, struct err *err)
+int host_add_kubelet(struct node_config *c, struct file_set *lines, const struct distro *d,
+		     yyjson_mut_val *configuration, struct err *err)
 {
-	struct arena *a = files->a;
+	struct arena *a = lines->a;
 	struct str text;
 	int r;
 
@@ -102,9 +102,8 @@ int host_add_kubelet(struct node_config *c, struct file_set *files, struct str d
 	node_config_add(c, str_printf(a, "%s/" DROPIN ".conf", d->kubelet_dropin_dir).p, MODE_PLAIN,
 			text);
 	if (d->kubelet_args_file)
-		file_set_add(files,
-			     str_printf(a, PRI_STR "/append%s", FMT_STR(dir), d->kubelet_args_file),
-			     MODE_PLAIN, str_printf(a, "--config-dir=%s\n", d->kubelet_dropin_dir));
+		file_set_add(lines, str_from(d->kubelet_args_file), MODE_PLAIN,
+			     str_printf(a, "--config-dir=%s\n", d->kubelet_dropin_dir));
 	else if (!d->kubelet_reads_dropins)
 		/* kubeadm's unit passes this variable to the kubelet. "50-" sorts after its own
 		 * drop-in "10-kubeadm.conf", which sets the variable without --config-dir. */

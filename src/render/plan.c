@@ -86,11 +86,20 @@ static struct str pool_of_file(struct str path, const struct layout *layout)
 	return STR("");
 }
 
+enum plan_effect plan_effect_of(struct str path, const char **ret_why)
+{
+	size_t rule = 0;
+
+	while (!str_has(path, rules[rule].part))
+		rule++; /* the last one is in every path */
+	*ret_why = rules[rule].why;
+	return rules[rule].effect;
+}
+
 static void add_file(struct plan *plan, const struct layout *layout,
 		     const struct rendered_file *before, const struct rendered_file *after)
 {
 	struct plan_file *file = &plan->files[plan->n_files++];
-	size_t rule = 0;
 
 	*file = (struct plan_file){
 		.change = !before ? PLAN_ADD :
@@ -100,10 +109,7 @@ static void add_file(struct plan *plan, const struct layout *layout,
 		.before = before,
 		.after = after,
 	};
-	while (!str_has(file->path, rules[rule].part))
-		rule++; /* the last one is in every path */
-	file->effect = rules[rule].effect;
-	file->why = rules[rule].why;
+	file->effect = plan_effect_of(file->path, &file->why);
 	file->pool = pool_of_file(file->path, layout);
 }
 

@@ -24,6 +24,11 @@ enum plan_change { PLAN_ADD, PLAN_REPLACE, PLAN_REMOVE };
 enum plan_effect { PLAN_NOTHING, PLAN_RESTART, PLAN_REBOOT };
 
 const char *plan_change_name(enum plan_change change); /* "add", "change", "remove" */
+/* What a change of a rendered file costs, and what it concerns: "kubelet". Host files as in a
+ * bundle:
+ * "/rootfs/etc/...". */
+enum plan_effect plan_effect_of(struct str path, const char **ret_why);
+
 const char *plan_effect_name(enum plan_effect effect); /* "nothing", "restart", "reboot" */
 
 struct plan_file {

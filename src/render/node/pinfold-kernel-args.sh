@@ -1,9 +1,11 @@
 #!/bin/sh
 # Puts the kernel arguments in /etc/pinfold/kernel-args (one per line) on the boot loader's line, or
-# takes them off again: pinfold-kernel-args add|remove. PINFOLD_ROOT: work below that directory.
+# takes them off again: pinfold-kernel-args add|remove. "update" replaces those of the last update, which
+# kernel-args.applied has; "undo" removes them. PINFOLD_ROOT: work below that directory.
 set -eu
 root=${PINFOLD_ROOT:-}
 list=$root/etc/pinfold/kernel-args
+applied=$list.applied
 grub=$root/etc/default/grub.d/50-pinfold.cfg
 cmdline=$root/etc/kernel/cmdline
 
@@ -31,11 +33,25 @@ write_entries() {
 
 case ${1:-} in
 add | remove) ;;
+update | undo)
+	if [ -e "$applied" ]; then
+		PINFOLD_KERNEL_ARGS=$applied "$0" remove
+		rm "$applied"
+	fi
+	[ "$1" = update ] || exit 0
+	"$0" add
+	# Last: whatever waits for it knows that the boot loader is configured.
+	cp "$list" "$applied.new"
+	mv "$applied.new" "$applied"
+	sync "$applied"
+	exit 0
+	;;
 *)
-	echo "usage: pinfold-kernel-args add|remove" >&2
+	echo "usage: pinfold-kernel-args add|remove|update|undo" >&2
 	exit 2
 	;;
 esac
+list=${PINFOLD_KERNEL_ARGS:-$list}
 args=$(tr '\n' ' ' <"$list")
 args=${args% }
 
