@@ -75,7 +75,8 @@ struct agent {
 	struct oci_containers oci; /* standalone containers */
 	struct node_sync node_sync;
 	struct nrt_sync nrt_sync;
-	struct host host; /* if config->host.is_on, like the next */
+	struct host host; /* if config->host.is_on, like the next two */
+	struct files_follow host_files;
 	struct profile_in_force profile_in_force;
 	char boot_id[STORE_BOOT_ID_MAX];
 	struct cpuset own_cpus; /* where this process was put */
@@ -405,8 +406,10 @@ static void follow_host(struct agent *agent)
 	arena_init(&a, 0);
 	if (agent->host.is_open &&
 	    profile_in_force_read(&agent->profile_in_force, agent->config->pools.state_dir,
-				  &agent->manager, &a, &profile))
+				  &agent->manager, &a, &profile)) {
 		agent_host_follow(&agent->host, agent->config, profile, &a);
+		files_follow_soon(&agent->host_files);
+	}
 }
 
 static void on_tick(struct timer *t)
@@ -424,6 +427,8 @@ static void on_tick(struct timer *t)
 	}
 	follow_host(agent);
 	agent_host_tick(&agent->host, &agent->manager);
+	agent_files_tick(&agent->host_files, agent->config, &agent->manager,
+			 agent->node_sync.partition.observed.granted);
 	if (agent->manager.is_changed)
 		write_status(agent);
 	/* Rare, and each costs system calls even when nothing changed. */
@@ -475,8 +480,10 @@ static void describe_host(void *data, struct node_partition_status *s, struct ar
 {
 	const struct agent *agent = data;
 
-	if (agent->config->host.is_on)
-		agent_host_condition(&agent->host, s, a);
+	if (!agent->config->host.is_on)
+		return;
+	agent_host_condition(&agent->host, s, a);
+	files_follow_describe(&agent->host_files, s, a);
 }
 
 static void on_profiles_changed(struct node_sync *s)
@@ -532,6 +539,8 @@ static int start_loop(struct agent *agent, struct err *err)
 	timer_init(&agent->tick, &agent->loop, on_tick);
 	if (agent->host.is_open)
 		host_start(&agent->host, &agent->loop);
+	if (agent->config->host.is_on)
+		files_follow_start(&agent->host_files, &agent->loop);
 	timer_start(&agent->tick, TICK_MS, TICK_MS);
 	config_watch_start(&agent->config_watch, &agent->loop);
 	agent->node_sync.run_fd = agent->run_fd;
@@ -603,6 +612,8 @@ static int agent_open(struct agent *agent, struct err *err)
 		oci_containers_load(&agent->oci, STR(""));
 	if (r == 0)
 		agent_host_open(&agent->host, agent->config, agent->boot_id, &agent->manager);
+	if (r == 0 && agent->config->host.is_on)
+		agent_files_open(&agent->host_files, agent->config, agent->boot_id);
 	return r < 0 ? r : start_loop(agent, err);
 }
 
@@ -638,6 +649,8 @@ int agent_run(const struct agent_config *config, struct err *err)
 		podres_server_done(&agent.podres);
 	device_watch_done(&agent.device_watch);
 	host_done(&agent.host);
+	if (config->host.is_on)
+		files_follow_done(&agent.host_files);
 	nri_plugin_free(agent.plugin);
 	nrt_sync_close(&agent.nrt_sync);
 	node_sync_close(&agent.node_sync);

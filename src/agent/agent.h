@@ -12,6 +12,7 @@
 #include "pin/permission.h"
 #include "pin/pools_source.h"
 
+struct distro;
 struct err;
 
 enum agent_cpu_manager {
@@ -21,9 +22,11 @@ enum agent_cpu_manager {
 				      management CPUs */
 };
 
-/* The live configuration of the host (host/host_live.h). */
+/* The configuration of the host: live (host/host_live.h), and by files (hostfiles/). */
 struct agent_host_config {
 	bool is_on;
+	bool manages_files; /* --host-configuration managed */
+	const struct distro *distro;
 	bool keeps_interrupts; /* --interrupts keep */
 	const char *root;      /* "/", or where the agent's container has the host's files */
 };

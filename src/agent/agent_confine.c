@@ -10,6 +10,7 @@
 #include "base/log.h"
 #include "base/macro.h"
 #include "confine/confine.h"
+#include "distro/distro.h"
 #include "host/host_dirs.h"
 
 /* Files of the agent, of cgroups and of the kubelet belong to root, so no capability is needed for
@@ -50,10 +51,27 @@ static void add_host(const struct agent_config *c, struct confine_files *files,
 	}
 }
 
+/* Host files, the kubelet's state, and the sentinel of a reboot. */
+static void add_host_files(const struct agent_config *c, struct confine_files *files,
+			   struct confine_path *writable, struct arena *a)
+{
+	const char *const paths[] = { "/etc",	   "/usr/local",
+				      "/run",	   "/var/lib/rancher",
+				      "/var/snap", c->host.distro->kubelet_root };
+
+	for (size_t i = 0; i < ARRAY_LEN(paths); i++) {
+		const char *path =
+			str_cstr(a, str_printf(a, "%s%s", host_prefix(c->host.root), paths[i]));
+
+		if (access(path, F_OK) == 0)
+			writable[files->n++] = (struct confine_path){ path, false };
+	}
+}
+
 static int confine_to_directories(const struct agent_config *c, struct err *err)
 {
 	CLEANUP(arena_done) struct arena a;
-	struct confine_path writable[8] = { { c->cgroup_root, false }, { c->run_dir, false } };
+	struct confine_path writable[16] = { { c->cgroup_root, false }, { c->run_dir, false } };
 	struct confine_files files = { .writable = writable, .n = 2 };
 
 	arena_init(&a, 0);
@@ -65,6 +83,8 @@ static int confine_to_directories(const struct agent_config *c, struct err *err)
 		writable[files.n++] = (struct confine_path){ directory_of(c->podres, &a), true };
 	if (c->host.is_on)
 		add_host(c, &files, writable, &a);
+	if (c->host.manages_files)
+		add_host_files(c, &files, writable, &a);
 	return confine_files(&files, err);
 }
 

@@ -1,6 +1,8 @@
 #include "agent_host.h"
 
 #include <fcntl.h>
+#include <malloc.h>
+#include <string.h>
 
 #include "agent.h"
 #include "base/arena.h"
@@ -10,9 +12,11 @@
 #include "codec/problems.h"
 #include "cpu/topology.h"
 #include "partition/node_partition.h"
+#include "pin/crio.h"
 #include "pin/manager.h"
 #include "pool/store.h"
 #include "profile/profile.h"
+#include "profile_in_force.h"
 
 static struct host_settings settings_of(const struct agent_config *config,
 					const struct cgroup_fs *cgroups, const char *boot_id)
@@ -70,6 +74,55 @@ void agent_host_follow(struct host *h, const struct agent_config *config, yyjson
 	host_keep_interrupts(h, config->host.keeps_interrupts || profile.keeps_interrupts);
 }
 
+static struct files_settings files_settings_of(const struct agent_config *config,
+					       const char *boot_id)
+{
+	return (struct files_settings){
+		.root = config->host.root,
+		.state_dir = config->pools.state_dir,
+		.boot_id = str_from(boot_id),
+		.distro = config->host.distro,
+		.may_write = config->host.manages_files,
+		.kubelet_is_static = config->cpu_manager == AGENT_CPU_MANAGER_KUBELET,
+	};
+}
+
+void agent_files_open(struct files_follow *f, const struct agent_config *config,
+		      const char *boot_id)
+{
+	const struct files_settings settings = files_settings_of(config, boot_id);
+
+	files_follow_init(f, &settings);
+}
+
+/* Until the API server has answered, and while other pools are in force, it is not known what the
+ * host should have. */
+static bool find_profile(const struct agent_config *config, const struct manager *m,
+			 struct arena *a, yyjson_val **ret)
+{
+	*ret = profile_in_force_get(config->pools.state_dir, m, a);
+	return *ret || (m->status.profile.state == PROFILE_NONE &&
+			m->status.pools.origin != POOLS_FROM_PROFILE);
+}
+
+void agent_files_tick(struct files_follow *f, const struct agent_config *config,
+		      const struct manager *m, const char *granted)
+{
+	CLEANUP(arena_done) struct arena a;
+	struct files_input input = { .topology = m->ledger->now.topology };
+
+	if (!config->host.is_on || !m->runtime.name[0] || !files_follow_tick(f, granted))
+		return;
+	arena_init(&a, 0);
+	if (!find_profile(config, m, &a, &input.profile))
+		return;
+	input.has_crio = strcmp(m->runtime.name, CRIO_RUNTIME_NAME) == 0;
+	files_follow_check(f, &input);
+	/* Before malloc_trim() can return it: files are rendered anew for each check (D22). */
+	arena_done(&a);
+	(void)malloc_trim(0);
+}
+
 static struct condition condition(enum condition_status status, const char *reason,
 				  struct str message)
 {
@@ -97,14 +150,20 @@ int agent_host_restore(const struct agent_config *config, struct err *err)
 	CLEANUP(cgroup_done) struct cgroup_fs fs = { .cpu_fd = -1, .cpuset_fd = -1 };
 	AUTO_CLOSE int root = open("/", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	char boot_id[STORE_BOOT_ID_MAX];
+	struct files_settings files;
 	struct host_settings settings;
 	int r;
 
+	r = store_read_boot_id(root, boot_id, err);
+	if (r < 0)
+		return r;
+	files = files_settings_of(config, boot_id);
+	r = files_restore(&files, err);
+	if (r < 0)
+		return r;
 	if (!host_has_record(config->pools.state_dir))
 		return 0;
-	r = store_read_boot_id(root, boot_id, err);
-	if (r == 0)
-		r = cgroup_open(&fs, config->cgroup_root, err);
+	r = cgroup_open(&fs, config->cgroup_root, err);
 	if (r < 0)
 		return r;
 	settings = settings_of(config, &fs, boot_id);

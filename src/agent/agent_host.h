@@ -1,9 +1,10 @@
 #pragma once
 
-/* The agent's side of the live configuration of the host (host/host_live.h): from flags to
- * settings, and from the ledger to the pools. */
+/* The agent's side of the configuration of the host (host/host_live.h, hostfiles/files_follow.h):
+ * from flags to settings, and from the ledger to the pools. */
 
 #include "host/host_live.h"
+#include "hostfiles/files_follow.h"
 
 struct agent_config;
 struct arena;
@@ -19,9 +20,16 @@ void agent_host_open(struct host *h, const struct agent_config *config, const ch
 void agent_host_tick(struct host *h, struct manager *m);
 
 /* What the profile in force says about the host, when it is read or has changed: where interrupts
- * go. `profile` NULL: none is in force. --interrupts keep comes before it. */
-void agent_host_follow(struct host *h, const struct agent_config *config, yyjson_val *profile,
+ * go. `object` NULL: none is in force. --interrupts keep comes before it. */
+void agent_host_follow(struct host *h, const struct agent_config *config, yyjson_val *object,
 		       struct arena *a);
+
+/* Host files: opened like the above, and once a second. `granted` is spec.granted of the
+ * NodePartition. */
+void agent_files_open(struct files_follow *f, const struct agent_config *config,
+		      const char *boot_id);
+void agent_files_tick(struct files_follow *f, const struct agent_config *config,
+		      const struct manager *m, const char *granted);
 
 /* The condition HostConfigured of the NodePartition. */
 void agent_host_condition(const struct host *h, struct node_partition_status *s, struct arena *a);

@@ -15,11 +15,19 @@ static bool has_pools_of(const struct kept_profile *kept, const struct manager *
 	return pool_config_hash(&kept->pools) == pool_config_hash(&now);
 }
 
+yyjson_val *profile_in_force_get(const char *state_dir, const struct manager *m, struct arena *a)
+{
+	struct kept_profile kept;
+
+	if (kept_profile_read(state_dir, a, &kept, NULL) < 0 || !has_pools_of(&kept, m))
+		return NULL;
+	return kept.profile;
+}
+
 bool profile_in_force_read(struct profile_in_force *f, const char *state_dir,
 			   const struct manager *m, struct arena *a, yyjson_val **ret)
 {
 	const struct profile_in_force before = *f;
-	struct kept_profile kept;
 	struct stat st = { 0 };
 
 	*ret = NULL;
@@ -33,9 +41,8 @@ bool profile_in_force_read(struct profile_in_force *f, const char *state_dir,
 	    f->time.tv_nsec == before.time.tv_nsec && (f->has_pools || !f->inode))
 		return false;
 	f->is_read = true;
-	f->has_pools = f->inode && kept_profile_read(state_dir, a, &kept, NULL) == 0 &&
-		       has_pools_of(&kept, m);
-	if (f->has_pools)
-		*ret = kept.profile;
+	if (f->inode)
+		*ret = profile_in_force_get(state_dir, m, a);
+	f->has_pools = *ret != NULL;
 	return !before.is_read || f->has_pools || before.has_pools;
 }

@@ -19,6 +19,9 @@ struct profile_in_force {
 	bool has_pools; /* the pools in force were those of the profile */
 };
 
+/* The object, in `a`; NULL when no profile is in force. */
+yyjson_val *profile_in_force_get(const char *state_dir, const struct manager *m, struct arena *a);
+
 /* Whether it has changed since the last call; always at the first one. *ret is the object, NULL
  * when no profile is in force; it lives in `a`. */
 bool profile_in_force_read(struct profile_in_force *f, const char *state_dir,

@@ -95,14 +95,16 @@ static const struct option_desc options[] = {
 	{ OPT_GROUP, 0, NULL, NULL, "Host", NULL, 0 },
 	{ OPT_ENUM, 0, "host-configuration", "MODE",
 	  "live keeps host services, interrupts and workqueues off the guaranteed CPUs while the "
-	  "node runs (default: off)",
-	  "off|live", AT(host_configuration) },
+	  "node runs, and reports how host files differ from the profile; managed also writes "
+	  "them, for profiles with the annotation " NAME_HOST_CONFIGURATION
+	  ": " NAME_HOST_CONFIGURATION_MANAGED " (default: off)",
+	  "off|live|managed", AT(host_configuration) },
 	{ OPT_ENUM, 0, "interrupts", "WHERE",
 	  "housekeeping moves interrupts off the guaranteed CPUs (default), keep leaves them where "
 	  "they are",
 	  "housekeeping|keep", AT(interrupts) },
 	{ OPT_STR, 0, "host-root", "DIR",
-	  "where /proc/irq, /run/systemd and /sys/devices of the host are, in a container "
+	  "where /proc/irq, /run/systemd, /sys/devices and /etc of the host are, in a container "
 	  "(default: /)",
 	  NULL, AT(config.host.root) },
 	{ OPT_GROUP, 0, NULL, NULL, "Cluster", NULL, 0 },
@@ -206,6 +208,7 @@ static int use_distro(struct agent_options *o, struct arena *a, struct err *err)
 	if (!c->kubelet_podres)
 		c->kubelet_podres = distro_kubelet_path(d.distro, "pod-resources/kubelet.sock", a);
 	c->cluster.kubelet_kubeconfig = d.distro->kubelet_kubeconfig;
+	c->host.distro = d.distro;
 	if (d.is_detected)
 		log_info("using the paths of the distribution",
 			 LOG_STR("distro", str_from(d.distro->name)));
@@ -244,7 +247,10 @@ static int run(struct invocation *inv, struct err *err)
 	c->cluster.n_taints = o->taints.n;
 	c->topology_object.cpu_is_every_cpu = o->topology_cpu &&
 					      strcmp(o->topology_cpu, "all") == 0;
-	c->host.is_on = o->host_configuration && strcmp(o->host_configuration, "live") == 0;
+	c->host.manages_files = o->host_configuration &&
+				strcmp(o->host_configuration, "managed") == 0;
+	c->host.is_on = c->host.manages_files ||
+			(o->host_configuration && strcmp(o->host_configuration, "live") == 0);
 	c->host.keeps_interrupts = o->interrupts && strcmp(o->interrupts, "keep") == 0;
 	c->is_legacy = o->dialect && strcmp(o->dialect, "legacy-2021") == 0;
 	c->cluster.is_legacy = c->is_legacy;

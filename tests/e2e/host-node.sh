@@ -3,6 +3,7 @@
 # The live configuration of the host beside a stock kubelet in a guest that is never rebooted (cgroup v2, systemd): before,
 # processes of the host may run on exclusive CPUs; after, verify --strict finds none. Reloads of systemd, new units and
 # interrupts do not undo it, a killed agent leaves nothing behind, and --uninstall restores every cpuset, affinity and mask.
+# Last, host files: with pinfold.io/host-configuration: managed the operator permits restarts, and the kubelet reserves the CPUs.
 #
 #	RUNTIME=containerd-1.7   or containerd, crio
 #	KEEP=DIR                 the node in DIR is used if it runs, and left running
@@ -12,11 +13,13 @@ set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 # shellcheck source=tests/e2e/lib/node.sh
 . "$here/lib/node.sh"
+# shellcheck source=tests/e2e/lib/operator.sh
+. "$here/lib/operator.sh"
 # shellcheck source=tests/e2e/lib/agent-pods.sh
 . "$here/lib/agent-pods.sh"
 
 RUNTIME=${RUNTIME:-containerd-1.7}
-tests=${TESTS:-before live keeps killed resize interrupts uninstall daemonset}
+tests=${TESTS:-before live keeps killed resize interrupts uninstall daemonset managed}
 pinfold=$here/../../build/pinfold
 top=${KEEP:-$(mktemp -d /tmp/pinfold-host-XXXXXX)}
 # shellcheck disable=SC2034  # used by agent-pods.sh
@@ -28,7 +31,7 @@ start_node() {
 	cp_start_controller_manager "$top/cp"
 	image_pinfold "$pinfold" "$top/pinfold.tar"
 	# shellcheck disable=SC2034  # read by node.sh
-	NODE_PAYLOAD=("$top/pinfold.tar" "$pinfold" "$here/../../deploy/agent/pinfold-agent.service")
+	NODE_PAYLOAD=("$top/pinfold.tar" "$pinfold" "$here/../../deploy/agent/pinfold-agent.service" "$here/../../deploy/agent/managed.conf")
 	# shellcheck disable=SC2034
 	NODE_TOOLS=
 	node_start "$top/node" "$top/cp" worker-0 "$RUNTIME"
@@ -197,10 +200,79 @@ test_daemonset() {
 	in_guest pinfold agent --uninstall || die "uninstall"
 	restored
 }
+# Host files with the real kubelet, as a unit. The kubelet's own unit is like kubeadm's, whose variable the files set.
+managed_node() {
+	flags '--distro=kubeadm --node-name=worker-0 --kubeconfig=/etc/kubernetes/kubelet.conf'
+	in_guest "$(cat <<-'EOF'
+	set -e
+	mkdir -p /etc/systemd/system/kubelet.service.d /etc/systemd/system/pinfold-agent.service.d
+	cp /payload/kubelet.yaml /var/lib/kubelet/config.yaml
+	start=$(sed -n 's,^ExecStart=\(.*\) --config /payload/kubelet.yaml,ExecStart=\1 $KUBELET_CONFIG_ARGS,p' /etc/systemd/system/kubelet.service)
+	printf '[Service]\nEnvironment="KUBELET_CONFIG_ARGS=--config=/var/lib/kubelet/config.yaml"\nExecStart=\n%s\n' "$start" >/etc/systemd/system/kubelet.service.d/10-kubeadm.conf
+	cp /payload/extra/managed.conf /etc/systemd/system/pinfold-agent.service.d/
+	rm /etc/kubernetes/openshift-cpu-pools
+	systemctl daemon-reload
+	systemctl restart kubelet
+	find /etc /usr/local -type f -exec sha256sum {} + | sort >/root/files
+	EOF
+	)"
+	(cd "$here/../.." && op_install "$cp" && op_account "$cp" && kubectl apply -f deploy/base/policy-nodepartitions.yaml >/dev/null)
+	op_start "$top" operator "$cp"
+}
+managed_profile() { # ANNOTATION: VALUE...
+	kubectl apply -f - >/dev/null <<-EOF
+	apiVersion: performance.openshift.io/v2
+	kind: PerformanceProfile
+	metadata: {name: worker, annotations: {$(IFS=,; echo "$*")}}
+	spec: {cpu: {reserved: 0-1, shared: 2-3, isolated: 4-7}, nodeSelector: {node-role.kubernetes.io/worker: ""}}
+	EOF
+}
+allocatable_is() { [ "$(kubectl get node worker-0 -o 'jsonpath={.status.allocatable.cpu}')" = "$1" ]; }
+pending_has() { kubectl get np worker-0 -o json | jq -e --arg what "$1" '.status.pending[]? | select(.what == $what)' >/dev/null; }
+pending_has_not() { kubectl get np worker-0 -o json | jq -e --arg what "$1" '[.status.pending[]? | select(.what == $what)] == []' >/dev/null; }
+invocation() { in_guest systemctl show -p InvocationID --value "$1"; }
+report() { kubectl get np worker-0 -o yaml; explain; }
+
+test_managed() {
+	local kubelet runtime container
+	managed_node
+	kubectl label node worker-0 --overwrite node-role.kubernetes.io/worker= >/dev/null
+	node_wait_ready "$top/node"
+	allocatable_is 8 || die "control: allocatable CPUs $(kubectl get node worker-0 -o 'jsonpath={.status.allocatable.cpu}')"
+	kubelet=$(invocation kubelet) runtime=$(invocation "$unit")
+	managed_profile
+	agent_start
+	wait_for 120 pending_has KubeletRestart || die "nothing is reported: $(report)"
+	is "files that a report changes" "$(in_guest 'find /etc /usr/local -type f -exec sha256sum {} + | sort | diff /root/files -')" ''
+	is "the kubelet while files are only reported" "$(invocation kubelet)" "$kubelet"
+	container=$(in_guest "$scopes_there" | sort)
+
+	managed_profile 'pinfold.io/host-configuration: managed'
+	wait_for 300 allocatable_is 6 || die "the kubelet does not reserve the management CPUs: $(report)"
+	wait_for 120 pending_has_not KubeletRestart || die "the restart still waits: $(report)"
+	wait_for 120 pending_has_not RuntimeRestart || die "the runtime's restart still waits: $(report)"
+	node_wait_ready "$top/node"
+	[ "$(invocation kubelet)" != "$kubelet" ] || die "the kubelet was not restarted"
+	[ "$(invocation "$unit")" != "$runtime" ] || die "the runtime was not restarted"
+	is "containers after the restarts" "$(in_guest "$scopes_there" | sort)" "$container"
+	is "operations that were refused" "$(in_guest "journalctl -o cat --no-pager _SYSTEMD_INVOCATION_ID=\$(systemctl show -p InvocationID --value pinfold-agent) |
+		grep -c 'not permitted\|cannot configure host files' || :")" 0
+	checks=$((checks + 6))
+
+	agent_stop
+	process_stop "$top" operator
+	in_guest pinfold agent --uninstall --distro=kubeadm --node-name=worker-0 --kubeconfig=/etc/kubernetes/kubelet.conf || die "uninstall"
+	is "files after --uninstall" "$(in_guest 'find /etc /usr/local -type f -exec sha256sum {} + | sort | diff /root/files -')" ''
+	prints "the state directory after --uninstall" '' in_guest 'ls -A /var/lib/pinfold'
+	in_guest systemctl restart kubelet
+	wait_for 120 allocatable_is 8 || die "the kubelet still reserves CPUs"
+	checks=$((checks + 1))
+}
+
 daemon_ready() { [ "$(kubectl -n pinfold-agent get daemonset pinfold-agent -o 'jsonpath={.status.numberReady}')" = 1 ]; }
 agent_gone() { ! agent_ready; }
 
-[ -n "${KEEP:-}" ] || trap 'node_stop "$top/node"; cp_stop "$top/cp"; rm -rf "$top"' EXIT
+[ -n "${KEEP:-}" ] || trap 'process_stop "$top" operator; node_stop "$top/node"; cp_stop "$top/cp"; rm -rf "$top"' EXIT
 if ! { [ -e "$top/node/node" ] && guest_is_up "$top/node"; }; then start_node; fi
 for t in $tests; do
 	e2e_say "$RUNTIME: $t ($SECONDS s)"

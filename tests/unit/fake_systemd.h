@@ -65,6 +65,33 @@ static inline void fake_set(const char *root, const struct dbus_message *m, stru
 	fake_write(path, "x");
 }
 
+/* A start or restart of a unit gives it another invocation ID. The units of kernel arguments do
+ * what the script does that they run. Each call is a line of ROOT/calls. */
+static inline void fake_job(const char *root, const struct dbus_message *m)
+{
+	static unsigned n;
+	const char *unit = m->body.p + 4;
+	char path[512], from[512], id[32];
+	FILE *calls;
+
+	(void)snprintf(path, sizeof(path), "%s/calls", root);
+	calls = fopen(path, "a");
+	if (!calls)
+		_exit(9);
+	(void)fprintf(calls, "%s\n", unit);
+	(void)fclose(calls);
+	(void)snprintf(path, sizeof(path), "%s/run/systemd/units/invocation:%s", root, unit);
+	(void)snprintf(id, sizeof(id), "start-%u", ++n);
+	if (unlink(path) == 0 && symlink(id, path) < 0)
+		_exit(9);
+	(void)snprintf(from, sizeof(from), "%s/etc/pinfold/kernel-args", root);
+	(void)snprintf(path, sizeof(path), "%s/etc/pinfold/kernel-args.applied", root);
+	if (strncmp(unit, "pinfold-kernel-args@", 20) == 0)
+		(void)unlink(path);
+	if (strcmp(unit, "pinfold-kernel-args@update.service") == 0 && link(from, path) < 0)
+		_exit(9);
+}
+
 static inline void fake_reply(int fd, const struct dbus_message *m, bool is_error, struct arena *a)
 {
 	struct dbus_array fields;
@@ -116,6 +143,8 @@ static inline void fake_serve(const char *root, int fd)
 
 			if (is_set && !refuses)
 				fake_set(root, &m, &a);
+			if (str_eq(m.signature, STR("ss")))
+				fake_job(root, &m);
 			fake_reply(fd, &m, refuses, &a);
 			memmove(bytes, bytes + size, n -= size);
 		}

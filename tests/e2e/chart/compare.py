@@ -27,6 +27,7 @@ CASES = [
     ("overlays/network-policy", {**WEBHOOK_ONLY, "networkPolicy": {"nodeCIDRs": ["192.0.2.0/24"]}}, ["overlays/network-policy"], []),
     *((f"overlays/{d}", {"distribution": d}, [f"overlays/{d}"], []) for d in
       ("k3s", "rke2", "microk8s", "talos", "microshift", "openshift")),
+    ("overlays/managed", {"agent": {"hostConfiguration": "managed"}}, ["overlays/managed"], []),
     ("distribution kind", {"distribution": "kind"}, ["."], []),
     ("monitoring", {"monitoring": {"enabled": True}}, [".", "monitoring"], []),
     ("topology", {"topology": {"enabled": True}}, [".", "topology"], PUBLISH_TOPOLOGY),
