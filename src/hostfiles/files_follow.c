@@ -329,10 +329,10 @@ void files_follow_describe(const struct files_follow *f, struct node_partition_s
 		return;
 	items = arena_array(a, struct pending_change, s->n_pending + HOST_CHANGES_MAX);
 	for (size_t i = 0; i < c->n_pending; i++) {
-		has_reboot |= c->pending[i].need == NEED_REBOOT;
+		has_reboot |= c->pending[i].need == NEED_REBOOT && c->pending[i].hash.n;
 		items[n++] = c->pending[i];
 	}
-	/* A reboot that is described better than by its boot parameters. */
+	/* A reboot that the agent has prepared also corrects boot parameters. */
 	for (size_t i = 0; i < s->n_pending && n < NODE_PARTITION_PENDING_MAX; i++)
 		if (s->pending[i].need != NEED_REBOOT || !has_reboot)
 			items[n++] = s->pending[i];

@@ -95,7 +95,7 @@ static void add_pending(const struct manager *m, struct node_partition_status *s
 		/* No hash: the agent neither changes what the machine boots with nor reboots it, so
 		 * there is nothing that an operator could grant (D37). */
 		items[n++] = (struct pending_change){ .need = NEED_REBOOT,
-						      .reason = STR("BootParameterDiffers"),
+						      .reason = STR(PENDING_BOOT_PARAMETER),
 						      .message = message };
 	}
 	s->pending = items;

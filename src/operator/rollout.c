@@ -70,6 +70,12 @@ static bool is_doubted(const struct operator_node *node)
 	return node->node_doubt_ms || node->partition_doubt_ms;
 }
 
+/* Otherwise a reboot would bring nothing: the boot loader is not configured. */
+static bool helps(const struct pending_change *reboot)
+{
+	return reboot->hash.n || str_eq(reboot->reason, STR(PENDING_BOOT_PARAMETER));
+}
+
 /* Restarts come before a reboot, which they may prepare. A resize happens without a grant. */
 static void find_changes(struct rollout_node *r, const struct rollout_settings *settings)
 {
@@ -83,7 +89,7 @@ static void find_changes(struct rollout_node *r, const struct rollout_settings *
 
 		/* Without a hash there is nothing that the agent would do itself. */
 		if (c->need == NEED_REBOOT)
-			r->reboot = r->reboot ? r->reboot : c;
+			r->reboot = r->reboot || !helps(c) ? r->reboot : c;
 		else if (c->need != NEED_RESIZE && c->hash.n && !r->change)
 			r->change = c;
 	}

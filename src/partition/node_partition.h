@@ -39,6 +39,10 @@ enum pending_need {
 
 const char *pending_need_name(enum pending_need need); /* "KubeletRestart" */
 
+/* The reason of a reboot that the agent does not prepare: the kernel was booted with parameters
+ * that contradict the pools. */
+#define PENDING_BOOT_PARAMETER "BootParameterDiffers"
+
 struct pending_change {
 	enum pending_need need;
 	struct str reason;  /* CamelCase */

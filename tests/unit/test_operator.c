@@ -353,7 +353,12 @@ TEST(a_reboot_is_granted_only_when_the_operator_is_to_reboot)
 		      STR("\"pinfold.io/reboot-required\":\"cc\"")));
 	put_profile(&f, "'pinfold.io/reboot':'operator'", "");
 	put_partition(&f, "a", "", 4, "True",
-		      "{'what':'Reboot','reason':'Differs','message':'kernel arguments'}");
+		      "{'what':'Reboot','reason':'KernelArgumentsDiffer','message':'missing'}");
+	turn(&f);
+	CHECK(!writes(&f, "grant a")); /* the boot loader is not configured: it would not help */
+	CHECK(!writes(&f, "reboot sentinel a"));
+	put_partition(&f, "a", "", 4, "True",
+		      "{'what':'Reboot','reason':'BootParameterDiffers','message':'isolcpus'}");
 	turn(&f);
 	CHECK(!writes(&f, "grant a")); /* the agent has nothing to apply itself */
 	CHECK(str_has(body_of(&f, "reboot sentinel a"),
