@@ -40,12 +40,15 @@ changed_sums() {
 }
 sbom_of() { echo "$dist/pinfold-$version-linux-$1.spdx.json"; }
 program_of() { tar -xzOf "$dist/pinfold-$version-linux-$1.tar.gz" "pinfold-$version-linux-$1/pinfold"; }
-# The versions that the libraries themselves say.
+# The versions that are in the libraries themselves.
 sbom_names_what_is_linked() {
-	local openssl
-	openssl=$(program_of "$1" | strings | sed -n 's/^OpenSSL \([0-9.]*\) .*/\1/p' | head -n 1)
-	[ "$(jq -r '.packages[] | select(.name == "libssl-dev").versionInfo' "$(sbom_of "$1")" | cut -d- -f1)" = "$openssl" ] &&
-		[ "$(jq -r '[.relationships[] | select(.relationshipType == "STATIC_LINK")] | length' "$(sbom_of "$1")")" -ge 9 ]
+	local name said texts
+	texts=$(program_of "$1" | strings)
+	for name in libssl-dev libyaml-dev hwloc; do
+		said=$(jq -r --arg name $name '.packages[] | select(.name == $name).versionInfo' "$(sbom_of "$1")" | cut -d- -f1)
+		grep -qxF -- "$said" <<<"$texts" || { echo "$name $said is not in the program"; return 1; }
+	done
+	[ "$(jq -r '[.relationships[] | select(.relationshipType == "STATIC_LINK")] | length' "$(sbom_of "$1")")" -ge 9 ]
 }
 sbom_has_the_program() { [ "$(jq -r '.packages[0].checksums[0].checksumValue' "$(sbom_of "$1")")" = "$(program_of "$1" | sha256sum | cut -d' ' -f1)" ]; }
 krew_fits() { grep -q "sha256: $(sha256sum <"$dist/pinfold-$version-linux-$1.tar.gz" | cut -d' ' -f1)" "$dist/pinfold.yaml"; }

@@ -350,8 +350,11 @@ TEST(the_boot_id_is_read_below_the_given_root)
 	CLEANUP(place_done) struct place p;
 	char id[STORE_BOOT_ID_MAX];
 	struct err err = { 0 };
-	int root = open("/", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	int root;
 
+	if (getenv("MESON_EXE_WRAPPER"))
+		TEST_SKIP("the emulator opens another directory for /");
+	root = open("/", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	place_start(&p);
 	CHECK(root >= 0);
 	CHECK_OK(store_read_boot_id(root, id, &err));
