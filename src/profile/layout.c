@@ -210,8 +210,8 @@ static const struct machine_pool *pool_of_profile(struct resolving *r,
 		return &r->out->pools[r->out->n_pools++];
 	}
 	if (!found)
-		problem_error(r->p, at, "no MachineConfigPool selects nodes with \"" PRI_STR "\"",
-			      FMT_STR(labels_format(profile->node_selector, r->a)));
+		problem_error(r->p, at, "no MachineConfigPool selects nodes with %s",
+			      quote(labels_format(profile->node_selector, r->a)).text);
 	return found;
 }
 
