@@ -412,6 +412,19 @@ static void follow_host(struct agent *agent)
 	}
 }
 
+/* The kubelet was restarted with another policy, as host files may say (D44). What the agent does
+ * with containers differs in too many places for a change while it runs, so it is started anew. */
+static void check_cpu_manager(struct agent *agent)
+{
+	const char *state = agent->config->kubelet_state;
+
+	if (agent->config->cpu_manager != AGENT_CPU_MANAGER_AUTO || !state ||
+	    access(state, F_OK) < 0 || kubelet_is_static(agent) == agent->manager.kubelet_manages)
+		return;
+	log_warning("the kubelet's CPU manager policy has changed, ending to be started again");
+	loop_stop(&agent->loop);
+}
+
 static void on_tick(struct timer *t)
 {
 	struct agent *agent = container_of(t, struct agent, tick);
@@ -434,6 +447,7 @@ static void on_tick(struct timer *t)
 	/* Rare, and each costs system calls even when nothing changed. */
 	if (++agent->n_ticks % 10 == 0) {
 		check_hotplug(agent);
+		check_cpu_manager(agent);
 		oci_containers_sweep(&agent->oci);
 	}
 	node_sync_tick(&agent->node_sync);

@@ -29,7 +29,7 @@ make_host() {
 	echo 3 >"$host/proc/irq/default_smp_affinity"
 	echo 3 >"$host/sys/devices/virtual/workqueue/cpumask"
 	echo 'BOOT_IMAGE=/vmlinuz ro quiet' >"$host/proc/cmdline"
-	echo '{"policyName":"none","defaultCpuSet":"","checksum":1}' >"$host/var/lib/kubelet/cpu_manager_state"
+	echo '{"policyName":"none","defaultCpuSet":"","checksum":0}' >"$host/var/lib/kubelet/cpu_manager_state"
 	for unit in kubelet containerd; do ln -s first "$host/run/systemd/units/invocation:$unit.service"; done
 	process_start "$dir" systemd python3 "$here/host/systemd.py" "$host"
 }
@@ -57,7 +57,7 @@ start() {
 # In a PID namespace of its own: without systemd the live configuration sets the affinity of every process that it sees.
 host_begin() {
 	process_start "$dir" agent unshare --pid --fork --kill-child --mount-proc "$pinfold" agent --run-dir "$dir/run" --state-dir "$dir/kept" \
-		--kubelet-state /nonexistent --distro kubeadm --nri-socket "$dir/nri.sock" --cgroup-root /sys/fs/cgroup --node-name "$name" --kubeconfig "$dir/agent.kubeconfig" \
+		--kubelet-state "$host/var/lib/kubelet/cpu_manager_state" --distro kubeadm --nri-socket "$dir/nri.sock" --cgroup-root /sys/fs/cgroup --node-name "$name" --kubeconfig "$dir/agent.kubeconfig" \
 		--pools-file "$dir/pools" --marker-file "$dir/marker" --host-configuration "${1:-managed}" --host-root "$host"
 	wait_ready "$dir" agent 60 agent_ready || die "the agent is not ready"
 }
@@ -151,6 +151,16 @@ test_managed() {
 	checks=$((checks + 2))
 }
 
+# A kubelet that has become static assigns exclusive CPUs itself: the agent starts anew and leaves that to it.
+test_policy() {
+	echo '{"policyName":"static","defaultCpuSet":"0-1","checksum":0}' >"$host/var/lib/kubelet/cpu_manager_state"
+	wait_for 30 process_gone "$dir" agent || die "the agent does not notice the kubelet's policy"
+	rm -f "$dir/agent.pid"
+	host_begin
+	soon "what assigns exclusive CPUs" kubelet agent_status .cpuManager.assigns
+	checks=$((checks + 1))
+}
+
 test_reboot() {
 	profile 'pinfold.io/host-configuration: managed' 'pinfold.io/reboot: operator'
 	# shellcheck disable=SC2317
@@ -204,7 +214,7 @@ trap 'process_stop "$dir" agent; process_stop "$dir" operator; process_stop "$di
 make_host
 native_start "$dir"
 start
-for t in ${TESTS:-report live managed reboot deleted uninstall}; do
+for t in ${TESTS:-report live managed policy reboot deleted uninstall}; do
 	echo "$t ($SECONDS s)" >&2
 	"test_$t"
 done
