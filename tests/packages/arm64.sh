@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # The unit, thread, property and golden tests of the build for another architecture, and the corpora of the fuzz targets, in qemu's
 # user emulation. TAP.
-#	ARCHITECTURE=arm64   TESTS="cpuset ledger"   only these
+#	ARCHITECTURE=arm64   TESTS="cpuset ledger"   only these, and the golden cases
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 # shellcheck source=tests/e2e/lib/tap.sh
@@ -22,9 +22,12 @@ run_tests() {
 	}
 }
 # These measure times and memory of a server, which are the emulator's.
-too_slow="webhook webhook_attacks http2 server"
-thread_tests() {
-	meson test -C "build-static-$arch" --list --suite threads 2>/dev/null | sed -n 's|^pinfold:threads / ||p' | grep -vxF "${too_slow// /$'\n'}"
+slow="webhook webhook_attacks http2 server"
+# Debian 12's qemu refuses it a mapping of 16 MiB; why is not known.
+refused="node"
+# tests_without NAMES SUITE: the tests of a suite without these.
+tests_without() {
+	meson test -C "build-static-$arch" --list --suite "$2" 2>/dev/null | sed -n "s|^pinfold:$2 / ||p" | grep -vxF "${1// /$'\n'}"
 }
 # The cases start the program by its name.
 golden() {
@@ -33,9 +36,13 @@ golden() {
 	MESON_EXE_WRAPPER=qemu-$([ "$arch" = arm64 ] && echo aarch64 || echo x86_64) PINFOLD=$top/bin/pinfold \
 		PINFOLD_PROGRAM=$PWD/build-static-$arch/root/usr/bin/pinfold tests/golden/run
 }
-# shellcheck disable=SC2086 # names of tests
-ok "$arch: unit and property tests and the corpora of fuzz targets pass" run_tests --suite unit --suite prop --suite fuzz ${TESTS:-}
-# shellcheck disable=SC2046 # names of tests
-[ -n "${TESTS:-}" ] || ok "$arch: thread tests pass, without $too_slow" run_tests --suite threads $(thread_tests)
+# shellcheck disable=SC2046,SC2086 # names of tests
+if [ -n "${TESTS:-}" ]; then
+	ok "$arch: $TESTS" run_tests $TESTS
+else
+	ok "$arch: unit and property tests pass" run_tests --suite unit --suite prop
+	ok "$arch: the corpora of fuzz targets pass, without $refused" run_tests --suite fuzz $(tests_without "$refused" fuzz)
+	ok "$arch: thread tests pass, without $slow" run_tests --suite threads $(tests_without "$slow" threads)
+fi
 ok "$arch: golden cases pass" golden
 tap_end
