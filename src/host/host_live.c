@@ -151,7 +151,8 @@ static void apply_units(struct host *h)
 	for (size_t i = 0; i < h->n_units; i++)
 		if (!unit_is_set(h, h->unit_names[i], &a))
 			h->calls[n++] =
-				(struct systemd_call){ .unit = h->unit_names[i],
+				(struct systemd_call){ .method = SYSTEMD_SET_CPUS,
+						       .unit = h->unit_names[i],
 						       .cpus = h->originals.applied.services };
 	h->n_units_set = h->n_units - n;
 	if (n == 0) {

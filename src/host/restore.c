@@ -48,7 +48,8 @@ static bool is_unrestricted(const struct restoring *t, const struct unit_origina
 static void start_set(struct restoring *t)
 {
 	for (size_t i = 0; i < t->n; i++) {
-		t->calls[i] = (struct systemd_call){ .unit = str_cstr(t->a, t->units[i]->name),
+		t->calls[i] = (struct systemd_call){ .method = SYSTEMD_SET_CPUS,
+						     .unit = str_cstr(t->a, t->units[i]->name),
 						     .cpus = t->possible };
 		if (!is_unrestricted(t, t->units[i]))
 			(void)cpuset_parse_kernel(t->units[i]->cpus, &t->calls[i].cpus, NULL);
@@ -64,7 +65,8 @@ static bool start_clear(struct restoring *t)
 	for (size_t i = 0; i < t->n; i++)
 		if (is_unrestricted(t, t->units[i]))
 			t->calls[n++] =
-				(struct systemd_call){ .unit = str_cstr(t->a, t->units[i]->name) };
+				(struct systemd_call){ .method = SYSTEMD_SET_CPUS,
+						       .unit = str_cstr(t->a, t->units[i]->name) };
 	t->step = STEP_CLEAR;
 	if (n)
 		systemd_client_start(&t->client, t->calls, n);
@@ -81,7 +83,7 @@ static bool start_reload(struct restoring *t)
 			removed |= host_remove_drop_in(t->settings->root,
 						       str_cstr(t->a, t->units[i]->name));
 	t->step = STEP_RELOAD;
-	t->calls[0] = (struct systemd_call){ 0 };
+	t->calls[0] = (struct systemd_call){ .method = SYSTEMD_RELOAD };
 	if (removed)
 		systemd_client_start(&t->client, t->calls, 1);
 	return removed;

@@ -88,11 +88,10 @@ static void add_enable(struct strbuf *b, const struct systemd_call *call, uint32
 
 static void add_call(struct strbuf *b, const struct systemd_call *call, uint32_t serial)
 {
-	if (!call->unit) {
-		dbus_add_call(b, &(struct dbus_call){ MANAGER, "Reload", "", STR(""), serial });
-		return;
-	}
 	switch (call->method) {
+	case SYSTEMD_RELOAD:
+		dbus_add_call(b, &(struct dbus_call){ MANAGER, "Reload", "", STR(""), serial });
+		break;
 	case SYSTEMD_SET_CPUS:
 		add_set(b, call, serial);
 		break;

@@ -14,6 +14,7 @@
 #include "net/loop.h"
 
 enum systemd_method {
+	SYSTEMD_RELOAD, /* systemd reads its configuration again; no unit */
 	SYSTEMD_SET_CPUS,
 	SYSTEMD_START, /* answered when the job is queued, like the next two */
 	SYSTEMD_RESTART,
@@ -24,7 +25,7 @@ enum systemd_method {
 };
 
 struct systemd_call {
-	const char *unit;   /* NULL: reload the configuration of systemd */
+	const char *unit;
 	struct cpuset cpus; /* of SYSTEMD_SET_CPUS; empty: no restriction of its own */
 	enum systemd_method method;
 	bool is_answered;

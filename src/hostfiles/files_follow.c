@@ -151,7 +151,7 @@ static int restart(struct files_follow *f, const struct host_files *files,
 			return r;
 	}
 	log_info("restarting a unit as granted", LOG_STR("unit", unit));
-	request(f, SYSTEMD_SET_CPUS, NULL); /* reload: a drop-in of the unit may have changed */
+	request(f, SYSTEMD_RELOAD, NULL); /* a drop-in of the unit may have changed */
 	request(f, SYSTEMD_RESTART, str_cstr(&f->arena, unit));
 	return 0;
 }
@@ -176,7 +176,7 @@ static int write_quiet(struct files_follow *f, const struct host_files *files,
 	if (r < 0)
 		return r;
 	log_info("host files written");
-	request(f, SYSTEMD_SET_CPUS, NULL);
+	request(f, SYSTEMD_RELOAD, NULL);
 	f->n_calls += files_unit_calls(files, f->calls + f->n_calls, FILES_CALLS_MAX - f->n_calls,
 				       &f->arena);
 	return 0;
