@@ -47,6 +47,7 @@ step include-order scripts/check-includes
 step citations scripts/check-citations
 step words scripts/check-words
 step names scripts/check-names
+step cleanup scripts/check-cleanup
 step attacks scripts/attacks
 step docs scripts/check-docs
 step preflight scripts/check-preflight

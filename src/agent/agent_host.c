@@ -111,10 +111,9 @@ void agent_files_tick(struct files_follow *f, const struct agent_config *config,
 	CLEANUP(arena_done) struct arena a;
 	struct files_input input = { .topology = m->ledger->now.topology };
 
-	if (!config->host.is_on || !m->runtime.name[0] || !files_follow_tick(f, granted))
-		return;
 	arena_init(&a, 0);
-	if (!find_profile(config, m, &a, &input.profile))
+	if (!config->host.is_on || !m->runtime.name[0] || !files_follow_tick(f, granted) ||
+	    !find_profile(config, m, &a, &input.profile))
 		return;
 	input.has_crio = strcmp(m->runtime.name, CRIO_RUNTIME_NAME) == 0;
 	files_follow_check(f, &input);

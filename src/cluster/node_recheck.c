@@ -69,13 +69,13 @@ static void on_node(struct api_call *call, yyjson_val *object, const struct err 
 	CLEANUP(arena_done) struct arena a;
 	struct str body;
 
+	arena_init(&a, 0);
 	r->is_busy = false;
 	if (err) {
 		if (err->code != ENOENT) /* it was deleted */
 			r->config->on_failure(r, r->node, err);
 		return;
 	}
-	arena_init(&a, 0);
 	body = plan_taint(r, object, &a);
 	if (body.n)
 		start_call(r, "PATCH", body, on_tainted);

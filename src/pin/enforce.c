@@ -56,9 +56,9 @@ int enforce_own_threads(const struct cpuset *cpus, struct err *err)
 	size_t n = 0;
 	int r;
 
+	arena_init(&a, 0);
 	if (tasks < 0)
 		return err_set(err, errno, "/proc/self/task: %s", strerror(errno));
-	arena_init(&a, 0);
 	r = proc_list(tasks, &a, &threads, &n, err);
 	for (size_t i = 0; i < n && r >= 0; i++) {
 		r = set_affinity(threads[i], cpus, err);
