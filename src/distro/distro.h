@@ -61,8 +61,8 @@ struct distro {
 	const char *kubelet_units[2];
 	const char *runtime_unit;
 
-	bool etc_is_read_only;
 	enum distro_runtime runtime;
+	bool etc_is_read_only;
 	bool kubelet_reads_dropins;    /* without further configuration */
 	bool control_plane_is_process; /* not static pods */
 	struct distro_limit limits[DISTRO_LIMITS];

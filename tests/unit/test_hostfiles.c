@@ -496,7 +496,7 @@ TEST(managed_files_are_written_with_the_grant_and_restored)
 
 	CHECK(files_restore(&h.follow.settings, &err) > 0);
 	CHECK_STR(content(&h, DROP_IN), "original\n");
-	CHECK_INT(fstatat(h.host.fd, DROP_IN + 1, &st, 0), 0);
+	CHECK_INT(fstatat(h.host.fd, &DROP_IN[1], &st, 0), 0);
 	CHECK_INT(st.st_mode & 07777, 0600);
 	CHECK_STR(content(&h, "/etc/containerd/conf.d/50-pinfold.toml"), "");
 	CHECK_STR(content(&h, HOST_KERNEL_ARGS_APPLIED), "");
