@@ -235,7 +235,7 @@ static int append_pair(struct arena *a, const struct pb_field *f, void *value, s
 		return no_memory(err);
 	*pairs = grown;
 	grown[*n] = (struct pb_pair){ str_dup(a, key).p, str_dup(a, text).p };
-	if (!grown[*n].key || !grown[*n].value)
+	if (a->failed) /* a text is "" then: another name */
 		return no_memory(err);
 	++*n;
 	return 0;

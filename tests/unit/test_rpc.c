@@ -253,6 +253,32 @@ TEST(a_text_that_does_not_fit_into_memory_is_refused_not_emptied)
 		  "the message needs more memory than allowed");
 }
 
+TEST(a_pair_that_does_not_fit_into_memory_is_refused_not_emptied)
+{
+	static const struct pb_field pair_fields[] = {
+		PB_FIELD(struct pb_pair, 1, PB_STRING, key),
+		PB_FIELD(struct pb_pair, 2, PB_STRING, value),
+	};
+	static const struct pb_message pair_message = PB_TABLE(struct pb_pair, pair_fields);
+	struct mapped {
+		struct pb_pair *pairs;
+		size_t n_pairs, pair_bytes;
+	} got;
+	static const struct pb_field mapped_fields[] = {
+		PB_PAIRS(struct mapped, 1, pairs, n_pairs, pair_bytes, &pair_message, 0),
+	};
+	static const struct pb_message mapped_message = PB_TABLE(struct mapped, mapped_fields);
+	CLEANUP(arena_done) struct arena limited;
+	struct err err = { 0 };
+
+	/* Space for the pair and its key, not for its value. */
+	arena_init(&limited, sizeof(struct pb_pair) + 4);
+	pb_clear(&mapped_message, &got);
+	CHECK_ERR(pb_decode(&mapped_message, STR("\x0a\x0d\x0a\x01k\x12\x08platform"), &limited,
+			    &got, &err),
+		  ENOMEM, "the message needs more memory than allowed");
+}
+
 TEST(a_message_that_needs_too_much_memory_is_refused)
 {
 	enum { N = 100000 };
