@@ -108,7 +108,7 @@ static const char *obstacle(const struct deciding *d, enum host_file_class class
 		return "the agent does not change files of the distribution";
 	if (count(facts->files, class, is_unseen))
 		return "files are not mounted into the agent's container";
-	if (class != HOST_FILE_BOOT && !facts->units[class].n)
+	if ((class == HOST_FILE_KUBELET || class == HOST_FILE_RUNTIME) && !facts->units[class].n)
 		return "no systemd unit that could be restarted was found";
 	return "";
 }

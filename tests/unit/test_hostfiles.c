@@ -134,7 +134,7 @@ TEST(arguments_are_compared_as_words)
 struct deciding_case {
 	const char *name;
 	bool managed, may_write, reboots, has_no_unit;
-	enum host_file_state kubelet, boot;
+	enum host_file_state kubelet, boot, quiet;
 	bool owed, owes_reboot, has_loader, was_rebooted;
 	const char *missing; /* arguments; NULL: none */
 	bool is_granted;     /* the first pending change */
@@ -166,9 +166,13 @@ static void check_case(const struct deciding_case *k, struct arena *a)
 		  .bytes = STR("y"),
 		  .class = HOST_FILE_BOOT,
 		  .state = k->boot },
+		{ .path = STR("/etc/tuned/a.conf"),
+		  .bytes = STR("z"),
+		  .class = HOST_FILE_QUIET,
+		  .state = k->quiet },
 	};
 	struct host_files files = { .items = items,
-				    .n = 2,
+				    .n = ARRAY_LEN(items),
 				    .has_profile = true,
 				    .kernel_args = STR("nohz_full=4-7\n"),
 				    .changes = { .manages_host = k->managed,
@@ -252,6 +256,14 @@ TEST(nothing_that_disturbs_is_done_without_the_grant_of_its_hash)
 		  .has_loader = true,
 		  .pending = "KubeletRestart",
 		  .reason = "HostFilesDiffer" },
+		{ .name = "files that disturb nothing need no unit",
+		  .quiet = HOST_FILE_DIFFERS,
+		  .has_no_unit = true,
+		  .managed = true,
+		  .may_write = true,
+		  .has_loader = true,
+		  .pending = "",
+		  .reason = "HostConfigured" },
 		{ .name = "not mounted",
 		  .kubelet = HOST_FILE_UNSEEN,
 		  .owed = true,
