@@ -273,6 +273,10 @@ static const char *advice_for(const struct explained *e)
 
 	if (r->rule == RULE__COUNT || r->rule == RULE_CONVERT || r->rule == RULE_POOLS)
 		return NULL;
+	/* A pod that does not opt in is one for the pools; if these are inactive, that is why. */
+	if (r->rule == RULE_TARGET && r->n_steps &&
+	    r->steps[r->n_steps - 1].rule == RULE_POOL_NODES)
+		return rule_advice(RULE_POOL_NODES);
 	return rule_advice(r->rule);
 }
 

@@ -45,7 +45,7 @@ static const struct option_desc options[] = {
 
 static const struct command_example examples[] = {
 	{ "pinfold topology", "draw this machine" },
-	{ "pinfold topology --from 'pack:2 l3:2 core:8 pu:2'",
+	{ "pinfold topology --from 'pack:2 numa:1 l3:2 core:8 pu:2'",
 	  "draw a machine that is described by a string" },
 	{ "pinfold topology --management 0-1 --guaranteed 2-15",
 	  "draw this machine with its pools" },
