@@ -265,6 +265,8 @@ TEST(a_change_of_a_profile_is_checked_unless_it_is_stored_with_the_same_faults)
 	static const struct change_row rows[] = {
 		{ "to another sound one", "", good,
 		  PROFILE_OF("", "\"reserved\":\"first 1 core\",\"isolated\":\"rest\""), NULL },
+		{ "to one without isolated CPUs", "", good, PROFILE_OF("", "\"reserved\":\"0-1\""),
+		  NULL },
 		{ "to a bad one", "", good, bad, IS_BAD OVERLAP },
 		{ "a label of a bad one", "", bad,
 		  PROFILE_OF(",\"generation\":2,\"labels\":{\"a\":\"b\"}",
