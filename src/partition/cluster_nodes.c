@@ -10,9 +10,6 @@
 #include "kube/object_time.h"
 #include "kube/pod.h"
 
-/* The agent renews its condition every 5 minutes. */
-#define SILENT_S 900
-
 static const char *const fault_names[] = {
 	[FAULT_NO_PARTITION] = "NoPartition", [FAULT_NO_NODE] = "NoNode",
 	[FAULT_NOT_READY] = "NotReady",	      [FAULT_CONFLICT] = "Conflict",
@@ -181,7 +178,7 @@ static void check_agent(struct checking *k)
 	if (n->agent_status.n && !str_eq(n->agent_status, STR("True")))
 		report(k, FAULT_AGENT,
 		       explained(k, "the agent is not ready", n->agent_reason, n->agent_message));
-	else if (n->agent_seen_s && k->now_s - n->agent_seen_s > SILENT_S)
+	else if (n->agent_seen_s && k->now_s - n->agent_seen_s > AGENT_SILENT_S)
 		report(k, FAULT_SILENT,
 		       str_printf(k->c->a, "the agent has not reported for %lld minutes",
 				  (long long)(k->now_s - n->agent_seen_s) / 60));

@@ -40,6 +40,9 @@ void cluster_nodes_add_node(struct cluster_nodes *c, yyjson_val *node);
 int cluster_nodes_add_partition(struct cluster_nodes *c, yyjson_val *object, struct err *err);
 void cluster_nodes_sort(struct cluster_nodes *c);
 
+/* The agent renews its condition of the Node every 5 minutes. */
+#define AGENT_SILENT_S 900
+
 enum node_fault {
 	FAULT_NO_PARTITION,
 	FAULT_NO_NODE,

@@ -4,7 +4,9 @@
 #include "base/arena.h"
 #include "base/macro.h"
 #include "kube/names.h"
+#include "kube/object_time.h"
 #include "kube/pod.h"
+#include "partition/cluster_nodes.h"
 #include "partition/node_partition.h"
 #include "preflight_cluster.h"
 #include "preflight_node.h"
@@ -60,9 +62,18 @@ static void add_list(struct preflight_report *r, enum preflight_check check,
 			      remedy);
 }
 
-static void check_ready(yyjson_val *nodes, struct preflight_report *r)
+static bool is_silent(yyjson_val *node, int64_t now_s)
 {
-	struct name_list unready, unpartitioned, no_agent;
+	yyjson_val *condition = object_condition(node, STR(NAME_CONDITION_READY));
+	int64_t seen_s;
+
+	return object_time_read(doc_str(doc_get(condition, STR("lastHeartbeatTime"))), &seen_s) &&
+	       now_s - seen_s > AGENT_SILENT_S;
+}
+
+static void check_ready(yyjson_val *nodes, int64_t now_s, struct preflight_report *r)
+{
+	struct name_list unready, unpartitioned, no_agent, silent;
 	bool exists;
 	yyjson_val *node;
 	size_t n = 0;
@@ -70,12 +81,15 @@ static void check_ready(yyjson_val *nodes, struct preflight_report *r)
 	name_list_init(&unready, r->a);
 	name_list_init(&unpartitioned, r->a);
 	name_list_init(&no_agent, r->a);
+	name_list_init(&silent, r->a);
 	DOC_EACH_ITEM (nodes, node) {
 		n++;
 		if (!has_condition(node, STR("Ready"), &exists))
 			name_list_add(&unready, name_of(node));
 		if (!has_condition(node, STR(NAME_CONDITION_READY), &exists))
 			name_list_add(exists ? &unpartitioned : &no_agent, name_of(node));
+		else if (is_silent(node, now_s))
+			name_list_add(&silent, name_of(node));
 	}
 	add_list(r, PREFLIGHT_NODES_READY_CHECK, PREFLIGHT_FAILURE, "nodes are not ready", &unready,
 		 STR("kubectl describe node NAME; on the node: systemctl status kubelet"));
@@ -91,7 +105,11 @@ static void check_ready(yyjson_val *nodes, struct preflight_report *r)
 		 "no agent has reported (no condition " NAME_CONDITION_READY ")", &no_agent,
 		 STR("kubectl -n pinfold-agent get pods -o wide; a node without pools has no agent "
 		     "that runs"));
-	if (n && !unpartitioned.n && !no_agent.n)
+	add_list(r, PREFLIGHT_NODES_PARTITIONED_CHECK, PREFLIGHT_FAILURE,
+		 "agents have not reported for 15 minutes", &silent,
+		 STR("kubectl -n pinfold-agent get pods -o wide; on the node: systemctl status "
+		     "pinfold-agent"));
+	if (n && !unpartitioned.n && !no_agent.n && !silent.n)
 		preflight_add(r, PREFLIGHT_NODES_PARTITIONED_CHECK, PREFLIGHT_OK,
 			      STR("every node is partitioned"), STR(""));
 }
@@ -242,7 +260,7 @@ void preflight_nodes(const struct cluster_facts *f, struct preflight_report *r)
 			      STR("use credentials that may list nodes"));
 		return;
 	}
-	check_ready(nodes, r);
+	check_ready(nodes, f->now_s, r);
 	check_versions(nodes, r);
 	check_kubevirt(nodes, r);
 	check_partitions(f, r);

@@ -55,6 +55,7 @@ static const char *const fine[PREFLIGHT_OBJECT__COUNT] = {
 static void cluster_fine(struct arena *a, struct cluster_facts *ret)
 {
 	*ret = (struct cluster_facts){ .version = STR("1.0"),
+				       .now_s = 1000,
 				       .direct = { .is_made = true, .is_answered = true },
 				       .pod = { .is_made = true, .is_answered = true } };
 	for (int i = 0; i < PREFLIGHT_OBJECT__COUNT; i++) {
@@ -136,6 +137,10 @@ TEST(each_spoiled_object_is_found_with_a_remedy)
 		{ PREFLIGHT_NODES_OBJECT,
 		  LIST(NODE("a", "True", "False", "", "containerd://2.0.5")),
 		  PREFLIGHT_NODES_PARTITIONED_CHECK, PREFLIGHT_FAILURE, ": a" },
+		{ PREFLIGHT_NODES_OBJECT,
+		  LIST(NODE("a", "True", "True\",\"lastHeartbeatTime\":\"1970-01-01T00:00:00Z", "",
+			    "containerd://2.0.5")),
+		  PREFLIGHT_NODES_PARTITIONED_CHECK, PREFLIGHT_FAILURE, "15 minutes: a" },
 		{ PREFLIGHT_NODES_OBJECT, LIST(NAMED("a")), PREFLIGHT_NODES_PARTITIONED_CHECK,
 		  PREFLIGHT_WARNING, "no agent has reported" },
 		{ PREFLIGHT_NODES_OBJECT,
