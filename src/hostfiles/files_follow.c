@@ -325,8 +325,15 @@ void files_follow_describe(const struct files_follow *f, struct node_partition_s
 	bool has_reboot = false;
 	size_t n = 0;
 
-	if (!f->is_decided)
+	if (!f->is_decided) {
+		/* What is known of the files is not: the host must not pass as configured. */
+		if (f->problem.code && condition->status != CONDITION_FALSE)
+			*condition = (struct condition){ .status = CONDITION_FALSE,
+							 .reason = STR("HostFilesFail"),
+							 .message = str_dup(
+								 a, str_from(f->problem.msg)) };
 		return;
+	}
 	items = arena_array(a, struct pending_change, s->n_pending + HOST_CHANGES_MAX);
 	for (size_t i = 0; i < c->n_pending; i++) {
 		has_reboot |= c->pending[i].need == NEED_REBOOT && c->pending[i].hash.n;

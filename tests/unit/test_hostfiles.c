@@ -593,3 +593,20 @@ TEST(a_failure_to_write_is_reported_and_changes_nothing)
 	CHECK_STR(h.follow.changes.condition.reason, "HostFilesFail");
 	CHECK_STR(content(&h, "/etc/systemd/system/system.slice.d/50-pinfold.conf"), "");
 }
+
+TEST(a_record_that_cannot_be_read_leaves_no_host_configured)
+{
+	CLEANUP(host_fixture_done) struct host_fixture h;
+	struct node_partition_status status = { 0 };
+	struct condition *condition = &status.conditions[PARTITION_HOST_CONFIGURED];
+
+	host_fixture_init(&h);
+	CHECK(system(str_cstr(&h.a, str_printf(&h.a, "echo '{' >%s/" FILES_RECORD, h.state))) == 0);
+	settle(&h, PROFILE(MANAGED, "0-1"), "");
+	condition->status = CONDITION_TRUE; /* of the live configuration */
+	files_follow_describe(&h.follow, &status, &h.a);
+	CHECK_INT(condition->status, CONDITION_FALSE);
+	CHECK_STR(condition->reason, "HostFilesFail");
+	CHECK(condition->message.n > 0);
+	CHECK_STR(content(&h, "/etc/systemd/system/system.slice.d/50-pinfold.conf"), "");
+}
