@@ -10,6 +10,7 @@
 
 #include "base/arena.h"
 #include "base/macro.h"
+#include "host_dirs.h"
 #include "rpc/dbus.h"
 
 #define TIMEOUT_MS 60000 /* systemd is slow while it reloads on a busy machine */
@@ -272,7 +273,7 @@ static void connect_next(struct systemd_client *c)
 	char path[4096];
 	struct err err = { 0 };
 
-	(void)snprintf(path, sizeof(path), "%s%s", strcmp(c->root, "/") == 0 ? "" : c->root,
+	(void)snprintf(path, sizeof(path), "%s%s", host_prefix(c->root),
 		       c->is_bus ? "/run/dbus/system_bus_socket" : "/run/systemd/private");
 	c->state = SYSTEMD_CONNECTING;
 	if (stream_connect_unix(&c->stream, c->loop, path, &events, &err) < 0)

@@ -18,11 +18,6 @@
 #define SENTINEL "/run/reboot-required" /* /var/run is a link to /run */
 #define SENTINEL_TEXT "pinfold: kernel arguments or units that run at boot have changed\n"
 
-static const char *below(const char *root, const char *path, struct arena *a)
-{
-	return str_cstr(a, str_printf(a, "%s%s", strcmp(root, "/") == 0 ? "" : root, path));
-}
-
 static const char *const kubelet_states[] = { "cpu_manager_state", "memory_manager_state" };
 
 static const char *kept_state(const struct files_settings *s, const char *name, struct arena *a)
@@ -41,7 +36,7 @@ static int move_state(const struct files_settings *s, const char *name, bool wil
 		      struct arena *a, struct err *err)
 {
 	const char *path = distro_kubelet_path(s->distro, name, a);
-	const char *from = below(s->root, path, a);
+	const char *from = host_file_path(s->root, str_from(path), a);
 	const struct str state = host_file_content(s->root, path, a);
 	int r;
 
@@ -84,17 +79,6 @@ static struct str unit_of(const struct host_file *f)
 	return name;
 }
 
-static bool is_listed(struct str lines, struct str line)
-{
-	struct str_split split = str_split(lines);
-	struct str each;
-
-	while (str_next(&split, '\n', &each))
-		if (str_eq(each, line))
-			return true;
-	return false;
-}
-
 size_t files_unit_calls(const struct host_files *files, struct systemd_call *calls, size_t max,
 			struct arena *a)
 {
@@ -108,7 +92,7 @@ size_t files_unit_calls(const struct host_files *files, struct systemd_call *cal
 		if (f->state == HOST_FILE_SAME || f->state == HOST_FILE_UNSEEN)
 			continue;
 		has_tuned |= str_starts(f->path, STR("/etc/tuned/"));
-		if (unit.n && (f->is_absent || is_listed(files->units, unit)))
+		if (unit.n && (f->is_absent || host_has_line(files->units, unit)))
 			calls[n++] = (struct systemd_call){ .method = f->is_absent ?
 									      SYSTEMD_DISABLE :
 									      SYSTEMD_ENABLE,
@@ -122,7 +106,7 @@ size_t files_unit_calls(const struct host_files *files, struct systemd_call *cal
 
 int files_put_sentinel(const char *root, bool is_needed, struct arena *a, struct err *err)
 {
-	const char *path = below(root, SENTINEL, a);
+	const char *path = host_file_path(root, STR(SENTINEL), a);
 	const struct str have = host_file_content(root, SENTINEL, a);
 
 	if (is_needed && access(path, F_OK) < 0)

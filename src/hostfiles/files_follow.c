@@ -326,7 +326,7 @@ void files_follow_describe(const struct files_follow *f, struct node_partition_s
 	size_t n = 0;
 
 	if (!f->is_decided) {
-		/* What is known of the files is not: the host must not pass as configured. */
+		/* The state of the files is not known: the host must not pass as configured. */
 		if (f->problem.code && condition->status != CONDITION_FALSE)
 			*condition = (struct condition){ .status = CONDITION_FALSE,
 							 .reason = STR("HostFilesFail"),

@@ -10,20 +10,20 @@
 #include "base/err.h"
 #include "base/file.h"
 #include "base/macro.h"
+#include "host/host_dirs.h"
 
 #define TUNED_CHOICE "/etc/tuned/active_profile"
 
-static const char *on_host(const char *root, struct str path, struct arena *a)
+const char *host_file_path(const char *root, struct str path, struct arena *a)
 {
-	return str_cstr(a, str_printf(a, "%s" PRI_STR, strcmp(root, "/") == 0 ? "" : root,
-				      FMT_STR(path)));
+	return str_cstr(a, str_printf(a, "%s" PRI_STR, host_prefix(root), FMT_STR(path)));
 }
 
 struct str host_file_content(const char *root, const char *path, struct arena *a)
 {
 	struct str text;
 
-	if (file_read_at(AT_FDCWD, on_host(root, str_from(path), a), HOST_FILE_MAX, a, &text,
+	if (file_read_at(AT_FDCWD, host_file_path(root, str_from(path), a), HOST_FILE_MAX, a, &text,
 			 NULL) < 0)
 		return STR("");
 	return text;
@@ -38,27 +38,32 @@ static bool is_seen(const char *root, struct str path, struct arena *a)
 	if (strcmp(root, "/") == 0)
 		return true;
 	if (str_starts(path, STR("/etc/")) &&
-	    access(on_host(root, STR("/etc/passwd"), a), F_OK) == 0)
+	    access(host_file_path(root, STR("/etc/passwd"), a), F_OK) == 0)
 		return true;
 	while (n < path.n && (path.p[n] != '/' || slashes++ < 2))
 		n++;
-	return access(on_host(root, (struct str){ path.p, n }, a), F_OK) == 0;
+	return access(host_file_path(root, (struct str){ path.p, n }, a), F_OK) == 0;
+}
+
+bool host_has_line(struct str text, struct str line)
+{
+	struct str_split split = str_split(text);
+	struct str each;
+
+	while (str_next(&split, '\n', &each))
+		if (str_eq(each, line))
+			return true;
+	return false;
 }
 
 static bool has_lines(struct str text, struct str lines)
 {
 	struct str_split wanted = str_split(lines);
-	struct str line, each;
+	struct str line;
 
-	while (str_next(&wanted, '\n', &line)) {
-		struct str_split split = str_split(text);
-		bool is_found = !line.n;
-
-		while (!is_found && str_next(&split, '\n', &each))
-			is_found = str_eq(each, line);
-		if (!is_found)
+	while (str_next(&wanted, '\n', &line))
+		if (line.n && !host_has_line(text, line))
 			return false;
-	}
 	return true;
 }
 
@@ -70,7 +75,7 @@ static enum host_file_state state_of(const char *root, const struct host_file *f
 	int r;
 
 	arena_init(&a, 0);
-	path = on_host(root, f->path, &a);
+	path = host_file_path(root, f->path, &a);
 	if (!is_seen(root, f->path, &a))
 		return HOST_FILE_UNSEEN;
 	r = file_read_at(AT_FDCWD, path, HOST_FILE_MAX, &a, &text, NULL);
@@ -88,7 +93,7 @@ static enum host_file_state state_of(const char *root, const struct host_file *f
 /* What `tuned-adm profile pinfold` writes. */
 void host_files_choose_tuned(const char *root, struct host_files *files)
 {
-	const bool has_tuned = access(on_host(root, STR(TUNED_CHOICE), files->a), F_OK) == 0;
+	const bool has_tuned = access(host_file_path(root, STR(TUNED_CHOICE), files->a), F_OK) == 0;
 	size_t kept = 0;
 
 	if (has_tuned && files->has_profile && files->n) {
@@ -132,7 +137,7 @@ static int record_original(const char *root, const struct host_file *f, struct f
 			   struct err *err)
 {
 	struct file_original o = { .path = f->path, .class = f->class };
-	const char *path = on_host(root, f->path, record->a);
+	const char *path = host_file_path(root, f->path, record->a);
 	struct stat st;
 	int r;
 
@@ -151,7 +156,7 @@ static int record_original(const char *root, const struct host_file *f, struct f
 
 static int write_file(const char *root, const struct host_file *f, struct arena *a, struct err *err)
 {
-	const char *path = on_host(root, f->path, a);
+	const char *path = host_file_path(root, f->path, a);
 	const char *slash = strrchr(path, '/');
 	int r;
 
@@ -196,7 +201,7 @@ void host_files_forget(const struct host_files *files, struct files_record *reco
 
 struct str host_unit_invocation(const char *root, struct str unit, struct arena *a)
 {
-	const char *path = on_host(
+	const char *path = host_file_path(
 		root, str_printf(a, "/run/systemd/units/invocation:" PRI_STR, FMT_STR(unit)), a);
 	char id[64];
 	ssize_t n = readlink(path, id, sizeof(id));

@@ -34,5 +34,10 @@ void host_files_forget(const struct host_files *files, struct files_record *reco
 /* systemd's ID of the present start of a unit; "" while it does not run. */
 struct str host_unit_invocation(const char *root, struct str unit, struct arena *a);
 
+/* Where a file of the host is; `root` is "/" or "/host". */
+const char *host_file_path(const char *root, struct str path, struct arena *a);
+
+bool host_has_line(struct str text, struct str line);
+
 /* The content of a file of the host; "" when it cannot be read. */
 struct str host_file_content(const char *root, const char *path, struct arena *a);
