@@ -48,15 +48,7 @@ refused "an argument without dashes is refused" extraArgs template --set 'webhoo
 
 # The webhook configurations name a Service. The API server reaches it through this proxy, which leads to the replicas.
 start_control_plane() {
-    cat >"$root/egress.yaml" <<EOF
-apiVersion: apiserver.k8s.io/v1beta1
-kind: EgressSelectorConfiguration
-egressSelections:
-- name: cluster
-  connection:
-    proxyProtocol: HTTPConnect
-    transport: {uds: {udsName: $root/egress.sock}}
-EOF
+    cp_egress "$root/egress.yaml" "$root/egress.sock"
     # shellcheck disable=SC2034  # read by control-plane.sh
     CP_APISERVER_FLAGS=(--egress-selector-config-file "$root/egress.yaml")
     cp_start "$cp"

@@ -53,13 +53,6 @@ other_node() {
 	kubectl taint node control-0 node.kubernetes.io/not-ready- >/dev/null 2>&1 || :
 }
 
-# The cluster flag alone: no topologies.
-partition_cluster() {
-	kubectl wait --for condition=Established crd/infrastructures.config.openshift.io --timeout 120s >/dev/null
-	kubectl apply -f - >/dev/null <<<'{apiVersion: config.openshift.io/v1, kind: Infrastructure, metadata: {name: cluster}}'
-	kubectl patch infrastructure cluster --subresource status --type merge -p '{"status":{"cpuPartitioning":"AllNodes"}}' >/dev/null
-}
-
 start_cluster() {
 	local image
 	start_control_plane

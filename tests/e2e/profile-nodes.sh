@@ -50,9 +50,7 @@ start_cluster() {
 	start_control_plane
 	apply_platform
 	kubectl apply -k "$deploy" >/dev/null
-	kubectl wait --for condition=Established crd/infrastructures.config.openshift.io --timeout 120s >/dev/null
-	kubectl apply -f - >/dev/null <<<'{apiVersion: config.openshift.io/v1, kind: Infrastructure, metadata: {name: cluster}}'
-	kubectl patch infrastructure cluster --subresource status --type merge -p '{"status":{"cpuPartitioning":"AllNodes"}}' >/dev/null
+	partition_cluster
 	image=$(kubectl kustomize "$deploy" | sed -n 's/^ *image: //p' | sort -u)
 	image_pinfold "$top/pinfold.tar" "$image"
 	add_node worker-0 1 "2 2 2"
@@ -89,17 +87,6 @@ kernel() {
 
 # --- objects ---
 
-profile() { # NAME ROLE CPU
-	kubectl apply -f - >/dev/null <<-EOF
-	apiVersion: performance.openshift.io/v2
-	kind: PerformanceProfile
-	metadata: {name: $1}
-	spec:
-	  cpu: {$3}
-	  nodeSelector: {$2: ""}
-	EOF
-}
-
 pod_spec() { # RESOURCES
 	cat <<-EOF
 	automountServiceAccountToken: false
@@ -108,34 +95,30 @@ pod_spec() { # RESOURCES
 	- {name: c, image: "localhost/busybox:1", imagePullPolicy: Never, args: ["-c", "exec sleep 1000000"], resources: {$1}}
 	EOF
 }
-# A DaemonSet on every node, and a pod with CPUs of its own on worker-0.
-workloads() {
-	kubectl create namespace shop --dry-run=client -o yaml | kubectl apply -f - >/dev/null
-	kubectl annotate namespace shop --overwrite workload.openshift.io/allowed=management >/dev/null
-	kubectl apply -f - >/dev/null <<-EOF
+# A pod on every node.
+daemon_set() { # NAME [ANNOTATION]
+	cat <<-EOF
 	apiVersion: apps/v1
 	kind: DaemonSet
-	metadata: {name: platform, namespace: shop}
+	metadata: {name: $1, namespace: shop}
 	spec:
-	  selector: {matchLabels: {app: platform}}
+	  selector: {matchLabels: {app: $1}}
 	  template:
-	    metadata:
-	      labels: {app: platform}
-	      annotations: {target.workload.openshift.io/management: '{"effect":"PreferredDuringScheduling"}'}
+	    metadata: {labels: {app: $1}, annotations: {${2:-}}}
 	    spec:
 	$(pod_spec 'requests: {cpu: 100m, memory: 32Mi}' | sed 's/^/      /')
 	---
-	apiVersion: apps/v1
-	kind: DaemonSet
-	metadata: {name: web, namespace: shop}
-	spec:
-	  selector: {matchLabels: {app: web}}
-	  template:
-	    metadata: {labels: {app: web}}
-	    spec:
-	$(pod_spec 'requests: {cpu: 100m, memory: 32Mi}' | sed 's/^/      /')
 	EOF
 }
+workloads() {
+	kubectl create namespace shop --dry-run=client -o yaml | kubectl apply -f - >/dev/null
+	kubectl annotate namespace shop --overwrite workload.openshift.io/allowed=management >/dev/null
+	{
+		daemon_set platform "target.workload.openshift.io/management: '{\"effect\":\"PreferredDuringScheduling\"}'"
+		daemon_set web
+	} | kubectl apply -f - >/dev/null
+}
+# A pod with CPUs of its own, on worker-0.
 exclusive() {
 	kubectl apply -f - >/dev/null <<-EOF
 	apiVersion: v1

@@ -17,17 +17,6 @@ deploy=$here/../../deploy
 worker=node-role.kubernetes.io/worker
 edge=node-role.kubernetes.io/edge
 
-# profile NAME LABEL CPU: CPU are the members of spec.cpu
-profile() {
-	kubectl apply -f - >/dev/null <<-EOF
-	apiVersion: performance.openshift.io/v2
-	kind: PerformanceProfile
-	metadata: {name: $1}
-	spec:
-	  cpu: {$3}
-	  nodeSelector: {$2: ""}
-	EOF
-}
 np() { kubectl get np "$name" -o "jsonpath={.status$1}"; }
 # shellcheck disable=SC2317  # called by name
 condition() { np ".conditions[?(@.type==\"$1\")].status}:{.status.conditions[?(@.type==\"$1\")].reason"; } # TYPE

@@ -9,6 +9,9 @@
 #	cp_kubectl DIR ARG...             kubectl as system:masters
 #	kubectl ARG...                    the same for the control plane in $cp, the only one of most tests
 #	cp_namespace DIR NAME             a namespace that accepts pods, with or without controller manager
+#	cp_egress FILE SOCKET             writes the API server's configuration to reach pods through a proxy at SOCKET; for
+#	                                  --egress-selector-config-file
+#	profile NAME ROLE CPU             a PerformanceProfile in $cp: the nodes with label ROLE, CPU has the members of spec.cpu
 #	cp_restart_apiserver DIR          same port, same flags, same data
 #	cp_stop DIR                       stops all of them; DIR stays, with logs/
 #
@@ -155,6 +158,29 @@ cp_namespace() {
 	cp_kubectl "$1" create namespace "$2" &&
 		{ cp_kubectl "$1" -n "$2" create serviceaccount default 2>/dev/null ||
 			cp_kubectl "$1" -n "$2" get serviceaccount default >/dev/null; }
+}
+
+cp_egress() {
+	cat >"$1" <<-EOF
+	apiVersion: apiserver.k8s.io/v1beta1
+	kind: EgressSelectorConfiguration
+	egressSelections:
+	- name: cluster
+	  connection:
+	    proxyProtocol: HTTPConnect
+	    transport: {uds: {udsName: $2}}
+	EOF
+}
+
+profile() {
+	kubectl apply -f - >/dev/null <<-EOF
+	apiVersion: performance.openshift.io/v2
+	kind: PerformanceProfile
+	metadata: {name: $1}
+	spec:
+	  cpu: {$3}
+	  nodeSelector: {$2: ""}
+	EOF
 }
 
 cp_stop() {

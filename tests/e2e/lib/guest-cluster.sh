@@ -7,6 +7,7 @@
 #	apply_platform              a network plugin and a DNS server, as management pods (deploy/platform.yaml)
 #	start_egress [DIR]          after node_start: the API server's way into the guest DIR ($top/node) and, from there, to
 #	                            the other nodes
+#	partition_cluster           sets the cluster flag alone, without topologies, once its CRD is there
 #	join_segment NUMBER         before node_start: node NUMBER (1 to 8) of several; pods of all nodes reach each other
 #	stop_cluster [DIR...]       all of it, and the nodes
 
@@ -24,15 +25,7 @@ join_segment() {
 }
 
 start_control_plane() {
-	cat >"$top/egress.yaml" <<-EOF
-	apiVersion: apiserver.k8s.io/v1beta1
-	kind: EgressSelectorConfiguration
-	egressSelections:
-	- name: cluster
-	  connection:
-	    proxyProtocol: HTTPConnect
-	    transport: {uds: {udsName: $top/egress.sock}}
-	EOF
+	cp_egress "$top/egress.yaml" "$top/egress.sock"
 	# shellcheck disable=SC2034  # read by control-plane.sh
 	CP_APISERVER_FLAGS=(--egress-selector-config-file "$top/egress.yaml" --enable-aggregator-routing
 		--kubelet-preferred-address-types InternalIP) # the guest does not know its name
@@ -42,6 +35,12 @@ start_control_plane() {
 }
 
 apply_platform() { sed "s/@API_SERVER@/10.0.2.2:$(cat "$cp/port")/" "$e2e_lib/../deploy/platform.yaml" | kubectl apply -f - >/dev/null 2>&1; }
+
+partition_cluster() {
+	kubectl wait --for condition=Established crd/infrastructures.config.openshift.io --timeout 120s >/dev/null
+	kubectl apply -f - >/dev/null <<<'{apiVersion: config.openshift.io/v1, kind: Infrastructure, metadata: {name: cluster}}'
+	kubectl patch infrastructure cluster --subresource status --type merge -p '{"status":{"cpuPartitioning":"AllNodes"}}' >/dev/null
+}
 
 stop_cluster() {
 	local node
