@@ -53,7 +53,7 @@ def sort_volumes(value):
         sort_volumes(v)
     if isinstance(value, dict):
         for key in {"volumes", "volumeMounts"} & {*value}:
-            value[key].sort(key=lambda v: v["name"])
+            value[key].sort(key=lambda v: (v["name"], v.get("mountPath", "")))
 
 
 def objects(text: str) -> dict:
