@@ -1,0 +1,34 @@
+#pragma once
+
+/* The running dashboard, shared by the files that act: dashboard.c (life) and routes.c (requests).
+ */
+
+#include "dashboard.h"
+#include "net/loop.h"
+#include "net/small_server.h"
+#include "requests.h"
+#include "shown_state.h"
+#include "source_cluster.h"
+#include "source_machine.h"
+
+struct dashboard {
+	const struct dashboard_config *config;
+	struct shown_state state;
+	struct request_rules rules;
+	struct arena arena; /* of the configuration */
+	struct loop loop;
+	struct small_server http;
+	struct signal_source terminate, interrupt;
+	struct timer tick;
+	uint64_t ticks;
+	struct source_cluster cluster;
+	struct source_machine machine;
+	char user_agent[64];
+};
+
+/* The handler of small_server. */
+void dashboard_handle(const struct http_request *request, struct http_response *ret, void *context);
+
+/* source_pod_fn: the rest of a response that waited for the API server. */
+void dashboard_on_pod(void *context, uint64_t connection, yyjson_val *object,
+		      const struct err *err);
