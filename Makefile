@@ -58,6 +58,12 @@ faults: deps-build deps-test all ## let every system call fail once, and kill th
 e2e: all ## test against real components; SMOKE=1 for a short round
 	@SMOKE=$(SMOKE) bash tests/e2e/run
 
+cluster: all ## a real cluster on this machine to try it: NODES=2 CPUS="8 4" NUMA=2 RUNTIME=crio; see docs/try.md
+	@tests/e2e/cluster up
+
+soak: all ## random actions and kills for HOURS=N or SECONDS=N, while invariants are checked from outside
+	@HOURS='$(HOURS)' DURATION='$(SECONDS)' tests/e2e/soak.sh
+
 install uninstall: build/build.ninja ## install to PREFIX below DESTDIR, or remove it from there
 	@DESTDIR='$(DESTDIR)' scripts/install.sh $@ build '$(PREFIX)'
 
@@ -97,4 +103,4 @@ help:
 %/build.ninja: | deps-build
 	@meson setup $* $(options_$*) >/dev/null || { cat $*/meson-logs/meson-log.txt; exit 1; }
 
-.PHONY: all debug asan tsan demo test lint format bench fuzz fuzz-corpus build-fuzz coverage model faults e2e install uninstall static image packages release test-packages deps clean distclean help
+.PHONY: all debug asan tsan demo test lint format bench fuzz fuzz-corpus build-fuzz coverage model faults e2e cluster soak install uninstall static image packages release test-packages deps clean distclean help

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Shows what Pinfold does, on this machine and on a simulated one; exits 0 only if every check passes.
-# SERVE=1 keeps the pods running and shows the map while the pools change, until interrupted.
+# SERVE=1 keeps the pods running and serves a dashboard while the pools change, until interrupted.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -222,7 +222,7 @@ this_machine() {
     check "no process, no cgroup and no file is left" is_gone_after_down
 }
 
-# Changes between the two profiles every few seconds and shows the map.
+# Changes between the two profiles every few seconds and serves the dashboard.
 serve() {
     (while sleep 4; do
         machine apply "$work/before" >/dev/null 2>&1 || true
@@ -230,8 +230,10 @@ serve() {
         machine apply "$work/after" >/dev/null 2>&1 || true
     done) &
     local changing=$!
-    trap : INT # ends only the map; the script continues with "down"
-    machine map --watch || true
+    step "Serving until interrupted: open this address in a browser, or run the command below for a map in a terminal"
+    echo "  $pinfold local map --watch --run-dir $work/run"
+    trap : INT # ends only the dashboard; the script continues with "down"
+    "$pinfold" dashboard --local "$work/run" -f "$work/after" --listen "${LISTEN:-127.0.0.1:0}" || true
     trap 'exit 130' INT
     kill "$changing" 2>/dev/null || true
 }

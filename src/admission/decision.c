@@ -346,3 +346,35 @@ struct str print_quoted(struct str s, struct arena *a)
 	strbuf_addc(&b, '"');
 	return strbuf_str(&b);
 }
+
+struct str admission_result_text(const struct admission_result *r, struct arena *a)
+{
+	const struct rule_step *last = r->n_steps ? &r->steps[r->n_steps - 1] : NULL;
+
+	if (!r->allowed)
+		return str_printf(a, "refused (%u %s): " PRI_STR, r->code, r->reason,
+				  FMT_STR(r->message));
+	if (r->rule == RULE_CONVERT)
+		return STR("converted: CPU requests become requests for the workload resource");
+	if (r->rule == RULE_POOLS)
+		return STR("admitted, and its CPU is counted in the pools");
+	/* A rule that strips the annotations always adds a warning with its reason. */
+	for (size_t i = 0; i < r->n_steps; i++)
+		if (r->steps[i].verdict == VERDICT_STRIP)
+			return str_printf(a, "skipped: " PRI_STR, FMT_STR(r->warnings[0]));
+	if (last && !patch_is_empty(&r->patch))
+		return STR("admitted; annotations that only admission may write are removed");
+	return STR("admitted unchanged");
+}
+
+/* Only what did not turn out as the user may have meant it has something to change. */
+const char *admission_result_advice(const struct admission_result *r)
+{
+	if (r->rule == RULE__COUNT || r->rule == RULE_CONVERT || r->rule == RULE_POOLS)
+		return NULL;
+	/* A pod that does not opt in is one for the pools; if these are inactive, that is why. */
+	if (r->rule == RULE_TARGET && r->n_steps &&
+	    r->steps[r->n_steps - 1].rule == RULE_POOL_NODES)
+		return rule_advice(RULE_POOL_NODES);
+	return rule_advice(r->rule);
+}

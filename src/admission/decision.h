@@ -113,6 +113,12 @@ void result_step(struct admission_result *r, enum admission_rule rule, enum rule
 		 struct str seen);
 void result_warn(struct admission_result *r, struct str text);
 
+/* What becomes of the object, as a sentence without a full stop. */
+struct str admission_result_text(const struct admission_result *r, struct arena *a);
+
+/* What to change for another result; NULL when there is nothing. */
+const char *admission_result_advice(const struct admission_result *r);
+
 /* The step that decides: later steps do not change result.rule. */
 void result_decide(struct admission_result *r, enum admission_rule rule, enum rule_verdict verdict,
 		   struct str seen);

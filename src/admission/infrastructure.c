@@ -4,16 +4,14 @@
 #include "base/arena.h"
 #include "kube/names.h"
 #include "steps.h"
+#include "texts.h"
 
 static void refuse_off(const struct subject *s, struct admission_result *r)
 {
 	struct field_errors p;
 
 	field_errors_init(&p, r->patch.arena);
-	field_errors_add(&p, STR("status." NAME_PARTITIONING_KEY
-				 ": Forbidden: workload partitioning can not be turned off once it "
-				 "is " NAME_PARTITIONING_ALL
-				 "; change the CPU sets in the profiles instead"));
+	field_errors_add(&p, STR("status." NAME_PARTITIONING_KEY ": Forbidden: " TEXT_TURN_OFF));
 	result_invalid(r, RULE_TURN_OFF, s, &p);
 }
 

@@ -114,29 +114,34 @@ static void read_containers(struct live_pod *p, const struct pod *pod,
 	}
 }
 
-bool live_pod_read(yyjson_val *object, struct arena *a, struct live_pod *ret)
+bool live_pod_read_view(const struct pod *pod, struct arena *a, struct live_pod *ret)
 {
 	struct live_pod p = { .rule = RULE__COUNT };
 	struct annotations ann;
 	struct signs signs;
-	struct pod pod;
 
-	if (!pod_from_object(object, &pod) || !str_eq(pod.kind, STR("Pod")))
-		return false;
-	p.uid = doc_str(doc_get(pod.meta, STR("uid")));
+	p.uid = doc_str(doc_get(pod->meta, STR("uid")));
 	if (!p.uid.n)
 		return false;
-	annotations_scan(&ann, pod_annotations(&pod), false, a);
-	signs = read_signs(&ann, &pod);
-	p.node = doc_str(doc_get(pod.spec, STR("nodeName")));
-	p.warning = pod_annotation(&pod, STR(NAME_WARNING));
+	annotations_scan(&ann, pod_annotations(pod), false, a);
+	signs = read_signs(&ann, pod);
+	p.node = doc_str(doc_get(pod->spec, STR("nodeName")));
+	p.warning = pod_annotation(pod, STR(NAME_WARNING));
 	p.type = signs.type;
 	p.outcome = outcome_of(&signs, p.warning);
 	if (p.outcome == LIVE_SKIPPED)
 		p.rule = rule_of_warning(p.warning);
-	read_containers(&p, &pod, &ann, a);
+	read_containers(&p, pod, &ann, a);
 	*ret = p;
 	return true;
+}
+
+bool live_pod_read(yyjson_val *object, struct arena *a, struct live_pod *ret)
+{
+	struct pod pod;
+
+	return pod_from_object(object, &pod) && str_eq(pod.kind, STR("Pod")) &&
+	       live_pod_read_view(&pod, a, ret);
 }
 
 yyjson_val *live_pod_restore(yyjson_val *object, struct str type, struct arena *a)
@@ -149,4 +154,31 @@ yyjson_val *live_pod_restore(yyjson_val *object, struct str type, struct arena *
 	(void)yyjson_mut_obj_remove_key(annotations, NAME_WARNING);
 	doc_put_str(m, annotations, target_key(type, a), STR(NAME_TARGET_VALUE));
 	return doc_freeze(copy, a);
+}
+
+struct str live_pod_text(const struct live_pod *p, struct arena *a)
+{
+	switch (p->outcome) {
+	case LIVE_CONVERTED:
+		return str_printf(a,
+				  "converted at admission: CPU requests were replaced by requests "
+				  "for " PRI_STR NAME_CORES_SUFFIX,
+				  FMT_STR(p->type));
+	case LIVE_SKIPPED:
+		return str_printf(a, "skipped at admission, annotations removed: " PRI_STR,
+				  FMT_STR(p->warning));
+	case LIVE_MISSED:
+		return str_printf(
+			a,
+			"not converted: it opts in to type " PRI_STR
+			" and was stored without the decision of admission: the webhook was not "
+			"configured or not reachable when the pod was created",
+			FMT_STR(p->type));
+	case LIVE_COUNTED:
+		return STR("admitted, and its CPU is counted in the pools");
+	case LIVE_UNCHANGED:
+	case LIVE__COUNT:
+		break;
+	}
+	return STR("admitted unchanged: it does not opt in to a workload type");
 }

@@ -13,6 +13,7 @@
 #include "kube/pool.h"
 
 struct arena;
+struct pod;
 
 enum live_outcome {
 	LIVE_CONVERTED, /* it requests the workload resource instead of CPU */
@@ -45,6 +46,10 @@ struct live_pod {
 
 /* False when no API server has stored the object, or it is a workload instead of a pod. */
 bool live_pod_read(yyjson_val *object, struct arena *a, struct live_pod *ret);
+bool live_pod_read_view(const struct pod *pod, struct arena *a, struct live_pod *ret);
+
+/* What happened, as a sentence without a full stop. */
+struct str live_pod_text(const struct live_pod *p, struct arena *a);
 
 /* A skipped pod as its creator wrote it: with the annotation that opts in to `type`, without the
  * warning. NULL when memory ran out. */

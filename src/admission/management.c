@@ -9,6 +9,7 @@
 #include "kube/names.h"
 #include "kube/shares.h"
 #include "steps.h"
+#include "texts.h"
 
 /* Removes the workload annotations and adds the reason as a warning; the rest of the pod stays. */
 static bool skip(struct pod_context *ctx, enum admission_rule rule, struct str seen,
@@ -86,11 +87,7 @@ static bool check_single_node(struct pod_context *ctx)
 
 	if (s->count_cores(s->owner, ctx->type).n)
 		return next_rule(ctx, RULE_SINGLE_NODE, ctx->type);
-	text = str_printf(
-		ctx->a,
-		"skip pod CPUs requests modifications because the node does not report the "
-		"resource " PRI_STR NAME_CORES_SUFFIX,
-		FMT_STR(ctx->type));
+	text = str_printf(ctx->a, TEXT_NODE_LACKS PRI_STR NAME_CORES_SUFFIX, FMT_STR(ctx->type));
 	/* A node without any status may still get the resource; OpenShift sets no annotation
 	 * then. */
 	if (s->nodes.n_reporting)
@@ -123,9 +120,9 @@ static bool check_cluster(struct pod_context *ctx)
 		return check_single_node(ctx);
 	return skip_silently(ctx, RULE_PARTITIONING, partitioning_text(i),
 			     str_printf(ctx->a,
-					"skip pod CPUs requests modifications because workload "
-					"partitioning is off (" NAME_PARTITIONING_KEY " is " PRI_STR
-					")",
+					TEXT_SKIP
+					"workload partitioning is off (" NAME_PARTITIONING_KEY
+					" is " PRI_STR ")",
 					FMT_STR(partitioning_text(i))));
 }
 
@@ -136,19 +133,16 @@ static bool check_namespace(struct pod_context *ctx)
 	if (!pod_context_find_namespace(ctx, &ns))
 		return false;
 	if (!ns.has_allowed)
-		return skip(
-			ctx, RULE_PERMISSION, STR("no annotation " NAME_ALLOWED),
-			str_printf(ctx->a,
-				   "skipping pod CPUs requests modifications because the " PRI_STR
-				   " namespace is not annotated with " NAME_ALLOWED
-				   " to allow workload partitioning",
-				   FMT_STR(ctx->namespace)));
+		return skip(ctx, RULE_PERMISSION, STR("no annotation " NAME_ALLOWED),
+			    str_printf(ctx->a,
+				       TEXT_NO_PERMISSION_HEAD PRI_STR TEXT_NO_PERMISSION_TAIL,
+				       FMT_STR(ctx->namespace)));
 	if (type_is_allowed(ns.allowed, ctx->type))
 		return next_rule(ctx, RULE_TYPE_ALLOWED, ns.allowed);
 	return forbid(ctx, RULE_TYPE_ALLOWED,
 		      str_printf(ctx->a,
-				 NAME_PLUGIN_PODS " the pod namespace \"" PRI_STR
-						  "\" does not allow the workload type " PRI_STR,
+				 NAME_PLUGIN_PODS
+				 " " TEXT_TYPE_REFUSED_HEAD PRI_STR TEXT_TYPE_REFUSED_TAIL PRI_STR,
 				 FMT_STR(ctx->namespace), FMT_STR(ctx->type)));
 }
 
@@ -170,9 +164,7 @@ static bool check_pod_level(struct pod_context *ctx)
 
 	if (doc_get(doc_get(resources, STR("requests")), STR(NAME_CPU)) ||
 	    doc_get(doc_get(resources, STR("limits")), STR(NAME_CPU)))
-		return skip(ctx, RULE_POD_LEVEL, STR("spec.resources"),
-			    STR("skip pod CPUs requests modifications because it has pod-level cpu "
-				"resources"));
+		return skip(ctx, RULE_POD_LEVEL, STR("spec.resources"), STR(TEXT_POD_LEVEL));
 	return true;
 }
 
@@ -302,10 +294,7 @@ static bool check_cores(struct pod_context *ctx, const struct container_plan *pl
 	if (!count.n_available && (!count.n || s->nodes.n_available) &&
 	    !was_pod_converted(ctx, plans))
 		return skip(ctx, RULE_CORES, STR("none"),
-			    str_printf(ctx->a,
-				       "skip pod CPUs requests modifications because no node that "
-				       "is ready advertises the resource " PRI_STR,
-				       FMT_STR(resource)));
+			    str_printf(ctx->a, TEXT_NO_READY_NODE PRI_STR, FMT_STR(resource)));
 	if (count.n_available < s->nodes.n_available)
 		result_warn(
 			ctx->result,
@@ -375,9 +364,7 @@ static void check_qos_and_convert(struct pod_context *ctx)
 	 * again gives the same result (D4). */
 	before = class_of(ctx, plans, false);
 	if (before == QOS_GUARANTEED) {
-		skip(ctx, RULE_GUARANTEED, str_from(qos_name(before)),
-		     STR("skip pod CPUs requests modifications because it has guaranteed QoS "
-			 "class"));
+		skip(ctx, RULE_GUARANTEED, str_from(qos_name(before)), STR(TEXT_GUARANTEED));
 		return;
 	}
 	next_rule(ctx, RULE_GUARANTEED, str_from(qos_name(before)));
@@ -387,11 +374,8 @@ static void check_qos_and_convert(struct pod_context *ctx)
 	after = class_of(ctx, plans, true);
 	if (after != before) {
 		skip(ctx, RULE_QOS_CHANGE, str_from(qos_name(after)),
-		     str_printf(
-			     ctx->a,
-			     "skip pod CPUs requests modifications because it will change the pod "
-			     "QoS class from %s to %s",
-			     qos_name(before), qos_name(after)));
+		     str_printf(ctx->a, TEXT_QOS_CHANGE "%s to %s", qos_name(before),
+				qos_name(after)));
 		return;
 	}
 	next_rule(ctx, RULE_QOS_CHANGE, str_from(qos_name(after)));

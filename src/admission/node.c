@@ -6,10 +6,7 @@
 #include "base/arena.h"
 #include "kube/names.h"
 #include "steps.h"
-
-#define REQUIRED                                                                                   \
-	"node does not contain resource information, this is required for clusters with workload " \
-	"partitioning enabled"
+#include "texts.h"
 
 /* An error for each of the two lists that does not have the resource. */
 static void list_missing(yyjson_val *node, struct field_errors *problems)
@@ -20,10 +17,11 @@ static void list_missing(yyjson_val *node, struct field_errors *problems)
 	/* Capacity first, as in OpenShift's message. */
 	for (size_t i = 0; i < sizeof(lists) / sizeof(lists[0]); i++)
 		if (!node_has_resource(doc_get(status, lists[i]), STR(NAME_CORES)))
-			field_errors_add(problems, str_printf(problems->a,
-							      "status." PRI_STR "." NAME_CORES
-							      ": Required value: " REQUIRED,
-							      FMT_STR(lists[i])));
+			field_errors_add(problems,
+					 str_printf(problems->a,
+						    "status." PRI_STR "." NAME_CORES
+						    ": Required value: " TEXT_NODE_REQUIRED,
+						    FMT_STR(lists[i])));
 }
 
 /* False when the request is decided: refused, or not relevant. */
@@ -89,8 +87,8 @@ void node_validate(const struct admission_state *state, const struct admission_r
 		result_invalid(r, RULE_NODE, &s, &problems);
 		return;
 	}
-	result_warn(r, STR(REQUIRED));
-	result_decide(r, RULE_NODE, VERDICT_LEAVE, STR(REQUIRED));
+	result_warn(r, STR(TEXT_NODE_REQUIRED));
+	result_decide(r, RULE_NODE, VERDICT_LEAVE, STR(TEXT_NODE_REQUIRED));
 }
 
 static void add_taint(yyjson_val *node, struct patch *p)

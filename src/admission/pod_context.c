@@ -10,6 +10,7 @@
 #include "base/macro.h"
 #include "kube/names.h"
 #include "kube/shares.h"
+#include "texts.h"
 
 bool request_is_static_pod(const struct admission_request *request)
 {
@@ -92,11 +93,9 @@ size_t pod_context_find_type(struct pod_context *ctx, struct str *ret_problem)
 		n++;
 	}
 	if (n > 1)
-		*ret_problem = STR("the pod can not have more than one workload annotations");
+		*ret_problem = STR(TEXT_TWO_TYPES);
 	else if (n == 1 && !ctx->type.n)
-		*ret_problem =
-			STR("the workload annotation key should have format " NAME_TARGET_PREFIX
-			    "<workload_type>, when <workload_type> is non empty string");
+		*ret_problem = STR(TEXT_EMPTY_TYPE);
 	return n;
 }
 

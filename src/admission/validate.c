@@ -7,10 +7,7 @@
 #include "base/err.h"
 #include "kube/names.h"
 #include "steps.h"
-
-#define DEBUG_ADVICE                                                                               \
-	"You must pass --keep-annotations parameter to the debug command or upgrade the oc tool "  \
-	"to the latest version when trying to debug a pod with workload partitioning resources."
+#include "texts.h"
 
 static size_t check_resource_annotations(struct pod_context *ctx, struct field_errors *p)
 {
@@ -59,10 +56,7 @@ static void check_container_cores(struct pod_context *ctx, struct cores_search *
 
 		if (!str_ends(resource, STR(NAME_CORES)) || !add_if_new(search, resource))
 			continue;
-		detail = str_printf(ctx->a,
-				    "the pod without workload annotations can not have containers "
-				    "with workload resources \"" PRI_STR "\"",
-				    FMT_STR(resource));
+		detail = str_printf(ctx->a, TEXT_UNTARGETED_CORES PRI_STR "\"", FMT_STR(resource));
 		field_errors_invalid(p, STR("spec.containers.resources.requests"),
 				     print_map(requests, true, ctx->a), detail);
 	}
@@ -85,17 +79,14 @@ static void check_cores(struct pod_context *ctx, struct field_errors *p)
 	while (n)
 		check_container_cores(ctx, &search, requests[--n], p);
 	if (search.n && doc_get(pod_annotations(&ctx->pod), STR(NAME_DEBUG_SOURCE)))
-		result_warn(ctx->result, STR(DEBUG_ADVICE));
+		result_warn(ctx->result, STR(TEXT_DEBUG_ADVICE));
 }
 
 static void check_untargeted(struct pod_context *ctx, size_t n_resource_annotations,
 			     struct field_errors *p)
 {
 	if (n_resource_annotations)
-		pod_context_annotation_error(
-			ctx, p,
-			STR("the pod without workload annotation can not have resource "
-			    "annotation"));
+		pod_context_annotation_error(ctx, p, STR(TEXT_UNTARGETED_RESOURCES));
 	check_cores(ctx, p);
 }
 
@@ -157,12 +148,10 @@ static void list_changes(const struct annotations *ann, const struct annotations
 
 		if (own->kind == OWN_WARNING || (match && str_eq(match->value, own->value)))
 			continue;
-		field_errors_add(
-			p, str_printf(p->a,
-				      "metadata.annotations[" PRI_STR
-				      "]: Forbidden: may not be %s after the pod was created: "
-				      "delete the pod and create it again",
-				      FMT_STR(own->key), match ? "changed" : what));
+		field_errors_add(p, str_printf(p->a,
+					       TEXT_UPDATE_HEAD PRI_STR TEXT_UPDATE_MIDDLE
+					       "%s" TEXT_UPDATE_TAIL,
+					       FMT_STR(own->key), match ? "changed" : what));
 	}
 }
 
@@ -208,14 +197,10 @@ static void check_cpu_stays(const struct admission_request *rq, struct field_err
 			continue;
 		if (same_cpu(old.requests, new.requests) && same_cpu(old.limits, new.limits))
 			continue;
-		field_errors_add(
-			p,
-			str_printf(
-				p->a,
-				"spec.%s[%zu].resources: Forbidden: the CPU of container " PRI_STR
-				" is counted in a CPU pool and cannot be resized "
-				"in place: delete the pod and create it with the new CPU",
-				new.list, new.index, FMT_STR(new.name)));
+		field_errors_add(p, str_printf(p->a,
+					       "spec.%s[%zu].resources: " TEXT_RESIZE_HEAD PRI_STR
+						       TEXT_RESIZE_TAIL,
+					       new.list, new.index, FMT_STR(new.name)));
 	}
 }
 

@@ -356,6 +356,8 @@ static void check_hotplug(struct agent *agent)
 	agent->ledger.now.topology = &agent->topology; /* it was `now`, on the stack */
 	config_watch_check_boot(&agent->config_watch);
 	node_sync_recheck_profiles(&agent->node_sync);
+	if (agent->config->host.is_on)
+		files_follow_soon(&agent->host_files);
 	log_warning("online CPUs changed",
 		    LOG_STR("online", cpuset_format(&agent->topology.online, &agent->arena)));
 	manager_repin(&agent->manager);
@@ -404,12 +406,13 @@ static void follow_host(struct agent *agent)
 	yyjson_val *profile;
 
 	arena_init(&a, 0);
-	if (agent->host.is_open &&
-	    profile_in_force_read(&agent->profile_in_force, agent->config->pools.state_dir,
-				  &agent->manager, &a, &profile)) {
+	if (!agent->config->host.is_on ||
+	    !profile_in_force_read(&agent->profile_in_force, agent->config->pools.state_dir,
+				   &agent->manager, &a, &profile))
+		return;
+	if (agent->host.is_open)
 		agent_host_follow(&agent->host, agent->config, profile, &a);
-		files_follow_soon(&agent->host_files);
-	}
+	files_follow_soon(&agent->host_files);
 }
 
 /* The kubelet was restarted with another policy, as host files may say (D44). What the agent does
@@ -440,8 +443,8 @@ static void on_tick(struct timer *t)
 	}
 	follow_host(agent);
 	agent_host_tick(&agent->host, &agent->manager);
-	agent_files_tick(&agent->host_files, agent->config, &agent->manager,
-			 agent->node_sync.partition.observed.granted);
+	agent_files_tick(&agent->host_files, agent->config, &agent->profile_in_force,
+			 &agent->manager, agent->node_sync.partition.observed.granted);
 	if (agent->manager.is_changed)
 		write_status(agent);
 	/* Rare, and each costs system calls even when nothing changed. */
@@ -633,11 +636,14 @@ static int agent_open(struct agent *agent, struct err *err)
 
 int agent_run(const struct agent_config *config, struct err *err)
 {
-	static struct agent agent; /* reachable after a failed start, which frees nothing */
+	/* Static: reachable after a failed start, which frees nothing, and zero without a write, so
+	 * that the parts that are turned off take no memory. */
+	static struct agent agent;
 	struct cpuset management;
 	int r;
 
-	agent = (struct agent){ .config = config, .run_fd = -1, .epoll_fd = -1 };
+	agent.config = config;
+	agent.run_fd = agent.epoll_fd = -1;
 	agent.cgroups.cpu_fd = agent.cgroups.cpuset_fd = -1;
 	arena_init(&agent.arena, 0);
 	(void)signal(SIGPIPE, SIG_IGN); /* a status client may disconnect early */

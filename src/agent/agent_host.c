@@ -97,23 +97,27 @@ void agent_files_open(struct files_follow *f, const struct agent_config *config,
 
 /* Until the API server has answered, and while other pools are in force, it is not known what the
  * host should have. */
-static bool find_profile(const struct agent_config *config, const struct manager *m,
-			 struct arena *a, yyjson_val **ret)
+static bool find_profile(const struct profile_in_force *in_force, const char *state_dir,
+			 const struct manager *m, struct arena *a, yyjson_val **ret)
 {
-	*ret = profile_in_force_get(config->pools.state_dir, m, a);
+	*ret = in_force->has_pools ? profile_in_force_get(state_dir, m, a) : NULL;
 	return *ret || (m->status.profile.state == PROFILE_NONE &&
 			m->status.pools.origin != POOLS_FROM_PROFILE);
 }
 
 void agent_files_tick(struct files_follow *f, const struct agent_config *config,
-		      const struct manager *m, const char *granted)
+		      const struct profile_in_force *in_force, const struct manager *m,
+		      const char *granted)
 {
 	CLEANUP(arena_done) struct arena a;
 	struct files_input input = { .topology = m->ledger->now.topology };
 
 	arena_init(&a, 0);
+	/* Flags and the pools file say nothing about the host. */
+	f->is_awaited = m->status.pools.origin != POOLS_FROM_FLAGS &&
+			m->status.pools.origin != POOLS_FROM_FILE;
 	if (!config->host.is_on || !m->runtime.name[0] || !files_follow_tick(f, granted) ||
-	    !find_profile(config, m, &a, &input.profile))
+	    !find_profile(in_force, config->pools.state_dir, m, &a, &input.profile))
 		return;
 	input.has_crio = strcmp(m->runtime.name, CRIO_RUNTIME_NAME) == 0;
 	files_follow_check(f, &input);

@@ -10,6 +10,7 @@ struct agent_config;
 struct arena;
 struct manager;
 struct node_partition_status;
+struct profile_in_force;
 
 /* Before the process is confined. With --host-configuration=off, restores what an earlier agent
  * configured. */
@@ -29,7 +30,8 @@ void agent_host_follow(struct host *h, const struct agent_config *config, yyjson
 void agent_files_open(struct files_follow *f, const struct agent_config *config,
 		      const char *boot_id);
 void agent_files_tick(struct files_follow *f, const struct agent_config *config,
-		      const struct manager *m, const char *granted);
+		      const struct profile_in_force *in_force, const struct manager *m,
+		      const char *granted);
 
 /* The condition HostConfigured of the NodePartition. */
 void agent_host_condition(const struct host *h, struct node_partition_status *s, struct arena *a);

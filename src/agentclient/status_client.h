@@ -15,6 +15,7 @@ struct agent_status {
 	struct doc doc;
 	bool is_running;  /* the document comes from a running agent */
 	const char *from; /* path of the socket or of the file */
+	struct str as_of; /* when it was saved, RFC 3339; "": now, or when the agent stopped */
 };
 
 int status_client_read(const char *run_dir, struct arena *a, struct agent_status *ret,

@@ -117,7 +117,7 @@ bool str_to_u64(struct str s, uint64_t max, uint64_t *ret)
 
 int str_hex_digit(char c)
 {
-	if (c >= '0' && c <= '9')
+	if (str_is_digit(c))
 		return c - '0';
 	if (c >= 'A' && c <= 'F')
 		return c - 'A' + 10;
@@ -216,20 +216,25 @@ void strbuf_add_u64(struct strbuf *b, uint64_t n)
 	strbuf_add(b, (struct str){ digits + i, sizeof(digits) - i });
 }
 
+/* Most texts are short: they are printed once and copied, instead of printed twice, first to
+ * measure them. */
 void strbuf_vprintf(struct strbuf *b, const char *fmt, va_list ap)
 {
 	va_list again;
+	char text[256];
 	char *space;
 	int n;
 
 	va_copy(again, ap);
-	n = vsnprintf(NULL, 0, fmt, ap);
+	n = vsnprintf(text, sizeof(text), fmt, ap);
 	/* One byte more for vsnprintf's NUL, which does not count as part of the text. */
 	space = n >= 0 ? strbuf_reserve(b, (size_t)n + 1) : NULL;
-	if (space) {
+	if (space && (size_t)n < sizeof(text))
+		memcpy(space, text, (size_t)n + 1);
+	else if (space)
 		(void)vsnprintf(space, (size_t)n + 1, fmt, again);
+	if (space)
 		b->n += (size_t)n;
-	}
 	va_end(again);
 }
 

@@ -46,6 +46,17 @@ bool str_next(struct str_split *split, char sep, struct str *ret);
 bool str_to_u64(struct str s, uint64_t max, uint64_t *ret);
 int str_hex_digit(char c); /* 0 to 15; -1 when it is none */
 
+/* ASCII, in every locale. */
+static inline bool str_is_digit(char c)
+{
+	return c >= '0' && c <= '9';
+}
+
+static inline bool str_is_alnum(char c)
+{
+	return str_is_digit(c) || ((c | 0x20) >= 'a' && (c | 0x20) <= 'z');
+}
+
 struct str str_dup(struct arena *a, struct str s); /* with a NUL after the last byte */
 const char *str_cstr(struct arena *a, struct str s);
 struct str str_printf(struct arena *a, const char *fmt, ...) __attribute__((format(printf, 2, 3)));

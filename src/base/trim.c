@@ -46,8 +46,7 @@ size_t trim_parse(struct str smaps, struct trim_mapping *ret, size_t max)
 	while (n < max && str_next(&lines, '\n', &line)) {
 		/* A header line starts with a hexadecimal address in lower case, attributes with an
 		 * upper-case letter. */
-		if (line.n && ((line.p[0] >= '0' && line.p[0] <= '9') ||
-			       (line.p[0] >= 'a' && line.p[0] <= 'f')))
+		if (line.n && (str_is_digit(line.p[0]) || (line.p[0] >= 'a' && line.p[0] <= 'f')))
 			is_candidate = parse_mapping(line, &mapping);
 		else if (is_candidate && str_starts(line, STR("Anonymous:"))) {
 			line = str_trim(str_skip(line, sizeof("Anonymous:") - 1));

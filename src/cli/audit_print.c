@@ -5,6 +5,7 @@
 #include "base/arena.h"
 #include "cgroup/audit.h"
 #include "cgroup/foreign.h"
+#include "codec/doc.h"
 #include "command.h"
 #include "output.h"
 
@@ -94,8 +95,8 @@ static void put_foreign(yyjson_mut_doc *m, yyjson_mut_val *root, const struct au
 	}
 }
 
-static yyjson_mut_val *audit_document(const struct audit *t, const struct audit_format *form,
-				      yyjson_mut_doc *m, struct arena *a)
+yyjson_mut_val *audit_document(const struct audit *t, const struct audit_format *form,
+			       yyjson_mut_doc *m, struct arena *a)
 {
 	yyjson_mut_val *root = yyjson_mut_obj(m), *list, *item;
 
@@ -112,6 +113,56 @@ static yyjson_mut_val *audit_document(const struct audit *t, const struct audit_
 	}
 	put_foreign(m, root, t, form, a);
 	return root;
+}
+
+static struct audit_subject read_subject(yyjson_val *v)
+{
+	return (struct audit_subject){ .namespace = doc_str(doc_get(v, STR("namespace"))),
+				       .pod = doc_str(doc_get(v, STR("pod"))),
+				       .container = doc_str(doc_get(v, STR("container"))) };
+}
+
+static int read_foreign(const struct doc *doc, yyjson_val *v, struct foreign_process *ret,
+			struct err *err)
+{
+	struct err why = { 0 };
+	int64_t pid = 0;
+
+	(void)doc_int(doc_get(v, STR("pid")), &pid);
+	*ret = (struct foreign_process){ .pid = (int)pid,
+					 .name = doc_str(doc_get(v, STR("name"))),
+					 .cgroup = doc_str(doc_get(v, STR("cgroup"))),
+					 .owner = read_subject(doc_get(v, STR("owner"))) };
+	if (cpuset_parse(doc_str(doc_get(v, STR("cpus"))), &ret->cpus, &why) < 0)
+		return doc_err(err, doc, v, "%s", why.msg);
+	return 0;
+}
+
+int audit_from_doc(const struct doc *doc, struct arena *a, struct audit *ret, struct err *err)
+{
+	yyjson_val *list = doc_get(doc->root, STR("findings")), *item;
+	int64_t n = 0;
+	int r = 0;
+
+	audit_init(ret, a);
+	if (!list || !doc_int(doc_get(doc->root, STR("containers")), &n) || n < 0)
+		return doc_err(err, doc, doc->root, "not a result of pinfold verify");
+	ret->n_containers = (size_t)n;
+	DOC_EACH_ITEM (list, item) {
+		const struct audit_subject name = read_subject(item);
+
+		audit_add(ret, &name, str_cstr(a, doc_str(doc_get(item, STR("check")))),
+			  doc_str(doc_get(item, STR("expected"))),
+			  doc_str(doc_get(item, STR("actual"))));
+	}
+	list = doc_get(doc->root, STR("foreignProcesses"));
+	ret->foreign_processes = arena_array(a, struct foreign_process, yyjson_arr_size(list) + 1);
+	DOC_EACH_ITEM (list, item) {
+		r = read_foreign(doc, item, &ret->foreign_processes[ret->n_foreign++], err);
+		if (r < 0)
+			break;
+	}
+	return r;
 }
 
 int audit_print(const struct audit *t, const struct audit_format *form, struct arena *a,

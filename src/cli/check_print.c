@@ -51,8 +51,7 @@ static struct str report_text(const struct preflight_report *r, struct arena *a)
 	return strbuf_str(&b);
 }
 
-static yyjson_mut_val *report_document(const struct preflight_report *r, yyjson_mut_doc *m,
-				       struct arena *a)
+yyjson_mut_val *check_document(const struct preflight_report *r, yyjson_mut_doc *m, struct arena *a)
 {
 	yyjson_mut_val *root = yyjson_mut_obj(m), *list = doc_put_arr(m, root, STR("findings"));
 	yyjson_mut_val *summary = doc_put_obj(m, root, STR("summary"));
@@ -82,5 +81,5 @@ int check_print(const struct preflight_report *r, enum output_format format, str
 {
 	if (format == OUTPUT_TABLE)
 		return output_text(report_text(r, a), err);
-	return output_doc(report_document(r, doc_build(a), a), format, a, err);
+	return output_doc(check_document(r, doc_build(a), a), format, a, err);
 }

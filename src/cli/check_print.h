@@ -8,3 +8,7 @@
 
 int check_print(const struct preflight_report *r, enum output_format format, struct arena *a,
 		struct err *err);
+
+/* What -o json prints. */
+yyjson_mut_val *check_document(const struct preflight_report *r, yyjson_mut_doc *m,
+			       struct arena *a);

@@ -212,7 +212,7 @@ void assumptions_print(unsigned assumed)
 			(void)fprintf(stderr, "note: assumed: %s\n", assumptions[i]);
 }
 
-static unsigned assume_missing(struct state_manifests *m, const struct manifest_list *given)
+unsigned cluster_assume_missing(struct state_manifests *m, const struct manifest_list *given)
 {
 	unsigned assumed = 0;
 
@@ -254,7 +254,7 @@ int cluster_and_manifests(const struct cluster_options *o, const struct option_l
 	if (r < 0)
 		return r;
 	/* The state is valid only after it is sealed, and nothing can be added then. */
-	ret->assumed = assume_missing(&ret->state, &ret->list);
+	ret->assumed = cluster_assume_missing(&ret->state, &ret->list);
 	state_manifests_seal(&ret->state);
 	return 0;
 }

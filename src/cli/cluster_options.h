@@ -95,5 +95,9 @@ struct cluster_input {
 int cluster_and_manifests(const struct cluster_options *o, const struct option_list *files,
 			  struct arena *a, struct cluster_input *ret, struct err *err);
 
+/* The last part of it, for commands with objects of their own: assumed objects where a kind is
+ * missing. Before the state is sealed. */
+unsigned cluster_assume_missing(struct state_manifests *m, const struct manifest_list *given);
+
 /* A note for each assumption on stderr, where standard output has no place for them. */
 void assumptions_print(unsigned assumed);

@@ -13,19 +13,22 @@
 #include "base/arena.h"
 #include "base/err.h"
 #include "base/macro.h"
+#include "bundle_input.h"
 #include "cluster_options.h"
 #include "command.h"
 #include "explain_place.h"
 #include "kube/names.h"
 #include "kube/pod.h"
 #include "manifest_paths.h"
+#include "map_draw.h"
 #include "output.h"
+#include "policy/policy_limits.h"
 
 struct explain_options {
 	struct cluster_options cluster;
 	struct option_list files;
-	const char *output, *run_dir;
-	bool is_static;
+	const char *output, *run_dir, *bundle;
+	bool is_static, with_policy;
 };
 
 static const struct option_desc options[] = {
@@ -33,10 +36,14 @@ static const struct option_desc options[] = {
 	CLUSTER_OPTIONS(struct explain_options, cluster),
 	{ OPT_FLAG, 0, "static", NULL, "decide as for a static pod on its node", NULL,
 	  offsetof(struct explain_options, is_static) },
+	{ OPT_FLAG, 0, "policy", NULL,
+	  "also say what admission policies cannot do for the pod, and what happens then", NULL,
+	  offsetof(struct explain_options, with_policy) },
 	{ OPT_STR, 0, "run-dir", "DIR",
 	  "directory of the agent that runs a live pod (default: " AGENT_RUN_DIR
 	  ", if there is one)",
 	  NULL, offsetof(struct explain_options, run_dir) },
+	BUNDLE_OPTION(struct explain_options, bundle),
 	OUTPUT_OPTION(struct explain_options, output),
 	{ 0 },
 };
@@ -47,13 +54,18 @@ static const struct command_example examples[] = {
 	  "the same in a real cluster" },
 	{ "kubectl get pod -n dns dns-x -o yaml | pinfold explain",
 	  "what happened to a pod that exists" },
+	{ "pinfold explain --bundle saved.tar 'ran/vdu-*'",
+	  "what happened to pods of a support bundle" },
 	{ 0 },
 };
 
 /* What all pods are explained with. */
 struct explain_input {
 	struct cluster_input cluster;
-	yyjson_val *status; /* of the agent; NULL: there is none */
+	yyjson_val **statuses; /* of the agent, or of those of a bundle */
+	size_t n_statuses;
+	struct option_list pods; /* patterns; none: all */
+	bool with_policy;	 /* also what policies cannot do */
 };
 
 /* One pod and what was decided about it. */
@@ -117,31 +129,14 @@ static size_t assumed_facts(const struct explained *e, struct str ret[ASSUMPTION
 
 /* --- what happened to a pod that exists --- */
 
-static struct str live_text(const struct live_pod *p, struct arena *a)
+/* The status of the pod's node. An agent need not know the name of its node, so a single status may
+ * be that of any; explain_place() compares the pods. */
+static yyjson_val *status_for(const struct explain_input *in, struct str node)
 {
-	switch (p->outcome) {
-	case LIVE_CONVERTED:
-		return str_printf(a,
-				  "converted at admission: CPU requests were replaced by requests "
-				  "for " PRI_STR NAME_CORES_SUFFIX,
-				  FMT_STR(p->type));
-	case LIVE_SKIPPED:
-		return str_printf(a, "skipped at admission, annotations removed: " PRI_STR,
-				  FMT_STR(p->warning));
-	case LIVE_MISSED:
-		return str_printf(
-			a,
-			"not converted: it opts in to type " PRI_STR
-			" and was stored without the decision of admission: the webhook was not "
-			"configured or not reachable when the pod was created",
-			FMT_STR(p->type));
-	case LIVE_COUNTED:
-		return STR("admitted, and its CPU is counted in the pools");
-	case LIVE_UNCHANGED:
-	case LIVE__COUNT:
-		break;
-	}
-	return STR("admitted unchanged: it does not opt in to a workload type");
+	for (size_t i = 0; i < in->n_statuses; i++)
+		if (str_eq(doc_str(doc_get(in->statuses[i], STR("node"))), node))
+			return in->statuses[i];
+	return in->n_statuses == 1 ? in->statuses[0] : NULL;
 }
 
 static struct explain_place place_of(const struct explained *e, const struct live_container *c,
@@ -154,7 +149,7 @@ static struct explain_place place_of(const struct explained *e, const struct liv
 						     .name = c->name,
 						     .pool = c->pool };
 
-	return explain_place(&e->in->cluster.state, e->in->status, &container, a);
+	return explain_place(&e->in->cluster.state, status_for(e->in, e->live.node), &container, a);
 }
 
 static struct str place_text(const struct explained *e, const struct explain_place *p,
@@ -177,7 +172,7 @@ static void add_live(struct strbuf *b, const struct explained *e, struct arena *
 {
 	const struct live_pod *p = &e->live;
 
-	strbuf_printf(b, "happened: " PRI_STR "\n", FMT_STR(live_text(p, a)));
+	strbuf_printf(b, "happened: " PRI_STR "\n", FMT_STR(live_pod_text(p, a)));
 	for (size_t i = 0; i < p->n; i++) {
 		const struct live_container *c = &p->containers[i];
 		const struct explain_place place = place_of(e, c, a);
@@ -213,7 +208,7 @@ static void put_live(yyjson_mut_doc *m, yyjson_mut_val *root, const struct expla
 	const struct live_pod *p = &e->live;
 
 	doc_put_str(m, live, STR("outcome"), str_from(live_outcome_name(p->outcome)));
-	doc_put_str(m, live, STR("happened"), live_text(p, a));
+	doc_put_str(m, live, STR("happened"), live_pod_text(p, a));
 	doc_put_str(m, live, STR("node"), p->node);
 	if (p->rule < RULE__COUNT)
 		doc_put_str(m, live, STR("rule"), str_from(rule_name(p->rule)));
@@ -244,41 +239,6 @@ static void put_live(yyjson_mut_doc *m, yyjson_mut_val *root, const struct expla
 }
 
 /* --- what admission decides --- */
-
-static struct str outcome(const struct explained *e, struct arena *a)
-{
-	const struct admission_result *r = &e->result;
-	const struct rule_step *last = r->n_steps ? &r->steps[r->n_steps - 1] : NULL;
-
-	if (!r->allowed)
-		return str_printf(a, "refused (%u %s): " PRI_STR, r->code, r->reason,
-				  FMT_STR(r->message));
-	if (r->rule == RULE_CONVERT)
-		return STR("converted: CPU requests become requests for the workload resource");
-	if (r->rule == RULE_POOLS)
-		return STR("admitted, and its CPU is counted in the pools");
-	/* A rule that strips the annotations always adds a warning with its reason. */
-	for (size_t i = 0; i < r->n_steps; i++)
-		if (r->steps[i].verdict == VERDICT_STRIP)
-			return str_printf(a, "skipped: " PRI_STR, FMT_STR(r->warnings[0]));
-	if (last && !patch_is_empty(&r->patch))
-		return STR("admitted; annotations that only admission may write are removed");
-	return STR("admitted unchanged");
-}
-
-/* Only what did not turn out as the user may have meant it has something to change. */
-static const char *advice_for(const struct explained *e)
-{
-	const struct admission_result *r = &e->result;
-
-	if (r->rule == RULE__COUNT || r->rule == RULE_CONVERT || r->rule == RULE_POOLS)
-		return NULL;
-	/* A pod that does not opt in is one for the pools; if these are inactive, that is why. */
-	if (r->rule == RULE_TARGET && r->n_steps &&
-	    r->steps[r->n_steps - 1].rule == RULE_POOL_NODES)
-		return rule_advice(RULE_POOL_NODES);
-	return rule_advice(r->rule);
-}
 
 /* Of a pod that does not exist yet; "" when it is not known. */
 static struct str cpus_text(const struct explained *e, struct arena *a)
@@ -335,13 +295,46 @@ static void add_steps(struct strbuf *b, const struct explained *e)
 	}
 }
 
+static size_t limits_of(const struct explained *e, struct arena *a,
+			const struct policy_limit *ret[POLICY_LIMITS_MAX])
+{
+	return policy_limits_of(&e->pod, &e->result, &e->in->cluster.state.state.settings, a, ret);
+}
+
+static void add_limits(struct strbuf *b, const struct explained *e, struct arena *a)
+{
+	const struct policy_limit *limits[POLICY_LIMITS_MAX];
+	size_t n = limits_of(e, a, limits);
+
+	for (size_t i = 0; i < n; i++)
+		strbuf_printf(b, "by policies: %s: %s\n", limits[i]->what, limits[i]->happens);
+	if (!n)
+		strbuf_add(b, STR("by policies: the same\n"));
+}
+
+static void put_limits(yyjson_mut_doc *m, yyjson_mut_val *root, const struct explained *e,
+		       struct arena *a)
+{
+	const struct policy_limit *limits[POLICY_LIMITS_MAX];
+	yyjson_mut_val *list = doc_put_arr(m, root, STR("policyLimits"));
+	size_t n = limits_of(e, a, limits);
+
+	for (size_t i = 0; i < n; i++) {
+		yyjson_mut_val *item = yyjson_mut_arr_add_obj(m, list);
+
+		doc_put_str(m, item, STR("limit"), str_from(limits[i]->name));
+		doc_put_str(m, item, STR("reason"), str_from(limits[i]->what));
+		doc_put_str(m, item, STR("result"), str_from(limits[i]->happens));
+	}
+}
+
 static void add_text(struct strbuf *b, const struct explained *e, struct arena *a)
 {
 	const struct admission_result *r = &e->result;
 	struct str place = manifest_position(e->manifest, a), name = pod_name(&e->pod);
 	struct str namespace = pod_namespace(&e->pod), cpus = cpus_text(e, a);
 	struct str facts[ASSUMPTION__COUNT + 1];
-	const char *advice = advice_for(e);
+	const char *advice = admission_result_advice(&e->result);
 	const size_t n_facts = assumed_facts(e, facts);
 
 	strbuf_printf(b, PRI_STR ": " PRI_STR " " PRI_STR ", namespace " PRI_STR, FMT_STR(place),
@@ -354,7 +347,7 @@ static void add_text(struct strbuf *b, const struct explained *e, struct arena *
 	add_steps(b, e);
 	for (size_t i = 0; i < n_facts; i++)
 		strbuf_printf(b, "assumed: " PRI_STR "\n", FMT_STR(facts[i]));
-	strbuf_printf(b, "result: " PRI_STR "\n", FMT_STR(outcome(e, a)));
+	strbuf_printf(b, "result: " PRI_STR "\n", FMT_STR(admission_result_text(&e->result, a)));
 	if (cpus.n)
 		strbuf_printf(b, "runs on: " PRI_STR "\n", FMT_STR(cpus));
 	if (!patch_is_empty(&r->patch)) {
@@ -363,6 +356,8 @@ static void add_text(struct strbuf *b, const struct explained *e, struct arena *
 	}
 	if (advice)
 		strbuf_printf(b, "to change that: %s\n", advice);
+	if (e->in->with_policy)
+		add_limits(b, e, a);
 }
 
 static void put_steps(yyjson_mut_doc *m, yyjson_mut_val *root, const struct explained *e)
@@ -392,7 +387,7 @@ static yyjson_mut_val *doc_of(yyjson_mut_doc *m, const struct explained *e, stru
 	const struct admission_result *r = &e->result;
 	yyjson_mut_val *root = yyjson_mut_obj(m), *warnings;
 	const struct str cpus = cpus_text(e, a);
-	const char *advice = advice_for(e);
+	const char *advice = admission_result_advice(&e->result);
 
 	doc_put_str(m, root, STR("at"), manifest_position(e->manifest, a));
 	doc_put_str(m, root, STR("kind"), e->pod.kind);
@@ -406,7 +401,7 @@ static yyjson_mut_val *doc_of(yyjson_mut_doc *m, const struct explained *e, stru
 		doc_put_int(m, root, STR("code"), r->code);
 	if (r->rule < RULE__COUNT)
 		doc_put_str(m, root, STR("rule"), str_from(rule_name(r->rule)));
-	doc_put_str(m, root, STR("result"), outcome(e, a));
+	doc_put_str(m, root, STR("result"), admission_result_text(&e->result, a));
 	if (cpus.n)
 		doc_put_str(m, root, STR("runsOn"), cpus);
 	warnings = doc_put_arr(m, root, STR("warnings"));
@@ -415,6 +410,8 @@ static yyjson_mut_val *doc_of(yyjson_mut_doc *m, const struct explained *e, stru
 	doc_put(m, root, STR("patch"), yyjson_mut_val_mut_copy(m, r->patch.ops));
 	if (advice)
 		doc_put_str(m, root, STR("advice"), str_from(advice));
+	if (e->in->with_policy)
+		put_limits(m, root, e, a);
 	return root;
 }
 
@@ -458,7 +455,10 @@ static int explain_all(const struct explain_options *o, const struct explain_inp
 	for (size_t i = 0; i < list->n; i++) {
 		struct explained e = { .in = in, .manifest = &list->items[i] };
 
-		if (!pod_from_object(list->items[i].object, &e.pod))
+		if (!pod_from_object(list->items[i].object, &e.pod) ||
+		    !map_is_wanted(&(struct map_container){ .namespace = pod_namespace(&e.pod),
+							    .pod = pod_name(&e.pod) },
+				   &in->pods, &scratch))
 			continue;
 		arena_reset(&scratch);
 		r = explain_one(&e, o->is_static, work, err);
@@ -473,7 +473,8 @@ static int explain_all(const struct explain_options *o, const struct explain_inp
 			yyjson_mut_arr_append(all, doc_of(doc, &e, a));
 	}
 	if (!n)
-		return err_set(err, EINVAL, "no pod and no workload in the manifests given");
+		return err_set(err, EINVAL, "no pod and no workload%s in the manifests given",
+			       in->pods.n ? " of this name" : "");
 	r = format == OUTPUT_TABLE ? output_text(strbuf_str(&b), err) :
 				     output_doc(all, format, a, err);
 	return r < 0 ? r : n_refused ? EXIT_FINDING : EXIT_YES;
@@ -481,30 +482,69 @@ static int explain_all(const struct explain_options *o, const struct explain_inp
 
 /* Most machines have no agent, and others may not read its directory: only a directory that was
  * named has to be there. */
-static int read_agent(const struct explain_options *o, struct arena *a, yyjson_val **ret,
+static int read_agent(const struct explain_options *o, struct arena *a, struct explain_input *in,
 		      struct err *err)
 {
 	struct agent_status status;
 	int r;
 
+	in->statuses = arena_array(a, yyjson_val *, 1);
 	r = status_client_read(o->run_dir ? o->run_dir : AGENT_RUN_DIR, a, &status, err);
 	if (r >= 0)
-		*ret = status.doc.root;
+		in->statuses[in->n_statuses++] = status.doc.root;
 	return o->run_dir ? r : 0;
+}
+
+static int read_agents(const struct explain_options *o, struct arena *a, struct explain_input *in,
+		       struct err *err)
+{
+	struct agent_status status;
+	struct saved_bundle b;
+	struct str *nodes;
+	size_t n;
+	int r = bundle_load(o->bundle, a, &b, err);
+
+	if (r < 0)
+		return r;
+	saved_bundle_nodes(&b, a, &nodes, &n);
+	in->statuses = arena_array(a, yyjson_val *, n + 1);
+	for (size_t i = 0; i < n; i++)
+		if (bundle_node_status(&b, nodes[i], a, &status, NULL) >= 0)
+			in->statuses[in->n_statuses++] = status.doc.root;
+	return 0;
+}
+
+static int read_input(const struct explain_options *o, struct arena *a, struct explain_input *in,
+		      struct err *err)
+{
+	const struct option_list bundle = { (const char **)&o->bundle, o->bundle ? 1 : 0 };
+	struct cluster_options cluster = o->cluster;
+	int r = o->bundle ? read_agents(o, a, in, err) : read_agent(o, a, in, err);
+
+	/* Pods of files meet the cluster of the bundle; without files its own pods are meant. */
+	if (o->bundle && o->files.n) {
+		cluster.state.items = arena_array(a, const char *, o->cluster.state.n + 1);
+		for (size_t i = 0; i < o->cluster.state.n; i++)
+			cluster.state.items[i] = o->cluster.state.items[i];
+		cluster.state.items[cluster.state.n++] = o->bundle;
+	}
+	return r < 0 ? r :
+		       cluster_and_manifests(o->is_static ? NULL : &cluster,
+					     o->files.n || !o->bundle ? &o->files : &bundle, a,
+					     &in->cluster, err);
 }
 
 static int run(struct invocation *inv, struct err *err)
 {
 	const struct explain_options *o = inv->options;
-	struct explain_input in = { 0 };
+	struct explain_input in = { .pods = inv->args, .with_policy = o->with_policy };
 	int r;
 
-	if (command_no_operands(inv, err) < 0)
-		return -EINVAL;
-	r = read_agent(o, inv->arena, &in.status, err);
-	if (r >= 0)
-		r = cluster_and_manifests(o->is_static ? NULL : &o->cluster, &o->files, inv->arena,
-					  &in.cluster, err);
+	if (o->is_static && o->with_policy)
+		return err_set(err, EINVAL,
+			       "--policy and --static exclude each other: agents "
+			       "convert static pods in every mode");
+	r = read_input(o, inv->arena, &in, err);
 	return r < 0 ? r : explain_all(o, &in, inv->arena, err);
 }
 
@@ -512,7 +552,7 @@ const struct command cmd_explain = {
 	.name = "explain",
 	.group = COMMAND_TOOL,
 	.summary = "show the admission rules that decide about a pod",
-	.operands = "",
+	.operands = "[POD...]",
 	.about = "Prints the rules that admission applies to a pod: each rule, the value that it\n"
 		 "checked, and its result. Then follow the decision, the changes, and, where the "
 		 "pod was\n"
@@ -523,7 +563,11 @@ const struct command cmd_explain = {
 		 "profile.\n"
 		 "Facts that no manifest states are assumed, and marked as assumed in every "
 		 "format.\n"
-		 "Without -f the manifests come from standard input.\n"
+		 "Without -f the manifests come from standard input, or with --bundle from a "
+		 "support\n"
+		 "bundle; with both, the bundle is the cluster that the manifests of -f meet.\n"
+		 "POD is a pod, namespace/pod, or a pattern such as 'vdu-*': only these are "
+		 "explained.\n"
 		 "The decision is the same as the webhook's. The exit status is 1 when a pod is "
 		 "refused.",
 	.options = options,

@@ -2,21 +2,23 @@
  * be drawn from copies of its status and topology files. */
 
 #include <errno.h>
-#include <stdlib.h>
 
 #include "agentclient/run_dir.h"
 #include "agentclient/status_client.h"
 #include "base/arena.h"
 #include "base/err.h"
 #include "base/macro.h"
-#include "base/quote.h"
+#include "bundle_input.h"
 #include "command.h"
 #include "cpu/topology_read.h"
 #include "map_draw.h"
+#include "node_map.h"
 #include "output.h"
+#include "picture/html_page.h"
 
 struct map_options {
 	const char *run_dir, *topology, *output;
+	struct bundle_options bundle;
 	bool watch;
 	struct option_list pods; /* the operands */
 };
@@ -28,123 +30,24 @@ static const struct option_desc options[] = {
 	  AT(run_dir) },
 	{ OPT_STR, 0, "topology", "FROM", "host (default), a file or a synthetic description", NULL,
 	  AT(topology) },
+	BUNDLE_OPTIONS(struct map_options, bundle),
 	MAP_WATCH_OPTION(struct map_options),
-	OUTPUT_OPTION(struct map_options, output),
+	PICTURE_OUTPUT_OPTION(struct map_options, output),
 	{ 0 },
 };
 
-static const struct map_options defaults = { .run_dir = AGENT_RUN_DIR, .topology = "host" };
+static const struct map_options defaults = { .run_dir = AGENT_RUN_DIR };
 
 static const struct command_example examples[] = {
 	{ "pinfold map", "which pod is on which CPU of this node" },
 	{ "pinfold map --watch", "the same, refreshed every second" },
 	{ "pinfold map 'ran/vdu-*'", "only the CPUs of these pods" },
 	{ "pinfold map -o json | jq '.cpus[] | select(.owner)'", "the exclusive CPUs" },
+	{ "pinfold map -o svg >map.svg", "a picture; -o html is a page with it" },
+	{ "pinfold map --bundle saved.tar", "the node of a support bundle" },
 	{ "pinfold map --run-dir saved --topology node.json", "another node, from saved files" },
 	{ 0 },
 };
-
-static bool pool_from_name(struct str name, enum pool *ret)
-{
-	for (enum pool p = 0; p < POOL__COUNT; p++)
-		if (str_eq(name, str_from(pool_name(p)))) {
-			*ret = p;
-			return true;
-		}
-	return false;
-}
-
-static int read_cpus(const struct doc *doc, yyjson_val *v, struct cpuset *ret, struct err *err)
-{
-	struct err why = { 0 };
-
-	if (cpuset_parse(doc_str(v), ret, &why) < 0)
-		return doc_err(err, doc, v, "%s", why.msg);
-	return 0;
-}
-
-static int read_container(const struct doc *doc, yyjson_val *v, struct map_container *ret,
-			  struct err *err)
-{
-	yyjson_val *pool = doc_get(v, STR("pool"));
-
-	ret->namespace = doc_str(doc_get(v, STR("namespace")));
-	ret->pod = doc_str(doc_get(v, STR("pod")));
-	ret->container = doc_str(doc_get(v, STR("container")));
-	ret->type = doc_str(doc_get(v, STR("type")));
-	ret->is_exclusive = doc_bool(doc_get(v, STR("exclusive")), false);
-	if (!pool_from_name(doc_str(pool), &ret->pool))
-		return doc_err(err, doc, v, "unknown pool %s", quote(doc_str(pool)).text);
-	return read_cpus(doc, doc_get(v, STR("cpus")), &ret->cpus, err);
-}
-
-static int compare_containers(const void *x, const void *y)
-{
-	const struct map_container *a = x, *b = y;
-	int r = str_cmp(a->namespace, b->namespace);
-
-	if (r == 0)
-		r = str_cmp(a->pod, b->pod);
-	return r ? r : str_cmp(a->container, b->container);
-}
-
-/* `doc` is the agent's status document (agent/status.h). */
-static int read_map(const struct doc *doc, struct arena *a, struct map *ret, struct err *err)
-{
-	yyjson_val *list = doc_get(doc->root, STR("containers")), *v;
-	struct map_container *containers =
-		arena_array(a, struct map_container, yyjson_arr_size(list));
-	size_t n = 0;
-	int r = 0;
-
-	for (enum pool p = 0; r == 0 && p < POOL__COUNT; p++) {
-		v = doc_get(doc_get(doc->root, STR("pools")), str_from(pool_name(p)));
-		r = read_cpus(doc, doc_get(v, STR("cpus")), &ret->pools[p], err);
-	}
-	DOC_EACH_ITEM (list, v) {
-		if (r == 0)
-			r = read_container(doc, v, &containers[n++], err);
-	}
-	if (r < 0)
-		return r;
-	/* map_draw() needs the containers of a pod to be adjacent. */
-	if (n)
-		qsort(containers, n, sizeof(*containers), compare_containers);
-	ret->containers = containers;
-	ret->n = n;
-	return 0;
-}
-
-/* A status of another machine: map_draw() would leave out CPUs that the topology lacks. */
-static int check_machine(const struct map *map, const char *topology, struct err *err)
-{
-	struct cpuset unknown = { 0 };
-
-	for (enum pool p = 0; p < POOL__COUNT; p++)
-		cpuset_union(&unknown, &map->pools[p]);
-	cpuset_minus(&unknown, &map->topology->online);
-	cpuset_minus(&unknown, &map->topology->offline);
-	if (cpuset_is_empty(&unknown))
-		return 0;
-	return err_set(err, EINVAL,
-		       "the agent's pools contain CPU %u, which topology %s lacks (see --topology)",
-		       cpuset_first(&unknown), topology);
-}
-
-static struct str title(const struct agent_status *status, struct arena *a)
-{
-	yyjson_val *root = status->doc.root;
-	struct str node = doc_str(doc_get(root, STR("node")));
-	struct strbuf b;
-
-	strbuf_init(&b, a);
-	if (!status->is_running)
-		strbuf_printf(&b, "the agent is not running; last status from %s\n", status->from);
-	if (node.n)
-		strbuf_printf(&b, "node " PRI_STR ", ", FMT_STR(node));
-	strbuf_printf(&b, "mode " PRI_STR "\n", FMT_STR(doc_str(doc_get(root, STR("mode")))));
-	return strbuf_str(&b);
-}
 
 static yyjson_mut_val *wanted_containers(yyjson_val *root, const struct option_list *pods,
 					 yyjson_mut_doc *m, struct arena *a)
@@ -182,6 +85,43 @@ static int print_doc(const struct agent_status *status, const struct map *map,
 	return output_doc(root, output_format_of(o->output), a, err);
 }
 
+static int print_picture(const struct agent_status *status, const struct map *map,
+			 enum output_format format, struct arena *a, struct err *err)
+{
+	const struct str node = doc_str(doc_get(status->doc.root, STR("node")));
+	const struct str title =
+		str_printf(a, "CPU map%s" PRI_STR, node.n ? " of node " : "", FMT_STR(node));
+	struct machine_picture picture;
+	struct strbuf b;
+
+	if (format == OUTPUT_SVG) {
+		picture = map_picture(map, title, a);
+		return output_text(picture_svg(title, &picture, 1, a), err);
+	}
+	picture = map_picture(map, STR(""), a);
+	strbuf_init(&b, a);
+	page_begin(&b, title);
+	page_note(&b, node_map_title(status, a));
+	picture_figure(&b, &picture, 1);
+	map_page_table(map, &b);
+	page_end(&b);
+	return output_text(strbuf_str(&b), err);
+}
+
+/* Read again at each refresh: CPUs may go offline, and the agent may restart. */
+static int read_input(const struct map_options *o, struct arena *a, struct agent_status *ret_status,
+		      struct topology *ret_topology, struct err *err)
+{
+	int r = o->bundle.path ? bundle_input_status(&o->bundle, a, ret_status, err) :
+				 status_client_read(o->run_dir, a, ret_status, err);
+
+	if (r < 0)
+		return r;
+	if (o->bundle.path && !o->topology)
+		return bundle_input_topology(&o->bundle, a, ret_topology, err);
+	return topology_read(o->topology ? o->topology : "host", a, ret_topology, err);
+}
+
 static int print_map(void *data, struct arena *a, struct err *err)
 {
 	const struct map_options *o = data;
@@ -194,21 +134,20 @@ static int print_map(void *data, struct arena *a, struct err *err)
 	struct str text;
 	int r;
 
-	/* Read again at each refresh: CPUs may go offline, and the agent may restart. */
-	r = status_client_read(o->run_dir, a, &status, err);
+	r = read_input(o, a, &status, &topology, err);
 	if (r == 0)
-		r = topology_read(o->topology, a, &topology, err);
+		r = node_map_read(&status.doc, a, &map, err);
 	if (r == 0)
-		r = read_map(&status.doc, a, &map, err);
-	if (r == 0)
-		r = check_machine(&map, o->topology, err);
+		r = node_map_check(&map, o->topology ? o->topology : "host", err);
 	if (r == 0)
 		r = map_filter(&map, &o->pods, a, err);
 	if (r < 0)
 		return r;
+	if (format == OUTPUT_SVG || format == OUTPUT_HTML)
+		return print_picture(&status, &map, format, a, err);
 	if (format != OUTPUT_TABLE)
 		return print_doc(&status, &map, o, a, err);
-	text = str_printf(a, PRI_STR PRI_STR, FMT_STR(title(&status, a)),
+	text = str_printf(a, PRI_STR PRI_STR, FMT_STR(node_map_title(&status, a)),
 			  FMT_STR(map_draw(&map, a)));
 	return output_text(o->watch ? map_redraw(text, a) : text, err);
 }
@@ -217,6 +156,12 @@ static int run(struct invocation *inv, struct err *err)
 {
 	struct map_options *o = inv->options;
 
+	if (bundle_options_check(&o->bundle, err) < 0)
+		return -EINVAL;
+	if (o->watch && output_format_of(o->output) > OUTPUT_YAML)
+		return err_set(err, EINVAL, "--watch draws text only");
+	if (o->bundle.path && o->watch)
+		return err_set(err, EINVAL, "a bundle does not change: --watch needs an agent");
 	o->pods = inv->args;
 	return map_show(print_map, o, o->watch, inv->arena, err);
 }

@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <stddef.h>
 
+#include "admission/admission_state.h"
 #include "base/err.h"
 #include "command.h"
 #include "config_file.h"
@@ -14,6 +15,7 @@
 struct operator_options {
 	struct operator_config config;
 	const char *config_file;
+	const char *feature_gates;
 	struct log_options log;
 };
 
@@ -43,6 +45,10 @@ static const struct option_desc options[] = {
 	{ OPT_STR, 0, "namespace", "NAME",
 	  "namespace of the Lease that elects the leader (default: " NAME_NAMESPACE_WEBHOOK ")",
 	  NULL, AT(config.namespace) },
+	{ OPT_STR, 0, "feature-gates", "NAME=BOOL,...",
+	  "GuaranteedCPUPool=true: admission policies count every pod in the shared or the "
+	  "guaranteed pool",
+	  NULL, AT(feature_gates) },
 	LOG_OPTIONS(struct operator_options, log),
 	{ 0 },
 };
@@ -67,13 +73,19 @@ static const struct command_example examples[] = {
 static int run(struct invocation *inv, struct err *err)
 {
 	const struct operator_options *o = inv->options;
+	struct operator_config config = o->config;
+	struct admission_settings settings = { 0 };
 
 	if (command_no_operands(inv, err) < 0)
 		return -EINVAL;
 	if (o->config.context && !o->config.kubeconfig)
 		return err_set(err, EINVAL, "--context needs --kubeconfig");
+	if (o->feature_gates &&
+	    settings_parse_gates(str_from(o->feature_gates), &settings, err) < 0)
+		return -EINVAL;
+	config.counts_pools = settings.pools;
 	log_options_apply(&o->log);
-	return operator_run(&o->config, err);
+	return operator_run(&config, err);
 }
 
 const struct command cmd_operator = {

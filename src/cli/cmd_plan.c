@@ -9,11 +9,14 @@
 #include "base/arena.h"
 #include "base/err.h"
 #include "base/file.h"
+#include "bundle_input.h"
 #include "codec/doc.h"
 #include "command.h"
 #include "diff.h"
 #include "layout_input.h"
 #include "output.h"
+#include "plan_bundle.h"
+#include "plan_page.h"
 #include "render/file_set.h"
 #include "render/plan.h"
 #include "rendering.h"
@@ -26,6 +29,7 @@ struct plan_options {
 	const char *present;
 	const char *node_root;
 	const char *pool;
+	const char *bundle;
 	bool diff;
 	const char *output;
 };
@@ -39,10 +43,11 @@ static const struct option_desc options[] = {
 	{ OPT_STR, 0, "pool", "NAME",
 	  "the machine config pool of that machine, when there are several", NULL,
 	  offsetof(struct plan_options, pool) },
+	BUNDLE_OPTION(struct plan_options, bundle),
 	{ OPT_FLAG, 0, "diff", NULL, "also print a diff of each file", NULL,
 	  offsetof(struct plan_options, diff) },
 	RENDERING_OPTIONS(struct plan_options, rendering),
-	OUTPUT_OPTION(struct plan_options, output),
+	PICTURE_OUTPUT_OPTION(struct plan_options, output),
 	{ 0 },
 };
 
@@ -51,6 +56,10 @@ static const struct command_example examples[] = {
 	  "what rendering again would change, and what it costs" },
 	{ "pinfold plan --target host --node-root / --topology host --asset-input-dir new.yaml",
 	  "on this machine" },
+	{ "pinfold plan --target host --bundle saved.tar -f new.yaml",
+	  "what a new profile would change in the cluster of a support bundle" },
+	{ "pinfold plan --present out --asset-input-dir manifests -o html >plan.html",
+	  "a page for review, with diffs" },
 	{ 0 },
 };
 
@@ -178,6 +187,8 @@ static int read_present(struct planning *p, struct err *err)
 	const struct partition *part;
 	int r;
 
+	if (p->o->bundle)
+		return 0;
 	if (p->o->present)
 		return read_tree(&p->before, p->o->present, STR(""), err);
 	part = chosen_pool(p, err);
@@ -243,18 +254,13 @@ static struct str format_files(const struct planning *p)
 	return table_format(&t);
 }
 
-static void format_diffs(const struct planning *p, struct strbuf *b)
+static struct str format_diff(const struct planning *p, const struct plan_file *f)
 {
-	for (size_t i = 0; i < p->plan.n_files; i++) {
-		const struct plan_file *f = &p->plan.files[i];
-		const char *path = str_cstr(p->a, f->path);
+	const char *path = str_cstr(p->a, f->path);
 
-		strbuf_add(b,
-			   diff_unified(f->before ? plan_readable(f->before->bytes, p->a) : STR(""),
-					f->after ? plan_readable(f->after->bytes, p->a) : STR(""),
-					f->before ? path : "/dev/null",
-					f->after ? path : "/dev/null", p->a));
-	}
+	return diff_unified(f->before ? plan_readable(f->before->bytes, p->a) : STR(""),
+			    f->after ? plan_readable(f->after->bytes, p->a) : STR(""),
+			    f->before ? path : "/dev/null", f->after ? path : "/dev/null", p->a);
 }
 
 static int print_text(struct planning *p, struct err *err)
@@ -268,8 +274,8 @@ static int print_text(struct planning *p, struct err *err)
 		strbuf_add(&b, format_files(p));
 	else
 		strbuf_add(&b, STR("no file changes\n"));
-	if (p->o->diff)
-		format_diffs(p, &b);
+	for (size_t i = 0; p->o->diff && i < p->plan.n_files; i++)
+		strbuf_add(&b, format_diff(p, &p->plan.files[i]));
 	return output_text(strbuf_str(&b), err);
 }
 
@@ -326,6 +332,26 @@ static int print_doc(struct planning *p, enum output_format format, struct err *
 	return output_doc(root, format, p->a, err);
 }
 
+static int print_picture(struct planning *p, enum output_format format, struct err *err)
+{
+	const char *present = p->o->bundle  ? p->o->bundle :
+			      p->o->present ? p->o->present :
+					      p->o->node_root;
+	struct str *diffs = arena_array(p->a, struct str, p->plan.n_files + 1), text;
+	int r;
+
+	if (format == OUTPUT_SVG) {
+		r = plan_svg(&p->plan, p->a, &text, err);
+		return r < 0 ? r : output_text(text, err);
+	}
+	for (size_t i = 0; i < p->plan.n_files; i++)
+		diffs[i] = format_diff(p, &p->plan.files[i]);
+	return output_text(plan_page(&(struct plan_page){ &p->plan, str_from(present), p->blocked,
+							  p->n_blocked, diffs },
+				     p->a),
+			   err);
+}
+
 static int run(struct invocation *inv, struct err *err)
 {
 	struct planning *p = arena_new(inv->arena, struct planning);
@@ -337,15 +363,17 @@ static int run(struct invocation *inv, struct err *err)
 	format = output_format_of(p->o->output);
 	if (command_no_operands(inv, err) < 0)
 		return -EINVAL;
-	/* Exactly one of the two. */
-	if (!p->o->present == !p->o->node_root)
-		return err_set(err, EINVAL, "either --present or --node-root is required");
+	if (!!p->o->present + !!p->o->node_root + !!p->o->bundle != 1)
+		return err_set(err, EINVAL,
+			       "exactly one of --present, --node-root and --bundle is required");
 	if (p->o->node_root && !rendering_is_for_hosts(&p->o->rendering))
 		return err_set(err, EINVAL, "--node-root requires --target host");
 	layout_input_init(&p->in, inv->arena);
 	file_set_init(&p->before, inv->arena);
 	file_set_init(&p->after, inv->arena);
-	r = rendering_run(&p->o->rendering, &p->in, &p->after, err);
+	r = p->o->bundle ? plan_bundle(&p->o->rendering, p->o->bundle, &p->in, &p->before,
+				       &p->after, err) :
+			   rendering_run(&p->o->rendering, &p->in, &p->after, err);
 	if (r < 0)
 		return r;
 	layout_input_print_problems(&p->in);
@@ -355,7 +383,9 @@ static int run(struct invocation *inv, struct err *err)
 	if (r < 0)
 		return r;
 	plan_make(&p->before, &p->after, &p->in.layout, &p->in.manifests, inv->arena, &p->plan);
-	r = format == OUTPUT_TABLE ? print_text(p, err) : print_doc(p, format, err);
+	r = format == OUTPUT_TABLE			  ? print_text(p, err) :
+	    format == OUTPUT_SVG || format == OUTPUT_HTML ? print_picture(p, format, err) :
+							    print_doc(p, format, err);
 	return r < 0 ? r : p->plan.has_unfit_pods ? EXIT_FINDING : EXIT_YES;
 }
 
@@ -372,7 +402,10 @@ const struct command cmd_plan = {
 		 "in the\n"
 		 "input, the pods that move or no longer fit. Nothing is written. The exit status "
 		 "is 1\n"
-		 "when a pod no longer fits.",
+		 "when a pod no longer fits.\n"
+		 "With --bundle, the present state is that of a support bundle: its profiles, "
+		 "Nodes and\n"
+		 "Pods. Profiles of the input replace those of the same name.",
 	.options = options,
 	.options_size = sizeof(struct plan_options),
 	.examples = examples,

@@ -10,12 +10,14 @@
 #include "base/arena.h"
 #include "base/err.h"
 #include "base/macro.h"
+#include "bundle_input.h"
 #include "cluster_report.h"
 #include "command.h"
 #include "output.h"
 
 struct status_options {
 	const char *run_dir, *output;
+	struct bundle_options bundle;
 	bool containers;
 	struct cluster_report_options all;
 };
@@ -25,6 +27,7 @@ struct status_options {
 static const struct option_desc options[] = {
 	{ OPT_STR, 0, "run-dir", "DIR", "the agent's directory (default: " AGENT_RUN_DIR ")", NULL,
 	  AT(run_dir) },
+	BUNDLE_OPTIONS(struct status_options, bundle),
 	{ OPT_FLAG, 'c', "containers", NULL, "also list the containers", NULL, AT(containers) },
 	OUTPUT_OPTION(struct status_options, output),
 	CLUSTER_REPORT_OPTIONS(struct status_options, all),
@@ -37,6 +40,8 @@ static const struct command_example examples[] = {
 	{ "pinfold status", "pools, number of containers, and warnings" },
 	{ "pinfold status -c", "the same, with every container" },
 	{ "pinfold status --cluster", "one line for each node of the cluster" },
+	{ "pinfold status --cluster --bundle saved.tar",
+	  "the same, from the objects of a support bundle" },
 	{ 0 },
 };
 
@@ -299,6 +304,9 @@ static struct str table_text(const struct agent_status *status, bool with_contai
 	struct strbuf b;
 
 	strbuf_init(&b, a);
+	if (status->as_of.n)
+		strbuf_printf(&b, "as of " PRI_STR ", from a support bundle\n",
+			      FMT_STR(status->as_of));
 	if (!status->is_running)
 		strbuf_printf(&b, "the agent is not running; last status from %s\n", status->from);
 	else if (doc_bool(doc_get(runtime, STR("connected")), false))
@@ -333,12 +341,14 @@ static int run(struct invocation *inv, struct err *err)
 	struct agent_status status;
 	int r;
 
-	if (command_no_operands(inv, err) < 0 || cluster_report_check(&o->all, err) < 0)
+	if (command_no_operands(inv, err) < 0 || cluster_report_check(&o->all, &o->bundle, err) < 0)
 		return -EINVAL;
 	if (o->all.cluster)
-		return cluster_report_status(&o->all, format, inv->arena, err);
-	r = status_client_read(o->run_dir, inv->arena, &status, err);
-	if (r == -ENOENT) { /* as documented: no agent is a finding, not bad usage */
+		return cluster_report_status(&o->all, &o->bundle, format, inv->arena, err);
+	r = o->bundle.path ? bundle_input_status(&o->bundle, inv->arena, &status, err) :
+			     status_client_read(o->run_dir, inv->arena, &status, err);
+	if (r == -ENOENT &&
+	    !o->bundle.path) { /* as documented: no agent is a finding, not bad usage */
 		(void)fprintf(stderr, "%s\n", err->msg);
 		return EXIT_FINDING;
 	}

@@ -10,6 +10,8 @@
 #include "cpu/topology.h"
 #include "cpu/topology_read.h"
 #include "output.h"
+#include "picture/html_page.h"
+#include "picture/machine_picture.h"
 #include "topology_draw.h"
 
 struct topology_options {
@@ -39,7 +41,7 @@ static const struct option_desc options[] = {
 	  offsetof(struct topology_options, shared) },
 	{ OPT_STR, 0, "guaranteed", "LIST", "mark the CPUs of the guaranteed pool", NULL,
 	  offsetof(struct topology_options, guaranteed) },
-	OUTPUT_OPTION(struct topology_options, output),
+	PICTURE_OUTPUT_OPTION(struct topology_options, output),
 	{ 0 },
 };
 
@@ -49,6 +51,7 @@ static const struct command_example examples[] = {
 	  "draw a machine that is described by a string" },
 	{ "pinfold topology --management 0-1 --guaranteed 2-15",
 	  "draw this machine with its pools" },
+	{ "pinfold topology -o svg >machine.svg", "a picture of this machine" },
 	{ "pinfold topology -o json >node.json", "write the file for pinfold allocate --topology" },
 	{ 0 },
 };
@@ -71,6 +74,29 @@ static int parse_pool(const char *list, const struct topology *t, struct topolog
 	return 0;
 }
 
+static int draw_picture(const struct topology_options *o, const struct topology *t,
+			const struct topology_pool *pools, struct arena *a, struct err *err)
+{
+	static const enum picture_look looks[] = { PICTURE_MANAGEMENT, PICTURE_SHARED,
+						   PICTURE_FREE };
+	const struct str title = STR("CPU topology");
+	struct picture_pool shown[ARRAY_LEN(looks)];
+	struct machine_picture picture = { .topology = t,
+					   .pools = shown,
+					   .n_pools = ARRAY_LEN(looks) };
+	struct strbuf b;
+
+	for (size_t i = 0; i < ARRAY_LEN(looks); i++)
+		shown[i] = (struct picture_pool){ pools[i].name, looks[i], pools[i].cpus };
+	if (output_format_of(o->output) == OUTPUT_SVG)
+		return output_text(picture_svg(title, &picture, 1, a), err);
+	strbuf_init(&b, a);
+	page_begin(&b, title);
+	picture_figure(&b, &picture, 1);
+	page_end(&b);
+	return output_text(strbuf_str(&b), err);
+}
+
 static int draw(const struct topology_options *o, const struct topology *t, struct arena *a,
 		struct err *err)
 {
@@ -88,6 +114,8 @@ static int draw(const struct topology_options *o, const struct topology *t, stru
 		if (r < 0)
 			return r;
 	}
+	if (output_format_of(o->output) != OUTPUT_TABLE)
+		return draw_picture(o, t, pools, a, err);
 	how.colour = output_wants_colour();
 	how.width = output_width();
 	return output_text(topology_draw(t, &how, a), err);
@@ -105,7 +133,7 @@ static int run(struct invocation *inv, struct err *err)
 	r = topology_read(o->from, inv->arena, &t, err);
 	if (r < 0)
 		return r;
-	if (format == OUTPUT_TABLE)
+	if (format != OUTPUT_JSON && format != OUTPUT_YAML)
 		return draw(o, &t, inv->arena, err);
 	return output_doc(topology_to_doc(&t, doc_build(inv->arena), inv->arena), format,
 			  inv->arena, err);

@@ -2,23 +2,21 @@
  * setting which the agent failed to write is found, too. */
 
 #include <errno.h>
-#include <fcntl.h>
-#include <string.h>
 
-#include "agent/node_audit.h"
 #include "agentclient/run_dir.h"
-#include "agentclient/status_client.h"
 #include "audit_print.h"
 #include "base/arena.h"
 #include "base/err.h"
-#include "base/macro.h"
-#include "cgroup/audit.h"
+#include "bundle_input.h"
 #include "cluster_report.h"
 #include "command.h"
+#include "node_verify.h"
 #include "output.h"
 
 struct verify_options {
-	const char *run_dir, *cgroup_root, *proc, *output;
+	struct node_verify_source node;
+	struct bundle_options bundle;
+	const char *output;
 	bool strict;
 	struct cluster_report_options all;
 };
@@ -27,64 +25,51 @@ struct verify_options {
 
 static const struct option_desc options[] = {
 	{ OPT_STR, 0, "run-dir", "DIR", "the agent's directory (default: " AGENT_RUN_DIR ")", NULL,
-	  AT(run_dir) },
+	  AT(node.run_dir) },
 	{ OPT_STR, 0, "cgroup-root", "DIR",
-	  "mount point of the cgroup hierarchy (default: /sys/fs/cgroup)", NULL, AT(cgroup_root) },
-	{ OPT_STR, 0, "proc", "DIR", "mount point of procfs (default: /proc)", NULL, AT(proc) },
+	  "mount point of the cgroup hierarchy (default: /sys/fs/cgroup)", NULL,
+	  AT(node.cgroup_root) },
+	{ OPT_STR, 0, "proc", "DIR", "mount point of procfs (default: /proc)", NULL,
+	  AT(node.proc) },
+	BUNDLE_OPTIONS(struct verify_options, bundle),
 	AUDIT_STRICT_OPTION(struct verify_options),
 	OUTPUT_OPTION(struct verify_options, output),
 	CLUSTER_REPORT_OPTIONS(struct verify_options, all),
 	{ 0 },
 };
 
-static const struct verify_options defaults = { .run_dir = AGENT_RUN_DIR,
-						.cgroup_root = "/sys/fs/cgroup",
-						.proc = "/proc" };
+static const struct verify_options defaults = { .node = NODE_VERIFY_DEFAULTS };
 
 static const struct command_example examples[] = {
 	{ "pinfold verify", "check every container of this node" },
 	{ "pinfold verify -o json", "the same, for programs" },
 	{ "pinfold verify --cluster", "what the agents of all nodes report" },
+	{ "pinfold verify --bundle saved.tar", "what was found when the bundle was made" },
 	{ 0 },
 };
 
 static int verify_node(const struct verify_options *o, struct arena *a, struct err *err)
 {
-	CLEANUP(cgroup_done) struct cgroup_fs fs = { .cpu_fd = -1, .cpuset_fd = -1 };
-	AUTO_CLOSE int proc = open(o->proc, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	struct audit audit;
-	struct agent_status status;
-	int r;
+	struct node_verify v;
+	int r = o->bundle.path ? bundle_input_verify(&o->bundle, a, &v, err) :
+				 node_verify(&o->node, a, &v, err);
 
-	if (proc < 0)
-		return err_set(err, errno, "open %s: %s", o->proc, strerror(errno));
-	/* The expected settings first: what the agent changes afterwards is compared with an older
-	 * expectation and may be reported once. */
-	r = status_client_read(o->run_dir, a, &status, err);
-	if (r == 0)
-		r = cgroup_open(&fs, o->cgroup_root, err);
-	if (r == 0)
-		r = node_audit(&(struct node_audit_source){ &fs, proc, status.is_running },
-			       status.doc.root, a, &audit, err);
-	if (r < 0)
-		return r;
-	return audit_print(&audit,
-			   &(struct audit_format){
-				   o->output,
-				   o->strict,
-				   { doc_str(doc_find(status.doc.root, "/pools/management/cpus")),
-				     fs.version } },
-			   a, err);
+	return r < 0 ? r :
+		       audit_print(&v.audit, &(struct audit_format){ o->output, o->strict, v.host },
+				   a, err);
 }
 
 static int run(struct invocation *inv, struct err *err)
 {
 	const struct verify_options *o = inv->options;
+	struct cluster_report_options all = o->all;
 
-	if (command_no_operands(inv, err) < 0 || cluster_report_check(&o->all, err) < 0)
+	all.is_strict = o->strict;
+	if (command_no_operands(inv, err) < 0 || cluster_report_check(&o->all, &o->bundle, err) < 0)
 		return -EINVAL;
 	if (o->all.cluster)
-		return cluster_report_verify(&o->all, output_format_of(o->output), inv->arena, err);
+		return cluster_report_verify(&all, &o->bundle, output_format_of(o->output),
+					     inv->arena, err);
 	return verify_node(o, inv->arena, err);
 }
 
@@ -109,7 +94,13 @@ const struct command cmd_verify = {
 		"was not\n"
 		"corrected, agents that do not report, have another version, or advertise no "
 		"cores. Exit\n"
-		"status 1 when there is a finding or no node.",
+		"status 1 when there is a finding or no node. Host files that a profile only "
+		"reports\n"
+		"(pinfold.io/host-configuration: report, the default) are findings with "
+		"--strict.\n"
+		"With --bundle, prints the result that a support bundle has of its node, or with "
+		"--cluster\n"
+		"checks the objects in it as of the time it was made.",
 	.options = options,
 	.options_size = sizeof(struct verify_options),
 	.defaults = &defaults,

@@ -101,8 +101,7 @@ static void put_rules(yyjson_mut_doc *m, yyjson_mut_val *driver)
 /* Bytes that a path of a URI may contain as they are (RFC 3986). */
 static bool is_uri_char(char c)
 {
-	return (c >= '0' && c <= '9') || ((c | 0x20) >= 'a' && (c | 0x20) <= 'z') ||
-	       (c && strchr("/-._~!$&'()*+,;=@", c));
+	return str_is_alnum(c) || (c && strchr("/-._~!$&'()*+,;=@", c));
 }
 
 static struct str uri_path(struct str path, struct arena *a)

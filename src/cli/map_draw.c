@@ -14,6 +14,7 @@
 #include "codec/doc.h"
 #include "cpu/topology.h"
 #include "output.h"
+#include "picture/html_page.h"
 #include "topology_draw.h"
 
 #define MAX_NUMBERED 128 /* CPUs; larger machines show a letter per CPU to fit a screen */
@@ -39,6 +40,18 @@ static void fill_sets(const struct map *map, struct topology_pool sets[N_SETS])
 	for (size_t i = 1; i < N_SETS; i++)
 		for (size_t k = 0; k < i; k++)
 			cpuset_minus(&sets[i].cpus, &sets[k].cpus);
+}
+
+/* In the order of the legend. */
+static void order_sets(const struct map *map, struct topology_pool pools[N_SETS])
+{
+	struct topology_pool sets[N_SETS];
+
+	fill_sets(map, sets);
+	pools[0] = sets[MANAGEMENT];
+	pools[1] = sets[SHARED];
+	pools[2] = sets[IN_USE];
+	pools[3] = sets[FREE];
 }
 
 static bool same_pod(const struct map_container *a, const struct map_container *b)
@@ -252,19 +265,56 @@ static struct str list_containers(const struct map *map, struct arena *a)
 
 struct str map_draw(const struct map *map, struct arena *a)
 {
-	struct topology_pool sets[N_SETS], pools[N_SETS];
+	struct topology_pool pools[N_SETS];
 	const struct topology_drawing how = { pools, N_SETS, map->colour, map->width,
 					      map->topology->n_cpus > MAX_NUMBERED };
 	struct str containers = list_containers(map, a);
 
-	fill_sets(map, sets);
-	/* Order of the legend. */
-	pools[0] = sets[MANAGEMENT];
-	pools[1] = sets[SHARED];
-	pools[2] = sets[IN_USE];
-	pools[3] = sets[FREE];
+	order_sets(map, pools);
 	return str_printf(a, PRI_STR "%s" PRI_STR, FMT_STR(topology_draw(map->topology, &how, a)),
 			  containers.n ? "\n" : "", FMT_STR(containers));
+}
+
+struct machine_picture map_picture(const struct map *map, struct str heading, struct arena *a)
+{
+	static const enum picture_look looks[N_SETS] = { PICTURE_MANAGEMENT, PICTURE_SHARED,
+							 PICTURE_IN_USE, PICTURE_FREE };
+	struct picture_owner *owners = arena_array(a, struct picture_owner, map->n + 1);
+	struct picture_pool *pools = arena_array(a, struct picture_pool, N_SETS);
+	struct topology_pool sets[N_SETS];
+	size_t n = 0;
+
+	order_sets(map, sets);
+	for (size_t i = 0; i < N_SETS; i++)
+		pools[i] = (struct picture_pool){ sets[i].name, looks[i], sets[i].cpus };
+	for (size_t i = 0; i < map->n; i++)
+		if (map->containers[i].is_exclusive)
+			owners[n++] = (struct picture_owner){ pod_label(&map->containers[i], a),
+							      map->containers[i].container,
+							      map->containers[i].cpus };
+	return (struct machine_picture){ .heading = heading,
+					 .topology = map->topology,
+					 .pools = pools,
+					 .n_pools = N_SETS,
+					 .owners = owners,
+					 .n_owners = n };
+}
+
+void map_page_table(const struct map *map, struct strbuf *b)
+{
+	static const char *const headings[] = { "Namespace", "Pod",  "Container",
+						"Pool",	     "CPUs", "Exclusive" };
+	struct page_table t = page_table_begin(b, STR("Containers"), headings, ARRAY_LEN(headings));
+
+	for (size_t i = 0; i < map->n; i++) {
+		const struct map_container *c = &map->containers[i];
+
+		page_table_row(&t, PAGE_PLAIN,
+			       (struct str[]){ c->namespace, c->pod, c->container, group_of(c),
+					       cpuset_format(&c->cpus, b->a),
+					       c->is_exclusive ? STR("yes") : STR("no") });
+	}
+	page_table_end(&t);
 }
 
 static const struct map_container *owner_of(const struct map *map, unsigned cpu)

@@ -10,6 +10,7 @@
 
 #include "base/options.h"
 #include "base/str.h"
+#include "picture/machine_picture.h"
 #include "pool/config.h"
 
 struct arena;
@@ -42,6 +43,10 @@ int map_filter(struct map *map, const struct option_list *patterns, struct arena
 	       struct err *err);
 
 struct str map_draw(const struct map *map, struct arena *a);
+
+/* The same as a picture, and the containers as a table of a page. */
+struct machine_picture map_picture(const struct map *map, struct str heading, struct arena *a);
+void map_page_table(const struct map *map, struct strbuf *b);
 
 /* Every CPU: [{"cpu":6,"core":3,"uncore":0,"numa":0,"socket":0,"pool":"guaranteed",
  * "owner":{"namespace":"ran","pod":"vdu-0","container":"l1"}}]; no owner unless exclusive. */

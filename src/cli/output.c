@@ -24,6 +24,10 @@ enum output_format output_format_of(const char *name)
 		return OUTPUT_JSON;
 	if (name && strcmp(name, "yaml") == 0)
 		return OUTPUT_YAML;
+	if (name && strcmp(name, "svg") == 0)
+		return OUTPUT_SVG;
+	if (name && strcmp(name, "html") == 0)
+		return OUTPUT_HTML;
 	return OUTPUT_TABLE;
 }
 

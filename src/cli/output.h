@@ -13,7 +13,7 @@
 struct arena;
 struct err;
 
-enum output_format { OUTPUT_TABLE, OUTPUT_JSON, OUTPUT_YAML };
+enum output_format { OUTPUT_TABLE, OUTPUT_JSON, OUTPUT_YAML, OUTPUT_SVG, OUTPUT_HTML };
 
 /* From the value of -o; NULL is the table. */
 enum output_format output_format_of(const char *name);
@@ -23,6 +23,14 @@ enum output_format output_format_of(const char *name);
 	{                                                                                          \
 		OPT_ENUM, 'o', "output", "FORMAT", "print json, yaml or a table (default: table)", \
 			"json|yaml|table", offsetof(type, field)                                   \
+	}
+
+/* The same for a command that also draws: a picture, or a page with it. */
+#define PICTURE_OUTPUT_OPTION(type, field)                                                         \
+	{                                                                                          \
+		OPT_ENUM, 'o', "output", "FORMAT",                                                 \
+			"print json, yaml, a table, a picture or a page (default: table)",         \
+			"json|yaml|table|svg|html", offsetof(type, field)                          \
 	}
 
 int output_text(struct str text, struct err *err);

@@ -8,6 +8,7 @@
 
 #define ADMISSION "admissionregistration.k8s.io/v1"
 #define RBAC "rbac.authorization.k8s.io/v1"
+#define FLOW_CONTROL "flowcontrol.apiserver.k8s.io/v1"
 #define CRD "apiextensions.k8s.io/v1"
 
 #define RELEASE_FLAG "--uninstall"
@@ -30,6 +31,8 @@ const struct removal_kind removal_kinds[] = {
 	{ REMOVE_PERMISSIONS, ADMISSION, "validatingadmissionpolicybindings", "" },
 	{ REMOVE_PERMISSIONS, ADMISSION, "validatingadmissionpolicies", "" },
 	{ REMOVE_PERMISSIONS, "v1", "configmaps", NAME_PERMISSIONS_NAMESPACE },
+	{ REMOVE_PERMISSIONS, FLOW_CONTROL, "flowschemas", "" },
+	{ REMOVE_PERMISSIONS, FLOW_CONTROL, "prioritylevelconfigurations", "" },
 	{ REMOVE_NAMESPACES, "v1", "namespaces", "" },
 	{ REMOVE_CRDS, CRD, "customresourcedefinitions", "" },
 	{ REMOVE_CRDS_WITH_DATA, CRD, "customresourcedefinitions", "" },

@@ -132,24 +132,39 @@ static int check_output(const struct rendering_options *o, struct layout_input *
 	return 0;
 }
 
-int rendering_run(const struct rendering_options *o, struct layout_input *in,
-		  struct file_set *files, struct err *err)
+int rendering_prepare(const struct rendering_options *o, struct layout_input *in, struct err *err)
 {
-	struct option_list paths = input_paths(o, in->manifests.a);
-	int r;
-
 	if ((o->distro || o->agent_program) && !rendering_is_for_hosts(o))
 		return err_set(err, EINVAL, "%s needs --target host",
 			       o->distro ? "--distro" : "--agent-program");
 	in->layout_options.plain_hosts = rendering_is_for_hosts(o);
 	in->layout_options.allow_split_cores = o->allow_split_cores;
-	r = layout_input_topologies(in, &o->topologies, err);
-	if (r == 0)
-		r = manifests_read(&in->manifests, &paths, &in->problems, err);
-	if (r < 0)
-		return r;
+	return layout_input_topologies(in, &o->topologies, err);
+}
+
+int rendering_read(const struct rendering_options *o, struct layout_input *in, struct err *err)
+{
+	struct option_list paths = input_paths(o, in->manifests.a);
+
+	return manifests_read(&in->manifests, &paths, &in->problems, err);
+}
+
+int rendering_render(const struct rendering_options *o, struct layout_input *in,
+		     struct file_set *files, struct err *err)
+{
 	layout_input_resolve(in);
-	r = rendering_is_for_hosts(o) ? render_host(o, in, files, err) :
-					render_openshift(o, in, files, err);
+	return rendering_is_for_hosts(o) ? render_host(o, in, files, err) :
+					   render_openshift(o, in, files, err);
+}
+
+int rendering_run(const struct rendering_options *o, struct layout_input *in,
+		  struct file_set *files, struct err *err)
+{
+	int r = rendering_prepare(o, in, err);
+
+	if (r == 0)
+		r = rendering_read(o, in, err);
+	if (r == 0)
+		r = rendering_render(o, in, files, err);
 	return r < 0 ? r : check_output(o, in, files, err);
 }

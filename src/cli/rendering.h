@@ -94,3 +94,10 @@ const char *rendering_or_environment(const char *given, const char *name, const 
  * them is an error, the files are not to be used. */
 int rendering_run(const struct rendering_options *o, struct layout_input *in,
 		  struct file_set *files, struct err *err);
+
+/* Its steps, for input that has other sources, too: the options and topologies; the manifests; what
+ * they say. */
+int rendering_prepare(const struct rendering_options *o, struct layout_input *in, struct err *err);
+int rendering_read(const struct rendering_options *o, struct layout_input *in, struct err *err);
+int rendering_render(const struct rendering_options *o, struct layout_input *in,
+		     struct file_set *files, struct err *err);

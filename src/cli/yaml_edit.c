@@ -266,9 +266,7 @@ static struct str flow_member(struct yaml_editor *s, struct str key, yyjson_mut_
 	bool is_plain = !is_quoted;
 
 	for (size_t i = 0; i < key.n; i++)
-		is_plain &= strchr("./-_", key.p[i]) != NULL ||
-			    (key.p[i] >= '0' && key.p[i] <= '9') ||
-			    ((key.p[i] | 0x20) >= 'a' && (key.p[i] | 0x20) <= 'z');
+		is_plain &= strchr("./-_", key.p[i]) != NULL || str_is_alnum(key.p[i]);
 	(void)doc_write(value, false, s->a, &text, NULL);
 	return str_printf(s->a, is_plain ? PRI_STR ": " PRI_STR : "\"" PRI_STR "\": " PRI_STR,
 			  FMT_STR(key), FMT_STR(text));

@@ -197,6 +197,11 @@ static int read_response(struct api_call *call, struct arena *a, struct doc *ret
 	if (call->is_too_large)
 		return err_set(err, EMSGSIZE, "the response is larger than %zu MiB",
 			       API_MAX_BODY >> 20);
+	if (call->is_text && status >= 200 && status <= 299) {
+		ret->root = doc_freeze(
+			doc_new_str(doc_build(a), str_dup(a, buffer_str(&call->response))), a);
+		return 0;
+	}
 	/* Errors may have a body that is not JSON, for example from a proxy: the status decides
 	 * first. */
 	r = doc_parse(buffer_str(&call->response), STR("response"), &limits, a, ret, err);
@@ -237,6 +242,7 @@ void api_start(struct api *api, struct api_call *call, const struct api_request 
 	call->api = api;
 	call->on_done = on_done;
 	call->is_too_large = false;
+	call->is_text = request->is_text;
 	call->path = api_path(api, request->path);
 	if (request->body.n)
 		buffer_add(&call->request, request->body);

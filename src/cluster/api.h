@@ -60,6 +60,7 @@ struct api_call {
 	char *path;
 	struct buffer request, response;
 	bool is_too_large;
+	bool is_text;
 };
 
 struct api_request {
@@ -68,6 +69,7 @@ struct api_request {
 	const char *accept;	  /* NULL: application/json */
 	const char *content_type; /* of the body */
 	struct str body;	  /* copied */
+	bool is_text;		  /* the response is text, such as a log: `object` is a string */
 };
 
 /* One at a time for a struct api_call, which starts as { 0 }; it may be started again from its own

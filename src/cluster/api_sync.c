@@ -118,6 +118,21 @@ int api_sync_get(struct api_sync *s, struct str path, struct arena *a, yyjson_va
 			     err);
 }
 
+int api_sync_text(struct api_sync *s, struct str path, struct arena *a, struct str *ret,
+		  struct err *err)
+{
+	yyjson_val *text = NULL;
+	int r = api_sync_call(
+		s,
+		&(struct api_request){
+			.method = "GET", .path = path, .accept = "*/*", .is_text = true },
+		a, &text, err);
+
+	if (r >= 0)
+		*ret = doc_str(text);
+	return r;
+}
+
 #define PAGE 100
 
 /* Hands over the objects of one page; *ret_token is the next page's, "" for the last one. */

@@ -34,6 +34,10 @@ int api_sync_call(struct api_sync *s, const struct api_request *request, struct 
 int api_sync_get(struct api_sync *s, struct str path, struct arena *a, yyjson_val **ret,
 		 struct err *err);
 
+/* The same for a response that is text, such as the log of a container. */
+int api_sync_text(struct api_sync *s, struct str path, struct arena *a, struct str *ret,
+		  struct err *err);
+
 /* Called with each object of a list, which lives until it returns. A negative result ends the list.
  */
 typedef int (*api_sync_object_fn)(void *context, yyjson_val *object, struct err *err);

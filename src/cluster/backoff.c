@@ -10,6 +10,11 @@ uint64_t backoff_jitter(uint64_t ms, uint32_t random)
 	return ms - (ms / 2) * random / UINT32_MAX;
 }
 
+uint64_t backoff_spread(uint64_t ms, uint32_t random)
+{
+	return ms * random / UINT32_MAX;
+}
+
 uint64_t backoff_next(struct backoff *b, uint32_t random)
 {
 	uint64_t step = BACKOFF_MAX_MS;
@@ -37,6 +42,6 @@ uint32_t backoff_random(void)
 	uint32_t n = 0;
 
 	if (getrandom(&n, sizeof(n), GRND_NONBLOCK) < 0)
-		return 0; /* early in the boot: no jitter */
+		return 0; /* early in the boot: neither jitter nor spread */
 	return n;
 }

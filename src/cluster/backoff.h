@@ -29,4 +29,7 @@ bool backoff_refused(unsigned *n, bool is_refusal);
 /* Between half of `ms` and all of it. */
 uint64_t backoff_jitter(uint64_t ms, uint32_t random);
 
+/* Between 0 and `ms`: many clients that start at the same time spread their requests. */
+uint64_t backoff_spread(uint64_t ms, uint32_t random);
+
 uint32_t backoff_random(void); /* for jitter only */

@@ -223,8 +223,7 @@ int toml_read_string(struct toml_lexer *l, struct str *ret)
 
 bool toml_is_bare(int c)
 {
-	return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
-	       c == '_' || c == '-';
+	return (c > 0 && str_is_alnum((char)c)) || c == '_' || c == '-';
 }
 
 int toml_read_key(struct toml_lexer *l, struct str *ret)
@@ -306,7 +305,7 @@ bool toml_parse_float(struct toml_lexer *l, struct str s, double *ret)
 		return true;
 	}
 	/* 64 characters bound the work; the precision of a double ends long before. */
-	if (bare.n == 0 || bare.p[0] < '0' || bare.p[0] > '9' || bare.n > 64)
+	if (bare.n == 0 || !str_is_digit(bare.p[0]) || bare.n > 64)
 		return false;
 	strbuf_init(&b, l->a);
 	for (size_t i = 0; i < s.n; i++) {

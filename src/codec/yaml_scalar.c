@@ -52,7 +52,7 @@ static bool is_one_of(char c, const char *set)
 
 static bool begins_like_number(struct str text)
 {
-	return text.n && (isdigit((unsigned char)text.p[0]) || is_one_of(text.p[0], "+-."));
+	return text.n && (str_is_digit(text.p[0]) || is_one_of(text.p[0], "+-."));
 }
 
 /* Underscores between digits are ignored. */
@@ -111,7 +111,7 @@ static size_t span_digits(struct str s)
 {
 	size_t n = 0;
 
-	while (n < s.n && s.p[n] >= '0' && s.p[n] <= '9')
+	while (n < s.n && str_is_digit(s.p[n]))
 		n++;
 	return n;
 }

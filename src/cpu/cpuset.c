@@ -140,7 +140,7 @@ static bool number_parse(struct str s, bool lenient, int64_t *ret)
 	if (negative || (lenient && str_starts(s, STR("+"))))
 		s = str_skip(s, 1);
 	for (size_t i = 0; i < s.n; i++) {
-		if (s.p[i] < '0' || s.p[i] > '9')
+		if (!str_is_digit(s.p[i]))
 			return false;
 		value = value * 10 + (s.p[i] - '0');
 		if (value > INT32_MAX)

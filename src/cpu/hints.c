@@ -377,19 +377,3 @@ struct hint_list hints_for_nodes(const struct topology *t, uint64_t nodes, struc
 	}
 	return (struct hint_list){ .items = hints, .n = (size_t)1 << n };
 }
-
-struct str hint_mask_format(uint64_t mask, struct arena *a)
-{
-	/* The kubelet's width is one digit short for these
-	 * (docs/reference/topology-manager.md#masks). */
-	const bool power_of_four = mask > 1 && !(mask & (mask - 1)) && !(__builtin_ctzll(mask) & 1);
-	unsigned digits = mask ? 64 - (unsigned)__builtin_clzll(mask) : 1;
-	struct strbuf b;
-
-	if (digits % 2 && !power_of_four)
-		digits++;
-	strbuf_init(&b, a);
-	for (unsigned i = digits; i-- > 0;)
-		strbuf_addc(&b, mask >> i & 1 ? '1' : '0');
-	return strbuf_str(&b);
-}

@@ -120,7 +120,3 @@ int hints_for_cpus(const struct topology *t, const struct cpu_hint_request *requ
  * mask of exactly its nodes. `any` without a node. The machine has at most HINTS_MAX_NODES nodes
  * with CPUs. */
 struct hint_list hints_for_nodes(const struct topology *t, uint64_t nodes, struct arena *a);
-
-/* Binary, most significant node first, as the kubelet logs masks: padded to an even number of
- * digits, except powers of four: "01", "10", "100", "0101". For logs. */
-struct str hint_mask_format(uint64_t mask, struct arena *a);

@@ -260,11 +260,6 @@ int topology_parse_xml(struct str text, struct str file, struct arena *a, struct
 	return r < 0 ? err_wrap(err, PRI_STR, FMT_STR(file)) : 0;
 }
 
-static bool is_digit(char c)
-{
-	return c >= '0' && c <= '9';
-}
-
 /* The most CPUs a synthetic string can describe: the product of all numbers that follow a
  * colon or begin a word ("core:8", "8"), without attributes in parentheses. Checked first, because
  * hwloc would build all of them. */
@@ -280,12 +275,12 @@ static uint64_t synthetic_size(struct str text)
 
 		if (end)
 			i = (size_t)(end - text.p);
-		if (!is_digit(text.p[i]) ||
+		if (!str_is_digit(text.p[i]) ||
 		    (before != ':' && before != ' ' && before != '\t' && before != '\n')) {
 			before = text.p[i++];
 			continue;
 		}
-		for (; i < text.n && is_digit(text.p[i]); before = text.p[i++])
+		for (; i < text.n && str_is_digit(text.p[i]); before = text.p[i++])
 			number = number > CPUSET_MAX ? number :
 						       number * 10 + (uint64_t)(text.p[i] - '0');
 		/* Cannot overflow: each factor is below 10 * CPUSET_MAX and the loop ends above

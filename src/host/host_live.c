@@ -153,7 +153,7 @@ static void apply_units(struct host *h)
 			h->calls[n++] =
 				(struct systemd_call){ .method = SYSTEMD_SET_CPUS,
 						       .unit = h->unit_names[i],
-						       .cpus = h->originals.applied.services };
+						       .cpus = &h->originals.applied.services };
 	h->n_units_set = h->n_units - n;
 	if (n == 0) {
 		set_problem(h, HOST_SERVICES, &(struct err){ 0 });

@@ -48,11 +48,16 @@ static bool is_unrestricted(const struct restoring *t, const struct unit_origina
 static void start_set(struct restoring *t)
 {
 	for (size_t i = 0; i < t->n; i++) {
+		struct cpuset *own = NULL;
+
+		if (!is_unrestricted(t, t->units[i])) {
+			own = arena_new(t->a, struct cpuset);
+			*own = t->possible;
+			(void)cpuset_parse_kernel(t->units[i]->cpus, own, NULL);
+		}
 		t->calls[i] = (struct systemd_call){ .method = SYSTEMD_SET_CPUS,
 						     .unit = str_cstr(t->a, t->units[i]->name),
-						     .cpus = t->possible };
-		if (!is_unrestricted(t, t->units[i]))
-			(void)cpuset_parse_kernel(t->units[i]->cpus, &t->calls[i].cpus, NULL);
+						     .cpus = own ? own : &t->possible };
 	}
 	t->step = STEP_SET;
 	systemd_client_start(&t->client, t->calls, t->n);

@@ -38,6 +38,7 @@ static void add_mask(struct strbuf *b, const struct cpuset *cpus)
 
 static void add_set(struct strbuf *b, const struct systemd_call *call, uint32_t serial)
 {
+	static const struct cpuset unrestricted;
 	struct dbus_array properties;
 	struct strbuf body;
 
@@ -48,7 +49,7 @@ static void add_set(struct strbuf *b, const struct systemd_call *call, uint32_t 
 	dbus_align(&body, 8);
 	dbus_add_string(&body, STR("AllowedCPUs"));
 	dbus_add_signature(&body, STR("ay"));
-	add_mask(&body, &call->cpus);
+	add_mask(&body, call->cpus ? call->cpus : &unrestricted);
 	dbus_end_array(&body, properties);
 	dbus_add_call(b, &(struct dbus_call){ MANAGER, "SetUnitProperties", "sba(sv)",
 					      strbuf_str(&body), serial });

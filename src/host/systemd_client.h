@@ -26,7 +26,7 @@ enum systemd_method {
 
 struct systemd_call {
 	const char *unit;
-	struct cpuset cpus; /* of SYSTEMD_SET_CPUS; empty: no restriction of its own */
+	const struct cpuset *cpus; /* of SYSTEMD_SET_CPUS, the caller's; NULL: no restriction */
 	enum systemd_method method;
 	bool is_answered;
 	struct err err; /* of this call */

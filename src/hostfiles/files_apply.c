@@ -15,7 +15,6 @@
 #include "host_files_read.h"
 
 #define UNIT_DIR "/etc/systemd/system/"
-#define SENTINEL "/run/reboot-required" /* /var/run is a link to /run */
 #define SENTINEL_TEXT "pinfold: kernel arguments or units that run at boot have changed\n"
 
 static const char *const kubelet_states[] = { "cpu_manager_state", "memory_manager_state" };
@@ -79,13 +78,43 @@ static struct str unit_of(const struct host_file *f)
 	return name;
 }
 
-size_t files_unit_calls(const struct host_files *files, struct systemd_call *calls, size_t max,
-			struct arena *a)
+static const struct {
+	enum systemd_method method;
+	struct str verb;
+} call_verbs[] = {
+	{ SYSTEMD_RELOAD, STR_INIT("reload") },
+	{ SYSTEMD_ENABLE, STR_INIT("enable") },
+	{ SYSTEMD_DISABLE, STR_INIT("disable") },
+	{ SYSTEMD_TRY_RESTART, STR_INIT("try-restart") },
+};
+
+static struct str unit_of_line(struct str line)
+{
+	struct str_split words = str_split(line);
+	struct str verb, unit;
+
+	return str_next(&words, ' ', &verb) && str_next(&words, ' ', &unit) ? unit : STR("");
+}
+
+static bool has_call_for(struct str lines, struct str unit)
+{
+	struct str_split split = str_split(lines);
+	struct str line;
+
+	while (str_next(&split, '\n', &line))
+		if (line.n && str_eq(unit_of_line(line), unit))
+			return true;
+	return false;
+}
+
+static struct str new_calls(const struct host_files *files, struct arena *a)
 {
 	bool has_tuned = false;
-	size_t n = 0;
+	struct strbuf b;
 
-	for (size_t i = 0; i < files->n && n + 1 < max; i++) {
+	strbuf_init(&b, a);
+	strbuf_add(&b, STR("reload\n"));
+	for (size_t i = 0; i < files->n; i++) {
 		const struct host_file *f = &files->items[i];
 		const struct str unit = unit_of(f);
 
@@ -93,21 +122,76 @@ size_t files_unit_calls(const struct host_files *files, struct systemd_call *cal
 			continue;
 		has_tuned |= str_starts(f->path, STR("/etc/tuned/"));
 		if (unit.n && (f->is_absent || host_has_line(files->units, unit)))
-			calls[n++] = (struct systemd_call){ .method = f->is_absent ?
-									      SYSTEMD_DISABLE :
-									      SYSTEMD_ENABLE,
-							    .unit = str_cstr(a, unit) };
+			strbuf_printf(&b, "%s " PRI_STR "\n", f->is_absent ? "disable" : "enable",
+				      FMT_STR(unit));
 	}
 	if (has_tuned)
-		calls[n++] = (struct systemd_call){ .method = SYSTEMD_TRY_RESTART,
-						    .unit = "tuned.service" };
+		strbuf_add(&b, STR("try-restart tuned.service\n"));
+	return strbuf_str(&b);
+}
+
+struct str files_unit_calls(const struct host_files *files, struct str owed, struct arena *a)
+{
+	const struct str calls = new_calls(files, a);
+	struct str_split split = str_split(owed);
+	struct strbuf b;
+	struct str line;
+
+	strbuf_init(&b, a);
+	strbuf_add(&b, calls);
+	while (str_next(&split, '\n', &line))
+		if (line.n && !has_call_for(calls, unit_of_line(line)))
+			strbuf_printf(&b, PRI_STR "\n", FMT_STR(line));
+	return strbuf_str(&b);
+}
+
+static bool parse_method(struct str line, enum systemd_method *ret)
+{
+	const struct str unit = unit_of_line(line);
+
+	for (size_t i = 0; i < ARRAY_LEN(call_verbs); i++) {
+		const struct str verb = call_verbs[i].verb;
+		const bool has_unit = call_verbs[i].method != SYSTEMD_RELOAD;
+
+		*ret = call_verbs[i].method;
+		if (str_starts(line, verb) && has_unit == (unit.n > 0) &&
+		    line.n == verb.n + (has_unit ? 1 + unit.n : 0))
+			return true;
+	}
+	return false;
+}
+
+bool files_are_calls(struct str lines)
+{
+	struct str_split split = str_split(lines);
+	enum systemd_method method;
+	struct str line;
+
+	while (split.rest.n)
+		if (!str_next(&split, '\n', &line) || split.ended || !parse_method(line, &method))
+			return false;
+	return true;
+}
+
+size_t files_parse_calls(struct str lines, struct systemd_call *calls, size_t max, struct arena *a)
+{
+	struct str_split split = str_split(lines);
+	struct str line;
+	size_t n = 0;
+
+	while (n < max && str_next(&split, '\n', &line) && line.n) {
+		const struct str unit = unit_of_line(line);
+
+		calls[n] = (struct systemd_call){ .unit = unit.n ? str_cstr(a, unit) : NULL };
+		n += parse_method(line, &calls[n].method);
+	}
 	return n;
 }
 
 int files_put_sentinel(const char *root, bool is_needed, struct arena *a, struct err *err)
 {
-	const char *path = host_file_path(root, STR(SENTINEL), a);
-	const struct str have = host_file_content(root, SENTINEL, a);
+	const char *path = host_file_path(root, STR(HOST_REBOOT_SENTINEL), a);
+	const struct str have = host_file_content(root, HOST_REBOOT_SENTINEL, a);
 
 	if (is_needed && access(path, F_OK) < 0)
 		return file_replace_at(AT_FDCWD, path, STR(SENTINEL_TEXT), 0644, err);

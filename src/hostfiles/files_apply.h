@@ -21,9 +21,16 @@ int files_forget_kubelet_state(const struct files_settings *settings, bool will_
 /* Removes what was moved there. */
 void files_remove_kubelet_state(const struct files_settings *settings, struct arena *a);
 
-/* What systemd has to do after units and TuneD's files were written. Returns how many calls. */
-size_t files_unit_calls(const struct host_files *files, struct systemd_call *calls, size_t max,
-			struct arena *a);
+/* What systemd has to do after files were written, one call in each line: "reload", "enable UNIT",
+ * "disable UNIT", "try-restart UNIT". `owed` is what it had to do before; of two calls for a unit
+ * the later one counts. */
+struct str files_unit_calls(const struct host_files *files, struct str owed, struct arena *a);
+
+/* Whether every line is such a call. */
+bool files_are_calls(struct str lines);
+
+/* The first lines as calls. Returns how many. */
+size_t files_parse_calls(struct str lines, struct systemd_call *calls, size_t max, struct arena *a);
 
 /* /run/reboot-required, for daemons that reboot nodes. A file of another program stays. */
 int files_put_sentinel(const char *root, bool is_needed, struct arena *a, struct err *err);

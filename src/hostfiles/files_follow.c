@@ -12,9 +12,11 @@
 #include "base/macro.h"
 #include "distro/distro.h"
 #include "files_apply.h"
+#include "files_seen.h"
 #include "host_files_read.h"
 
 #define CHECK_TICKS 30 /* between two checks of all files */
+#define FULL_TICKS 600 /* between two checks without a known change */
 #define BUSY_TICKS 2
 #define RETRY_TICKS 60 /* of what systemd was asked for */
 
@@ -71,6 +73,22 @@ static void find_owed(const struct files_follow *f, struct files_record *record,
 	facts->owes_reboot = str_eq(record->reboot_owed, record->boot_id);
 }
 
+/* Calls that systemd has answered are owed no more. */
+static void find_answer(struct files_follow *f, struct files_record *record)
+{
+	struct str_split split = str_split(record->systemd_owed);
+	struct str line;
+
+	if (!f->n_answered)
+		return;
+	for (size_t i = 0; i < f->n_answered; i++)
+		(void)str_next(&split, '\n', &line);
+	record->systemd_owed = split.rest;
+	record->is_changed = true;
+	f->n_answered = 0;
+	f->next_units = 0; /* more than fit into one batch */
+}
+
 static void find_boot(const struct files_follow *f, const struct host_files *files,
 		      struct files_record *record, struct host_facts *facts)
 {
@@ -107,6 +125,8 @@ static void on_systemd_done(struct systemd_client *c)
 	for (size_t i = 0; i < f->n_calls && !problem.code; i++)
 		problem = f->calls[i].err;
 	f->n_calls = 0;
+	f->n_answered = problem.code ? 0 : f->n_asked;
+	f->n_asked = 0;
 	set_problem(f, &problem);
 	f->next_check = f->n_ticks + BUSY_TICKS;
 }
@@ -165,10 +185,12 @@ static int write_quiet(struct files_follow *f, const struct host_files *files,
 
 	if (!writes[HOST_FILE_QUIET] && !writes[HOST_FILE_BOOT])
 		return 0;
-	if (writes[HOST_FILE_BOOT] && files->has_profile) {
-		record->reboot_owed = record->boot_id;
-		record->is_changed = true;
-	}
+	/* Units that are removed before they have run once need no reboot any more. */
+	if (writes[HOST_FILE_BOOT])
+		record->reboot_owed = files->has_profile ? record->boot_id : STR("");
+	record->systemd_owed = files_unit_calls(files, record->systemd_owed, &f->arena);
+	record->is_changed = true;
+	f->next_units = 0;
 	for (enum host_file_class c = 0; c < HOST_FILE_CLASS__COUNT && r == 0; c++)
 		if ((c == HOST_FILE_QUIET || c == HOST_FILE_BOOT) && writes[c])
 			r = host_files_write(f->settings.root, f->settings.state_dir, files, c,
@@ -176,10 +198,20 @@ static int write_quiet(struct files_follow *f, const struct host_files *files,
 	if (r < 0)
 		return r;
 	log_info("host files written");
-	request(f, SYSTEMD_RELOAD, NULL);
-	f->n_calls += files_unit_calls(files, f->calls + f->n_calls, FILES_CALLS_MAX - f->n_calls,
-				       &f->arena);
 	return 0;
+}
+
+/* Until systemd has answered all of them without an error: the files are as wanted then, and
+ * nothing else would tell that a unit is not enabled. */
+static void request_owed(struct files_follow *f, const struct files_record *record)
+{
+	/* A restart, the boot loader and a reboot may follow. */
+	const size_t max = FILES_CALLS_MAX - HOST_FILE_CLASS__COUNT - 2;
+
+	if (!record->systemd_owed.n || !f->settings.may_write || !is_time(f, &f->next_units))
+		return;
+	f->n_asked = files_parse_calls(record->systemd_owed, f->calls, max, &f->arena);
+	f->n_calls = f->n_asked;
 }
 
 static void use_boot_loader(struct files_follow *f)
@@ -200,6 +232,8 @@ static int act(struct files_follow *f, const struct host_files *files,
 {
 	int r = write_quiet(f, files, record, err);
 
+	if (r == 0)
+		request_owed(f, record);
 	for (enum host_file_class c = 0; c < HOST_FILE_CLASS__COUNT && r == 0; c++)
 		if (f->changes.restarts[c])
 			r = restart(f, files, facts, c, record, err);
@@ -233,9 +267,11 @@ static int decide(struct files_follow *f, const struct files_input *in, struct h
 	host_files_add_originals(files, record);
 	host_files_read(f->settings.root, files);
 	host_files_forget(files, record);
+	find_answer(f, record);
 	*facts = (struct host_facts){ .files = files,
 				      .may_write = f->settings.may_write,
-				      .was_managed = record->n > 0,
+				      .was_managed = record->n > 0 || record->systemd_owed.n,
+				      .owes_systemd = record->systemd_owed.n > 0,
 				      .granted = str_from(f->granted),
 				      .problem = str_from(f->problem.code ? f->problem.msg : "") };
 	find_units(f, in, facts, &f->arena);
@@ -254,10 +290,19 @@ static bool is_busy(const struct host_changes *c)
 	return busy;
 }
 
+/* After what was done, so that the agent's own writes are no change. */
+static void settle(struct files_follow *f, bool has_crio, bool is_done)
+{
+	f->is_settled = is_done && !f->n_calls && !f->problem.code && !is_busy(&f->changes);
+	f->has_crio = has_crio;
+	f->next_full = f->n_ticks + FULL_TICKS;
+	if (f->is_settled)
+		f->seen = files_seen(&f->settings, &f->files, has_crio);
+}
+
 void files_follow_check(struct files_follow *f, const struct files_input *input)
 {
 	struct files_record record;
-	struct host_files files;
 	struct host_facts facts;
 	struct err err = { 0 };
 	int r;
@@ -265,19 +310,21 @@ void files_follow_check(struct files_follow *f, const struct files_input *input)
 	if (!systemd_client_is_idle(&f->systemd))
 		return;
 	arena_reset(&f->arena);
-	f->is_decided = false;
+	f->is_decided = f->is_settled = false;
 	f->next_check = f->n_ticks + CHECK_TICKS;
 	f->n_calls = 0;
-	r = decide(f, input, &files, &record, &facts, &err);
+	r = decide(f, input, &f->files, &record, &facts, &err);
 	f->is_decided = r == 0;
 	if (r == 0 && is_busy(&f->changes))
 		f->next_check = f->n_ticks + BUSY_TICKS;
 	if (r == 0)
-		r = act(f, &files, &facts, &record, &err);
+		r = act(f, &f->files, &facts, &record, &err);
 	if (r == 0)
 		r = files_record_save(&record, f->settings.state_dir, &err);
-	if (r < 0 || !f->n_calls)
+	/* What systemd refused stays the problem until it is asked again. */
+	if (r < 0 || (!f->n_calls && !record.systemd_owed.n))
 		set_problem(f, &err);
+	settle(f, input->has_crio, r == 0 && !record.systemd_owed.n);
 	if (f->n_calls)
 		systemd_client_start(&f->systemd, f->calls, f->n_calls);
 }
@@ -288,13 +335,21 @@ bool files_follow_tick(struct files_follow *f, const char *granted)
 	if (strcmp(granted, f->granted) != 0) {
 		(void)snprintf(f->granted, sizeof(f->granted), "%s", granted);
 		f->next_check = f->next_restart = f->next_reboot = 0;
+		f->is_settled = false;
 	}
-	return f->n_ticks >= f->next_check && systemd_client_is_idle(&f->systemd);
+	if (f->n_ticks < f->next_check || !systemd_client_is_idle(&f->systemd))
+		return false;
+	if (!f->is_settled || f->n_ticks >= f->next_full ||
+	    files_seen(&f->settings, &f->files, f->has_crio) != f->seen)
+		return true;
+	f->next_check = f->n_ticks + CHECK_TICKS;
+	return false;
 }
 
 void files_follow_soon(struct files_follow *f)
 {
 	f->next_check = 0;
+	f->is_settled = false;
 }
 
 void files_follow_init(struct files_follow *f, const struct files_settings *settings)
@@ -316,6 +371,19 @@ void files_follow_done(struct files_follow *f)
 
 /* --- status --- */
 
+/* The state of the files is not known: the host must not pass as configured, and what was granted
+ * not as applied. */
+static void describe_undecided(const struct files_follow *f, struct condition *ret, struct arena *a)
+{
+	if (f->problem.code)
+		*ret = (struct condition){ .status = CONDITION_FALSE,
+					   .reason = STR(HOST_REASON_FILES_FAIL),
+					   .message = str_dup(a, str_from(f->problem.msg)) };
+	else if (f->is_awaited && ret->status == CONDITION_TRUE)
+		*ret = (struct condition){ .status = CONDITION_UNKNOWN,
+					   .reason = STR("HostNotChecked") };
+}
+
 void files_follow_describe(const struct files_follow *f, struct node_partition_status *s,
 			   struct arena *a)
 {
@@ -326,12 +394,7 @@ void files_follow_describe(const struct files_follow *f, struct node_partition_s
 	size_t n = 0;
 
 	if (!f->is_decided) {
-		/* The state of the files is not known: the host must not pass as configured. */
-		if (f->problem.code && condition->status != CONDITION_FALSE)
-			*condition = (struct condition){ .status = CONDITION_FALSE,
-							 .reason = STR("HostFilesFail"),
-							 .message = str_dup(
-								 a, str_from(f->problem.msg)) };
+		describe_undecided(f, condition, a);
 		return;
 	}
 	items = arena_array(a, struct pending_change, s->n_pending + HOST_CHANGES_MAX);

@@ -38,11 +38,20 @@ struct files_input {
 struct files_follow {
 	struct files_settings settings;
 	struct arena arena; /* of the last decision */
+	struct host_files files;
 	struct host_changes changes;
 	bool is_decided;
+	bool is_awaited;    /* by the agent: a check will follow */
+	bool is_settled;    /* nothing was to be done at the last check, */
+	uint64_t seen;	    /* which has seen this (files_seen.h) */
+	uint64_t next_full; /* a check is due whatever was seen */
+	bool has_crio;
 	char granted[65];
 	uint64_t n_ticks, next_check;
-	uint64_t next_restart, next_boot_loader, next_reboot; /* when they may be tried again */
+	/* When they may be tried again. */
+	uint64_t next_restart, next_boot_loader, next_reboot, next_units;
+	size_t n_asked;	   /* so many of the calls that the record owes are in the batch; */
+	size_t n_answered; /* all of a batch with so many was answered without an error */
 	struct systemd_client systemd;
 	struct systemd_call calls[FILES_CALLS_MAX];
 	size_t n_calls;
@@ -53,7 +62,8 @@ void files_follow_init(struct files_follow *f, const struct files_settings *sett
 void files_follow_start(struct files_follow *f, struct loop *loop);
 void files_follow_done(struct files_follow *f);
 
-/* Once a second: whether it is time for a check. */
+/* Once a second: whether a check is due. Without a change of anything that it reads, one is made
+ * only every few minutes. */
 bool files_follow_tick(struct files_follow *f, const char *granted);
 
 /* The profile has changed: the next tick is time for a check. */

@@ -11,6 +11,7 @@
 #include "base/macro.h"
 #include "codec/base64.h"
 #include "codec/doc.h"
+#include "files_apply.h"
 
 #define VERSION 1
 
@@ -93,6 +94,7 @@ int files_record_encode(const struct files_record *r, struct arena *a, struct st
 	doc_put_str(m, root, STR("rebootOwed"), r->reboot_owed);
 	doc_put_str(m, root, STR("bootLoaderArguments"), r->loader_args);
 	doc_put_str(m, root, STR("bootLoaderBootId"), r->loader_boot);
+	doc_put_str(m, root, STR("systemdCalls"), r->systemd_owed);
 	return doc_write(root, false, a, ret, err);
 }
 
@@ -155,6 +157,9 @@ int files_record_decode(struct str text, struct str boot_id, struct arena *a,
 	ret->reboot_owed = doc_str(doc_get(doc.root, STR("rebootOwed")));
 	ret->loader_args = doc_str(doc_get(doc.root, STR("bootLoaderArguments")));
 	ret->loader_boot = doc_str(doc_get(doc.root, STR("bootLoaderBootId")));
+	ret->systemd_owed = doc_str(doc_get(doc.root, STR("systemdCalls")));
+	if (!files_are_calls(ret->systemd_owed))
+		return doc_err(err, &doc, doc.root, "\"systemdCalls\" is damaged");
 	ret->is_changed = false;
 	return 0;
 }
@@ -185,7 +190,7 @@ static bool is_empty(const struct files_record *r)
 	for (size_t i = 0; i < HOST_FILE_CLASS__COUNT; i++)
 		if (r->owed[i].unit.n)
 			return false;
-	return !r->n && !r->reboot_owed.n && !r->loader_args.n;
+	return !r->n && !r->reboot_owed.n && !r->loader_args.n && !r->systemd_owed.n;
 }
 
 int files_record_save(struct files_record *r, const char *state_dir, struct err *err)

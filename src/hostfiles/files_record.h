@@ -37,9 +37,10 @@ struct files_record {
 	struct str boot_id; /* in which the restarts are owed */
 	struct str
 		reboot_owed; /* the boot in which units that run at boot were written; "": none */
-	struct str loader_args; /* kernel arguments that the boot loader was seen to have, */
-	struct str loader_boot; /* and in which boot; "": none */
-	bool is_changed;	/* since it was saved */
+	struct str loader_args;	 /* kernel arguments that the boot loader was seen to have, */
+	struct str loader_boot;	 /* and in which boot; "": none */
+	struct str systemd_owed; /* calls of systemd that files need, one in each line; "": none */
+	bool is_changed;	 /* since it was saved */
 };
 
 void files_record_init(struct files_record *r, struct str boot_id, struct arena *a);

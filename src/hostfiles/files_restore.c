@@ -61,14 +61,15 @@ static int undo_boot_loader(const struct files_settings *s, struct arena *a, str
 static int restore_files(const struct files_settings *s, struct files_record *record,
 			 struct arena *a, struct err *err)
 {
-	struct systemd_call calls[FILES_CALLS_MAX] = { 0 }; /* the first one: reload */
+	struct systemd_call calls[FILES_CALLS_MAX] = { 0 };
 	struct host_files files = { .a = a };
 	size_t n;
 	int r = 0;
 
 	host_files_add_originals(&files, record);
 	host_files_read(s->root, &files);
-	n = 1 + files_unit_calls(&files, calls + 1, FILES_CALLS_MAX - 1, a);
+	n = files_parse_calls(files_unit_calls(&files, record->systemd_owed, a), calls,
+			      FILES_CALLS_MAX, a);
 	for (enum host_file_class c = 0; c < HOST_FILE_CLASS__COUNT && r == 0; c++)
 		r = host_files_write(s->root, s->state_dir, &files, c, record, err);
 	if (r < 0)
@@ -96,7 +97,7 @@ int files_restore(const struct files_settings *settings, struct err *err)
 	if (r < 0)
 		return r;
 	n = record.n;
-	if (!n && !record.loader_args.n)
+	if (!n && !record.loader_args.n && !record.systemd_owed.n)
 		return 0;
 	r = undo_boot_loader(settings, &a, err);
 	if (r == 0)

@@ -205,6 +205,11 @@ static bool has_no_content_here(const struct host_file *f)
 	return is_unseen(f) && !f->is_absent;
 }
 
+static struct str reason_of_difference(const struct deciding *d)
+{
+	return d->is_managed ? STR("HostFilesDiffer") : STR(NAME_REASON_NOT_MANAGED);
+}
+
 /* The first thing that an administrator has to know. */
 static struct condition condition_of(const struct deciding *d)
 {
@@ -215,19 +220,22 @@ static struct condition condition_of(const struct deciding *d)
 
 	strbuf_init(&b, d->a);
 	if (facts->problem.n) {
-		c.reason = STR("HostFilesFail");
+		c.reason = STR(HOST_REASON_FILES_FAIL);
 		strbuf_add(&b, facts->problem);
+	} else if (facts->owes_systemd && d->is_managed && facts->may_write) {
+		c.reason = STR("HostChangesWait");
+		strbuf_add(&b, STR("systemd has not confirmed the units that were written"));
 	} else if (d->is_managed && facts->files->has_profile &&
 		   count(facts->files, HOST_FILE_QUIET, has_no_content_here)) {
 		c.reason = STR("HostFilesNotMounted");
 		list_files(facts->files, HOST_FILE_QUIET, has_no_content_here, &b);
 	} else if (n_quiet && *obstacle(d, HOST_FILE_QUIET)) {
-		c.reason = STR("HostFilesDiffer");
+		c.reason = reason_of_difference(d);
 		list_files(facts->files, HOST_FILE_QUIET, differs, &b);
 		strbuf_printf(&b, "; not written: %s", obstacle(d, HOST_FILE_QUIET));
 	} else if (d->out->n_pending) {
 		c.reason = d->out->pending[0].hash.n ? STR("HostChangesWait") :
-						       STR("HostFilesDiffer");
+						       reason_of_difference(d);
 		strbuf_add(&b, d->out->pending[0].message);
 	} else {
 		c.status = CONDITION_TRUE;

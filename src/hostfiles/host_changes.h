@@ -19,6 +19,7 @@ struct host_facts {
 	 * whether it still runs with what it read before files were written. */
 	struct str units[HOST_FILE_CLASS__COUNT];
 	bool owes_restart[HOST_FILE_CLASS__COUNT];
+	bool owes_systemd;	 /* systemd has not read or enabled what was written */
 	bool owes_reboot;	 /* units that run at boot were written since the last one */
 	struct str missing_args; /* kernel arguments that /proc/cmdline lacks */
 	bool has_applied_args;	 /* the boot loader has some arguments from an agent */

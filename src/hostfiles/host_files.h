@@ -63,6 +63,8 @@ struct host_files_source {
 	bool kubelet_is_static; /* the kubelet assigns exclusive CPUs in pools mode, too */
 };
 
+#define HOST_TUNED_CHOICE "/etc/tuned/active_profile"
+#define HOST_REBOOT_SENTINEL "/run/reboot-required" /* /var/run is a link to /run */
 #define HOST_KERNEL_ARGS "/etc/pinfold/kernel-args"
 /* As above, once the boot loader has them (node/pinfold-kernel-args.sh). */
 #define HOST_KERNEL_ARGS_APPLIED HOST_KERNEL_ARGS ".applied"

@@ -12,8 +12,6 @@
 #include "base/macro.h"
 #include "host/host_dirs.h"
 
-#define TUNED_CHOICE "/etc/tuned/active_profile"
-
 const char *host_file_path(const char *root, struct str path, struct arena *a)
 {
 	return str_cstr(a, str_printf(a, "%s" PRI_STR, host_prefix(root), FMT_STR(path)));
@@ -93,11 +91,12 @@ static enum host_file_state state_of(const char *root, const struct host_file *f
 /* What `tuned-adm profile pinfold` writes. */
 void host_files_choose_tuned(const char *root, struct host_files *files)
 {
-	const bool has_tuned = access(host_file_path(root, STR(TUNED_CHOICE), files->a), F_OK) == 0;
+	const bool has_tuned =
+		access(host_file_path(root, STR(HOST_TUNED_CHOICE), files->a), F_OK) == 0;
 	size_t kept = 0;
 
 	if (has_tuned && files->has_profile && files->n) {
-		host_files_add(files, (struct host_file){ .path = STR(TUNED_CHOICE),
+		host_files_add(files, (struct host_file){ .path = STR(HOST_TUNED_CHOICE),
 							  .mode = 0644,
 							  .bytes = STR("pinfold\n") });
 		host_files_add(files, (struct host_file){ .path = STR("/etc/tuned/profile_mode"),

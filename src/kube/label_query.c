@@ -39,8 +39,7 @@ static bool next_term(struct str *rest, bool *ended, struct str *ret)
 
 static bool is_label_char(char c)
 {
-	return (c >= '0' && c <= '9') || ((c | 0x20) >= 'a' && (c | 0x20) <= 'z') || c == '.' ||
-	       c == '-' || c == '_' || c == '/';
+	return str_is_alnum(c) || c == '.' || c == '-' || c == '_' || c == '/';
 }
 
 static bool is_label(struct str s, bool may_be_empty)

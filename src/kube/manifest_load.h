@@ -6,7 +6,10 @@
  *
  * A file that is named is read whatever its name is. Of a directory, the *.yaml, *.yml and *.json
  * files are read, in the order of their names, subdirectories included; names that begin with "."
- * are left out, and symbolic links to directories are not followed. "-" is standard input. */
+ * are left out, and symbolic links to directories are not followed. "-" is standard input.
+ *
+ * Of a support bundle (bundle/saved_bundle.h), an archive or a directory, the objects of the
+ * cluster are read. */
 
 #include <stddef.h>
 

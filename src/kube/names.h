@@ -22,6 +22,14 @@
 #define NAME_WARNING "workload.openshift.io/warning"		 /* pod annotation */
 
 #define NAME_STAMP "pinfold.io/cpus" /* pod annotation (ours): the CPU stamp */
+#define NAME_STAMP_KIND_KEY "kind"   /* of its JSON value, for each container */
+#define NAME_STAMP_MILLI_KEY "milli"
+#define NAME_STAMP_POOL_KEY "pool"
+#define NAME_KIND_INIT "init"
+#define NAME_KIND_SIDECAR "sidecar"
+#define NAME_KIND_APP "app"
+#define NAME_POOL_SHARED "shared"
+#define NAME_POOL_GUARANTEED "guaranteed"
 
 /* OpenShift's admission plugins, as they appear in messages. */
 #define NAME_PLUGIN_PODS "autoscaling.openshift.io/ManagementCPUsOverride"
@@ -80,6 +88,25 @@
 	"pinfold.io/renewed" /* its annotation: when the operator last confirmed it                \
 			      */
 
+/* The policy that only an installation with policies in place of the webhook, or before it, has
+ * (ours). */
+#define NAME_POLICY_WARNINGS "pinfold-warnings"
+
+/* The parameters of the admission policies, which the operator writes (ours, D49): a ConfigMap in
+ * the namespace of the digest, for the same reason. */
+#define NAME_PARAMETERS "pinfold-admission"
+#define NAME_PARAMETER_WORKLOADS "workloads"
+#define NAME_WORKLOADS_ON "on"	       /* the cluster flag is set */
+#define NAME_WORKLOADS_OFF "off"       /* it is not set */
+#define NAME_WORKLOADS_SINGLE "single" /* nor on this single node: only the types it reports */
+#define NAME_PARAMETER_TYPES "types"   /* that pods are converted to now, comma-separated */
+#define NAME_PARAMETER_REPORTED "reported-types" /* that some node advertises */
+#define NAME_PARAMETER_POOLS "pools"		 /* "on" or "off" */
+#define NAME_POOLS_ON "on"
+#define NAME_POOLS_OFF "off"
+/* Nodes without the shared pool: a line for each set of taints, separated by blanks. */
+#define NAME_PARAMETER_WITHOUT_POOL "taints-without-pool"
+
 /* The taint of nodes that joined without the resource (ours, D7). */
 #define NAME_TAINT_UNPARTITIONED "pinfold.io/unpartitioned"
 #define NAME_TAINT_EFFECT "NoSchedule"
@@ -133,6 +160,8 @@
 #define NAME_HOST_CONFIGURATION "pinfold.io/host-configuration"
 #define NAME_HOST_CONFIGURATION_REPORT "report" /* the default */
 #define NAME_HOST_CONFIGURATION_MANAGED "managed"
+/* Reason of the condition HostConfigured: files differ, and the profile asks for reports only. */
+#define NAME_REASON_NOT_MANAGED "HostFilesNotManaged"
 #define NAME_MAX_UNAVAILABLE "pinfold.io/max-unavailable" /* nodes at a time: "1", "10%" */
 #define NAME_PAUSED "pinfold.io/paused"			  /* "true": no further node begins */
 #define NAME_REBOOT "pinfold.io/reboot"			  /* who reboots nodes */

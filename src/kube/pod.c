@@ -8,6 +8,7 @@
 #include "base/err.h"
 #include "base/macro.h"
 #include "base/quote.h"
+#include "names.h"
 
 /* Kinds that are a pod or have a pod template, and where. */
 static const struct {
@@ -45,6 +46,17 @@ bool pod_from_object(yyjson_val *object, struct pod *ret)
 		return true;
 	}
 	return false;
+}
+
+struct pod pod_from_list_item(yyjson_val *object)
+{
+	yyjson_val *meta = doc_get(object, STR("metadata"));
+
+	return (struct pod){ .meta = meta,
+			     .spec = doc_get(object, STR("spec")),
+			     .object_meta = meta,
+			     .kind = STR("Pod"),
+			     .prefix = "" };
 }
 
 struct str pod_name(const struct pod *pod)
@@ -125,9 +137,9 @@ yyjson_val *object_condition(yyjson_val *object, struct str type)
 }
 
 static const char *const kind_names[] = {
-	[CONTAINER_INIT] = "init",
-	[CONTAINER_SIDECAR] = "sidecar",
-	[CONTAINER_APP] = "app",
+	[CONTAINER_INIT] = NAME_KIND_INIT,
+	[CONTAINER_SIDECAR] = NAME_KIND_SIDECAR,
+	[CONTAINER_APP] = NAME_KIND_APP,
 	[CONTAINER_EPHEMERAL] = "ephemeral",
 };
 _Static_assert(ARRAY_LEN(kind_names) == CONTAINER__COUNT, "every kind has a name");

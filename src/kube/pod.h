@@ -24,6 +24,9 @@ struct pod {
 /* False when the object is neither a pod nor a workload that creates pods. */
 bool pod_from_object(yyjson_val *object, struct pod *ret);
 
+/* A pod of an API server's list, whose items have no kind. */
+struct pod pod_from_list_item(yyjson_val *object);
+
 struct str pod_name(const struct pod *pod);	 /* the object's name, or its generateName */
 struct str pod_namespace(const struct pod *pod); /* "default" when none is given */
 yyjson_val *pod_annotations(const struct pod *pod);

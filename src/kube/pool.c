@@ -4,11 +4,12 @@
 #include "pool.h"
 
 #include "base/macro.h"
+#include "names.h"
 
 static const char *const pool_names[] = {
 	[POOL_MANAGEMENT] = "management",
-	[POOL_SHARED] = "shared",
-	[POOL_GUARANTEED] = "guaranteed",
+	[POOL_SHARED] = NAME_POOL_SHARED,
+	[POOL_GUARANTEED] = NAME_POOL_GUARANTEED,
 };
 _Static_assert(ARRAY_LEN(pool_names) == POOL__COUNT, "every pool has a name");
 

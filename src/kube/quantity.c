@@ -58,16 +58,11 @@ static const struct {
 	{ STR_INIT("Ei"), { QUANTITY_BINARY_SI, 60 } },
 };
 
-static bool is_digit(char c)
-{
-	return c >= '0' && c <= '9';
-}
-
 static struct str cut_digits(struct str *rest)
 {
 	struct str digits = { rest->p, 0 };
 
-	while (digits.n < rest->n && is_digit(rest->p[digits.n]))
+	while (digits.n < rest->n && str_is_digit(rest->p[digits.n]))
 		digits.n++;
 	*rest = str_skip(*rest, digits.n);
 	return digits;
@@ -119,7 +114,7 @@ static bool parts_cut(struct str text, struct parts *ret)
 static bool has_digit(struct str text)
 {
 	for (size_t i = 0; i < text.n; i++)
-		if (is_digit(text.p[i]))
+		if (str_is_digit(text.p[i]))
 			return true;
 	return false;
 }

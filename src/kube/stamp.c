@@ -11,6 +11,7 @@
 #include "base/macro.h"
 #include "base/quote.h"
 #include "codec/doc.h"
+#include "names.h"
 #include "shares.h"
 
 struct str stamps_format(const struct cpu_stamp *stamps, size_t n, struct arena *a)
@@ -23,9 +24,9 @@ struct str stamps_format(const struct cpu_stamp *stamps, size_t n, struct arena 
 		yyjson_mut_val *c = yyjson_mut_obj(m);
 
 		yyjson_mut_obj_add(root, doc_new_str(m, stamps[i].name), c);
-		yyjson_mut_obj_add_str(m, c, "kind", container_kind_name(stamps[i].kind));
-		yyjson_mut_obj_add_int(m, c, "milli", stamps[i].milli);
-		yyjson_mut_obj_add_str(m, c, "pool", pool_name(stamps[i].pool));
+		yyjson_mut_obj_add_str(m, c, NAME_STAMP_KIND_KEY, container_kind_name(stamps[i].kind));
+		yyjson_mut_obj_add_int(m, c, NAME_STAMP_MILLI_KEY, stamps[i].milli);
+		yyjson_mut_obj_add_str(m, c, NAME_STAMP_POOL_KEY, pool_name(stamps[i].pool));
 	}
 	(void)doc_write(root, false, a, &text, NULL);
 	return text;
@@ -65,11 +66,11 @@ static int parse_one(struct str name, yyjson_val *v, struct cpu_stamp *ret, stru
 	if (yyjson_obj_size(v) != 3)
 		return err_set(err, EINVAL, "container %s: want kind, milli and pool",
 			       container.text);
-	if (!kind_parse(doc_str(doc_get(v, STR("kind"))), &s.kind))
+	if (!kind_parse(doc_str(doc_get(v, STR(NAME_STAMP_KIND_KEY))), &s.kind))
 		return err_set(err, EINVAL, "container %s: unknown kind", container.text);
-	if (!pool_parse(doc_str(doc_get(v, STR("pool"))), &s.pool))
+	if (!pool_parse(doc_str(doc_get(v, STR(NAME_STAMP_POOL_KEY))), &s.pool))
 		return err_set(err, EINVAL, "container %s: unknown pool", container.text);
-	if (!doc_int(doc_get(v, STR("milli")), &s.milli) || s.milli < 0)
+	if (!doc_int(doc_get(v, STR(NAME_STAMP_MILLI_KEY)), &s.milli) || s.milli < 0)
 		return err_set(err, EINVAL, "container %s: bad amount of millicores",
 			       container.text);
 	if (s.pool == POOL_GUARANTEED && (!s.milli || s.milli % 1000))

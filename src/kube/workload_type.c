@@ -2,7 +2,7 @@
 
 static bool is_alphanumeric(char c)
 {
-	return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9');
+	return (c >= 'a' && c <= 'z') || str_is_digit(c);
 }
 
 bool workload_type_is_valid(struct str type)

@@ -37,7 +37,7 @@ bool local_name_is_valid(struct str name, size_t max)
 	for (size_t i = 0; i < name.n; i++) {
 		char c = name.p[i];
 
-		if ((c < 'a' || c > 'z') && (c < '0' || c > '9') && c != '-' && c != '.')
+		if ((c < 'a' || c > 'z') && !str_is_digit(c) && c != '-' && c != '.')
 			return false;
 	}
 	return true;

@@ -272,8 +272,8 @@ static void restore_runs(struct local_node *node, const struct local_state_file 
 			adopt_process(node, &node->runs[i], now_ms);
 }
 
-/* The state file is damaged: of what runs only the names are known. It counts as no longer planned,
- * so that it is stopped before a container of the same name starts. */
+/* The state file is damaged or gone: of what runs only the names are known. It counts as no longer
+ * planned, so that it is stopped before a container of the same name starts. */
 static int find_remaining(struct local_node *node, struct local_state_file *ret, struct err *err)
 {
 	struct local_state_file found = { .mode = node->cgroup.mode };
@@ -305,11 +305,14 @@ static int read_old_state(struct local_node *node, struct local_state_file *ret,
 	int r;
 
 	r = local_node_read_state(node->settings.run_dir, &node->plan, &old, NULL);
-	node->is_new = r == -ENOENT;
-	if (r < 0 && r != -ENOENT)
-		return find_remaining(node, ret, err);
-	/* No file or another boot: nothing to adopt. */
-	if (r < 0 || !str_eq(old.boot_id, str_from(node->boot_id)))
+	if (r < 0) {
+		const bool is_missing = r == -ENOENT;
+
+		r = find_remaining(node, ret, err);
+		node->is_new = is_missing && r == 0 && ret->n == 0;
+		return r;
+	}
+	if (!str_eq(old.boot_id, str_from(node->boot_id))) /* nothing to adopt */
 		old = (struct local_state_file){ 0 };
 	if (old.n && old.mode != node->cgroup.mode)
 		return err_set(err, EBUSY,

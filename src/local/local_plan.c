@@ -47,7 +47,7 @@ bool local_plan_config(const struct local_plan_input *in, struct arena *a, struc
 			      layout.n_partitions);
 		return false;
 	}
-	return partition_pools(&layout.partitions[0], a, ret, p);
+	return partition_pools(&layout.partitions[0], ret, p);
 }
 
 /* --- cluster objects for admission --- */

@@ -4,7 +4,9 @@
 #include "http.h"
 
 #include <string.h>
+#include <strings.h>
 
+#include "base/arena.h"
 #include "base/macro.h"
 
 static const struct {
@@ -13,6 +15,7 @@ static const struct {
 } texts[] = {
 	{ 200, "OK" },
 	{ 400, "Bad Request" },
+	{ 401, "Unauthorized" },
 	{ 403, "Forbidden" },
 	{ 404, "Not Found" },
 	{ 405, "Method Not Allowed" },
@@ -21,9 +24,11 @@ static const struct {
 	{ 413, "Content Too Large" },
 	{ 415, "Unsupported Media Type" },
 	{ 417, "Expectation Failed" },
+	{ 421, "Misdirected Request" },
 	{ 431, "Request Header Fields Too Large" },
 	{ 500, "Internal Server Error" },
 	{ 501, "Not Implemented" },
+	{ 502, "Bad Gateway" },
 	{ 503, "Service Unavailable" },
 	{ 505, "HTTP Version Not Supported" },
 };
@@ -68,4 +73,59 @@ bool http_query_has(struct str query, struct str name)
 		if (str_starts(part, name) && (part.n == name.n || part.p[name.n] == '='))
 			return true;
 	return false;
+}
+
+/* One character of a query; -1 for an invalid escape. */
+static int next_character(struct str *rest)
+{
+	int c = (unsigned char)rest->p[0], high, low;
+
+	if (c != '%') {
+		*rest = str_skip(*rest, 1);
+		return c == '+' ? ' ' : c;
+	}
+	if (rest->n < 3)
+		return -1;
+	high = str_hex_digit(rest->p[1]);
+	low = str_hex_digit(rest->p[2]);
+	*rest = str_skip(*rest, 3);
+	return high < 0 || low < 0 ? -1 : high * 16 + low;
+}
+
+static struct str decode(struct str text, struct arena *a)
+{
+	struct strbuf b;
+
+	strbuf_init(&b, a);
+	while (text.n) {
+		int c = next_character(&text);
+
+		if (c < 0)
+			return STR("");
+		strbuf_addc(&b, (char)c);
+	}
+	return strbuf_str(&b);
+}
+
+struct str http_query_get(struct str query, struct str name, struct arena *a)
+{
+	struct str_split parts = str_split(query);
+	struct str part;
+
+	while (str_next(&parts, '&', &part))
+		if (str_starts(part, name) && part.n > name.n && part.p[name.n] == '=')
+			return decode(str_skip(part, name.n + 1), a);
+	return STR("");
+}
+
+struct str http_header(struct str head, const char *name)
+{
+	struct str_split lines = str_split(head);
+	const size_t n = strlen(name);
+	struct str line;
+
+	while (str_next(&lines, '\n', &line))
+		if (line.n > n && line.p[n] == ':' && strncasecmp(line.p, name, n) == 0)
+			return str_trim(str_skip(line, n + 1));
+	return STR("");
 }

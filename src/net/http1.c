@@ -24,8 +24,7 @@ static bool is_token_char(unsigned char c)
 {
 	static const char marks[] = "!#$%&'*+-.^_`|~";
 
-	return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
-	       (c && strchr(marks, c));
+	return str_is_alnum((char)c) || (c && strchr(marks, c));
 }
 
 static bool is_token(struct str s)
@@ -374,6 +373,7 @@ int64_t http1_parse(struct http1_parser *p, char *bytes, size_t n, struct http1_
 	*ret = (struct http1_request){
 		.method = { bytes + p->skipped, p->method_n },
 		.target = { bytes + p->target_at, p->target_n },
+		.head = { bytes + p->skipped, p->body_at - p->skipped },
 		.body = { bytes + p->body_at, p->body_n },
 		.keep_alive = p->keep_alive,
 		.is_truncated = p->is_too_large,

@@ -36,6 +36,7 @@ struct http1_parser {
 
 struct http1_request {
 	struct str method, target, body; /* point into the bytes that were given */
+	struct str head;		 /* request line and header, up to the blank line */
 	bool keep_alive;		 /* the connection stays open after the response */
 	bool is_truncated;		 /* the body has more bytes */
 };

@@ -18,9 +18,10 @@
 #include "base/peer.h"
 #include "http1.h"
 
-#define MAX_REQUEST 8192  /* requests have no body: a hook's record is a file */
+#define FIRST_BYTES 2048
 #define REQUEST_MS 2000	  /* from accept to the end of the request; below the timeout of hooks */
 #define RESPONSE_MS 10000 /* until the client has read the response */
+#define DEFERRED_MS 60000 /* until there is one, if it is deferred */
 
 struct peer_address {
 	char bytes[sizeof(struct in6_addr)]; /* all 0 on the Unix socket */
@@ -32,9 +33,12 @@ struct small_connection {
 	struct small_server *server;
 	struct peer_address peer;
 	struct http1_parser parser;
-	char bytes[MAX_REQUEST];
-	size_t n;
+	char *bytes;
+	size_t n, cap;
+	uint64_t id;
 	bool has_response;
+	bool is_stream; /* stays open after the response */
+	bool is_deferred;
 	unsigned n_open; /* libuv handles that are not closed yet */
 };
 
@@ -42,8 +46,10 @@ struct small_connection {
  * the last of the two. */
 static void on_handle_closed(struct small_connection *c)
 {
-	if (--c->n_open == 0)
-		free(c);
+	if (--c->n_open)
+		return;
+	free(c->bytes);
+	free(c);
 }
 
 static void on_stream_closed(struct stream *s)
@@ -100,19 +106,27 @@ static struct small_connection *choose_victim(const struct small_server *s)
 
 static void send_response(struct small_connection *c, const struct http_response *response)
 {
-	char head[256];
+	char head[256], length[48] = "";
 
+	/* A stream ends with its connection, so it has no length (RFC 9112 section 6.3). */
+	if (!response->is_stream)
+		(void)snprintf(length, sizeof(length), "Content-Length: %zu\r\n", response->body.n);
 	(void)snprintf(head, sizeof(head),
-		       "HTTP/1.1 %u %s\r\nContent-Type: %s\r\nContent-Length: %zu\r\n"
-		       "Connection: close\r\n\r\n",
+		       "HTTP/1.1 %u %s\r\nContent-Type: %s\r\n%sConnection: close\r\n",
 		       response->status, http_status_text(response->status), response->content_type,
-		       response->body.n);
+		       length);
 	c->has_response = true;
-	timer_start(&c->deadline, RESPONSE_MS, 0);
+	c->is_deferred = false;
+	c->is_stream = response->is_stream;
+	timer_stop(&c->deadline);
+	if (!c->is_stream)
+		timer_start(&c->deadline, RESPONSE_MS, 0);
 	stream_write(&c->stream, str_from(head));
+	stream_write(&c->stream, str_from(response->headers));
+	stream_write(&c->stream, STR("\r\n"));
 	stream_write(&c->stream, response->body);
 	/* The kernel may have accepted everything at once; otherwise on_drained() closes. */
-	if (stream_queued(&c->stream) == 0)
+	if (stream_queued(&c->stream) == 0 && !c->is_stream)
 		close_connection(c);
 }
 
@@ -121,6 +135,8 @@ static void handle_request(struct small_connection *c, const struct http1_reques
 	CLEANUP(arena_done) struct arena a;
 	struct http_request request = { .method = received->method,
 					.body = received->body,
+					.head = received->head,
+					.connection = c->id,
 					.arena = &a,
 					.is_trusted = c->server->is_local };
 	struct http_response response = { .status = 404, .content_type = "text/plain" };
@@ -128,7 +144,34 @@ static void handle_request(struct small_connection *c, const struct http1_reques
 	arena_init(&a, 0);
 	http_split_target(received->target, &request.path, &request.query);
 	c->server->handler(&request, &response, c->server->context);
-	send_response(c, &response);
+	if (!response.is_deferred) {
+		send_response(c, &response);
+		return;
+	}
+	c->is_deferred = true;
+	timer_start(&c->deadline, DEFERRED_MS, 0);
+}
+
+/* False when the request is too large. */
+static bool keep_bytes(struct small_connection *c, struct str bytes)
+{
+	const size_t max = c->server->max_request_bytes ? c->server->max_request_bytes :
+							  SMALL_SERVER_MAX_REQUEST;
+	size_t cap = c->cap ? c->cap : FIRST_BYTES;
+
+	if (bytes.n > max - c->n)
+		return false;
+	while (cap < c->n + bytes.n)
+		cap *= 2;
+	if (cap != c->cap) {
+		c->bytes = realloc(c->bytes, cap);
+		if (!c->bytes)
+			abort(); /* D21 */
+		c->cap = cap;
+	}
+	memcpy(c->bytes + c->n, bytes.p, bytes.n);
+	c->n += bytes.n;
+	return true;
 }
 
 static void on_data(struct stream *s, struct str bytes)
@@ -137,14 +180,13 @@ static void on_data(struct stream *s, struct str bytes)
 	struct http1_request request;
 	int64_t r;
 
-	if (c->has_response) /* further bytes of a client that does not wait are dropped */
+	/* Further bytes of a client that does not wait are dropped. */
+	if (c->has_response || c->is_deferred)
 		return;
-	if (bytes.n > sizeof(c->bytes) - c->n) {
+	if (!keep_bytes(c, bytes)) {
 		close_connection(c);
 		return;
 	}
-	memcpy(c->bytes + c->n, bytes.p, bytes.n);
-	c->n += bytes.n;
 	r = http1_parse(&c->parser, c->bytes, c->n, &request);
 	if (r < 0)
 		send_response(c, &(struct http_response){ .status = 400,
@@ -164,7 +206,7 @@ static void on_drained(struct stream *s)
 {
 	struct small_connection *c = container_of(s, struct small_connection, stream);
 
-	if (c->has_response)
+	if (c->has_response && !c->is_stream)
 		close_connection(c);
 }
 
@@ -217,6 +259,7 @@ static void on_accept(struct listener *l, int fd)
 	if (!c)
 		abort(); /* D21 */
 	c->server = s;
+	c->id = ++s->last_id;
 	c->peer = address_of(fd);
 	c->n_open = 2; /* stream and timer */
 	s->connections[s->n++] = c;
@@ -265,4 +308,38 @@ void small_server_close(struct small_server *s)
 	s->is_open = false;
 	while (s->n > 0)
 		close_connection(s->connections[s->n - 1]);
+}
+
+void small_server_respond(struct small_server *s, uint64_t connection,
+			  const struct http_response *response)
+{
+	for (unsigned i = 0; i < s->n; i++)
+		if (s->connections[i]->id == connection && s->connections[i]->is_deferred) {
+			send_response(s->connections[i], response);
+			return;
+		}
+}
+
+void small_server_broadcast(struct small_server *s, struct str text)
+{
+	/* From the end: closing a connection moves those after it. */
+	for (unsigned i = s->n; i-- > 0;) {
+		struct small_connection *c = s->connections[i];
+
+		if (!c->is_stream)
+			continue;
+		if (stream_queued(&c->stream) + text.n > SMALL_SERVER_MAX_UNREAD)
+			close_connection(c); /* it connects again, and reads everything anew */
+		else
+			stream_write(&c->stream, text);
+	}
+}
+
+size_t small_server_streams(const struct small_server *s)
+{
+	size_t n = 0;
+
+	for (unsigned i = 0; i < s->n; i++)
+		n += s->connections[i]->is_stream;
+	return n;
 }

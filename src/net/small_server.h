@@ -1,10 +1,13 @@
 #pragma once
 
-/* A plain HTTP/1.1 server on one loop, with one request per connection: for metrics, probes and the
- * agent's socket. It has no TLS; a local server accepts only root and the process's own user. The
- * handler responds at once, from memory. Admission uses server.h. */
+/* A plain HTTP/1.1 server on one loop, with one request per connection: for metrics, probes, the
+ * agent's socket and the dashboard. It has no TLS; a local server accepts only root and the
+ * process's own user. The handler responds from memory: at once, later (small_server_respond()), or
+ * with a stream that grows (small_server_broadcast()). Admission uses server.h. */
 
 #include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
 
 #include "http.h"
 #include "loop.h"
@@ -13,16 +16,20 @@ struct err;
 struct small_connection;
 
 #define SMALL_SERVER_MAX_CONNECTIONS 64
+#define SMALL_SERVER_MAX_REQUEST 8192		  /* most have no body: a hook's record is a file */
+#define SMALL_SERVER_MAX_UNREAD ((size_t)8 << 20) /* of a stream; its client is too slow then */
 
 struct small_server {
 	http_handler_fn handler; /* set by the owner, like the next two */
 	void *context;
-	bool is_local; /* a Unix socket; requests are trusted */
+	bool is_local;		  /* a Unix socket; requests are trusted */
+	size_t max_request_bytes; /* header and body; 0: SMALL_SERVER_MAX_REQUEST */
 
 	struct loop *loop;
 	struct listener listener;
 	struct small_connection *connections[SMALL_SERVER_MAX_CONNECTIONS]; /* oldest first */
 	unsigned n;
+	uint64_t last_id;
 	bool is_open;
 };
 
@@ -33,3 +40,11 @@ int small_server_open(struct small_server *s, struct loop *loop, int fd, struct 
 int small_server_listen(struct small_server *s, struct loop *loop, const char *address,
 			struct err *err);
 void small_server_close(struct small_server *s);
+
+/* The response to a deferred request. Nothing happens when its client is gone. */
+void small_server_respond(struct small_server *s, uint64_t connection,
+			  const struct http_response *response);
+
+/* Sends a piece of text to every stream. */
+void small_server_broadcast(struct small_server *s, struct str text);
+size_t small_server_streams(const struct small_server *s);

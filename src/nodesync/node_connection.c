@@ -57,6 +57,10 @@ static int find_in_cluster(const char *kubelet_kubeconfig, struct arena *a, stru
 	return r;
 }
 
+/* An update of the agents, or power that returns, starts many agents at once. Pinning does not wait
+ * for the API server. */
+#define START_SPREAD_MS 1000
+
 static int find_kubeconfig(const struct node_sync_config *config, struct arena *a,
 			   struct kubeconfig *ret, struct err *err)
 {
@@ -143,7 +147,7 @@ void node_connection_start(struct node_connection *c, struct loop *loop,
 	(void)snprintf(c->user_agent, sizeof(c->user_agent), "pinfold-agent/%s",
 		       c->config->version);
 	timer_init(&c->retry, loop, on_retry);
-	timer_start(&c->retry, 0, 0);
+	timer_start(&c->retry, backoff_spread(START_SPREAD_MS, backoff_random()), 0);
 }
 
 void node_connection_close(struct node_connection *c)

@@ -303,11 +303,6 @@ bool node_sync_get_node(struct node_sync *s, struct nrt_node *ret)
 	return true;
 }
 
-struct str node_sync_granted(const struct node_sync *s)
-{
-	return str_from(s->partition.observed.granted);
-}
-
 void node_sync_leave(struct node_sync *s)
 {
 	/* Without a watch the server is most likely unreachable, and waiting for it would only

@@ -75,10 +75,6 @@ bool node_sync_has_permitted_pod(const struct manager *m);
 /* The agent's Node and the API client; false while the Node is not known to exist. */
 bool node_sync_get_node(struct node_sync *s, struct nrt_node *ret);
 
-/* The change that the operator allows this node to apply now: the hash of an item of the
- * NodePartition's pending changes; "": none. */
-struct str node_sync_granted(const struct node_sync *s);
-
 /* The profiles have to be decided on again, because the machine has changed. */
 void node_sync_recheck_profiles(struct node_sync *s);
 

@@ -3,6 +3,8 @@
 
 #include "partition_desired.h"
 
+#include <stdlib.h>
+
 #include "base/arena.h"
 #include "base/macro.h"
 #include "cpu/topology.h"
@@ -164,6 +166,50 @@ static void add_numa(const struct manager *m, struct node_partition_status *s, s
 	s->n_numa = n;
 }
 
+/* A machine with more groups than the object may have reports none. */
+static void add_topology(const struct manager *m, struct node_partition_status *s, struct arena *a)
+{
+	struct machine_group *groups;
+	size_t n;
+
+	if (machine_groups_of(m->ledger->now.topology, a, &groups, &n, NULL) < 0)
+		return;
+	s->topology = groups;
+	s->n_topology = n;
+}
+
+static int by_container(const void *x, const void *y)
+{
+	const struct assigned_cpus *a = x, *b = y;
+	int r = str_cmp(a->namespace, b->namespace);
+
+	if (r == 0)
+		r = str_cmp(a->pod, b->pod);
+	return r ? r : str_cmp(a->container, b->container);
+}
+
+/* In an order of its own: that of the registry changes with every container that ends. */
+static void add_assignments(const struct manager *m, struct node_partition_status *s,
+			    struct arena *a)
+{
+	struct assigned_cpus *list = arena_array(a, struct assigned_cpus, m->registry.n_containers);
+	size_t n = 0;
+
+	for (size_t i = 0; i < m->registry.n_containers; i++) {
+		const struct container_entry *c = m->registry.containers[i];
+
+		if (c->is_exclusive)
+			list[n++] = (struct assigned_cpus){ str_from(c->pod->namespace),
+							    str_from(c->pod->name),
+							    str_from(c->name),
+							    cpuset_format(&c->settings->cpus, a) };
+	}
+	if (n)
+		qsort(list, n, sizeof(*list), by_container);
+	s->assignments = list;
+	s->n_assignments = n < NODE_PARTITION_ASSIGNMENTS_MAX ? n : NODE_PARTITION_ASSIGNMENTS_MAX;
+}
+
 /* The pools as configured, not without the CPUs that are assigned exclusively at the moment.
  * Without management CPUs of its own the node has the whole set. */
 static void add_cpus(const struct manager *m, struct node_partition_status *s, struct arena *a)
@@ -202,6 +248,8 @@ struct node_partition_status partition_desired(const struct partition_desired_so
 	add_cpus(m, &s, a);
 	add_pools(m, &s, a);
 	add_numa(m, &s, a);
+	add_topology(m, &s, a);
+	add_assignments(m, &s, a);
 	add_pending(m, &s, a);
 	if (source->describe)
 		source->describe(source->describe_data, &s, a);

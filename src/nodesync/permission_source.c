@@ -12,6 +12,8 @@
 #include "kube/names.h"
 #include "pin/permissions_digest.h"
 
+#define LIST_SPREAD_MS 10000
+
 static struct permission_source *source_of(struct watch *w)
 {
 	return container_of(w, struct permission_source, digest_watch);
@@ -27,8 +29,10 @@ static void use_digest(struct permission_source *s)
 	const bool is_switch = s->origin != PERMISSIONS_FROM_DIGEST;
 
 	s->origin = PERMISSIONS_FROM_DIGEST;
-	if (is_switch)
+	if (is_switch) {
+		timer_stop(&s->list_timer);
 		namespace_watch_pause(&s->namespaces);
+	}
 	if (s->is_digest_new)
 		namespace_allowlist_take(&s->namespaces.allowlist, &s->digest);
 	s->is_digest_new = false;
@@ -40,8 +44,20 @@ static void use_digest(struct permission_source *s)
 		s->on_known(s);
 }
 
+static void list_namespaces(struct permission_source *s)
+{
+	namespace_watch_start(&s->namespaces, s->api, s->failures);
+}
+
+static void on_list_timer(struct timer *t)
+{
+	list_namespaces(container_of(t, struct permission_source, list_timer));
+}
+
 static void use_namespaces(struct permission_source *s)
 {
+	const bool is_start = s->origin == PERMISSIONS_UNDECIDED;
+
 	if (s->origin == PERMISSIONS_FROM_NAMESPACES)
 		return;
 	if (s->origin == PERMISSIONS_FROM_DIGEST)
@@ -49,7 +65,13 @@ static void use_namespaces(struct permission_source *s)
 			"the operator no longer confirms the permissions of namespaces, watching "
 			"the namespaces");
 	s->origin = PERMISSIONS_FROM_NAMESPACES;
-	namespace_watch_start(&s->namespaces, s->api, s->failures);
+	/* The namespaces are the largest response that an agent asks for. Agents that restarted
+	 * know the permissions of before, so that they need not all ask in the same moment; the
+	 * expiry of a digest is spread already. */
+	if (is_start && s->namespaces.allowlist.n)
+		timer_start(&s->list_timer, backoff_spread(LIST_SPREAD_MS, backoff_random()), 0);
+	else
+		list_namespaces(s);
 }
 
 static void decide(struct permission_source *s)
@@ -178,6 +200,7 @@ void permission_source_start(struct permission_source *s, struct api *api,
 	s->api = api;
 	s->failures = failures;
 	s->namespaces.on_listed = on_listed;
+	timer_init(&s->list_timer, api->loop, on_list_timer);
 	if (s->namespaces.allowlist.is_legacy) {
 		use_namespaces(s);
 		return;
@@ -197,6 +220,8 @@ void permission_source_tick(struct permission_source *s)
 
 void permission_source_close(struct permission_source *s)
 {
+	if (s->api)
+		timer_close(&s->list_timer, NULL);
 	if (s->is_open) {
 		timer_close(&s->decide_timer, NULL);
 		watch_close(&s->digest_watch);

@@ -13,6 +13,7 @@ struct permission_source {
 	struct namespace_allowlist digest; /* as received, until it is in force */
 	struct digest_age age;
 	struct timer decide_timer; /* outside of the watches' callbacks */
+	struct timer list_timer;   /* before the namespaces are listed for want of a digest */
 	struct api *api;
 	struct api_failures *failures;
 	enum permission_origin origin;

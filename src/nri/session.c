@@ -255,7 +255,7 @@ static bool version_can_update(const char *text)
 
 		if (!str_next(&split, '.', &part))
 			return false;
-		while (digits < part.n && part.p[digits] >= '0' && part.p[digits] <= '9')
+		while (digits < part.n && str_is_digit(part.p[digits]))
 			digits++; /* "1-rc.1", "1+dirty" */
 		if (!str_to_u64((struct str){ part.p, digits }, UINT32_MAX, &n))
 			return false;

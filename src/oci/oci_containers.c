@@ -16,8 +16,8 @@
 #include "pin/change_watch.h"
 #include "pin/enforce.h"
 #include "pin/isolate.h"
-#include "pin/manager_place.h"
 #include "pin/manager_state.h"
+#include "pin/placement.h"
 
 /* The registry may lack the container after a restart, so the ledger is released by name, too. In
  * classic mode released CPUs return to the shared pool, whose containers then have to be moved. */

@@ -34,10 +34,8 @@ bool oci_record_id_is_valid(struct str id)
 		return false;
 	for (size_t i = 0; i < id.n; i++) {
 		const char c = id.p[i];
-		const bool is_word = (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') ||
-				     (c >= 'A' && c <= 'Z');
 
-		if (!is_word && (i == 0 || !memchr(more, c, sizeof(more) - 1)))
+		if (!str_is_alnum(c) && (i == 0 || !memchr(more, c, sizeof(more) - 1)))
 			return false;
 	}
 	return true;

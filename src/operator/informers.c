@@ -43,8 +43,10 @@ static void on_object(struct watch *w, yyjson_val *object)
 		trigger_if(w, object_store_remove(store_of(w), key));
 		return;
 	}
-	if (key.n && operator_object_trim(informer_of(w)->kind, object, &a, &text, NULL) >= 0)
-		trigger_if(w, object_store_put(store_of(w), key, version_of(object), text));
+	if (!key.n || operator_object_trim(informer_of(w)->kind, object, &a, &text, NULL) < 0)
+		return;
+	trigger_if(w, object_store_put(store_of(w), key, version_of(object), text));
+	object_store_see(store_of(w), key, operator_agent_seen_s(object));
 }
 
 static void on_deleted(struct watch *w, yyjson_val *object)

@@ -5,6 +5,7 @@
 
 #include "base/arena.h"
 #include "kube/names.h"
+#include "kube/object_time.h"
 #include "kube/pod.h"
 
 static void copy_member(yyjson_mut_doc *m, yyjson_mut_val *to, yyjson_val *from, struct str key)
@@ -77,12 +78,15 @@ static void keep_own_annotations(yyjson_val *meta, yyjson_mut_doc *m, yyjson_mut
 	}
 }
 
-/* Only the resources that Pinfold adds. */
+/* Only the resources that Pinfold adds; an empty list says that the node reports others. */
 static void keep_own_resources(yyjson_val *status, yyjson_mut_doc *m, yyjson_mut_val *to)
 {
-	yyjson_mut_val *kept = doc_put_obj(m, to, STR("allocatable"));
+	yyjson_mut_val *kept;
 	yyjson_val *key, *value;
 
+	if (!doc_get(status, STR("allocatable")) && !doc_get(status, STR("capacity")))
+		return;
+	kept = doc_put_obj(m, to, STR("allocatable"));
 	DOC_EACH_PAIR (doc_get(status, STR("allocatable")), key, value)
 		if (str_ends(doc_str(key), STR(NAME_CORES)) ||
 		    str_eq(doc_str(key), STR(NAME_SHARED_CPUS)) ||
@@ -108,12 +112,23 @@ static void keep_node(yyjson_val *object, yyjson_mut_doc *m, yyjson_mut_val *to)
 		doc_put_str(m, kept, STR("ready"), doc_str(doc_get(ready, STR("status"))));
 }
 
+int64_t operator_agent_seen_s(yyjson_val *object)
+{
+	yyjson_val *condition = object_condition(object, STR(NAME_CONDITION_READY));
+	int64_t seen_s = 0;
+
+	(void)object_time_read(doc_str(doc_get(condition, STR("lastHeartbeatTime"))), &seen_s);
+	return seen_s;
+}
+
 static void keep_infrastructure(yyjson_val *object, yyjson_mut_doc *m, yyjson_mut_val *to)
 {
 	yyjson_val *status = doc_get(object, STR("status"));
 	yyjson_mut_val *kept;
 
 	(void)keep_metadata(object, m, to);
+	if (!status) /* while the cluster is installed */
+		return;
 	kept = doc_put_obj(m, to, STR("status"));
 	copy_member(m, kept, status, STR(NAME_PARTITIONING_KEY));
 	copy_member(m, kept, status, STR(NAME_TOPOLOGY_KEY));
@@ -238,6 +253,15 @@ const struct operator_kind_info operator_kinds[OPERATOR_KIND__COUNT] = {
 					 .page = 1,
 					 .frees_memory = true },
 			      .keep = keep_digest },
+	[OPERATOR_PARAMETERS] = { .name = "ConfigMap/" NAME_PARAMETERS,
+				  .watch = { .path = "/api/v1/"
+						     "namespaces/" NAME_PERMISSIONS_NAMESPACE
+						     "/configmaps",
+					     .selector = "fieldSelector=metadata.name%"
+							 "3D" NAME_PARAMETERS,
+					     .page = 1,
+					     .frees_memory = true },
+				  .keep = keep_digest },
 	[OPERATOR_MACHINE_POOLS] = { .name = NAME_POOL_KIND,
 				     .watch = { .path = "/apis/" NAME_MACHINE_API
 							"/machineconfigpools",

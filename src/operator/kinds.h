@@ -17,6 +17,7 @@ enum operator_kind {
 	OPERATOR_INFRASTRUCTURES, /* the cluster flag */
 	OPERATOR_NAMESPACES,	  /* those that allow a workload type */
 	OPERATOR_DIGEST,	  /* the ConfigMap with their names */
+	OPERATOR_PARAMETERS,	  /* the ConfigMap that admission policies read */
 
 	/* With --openshift only. */
 	OPERATOR_MACHINE_POOLS,
@@ -32,7 +33,7 @@ enum operator_kind {
 };
 
 struct operator_kind_info {
-	const char *name; /* "Node" */
+	const char *name; /* "Node"; a label of metrics, so no two are alike */
 	struct watch_config watch;
 	/* Puts the members to keep into `to`, except the resourceVersion. */
 	void (*keep)(yyjson_val *object, yyjson_mut_doc *m, yyjson_mut_val *to);
@@ -48,6 +49,9 @@ bool operator_object_is_own(yyjson_val *object);
 
 /* "name" or "namespace/name". */
 struct str operator_object_key(yyjson_val *object, struct arena *a);
+
+/* Of a Node: the last heartbeat of its agent, Unix time; 0 for none and for other objects. */
+int64_t operator_agent_seen_s(yyjson_val *object);
 
 /* The text that the store keeps. */
 int operator_object_trim(enum operator_kind kind, yyjson_val *object, struct arena *a,

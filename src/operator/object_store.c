@@ -139,6 +139,15 @@ void object_store_doubt(struct object_store *s, struct str key, uint64_t until_m
 		s->items[at].doubted_until_ms = until_ms;
 }
 
+void object_store_see(struct object_store *s, struct str key, int64_t seen_s)
+{
+	bool is_found;
+	size_t at = position(s, key, &is_found);
+
+	if (is_found && seen_s > s->items[at].seen_s)
+		s->items[at].seen_s = seen_s;
+}
+
 static void remove_at(struct object_store *s, size_t at)
 {
 	free_object(&s->items[at]);

@@ -19,6 +19,7 @@ struct stored_object {
 	/* A write may have changed it, no response came, and the server may still execute it until
 	 * then. 0: the object is as stored, or a watch will report what has changed. */
 	uint64_t doubted_until_ms;
+	int64_t seen_s; /* of a Node: the last heartbeat of its agent, Unix time; 0: none */
 };
 
 struct object_store {
@@ -37,6 +38,10 @@ bool object_store_put(struct object_store *s, struct str key, struct str version
 bool object_store_update(struct object_store *s, struct str key, struct str version,
 			 struct str text);
 bool object_store_remove(struct object_store *s, struct str key);
+
+/* A later heartbeat is no change: it decides nothing by itself, and there is one every 5 minutes
+ * from every node. */
+void object_store_see(struct object_store *s, struct str key, int64_t seen_s);
 
 /* The outcome of a write is unknown. object_store_update() ends the doubt, a watch does not: its
  * events may be older than the write. */

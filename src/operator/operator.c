@@ -122,6 +122,7 @@ static void reconcile(struct operator_daemon *op)
 		snapshot.scanned = &op->scan.found;
 	snapshot.has_current_namespaces = !operator_watch_age_ms(op, OPERATOR_NAMESPACES);
 	snapshot.has_current_profiles = !operator_watch_age_ms(op, OPERATOR_PROFILES);
+	snapshot.counts_pools = op->config->counts_pools;
 	if (op->config->is_openshift) {
 		openshift_objects_build(&snapshot, &openshift);
 		snapshot.openshift = &openshift;

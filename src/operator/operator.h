@@ -20,6 +20,7 @@ struct operator_config {
 	const char *version;	/* of this program */
 	bool is_unconfined;
 	bool is_openshift; /* apply the objects of the Machine Config and Node Tuning Operators */
+	bool counts_pools; /* feature gate GuaranteedCPUPool, for the admission policies */
 	bool is_dry_run;   /* print what would be written, and end */
 	void (*print)(struct str text); /* for the dry run */
 };

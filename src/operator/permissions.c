@@ -1,5 +1,4 @@
-/* The object is replaced as a whole (PUT), so that nothing that others added to it stays. It is
- * created by server-side apply: RBAC can restrict that to one name, and a POST not. */
+/* The object is replaced as a whole, so that nothing that others added to it stays. */
 
 #include "permissions.h"
 
@@ -57,15 +56,7 @@ static struct api_request write_request(bool exists, struct str body, struct are
 					.namespace = STR(NAME_PERMISSIONS_NAMESPACE),
 					.name = STR(NAME_PERMISSIONS) };
 
-	if (exists)
-		return (struct api_request){ .method = "PUT",
-					     .path = object_path(&ref, a),
-					     .content_type = API_JSON,
-					     .body = body };
-	return (struct api_request){ .method = "PATCH",
-				     .path = object_apply_path(&ref, STR(NAME_FIELD_MANAGER), a),
-				     .content_type = API_PATCH_APPLY,
-				     .body = body };
+	return operator_replace_request(&ref, exists, body, a);
 }
 
 void reconcile_permissions(const struct operator_snapshot *s, struct operator_writes *w,

@@ -20,7 +20,7 @@ struct tally {
 	struct rollout_settings settings;
 	struct profile_nodes nodes;
 	struct names conflicting, without_agent, overridden, outdated, failing, in_force;
-	struct names waiting, active, reboot, lost;
+	struct names waiting, active, reboot, lost, silent;
 	struct str failure; /* of a failing node: "worker-3: reason: message" */
 	struct str doing;   /* of an active node */
 };
@@ -57,11 +57,16 @@ static struct str describe_step(const struct rollout_node *r, struct arena *a)
 		return str_printf(a, "node " PRI_STR " is drained: " PRI_STR, FMT_STR(name),
 				  FMT_STR(drain_describe(&r->drain, a)));
 	case ROLLOUT_APPLIES:
+		if (!r->change && r->node->is_ready)
+			return str_printf(a,
+					  "node " PRI_STR
+					  " has not reported that a change is applied",
+					  FMT_STR(name));
 		if (!r->change)
 			return str_printf(a, "node " PRI_STR " is not ready after a change",
 					  FMT_STR(name));
-		return str_printf(a, "node " PRI_STR " applies a change (%s)", FMT_STR(name),
-				  pending_need_name(r->change->need));
+		return str_printf(a, "node " PRI_STR " applies a change (" PRI_STR ")",
+				  FMT_STR(name), FMT_STR(pending_change_what(r->change)));
 	default:
 		return str_printf(a, "node " PRI_STR " is prepared or released", FMT_STR(name));
 	}
@@ -73,19 +78,32 @@ static void tally_rollout(struct tally *t, const struct rollout_node *r)
 		add_name(&t->active, r->node->name);
 		if (!t->doing.n)
 			t->doing = describe_step(r, t->a);
-		if (r->step == ROLLOUT_APPLIES && !r->change)
+		if (r->step == ROLLOUT_APPLIES && !r->change && !r->node->is_ready)
 			add_name(&t->lost, r->node->name);
-	} else if (r->change) {
+	} else if (r->change && !r->node->is_silent) {
 		add_name(&t->waiting, r->node->name);
 	}
 	if (r->reboot)
 		add_name(&t->reboot, r->node->name);
+	if (r->node->is_silent)
+		add_name(&t->silent, r->node->name);
+}
+
+static void add_failure(struct tally *t, const struct operator_node *node,
+			const struct condition *c)
+{
+	add_name(&t->failing, node->name);
+	if (!t->failure.n)
+		t->failure = str_printf(t->a, PRI_STR ": " PRI_STR ": " PRI_STR,
+					FMT_STR(node->name), FMT_STR(c->reason),
+					FMT_STR(c->message));
 }
 
 static void tally_partition(struct tally *t, const struct operator_node *node)
 {
 	const struct node_partition_status *status = &node->partition->status;
 	const struct condition *ready = &status->conditions[PARTITION_READY];
+	const struct condition *host = &status->conditions[PARTITION_HOST_CONFIGURED];
 	const bool follows = status->origin == POOLS_FROM_PROFILE &&
 			     str_eq(status->profile, t->profile->name);
 	const bool is_current = follows && status->profile_generation == t->profile->generation;
@@ -99,13 +117,11 @@ static void tally_partition(struct tally *t, const struct operator_node *node)
 	if (is_current && ready->status == CONDITION_TRUE)
 		t->nodes.ready++;
 	if (ready->status == CONDITION_FALSE) {
-		add_name(&t->failing, node->name);
-		if (!t->failure.n)
-			t->failure = str_printf(t->a, PRI_STR ": " PRI_STR ": " PRI_STR,
-						FMT_STR(node->name), FMT_STR(ready->reason),
-						FMT_STR(ready->message));
+		add_failure(t, node, ready);
 	} else if (!is_current) {
 		add_name(&t->outdated, node->name);
+	} else if (str_eq(host->reason, STR(HOST_REASON_FILES_FAIL))) {
+		add_failure(t, node, host);
 	}
 	t->nodes.pending += !is_current || status->n_pending > 0;
 }
@@ -194,6 +210,10 @@ static struct condition degraded(const struct tally *t)
 		return CONDITION(true, "NodeNotReady",
 				 "nodes that are not ready after a change: " PRI_STR,
 				 NAMES(t->lost));
+	if (t->silent.n)
+		return CONDITION(true, "AgentsSilent",
+				 "agents that have not reported for 15 minutes: " PRI_STR,
+				 NAMES(t->silent));
 	if (t->failing.n)
 		return CONDITION(true, "NodesFailing",
 				 "%zu of %zu nodes report a failure, " PRI_STR, t->failing.n,

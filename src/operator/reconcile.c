@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "admission_parameters.h"
 #include "base/arena.h"
 #include "checks.h"
 #include "openshift_apply.h"
@@ -93,6 +94,7 @@ void operator_reconcile(const struct operator_snapshot *s, struct reconcile_memo
 	rollout_write(s, &rollout, &ret->writes);
 	report_profiles(s, &rollout, m, &ret->writes);
 	reconcile_permissions(s, &ret->writes, &ret->figures);
+	reconcile_admission_parameters(s, &ret->writes);
 	reconcile_openshift(s, &ret->writes);
 	reconcile_checks(s, &ret->writes, &ret->figures);
 }

@@ -90,7 +90,7 @@ static void find_changes(struct rollout_node *r, const struct rollout_settings *
 		/* Without a hash there is nothing that the agent would do itself. */
 		if (c->need == NEED_REBOOT)
 			r->reboot = r->reboot || !helps(c) ? r->reboot : c;
-		else if (c->need != NEED_RESIZE && c->hash.n && !r->change)
+		else if (c->need != NEED_RESIZE && c->need != NEED_OTHER && c->hash.n && !r->change)
 			r->change = c;
 	}
 	if (!r->change && r->reboot && r->reboot->hash.n && settings->operator_reboots) {
@@ -109,6 +109,26 @@ static enum rollout_step approach(const struct rollout_node *r)
 	return drain_is_complete(&r->drain) ? ROLLOUT_GRANT : ROLLOUT_DRAIN;
 }
 
+/* While the agent has not looked at the host, or cannot, nothing waits in its status, and that
+ * nothing is left to do is not known. */
+static bool has_known_host(const struct operator_node *node)
+{
+	const struct condition *c;
+
+	if (!node->partition || !node->partition->has_status)
+		return false;
+	c = &node->partition->status.conditions[PARTITION_HOST_CONFIGURED];
+	return c->status != CONDITION_UNKNOWN && !str_eq(c->reason, STR(HOST_REASON_FILES_FAIL));
+}
+
+/* Without its agent a node would be drained for nothing. */
+static enum rollout_step step_of_silent(const struct operator_node *node)
+{
+	if (granted_of(node).n)
+		return ROLLOUT_APPLIES;
+	return cordon_of(node).n ? ROLLOUT_UNCORDON : ROLLOUT_NOTHING;
+}
+
 static enum rollout_step step_of(const struct rollout_node *r,
 				 const struct rollout_settings *settings)
 {
@@ -116,13 +136,16 @@ static enum rollout_step step_of(const struct rollout_node *r,
 
 	if (is_doubted(r->node))
 		return ROLLOUT_CHECK;
+	if (r->node->is_silent)
+		return step_of_silent(r->node);
 	if (granted.n && r->change && str_eq(granted, r->change->hash))
 		return ROLLOUT_APPLIES;
 	if (granted.n && r->change)
 		return approach(r); /* another change replaced the one that was granted */
 	/* A node that does not come back keeps its place: the next one might not either. */
 	if (granted.n)
-		return r->node->is_ready ? ROLLOUT_WITHDRAW : ROLLOUT_APPLIES;
+		return r->node->is_ready && has_known_host(r->node) ? ROLLOUT_WITHDRAW :
+								      ROLLOUT_APPLIES;
 	if (cordon_of(r->node).n)
 		return r->change && !settings->is_paused ? approach(r) : ROLLOUT_UNCORDON;
 	return r->change ? ROLLOUT_WAITS : ROLLOUT_NOTHING;

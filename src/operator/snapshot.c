@@ -4,6 +4,7 @@
 #include "snapshot.h"
 
 #include "base/arena.h"
+#include "partition/cluster_nodes.h"
 #include "partition/profile_select.h"
 
 yyjson_val *operator_stored_object(const struct stored_object *o, struct arena *a)
@@ -61,7 +62,7 @@ static void read_partition(const struct object_store *store, struct arena *a,
 	node->partition = p;
 }
 
-static struct operator_node read_node(const struct stored_object *o, struct arena *a)
+static struct operator_node read_node(const struct stored_object *o, int64_t now_s, struct arena *a)
 {
 	yyjson_val *object = operator_stored_object(o, a);
 
@@ -73,6 +74,7 @@ static struct operator_node read_node(const struct stored_object *o, struct aren
 		.labels = doc_find(object, "/metadata/labels"),
 		.annotations = doc_find(object, "/metadata/annotations"),
 		.is_ready = str_eq(doc_str(doc_find(object, "/status/ready")), STR("True")),
+		.is_silent = o->seen_s && now_s - o->seen_s > AGENT_SILENT_S,
 		.node_doubt_ms = o->doubted_until_ms,
 		.is_unschedulable = doc_bool(doc_find(object, "/spec/unschedulable"), false),
 	};
@@ -120,7 +122,7 @@ void operator_snapshot_build(const struct object_store *stores, int64_t now_s, u
 	for (size_t i = 0; i < nodes->n; i++) {
 		const struct stored_object *pods;
 
-		n[i] = read_node(&nodes->items[i], a);
+		n[i] = read_node(&nodes->items[i], now_s, a);
 		read_partition(&stores[OPERATOR_PARTITIONS], a, &n[i]);
 		pods = object_store_find(&stores[OPERATOR_NODE_PODS], n[i].name);
 		n[i].pods = pods ? operator_stored_object(pods, a) : NULL;

@@ -30,6 +30,7 @@ struct operator_node {
 	yyjson_val *object; /* the members that kinds.c keeps */
 	yyjson_val *labels, *annotations;
 	bool is_ready, is_unschedulable;
+	bool is_silent; /* its agent has not reported for so long that it counts as dead */
 	const struct node_partition *partition; /* NULL: none, or one that cannot be read */
 	const size_t *profiles; /* indexes of the profiles that select it; more than one conflict */
 	size_t n_profiles;
@@ -53,6 +54,7 @@ struct operator_snapshot {
 	bool has_current_namespaces;
 	const struct cluster_findings *scanned; /* of namespace_scan.h; NULL: not yet */
 	bool has_current_profiles;
+	bool counts_pools;			   /* feature gate GuaranteedCPUPool */
 	const struct openshift_objects *openshift; /* NULL: without --openshift */
 };
 

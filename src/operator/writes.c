@@ -1,6 +1,7 @@
 #include "writes.h"
 
 #include "base/arena.h"
+#include "kube/names.h"
 
 struct operator_write *operator_writes_add(struct operator_writes *w)
 {
@@ -23,4 +24,18 @@ struct operator_write *operator_writes_merge(struct operator_writes *w, struct s
 	write->kind = kind;
 	write->object = object;
 	return write;
+}
+
+struct api_request operator_replace_request(const struct object_ref *ref, bool exists,
+					    struct str body, struct arena *a)
+{
+	if (exists)
+		return (struct api_request){ .method = "PUT",
+					     .path = object_path(ref, a),
+					     .content_type = API_JSON,
+					     .body = body };
+	return (struct api_request){ .method = "PATCH",
+				     .path = object_apply_path(ref, STR(NAME_FIELD_MANAGER), a),
+				     .content_type = API_PATCH_APPLY,
+				     .body = body };
 }

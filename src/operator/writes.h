@@ -38,6 +38,11 @@ struct operator_writes {
 /* A zeroed element, except for `kind`. Everything in it must live as long as the arena. */
 struct operator_write *operator_writes_add(struct operator_writes *w);
 
+/* Replaces an object as a whole (PUT). One that does not exist is created by server-side apply:
+ * RBAC can restrict that to one name, and a POST not. */
+struct api_request operator_replace_request(const struct object_ref *ref, bool exists,
+					    struct str body, struct arena *a);
+
 /* A PATCH with a JSON merge patch. `object` is the key in the store of `kind`. */
 struct operator_write *operator_writes_merge(struct operator_writes *w, struct str path,
 					     yyjson_mut_val *body, enum operator_kind kind,

@@ -16,7 +16,7 @@ static const char *const fault_names[] = {
 	[FAULT_HOST] = "HostNotConfigured",   [FAULT_PENDING] = "Pending",
 	[FAULT_DRIFT] = "DriftNotCorrected",  [FAULT_AGENT] = "AgentNotReady",
 	[FAULT_SILENT] = "AgentSilent",	      [FAULT_NO_CORES] = "NoCores",
-	[FAULT_VERSION] = "VersionDiffers",
+	[FAULT_VERSION] = "VersionDiffers",   [FAULT_UNREADABLE] = "Unreadable",
 };
 _Static_assert(ARRAY_LEN(fault_names) == FAULT__COUNT, "every fault has a name");
 
@@ -55,19 +55,16 @@ void cluster_nodes_add_node(struct cluster_nodes *c, yyjson_val *node)
 	(void)object_time_read(doc_str(doc_get(agent, STR("lastHeartbeatTime"))), &n->agent_seen_s);
 }
 
-int cluster_nodes_add_partition(struct cluster_nodes *c, yyjson_val *object, struct err *err)
+/* One object that cannot be read, of a newer agent perhaps, must not hide all other nodes. */
+void cluster_nodes_add_partition(struct cluster_nodes *c, yyjson_val *object)
 {
 	yyjson_val *copy = doc_freeze(yyjson_val_mut_copy(doc_build(c->a), object), c->a);
-	struct node_partition partition;
-	struct cluster_node *n;
-	int r = node_partition_decode(copy, c->a, &partition, err);
+	struct cluster_node *n = add(c, object_name(object));
+	struct err err = { 0 };
 
-	if (r < 0)
-		return err_wrap(err, NAME_PARTITION_KIND " " PRI_STR, FMT_STR(object_name(object)));
-	n = add(c, object_name(object));
 	n->has_partition = true;
-	n->partition = partition;
-	return 0;
+	if (node_partition_decode(copy, c->a, &n->partition, &err) < 0)
+		n->unreadable = str_dup(c->a, str_from(err.msg));
 }
 
 static int by_name(const void *a, const void *b)
@@ -91,6 +88,7 @@ void cluster_nodes_sort(struct cluster_nodes *c)
 		if (last && str_eq(last->name, c->items[i].name)) {
 			last->has_partition |= c->items[i].has_partition;
 			last->partition = c->items[i].partition;
+			last->unreadable = c->items[i].unreadable;
 		} else {
 			c->items[n++] = c->items[i];
 		}
@@ -104,14 +102,31 @@ struct checking {
 	struct node_findings *findings;
 	struct str version; /* that most agents have */
 	int64_t now_s;
+	bool is_strict;
 };
 
-static void report(struct checking *k, enum node_fault fault, struct str text)
+static void add_finding(struct checking *k, struct node_finding finding)
 {
 	struct node_findings *f = k->findings;
 
 	f->items = arena_reserve(k->c->a, f->items, f->n, &f->cap, sizeof(*f->items));
-	f->items[f->n++] = (struct node_finding){ k->node, fault, text };
+	f->items[f->n++] = finding;
+	f->n_notes += finding.is_note;
+}
+
+static void report(struct checking *k, enum node_fault fault, struct str text)
+{
+	add_finding(k, (struct node_finding){ .node = k->node, .fault = fault, .text = text });
+}
+
+/* Host files, and restarts for them, that the agent only reports because the profile says so, are
+ * no fault of the node (D47). */
+static bool is_host_unmanaged(const struct checking *k, const struct node_partition_status *s)
+{
+	const struct condition *host = &s->conditions[PARTITION_HOST_CONFIGURED];
+
+	return !k->is_strict && host->status == CONDITION_FALSE &&
+	       str_eq(host->reason, STR(NAME_REASON_NOT_MANAGED));
 }
 
 static struct str explained(struct checking *k, const char *what, struct str reason,
@@ -143,9 +158,35 @@ static void check_conditions(struct checking *k, const struct node_partition_sta
 		       explained(k, "several profiles select the node", conflict->reason,
 				 conflict->message));
 	if (host->status == CONDITION_FALSE)
-		report(k, FAULT_HOST,
-		       explained(k, "the host is not configured as the profile says", host->reason,
-				 host->message));
+		add_finding(k, (struct node_finding){
+				       .node = k->node,
+				       .fault = FAULT_HOST,
+				       .is_note = is_host_unmanaged(k, s),
+				       .text = explained(
+					       k, "the host is not configured as the profile says",
+					       host->reason, host->message) });
+}
+
+/* The agent applies only changes with a hash. A resize waits for containers, and a boot parameter
+ * contradicts the pools: neither is a host file. */
+static bool is_of_host_files(const struct pending_change *c)
+{
+	return !c->hash.n && c->need != NEED_RESIZE && c->need != NEED_OTHER &&
+	       !str_eq(c->reason, STR(PENDING_BOOT_PARAMETER));
+}
+
+static void check_pending(struct checking *k, const struct node_partition_status *s,
+			  const struct pending_change *change)
+{
+	const char *what = str_printf(k->c->a, "a change waits for a " PRI_STR,
+				      FMT_STR(pending_change_what(change)))
+				   .p;
+
+	add_finding(k, (struct node_finding){
+			       .node = k->node,
+			       .fault = FAULT_PENDING,
+			       .is_note = is_of_host_files(change) && is_host_unmanaged(k, s),
+			       .text = explained(k, what, change->reason, change->message) });
 }
 
 static void check_partition(struct checking *k)
@@ -158,12 +199,7 @@ static void check_partition(struct checking *k)
 	}
 	check_conditions(k, s);
 	for (size_t i = 0; i < s->n_pending; i++)
-		report(k, FAULT_PENDING,
-		       explained(k,
-				 str_printf(k->c->a, "a change waits for a %s",
-					    pending_need_name(s->pending[i].need))
-					 .p,
-				 s->pending[i].reason, s->pending[i].message));
+		check_pending(k, s, &s->pending[i]);
 	if (s->drift_failed)
 		report(k, FAULT_DRIFT,
 		       str_printf(k->c->a,
@@ -199,6 +235,10 @@ static void check_node(struct checking *k)
 	if (!k->node->has_partition)
 		report(k, FAULT_NO_PARTITION,
 		       STR("there is no NodePartition: no agent reports for this node"));
+	else if (k->node->unreadable.n)
+		report(k, FAULT_UNREADABLE,
+		       explained(k, "the NodePartition cannot be read", STR(""),
+				 k->node->unreadable));
 	else
 		check_partition(k);
 	check_agent(k);
@@ -234,10 +274,15 @@ static struct str common_version(const struct cluster_nodes *c)
 	return best;
 }
 
-void cluster_nodes_check(const struct cluster_nodes *c, int64_t now_s, struct node_findings *ret)
+void cluster_nodes_check(const struct cluster_nodes *c, int64_t now_s, bool is_strict,
+			 struct node_findings *ret)
 {
 	struct checking k = {
-		.c = c, .findings = ret, .version = common_version(c), .now_s = now_s
+		.c = c,
+		.findings = ret,
+		.version = c->version.n ? c->version : common_version(c),
+		.now_s = now_s,
+		.is_strict = is_strict,
 	};
 
 	*ret = (struct node_findings){ 0 };

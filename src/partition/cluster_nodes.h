@@ -24,6 +24,7 @@ struct cluster_node {
 	int64_t agent_seen_s; /* last heartbeat of the condition, Unix time; 0: none */
 	bool has_partition;
 	struct node_partition partition; /* valid if has_partition */
+	struct str unreadable;		 /* why the NodePartition could not be read; "": it was */
 };
 
 struct cluster_nodes {
@@ -31,13 +32,14 @@ struct cluster_nodes {
 	struct cluster_node *items; /* by name, once sorted */
 	size_t n, cap;
 	bool is_partitioned; /* the cluster flag is AllNodes */
+	struct str version;  /* that most agents have; "": counted among the items */
 };
 
 void cluster_nodes_init(struct cluster_nodes *c, struct arena *a);
 
 /* Objects are copied as far as they are needed, in any order. */
 void cluster_nodes_add_node(struct cluster_nodes *c, yyjson_val *node);
-int cluster_nodes_add_partition(struct cluster_nodes *c, yyjson_val *object, struct err *err);
+void cluster_nodes_add_partition(struct cluster_nodes *c, yyjson_val *object);
 void cluster_nodes_sort(struct cluster_nodes *c);
 
 /* The agent renews its condition of the Node every 5 minutes. */
@@ -46,6 +48,7 @@ void cluster_nodes_sort(struct cluster_nodes *c);
 enum node_fault {
 	FAULT_NO_PARTITION,
 	FAULT_NO_NODE,
+	FAULT_UNREADABLE,
 	FAULT_NOT_READY,
 	FAULT_CONFLICT,
 	FAULT_HOST,
@@ -63,13 +66,16 @@ const char *node_fault_name(enum node_fault fault); /* "NotReady" */
 struct node_finding {
 	const struct cluster_node *node;
 	enum node_fault fault;
+	bool is_note;	 /* nothing is wrong: the profile asks for reports only */
 	struct str text; /* a sentence */
 };
 
 struct node_findings {
 	struct node_finding *items;
-	size_t n, cap;
+	size_t n, cap, n_notes; /* notes are among the n */
 };
 
-/* By node, in the order of enum node_fault. `now_s` is the Unix time. */
-void cluster_nodes_check(const struct cluster_nodes *c, int64_t now_s, struct node_findings *ret);
+/* By node, in the order of enum node_fault. `now_s` is the Unix time. `is_strict`: there are no
+ * notes, what is only reported counts like the rest. */
+void cluster_nodes_check(const struct cluster_nodes *c, int64_t now_s, bool is_strict,
+			 struct node_findings *ret);

@@ -26,6 +26,7 @@ static const char *const need_names[] = {
 	[NEED_KUBELET_RESTART] = "KubeletRestart",
 	[NEED_RUNTIME_RESTART] = "RuntimeRestart",
 	[NEED_REBOOT] = "Reboot",
+	[NEED_OTHER] = "",
 };
 _Static_assert(ARRAY_LEN(need_names) == NEED__COUNT, "every need has a name");
 
@@ -49,14 +50,9 @@ const char *pools_origin_name(enum pools_origin origin)
 	return origin_names[origin];
 }
 
-const char *pending_need_name(enum pending_need need)
+struct str pending_change_what(const struct pending_change *c)
 {
-	return need_names[need];
-}
-
-const char *partition_condition_name(enum partition_condition c)
-{
-	return condition_names[c];
+	return c->need == NEED_OTHER ? c->other : str_from(need_names[c->need]);
 }
 
 /* The index of a name; -1 when there is none. */
@@ -120,6 +116,18 @@ static const struct json_member numa_members[] = {
 	TEXT(numa_use, "cpus", cpus),
 	TEXT(numa_use, "exclusiveCPUs", exclusive_cpus),
 	NUMBER(numa_use, "freeCPUs", free_cpus),
+};
+static const struct json_member group_members[] = {
+	NUMBER(machine_group, "socket", socket),
+	NUMBER(machine_group, "numaNode", numa),
+	NUMBER(machine_group, "cache", cache),
+	TEXT(machine_group, "cores", cores),
+};
+static const struct json_member assigned_members[] = {
+	TEXT(assigned_cpus, "namespace", namespace),
+	TEXT(assigned_cpus, "pod", pod),
+	TEXT(assigned_cpus, "container", container),
+	TEXT(assigned_cpus, "cpus", cpus),
 };
 static const struct json_member pending_members[] = {
 	/* `what` is an enum */
@@ -239,14 +247,55 @@ static int read_numa(yyjson_val *status, struct arena *a, struct node_partition_
 	return 0;
 }
 
+static int read_topology(yyjson_val *status, struct arena *a, struct node_partition_status *ret,
+			 struct err *err)
+{
+	yyjson_val *array, *item;
+	struct machine_group *groups;
+	int r = read_array(status, "topology", MACHINE_GROUPS_MAX, &array, err);
+
+	if (r < 0)
+		return r;
+	groups = arena_array(a, struct machine_group, yyjson_arr_size(array));
+	DOC_EACH_ITEM (array, item) {
+		r = read_members(item, MEMBERS(group_members), &groups[ret->n_topology], err);
+		if (r < 0)
+			return err_wrap(err, "topology[%zu]", ret->n_topology);
+		ret->n_topology++;
+	}
+	ret->topology = groups;
+	return 0;
+}
+
+static int read_assignments(yyjson_val *status, struct arena *a, struct node_partition_status *ret,
+			    struct err *err)
+{
+	yyjson_val *array, *item;
+	struct assigned_cpus *list;
+	int r = read_array(status, "assignments", NODE_PARTITION_ASSIGNMENTS_MAX, &array, err);
+
+	if (r < 0)
+		return r;
+	list = arena_array(a, struct assigned_cpus, yyjson_arr_size(array));
+	DOC_EACH_ITEM (array, item) {
+		r = read_members(item, MEMBERS(assigned_members), &list[ret->n_assignments], err);
+		if (r < 0)
+			return err_wrap(err, "assignments[%zu]", ret->n_assignments);
+		ret->n_assignments++;
+	}
+	ret->assignments = list;
+	return 0;
+}
+
 static int read_change(yyjson_val *item, struct pending_change *ret, struct err *err)
 {
 	struct str what = doc_str(doc_get(item, STR("what")));
 	int need = find_name(need_names, NEED__COUNT, what);
 
-	if (need < 0)
-		return err_set(err, EINVAL, "what: unknown value %s", quote(what).text);
-	ret->need = (enum pending_need)need;
+	if (!what.n)
+		return err_set(err, EINVAL, "what: required");
+	ret->need = need < 0 ? NEED_OTHER : (enum pending_need)need;
+	ret->other = need < 0 ? what : STR("");
 	return read_members(item, MEMBERS(pending_members), ret, err);
 }
 
@@ -329,6 +378,8 @@ static int read_status(yyjson_val *status, struct arena *a, struct node_partitio
 	    (r = read_inner(status, "cpus", MEMBERS(cpus_members), ret, err)) < 0 ||
 	    (r = read_inner(status, "counters", MEMBERS(counter_members), ret, err)) < 0 ||
 	    (r = read_pools(status, a, ret, err)) < 0 || (r = read_numa(status, a, ret, err)) < 0 ||
+	    (r = read_topology(status, a, ret, err)) < 0 ||
+	    (r = read_assignments(status, a, ret, err)) < 0 ||
 	    (r = read_pending(status, a, ret, err)) < 0)
 		return r;
 	return read_conditions(status, ret, err);
@@ -382,11 +433,20 @@ static void write_arrays(yyjson_mut_doc *m, yyjson_mut_val *root,
 	for (size_t i = 0; i < s->n_numa; i++)
 		write_members(m, yyjson_mut_arr_add_obj(m, array), MEMBERS(numa_members),
 			      &s->numa[i]);
+	/* Absent when empty: agents without pools have neither. */
+	array = s->n_topology ? doc_put_arr(m, root, STR("topology")) : NULL;
+	for (size_t i = 0; i < s->n_topology; i++)
+		write_members(m, yyjson_mut_arr_add_obj(m, array), MEMBERS(group_members),
+			      &s->topology[i]);
+	array = s->n_assignments ? doc_put_arr(m, root, STR("assignments")) : NULL;
+	for (size_t i = 0; i < s->n_assignments; i++)
+		write_members(m, yyjson_mut_arr_add_obj(m, array), MEMBERS(assigned_members),
+			      &s->assignments[i]);
 	array = doc_put_arr(m, root, STR("pending"));
 	for (size_t i = 0; i < s->n_pending; i++) {
 		yyjson_mut_val *change = yyjson_mut_arr_add_obj(m, array);
 
-		(void)doc_put_str(m, change, STR("what"), str_from(need_names[s->pending[i].need]));
+		(void)doc_put_str(m, change, STR("what"), pending_change_what(&s->pending[i]));
 		write_members(m, change, MEMBERS(pending_members), &s->pending[i]);
 	}
 	array = doc_put_arr(m, root, STR("conditions"));

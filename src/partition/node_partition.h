@@ -12,6 +12,7 @@
 
 #include "base/str.h"
 #include "codec/doc.h"
+#include "machine_groups.h"
 
 struct arena;
 struct err;
@@ -34,21 +35,26 @@ enum pending_need {
 	NEED_KUBELET_RESTART,
 	NEED_RUNTIME_RESTART,
 	NEED_REBOOT,
+	NEED_OTHER, /* of a newer agent: known by name only */
 	NEED__COUNT
 };
-
-const char *pending_need_name(enum pending_need need); /* "KubeletRestart" */
 
 /* The reason of a reboot that the agent does not prepare: the kernel was booted with parameters
  * that contradict the pools. */
 #define PENDING_BOOT_PARAMETER "BootParameterDiffers"
+
+/* Reasons of the condition HostConfigured. */
+#define HOST_REASON_FILES_FAIL "HostFilesFail" /* what waits is not known while it lasts */
 
 struct pending_change {
 	enum pending_need need;
 	struct str reason;  /* CamelCase */
 	struct str message; /* a sentence */
 	struct str hash;    /* of the change: spec.granted names it. "": needs no grant */
+	struct str other;   /* the name of NEED_OTHER */
 };
+
+struct str pending_change_what(const struct pending_change *c); /* "KubeletRestart" */
 
 struct pool_use {
 	struct str name; /* "management" */
@@ -64,14 +70,18 @@ struct numa_use {
 	int64_t free_cpus;
 };
 
+/* The exclusive CPUs of one container. */
+struct assigned_cpus {
+	struct str namespace, pod, container;
+	struct str cpus; /* a list */
+};
+
 enum partition_condition {
 	PARTITION_READY,	   /* the node is partitioned as its profile says */
 	PARTITION_CONFLICT,	   /* more than one profile selects the node */
 	PARTITION_HOST_CONFIGURED, /* host files and kernel are as the profile says */
 	PARTITION_CONDITION__COUNT
 };
-
-const char *partition_condition_name(enum partition_condition c); /* "Ready" */
 
 enum condition_status { CONDITION_ABSENT, CONDITION_TRUE, CONDITION_FALSE, CONDITION_UNKNOWN };
 
@@ -85,6 +95,7 @@ struct condition {
 #define NODE_PARTITION_POOLS_MAX 16
 #define NODE_PARTITION_NUMA_MAX 64
 #define NODE_PARTITION_PENDING_MAX 16
+#define NODE_PARTITION_ASSIGNMENTS_MAX 512
 
 struct node_partition_status {
 	struct str agent_version;
@@ -97,6 +108,10 @@ struct node_partition_status {
 	size_t n_pools;
 	const struct numa_use *numa;
 	size_t n_numa;
+	const struct machine_group *topology; /* of the online CPUs; none: too large */
+	size_t n_topology;
+	const struct assigned_cpus *assignments;
+	size_t n_assignments;
 	const struct pending_change *pending;
 	size_t n_pending;
 	int64_t drift_corrected, drift_failed, refused;

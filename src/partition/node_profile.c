@@ -15,20 +15,6 @@ static struct str annotation_of(const struct profile *profile, struct str name)
 	return doc_str(doc_get(doc_find(profile->at.object, "/metadata/annotations"), name));
 }
 
-/* The workload types of the profile's annotation. */
-static int read_types(const struct profile *profile, struct arena *a, struct pool_config *c,
-		      struct err *err)
-{
-	const struct str text = annotation_of(profile, STR(NAME_TYPES));
-	struct doc doc;
-	int r;
-
-	if (text.n == 0)
-		return 0;
-	r = doc_parse(text, STR("annotation " NAME_TYPES), NULL, a, &doc, err);
-	return r < 0 ? r : pool_config_read_types(&doc, doc.root, c, err);
-}
-
 /* The poll threads of Open vSwitch are no container, so no pool has their CPUs. */
 static void warn_of_ovs(const struct partition *part, struct problem_list *p)
 {
@@ -37,8 +23,7 @@ static void warn_of_ovs(const struct partition *part, struct problem_list *p)
 			     "containers of the shared pool may run on these CPUs, too");
 }
 
-bool partition_pools(const struct partition *part, struct arena *a, struct pool_config *ret,
-		     struct problem_list *p)
+bool partition_pools(const struct partition *part, struct pool_config *ret, struct problem_list *p)
 {
 	const struct profile *profile = part->profile;
 	struct err err = { 0 };
@@ -55,8 +40,9 @@ bool partition_pools(const struct partition *part, struct arena *a, struct pool_
 	c.fold_rest = true;
 	c.defers_resize =
 		str_eq(annotation_of(profile, STR(NAME_RESIZE)), STR(NAME_POOLS_RESIZE_DEFER));
-	if (read_types(profile, a, &c, &err) < 0 ||
-	    pool_config_check(&c, part->topology, &err) < 0) {
+	for (; c.n_types < profile->n_types; c.n_types++)
+		c.types[c.n_types] = profile->types[c.n_types];
+	if (pool_config_check(&c, part->topology, &err) < 0) {
 		problem_error(p, PROBLEM_AT(profile->at.doc, profile->at.object, NULL), "%s",
 			      err.msg);
 		return false;
@@ -88,7 +74,7 @@ bool node_profile_pools(yyjson_val *profile, const struct topology *t, struct ar
 	struct layout layout;
 
 	return node_profile_layout(profile, t, a, &layout, p) &&
-	       partition_pools(&layout.partitions[0], a, ret, p);
+	       partition_pools(&layout.partitions[0], ret, p);
 }
 
 /* The problems of one level as one text. */

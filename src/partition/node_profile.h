@@ -22,8 +22,7 @@ struct topology;
 /* The pools of a resolved profile, checked against the partition's topology, which must be there.
  * Online CPUs that the profile does not name join the shared pool. False when there are errors in
  * `p`. */
-bool partition_pools(const struct partition *part, struct arena *a, struct pool_config *ret,
-		     struct problem_list *p);
+bool partition_pools(const struct partition *part, struct pool_config *ret, struct problem_list *p);
 
 /* A PerformanceProfile object on this machine, as the only partition of a layout; false when there
  * are errors in `p`. */

@@ -16,7 +16,6 @@
 #include "base/err.h"
 #include "change_watch.h"
 #include "isolate.h"
-#include "manager_place.h"
 #include "manager_state.h"
 #include "manager_sync.h"
 

@@ -280,9 +280,24 @@ void manager_pin_monitor(struct manager *m, uint32_t pid)
 		log_debug("cannot pin a container monitor, ignoring", LOG_ERR(&err));
 }
 
+/* The CPUs of a container that shares them with others. A management container is one where the
+ * pool has no CPUs of its own: on a node without a profile it uses what is not exclusive. */
+static bool shared_cpus(const struct manager *m, const struct container_entry *c,
+			bool management_shares, const struct cpuset *shared, struct cpuset *ret)
+{
+	if (c->pool == POOL_MANAGEMENT && management_shares && !c->names_cpus)
+		manager_type_cpus(m, registry_type_of(c), ret);
+	else if (c->pool == POOL_SHARED)
+		*ret = *shared;
+	else
+		return false;
+	return true;
+}
+
 int manager_repin_shared(struct manager *m)
 {
-	struct cpuset shared;
+	struct cpuset shared, cpus;
+	const bool management_shares = !ledger_cpus(m->ledger, POOL_MANAGEMENT, &cpus);
 	int worst = 0;
 
 	(void)ledger_cpus(m->ledger, POOL_SHARED, &shared);
@@ -292,14 +307,18 @@ int manager_repin_shared(struct manager *m)
 		struct container_entry *c = m->registry.containers[i];
 		int r;
 
-		if (c->pool != POOL_SHARED || cpuset_eq(&c->settings->cpus, &shared))
+		if (!shared_cpus(m, c, management_shares, &shared, &cpus) ||
+		    cpuset_eq(&c->settings->cpus, &cpus))
 			continue;
 		/* Also when the write fails: the reconciliation repeats it. */
-		registry_set_cpus(&m->registry, c, &shared);
+		registry_set_cpus(&m->registry, c, &cpus);
 		r = manager_enforce(m, c, false);
 		if (r < 0)
 			worst = r;
 	}
+	/* Pause processes are where management containers are. */
+	for (size_t i = 0; i < m->registry.n_pods && management_shares && m->cgroups; i++)
+		manager_enforce_pod(m, m->registry.pods[i], false);
 	m->is_changed = true;
 	return worst;
 }

@@ -2,7 +2,7 @@
 
 /* The steps that all parts of the manager share: record what was decided about pods and containers,
  * bring their cgroups in line, release what is gone. Decides nothing about CPUs: that is
- * manager_place.h. Others than the manager's own files and the OCI hook use manager.h. */
+ * placement.h. Others than the manager's own files and the OCI hook use manager.h. */
 
 #include "base/log.h"
 #include "event_queue.h"

@@ -14,7 +14,6 @@
 #include "cgroup/cgroup_path.h"
 #include "change_watch.h"
 #include "isolate.h"
-#include "manager_place.h"
 #include "manager_state.h"
 
 /* Updates that are sent to the runtime, too: each costs it a process of the OCI runtime, while it

@@ -1,13 +1,19 @@
 #pragma once
 
-/* A container's pool and CPU settings: made from its class and the ledger's grant, and compared
- * with what a runtime has or requests. Pure. Which container gets what is decided by the caller. */
+/* Which CPUs a container gets. place_container() is the one way in for containers that are created,
+ * updated, listed by the runtime, found running, or reported by an OCI hook: it classifies the
+ * container, asks the ledger and returns the placement. The functions before it are pure; they make
+ * a container's settings and compare them with what a runtime has or requests. Recording and
+ * enforcing a placement is manager_state.h. */
 
 #include "cgroup/cpu_settings.h"
 #include "classify.h"
 #include "pool/ledger.h"
 
+struct manager;
+struct nri_container;
 struct nri_cpu;
+struct nri_pod;
 
 struct placement {
 	enum pool pool;
@@ -50,3 +56,30 @@ enum runtime_values {
  * there are none. The text lives in `a`. */
 bool settings_difference(const struct cpu_settings *settings, const struct nri_cpu *theirs,
 			 enum runtime_values kind, struct arena *a, struct nri_cpu *ret);
+
+enum place_mode {
+	PLACE_NEW,     /* not started: refused when no CPUs fit it */
+	PLACE_UNNAMED, /* likewise, and with an id that nothing else knows: no exclusive CPUs */
+	PLACE_RUNNING, /* cannot be refused: falls back to the CPUs of its pool */
+};
+
+/* Finished pods are released first when they hold the CPUs, and in classic mode shared containers
+ * are off exclusive CPUs when this returns. */
+int place_container(struct manager *m, const struct nri_pod *pod, const struct nri_container *c,
+		    enum place_mode mode, struct placement *ret, struct err *err);
+
+/* The parts of it, for a synchronization, which asks the ledger about all containers at once. */
+
+/* Cannot fail: a running container with a broken annotation stays in the pool its pod opted in to.
+ */
+void place_classify_running(struct manager *m, const struct nri_pod *pod,
+			    const struct nri_container *c, struct container_class *ret);
+
+struct ledger_request place_request(struct manager *m, const struct nri_pod *pod,
+				    const struct nri_container *c,
+				    const struct container_class *class);
+
+/* `grant` is the ledger's; NULL: it is asked. */
+int place_class(struct manager *m, const struct nri_pod *pod, const struct nri_container *c,
+		const struct container_class *class, const struct ledger_grant *grant,
+		struct placement *ret, struct err *err);

@@ -40,7 +40,7 @@ struct container_entry {
 	enum pool pool;
 	bool is_exclusive;
 	bool keeps_cpus;  /* a resize of its pool does not move it */
-	bool names_cpus;  /* its annotation names its CPUs, so hotplug does not move it */
+	bool names_cpus;  /* its annotation names them: neither hotplug nor a resize moves it */
 	bool is_started;  /* before that the runtime writes its cgroup */
 	bool was_written; /* its cgroup, by any process, since the last check */
 	bool needs_write; /* by manager_enforce_synchronized() */

@@ -116,26 +116,16 @@ static void add_owners(const struct ledger_resize_plan *plan, struct resize_repo
 	}
 }
 
-/* A management container whose annotation names some of its type's CPUs. It is not moved: its
- * creator chose these CPUs. */
-static bool is_narrow(const struct manager *m, const struct container_entry *c)
-{
-	struct cpuset cpus;
-
-	if (c->pool != POOL_MANAGEMENT || cpuset_is_empty(&c->settings->cpus))
-		return false;
-	manager_type_cpus(m, registry_type_of(c), &cpus);
-	return !cpuset_eq(&c->settings->cpus, &cpus);
-}
-
-static void add_narrow(const struct manager *m, const struct pool_config *pools,
+/* Management containers whose annotation names their CPUs. They are not moved: their creator chose
+ * these CPUs. */
+static void add_naming(const struct manager *m, const struct pool_config *pools,
 		       const struct cpuset *management, struct resize_report *r, struct arena *a)
 {
 	for (size_t i = 0; i < m->registry.n_containers; i++) {
 		const struct container_entry *c = m->registry.containers[i];
 		struct cpuset cpus, after;
 
-		if (!is_narrow(m, c))
+		if (!c->names_cpus)
 			continue;
 		cpus = c->settings->cpus;
 		pool_config_type_cpus(pools, registry_type_of(c), management, &after);
@@ -299,8 +289,7 @@ static void mark_unmoved(struct manager *m)
 		struct container_entry *c = m->registry.containers[i];
 
 		/* In kubelet mode the kubelet sets the CPUs of all but management containers. */
-		c->keeps_cpus = is_narrow(m, c) ||
-				(m->kubelet_manages && c->pool != POOL_MANAGEMENT);
+		c->keeps_cpus = c->names_cpus || (m->kubelet_manages && c->pool != POOL_MANAGEMENT);
 	}
 }
 
@@ -365,7 +354,7 @@ int resize_apply(struct manager *m, const struct pool_config *pools, struct resi
 			{ [POOL_MANAGEMENT] = plan.reserved, [POOL_SHARED] = plan.shared }
 		};
 		add_owners(&plan, &report, &m->scratch);
-		add_narrow(m, pools, &plan.reserved, &report, &m->scratch);
+		add_naming(m, pools, &plan.reserved, &report, &m->scratch);
 		if (report.n_obstacles > 0) {
 			r = refuse_for_obstacles(&report);
 			if (pools->defers_resize) {

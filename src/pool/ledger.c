@@ -229,9 +229,27 @@ void ledger_begin(struct ledger *l)
 {
 	assert(!l->in_transaction);
 	l->in_transaction = true;
-	l->frame_changed = false;
-	l->before = l->now;
+	l->held_before = l->now.sets.held;
 	l->n_journal = 0;
+}
+
+/* Most transactions change assignments only. A frame is 16 KiB and not copied for them. */
+static void save_frame(struct ledger *l)
+{
+	if (l->before)
+		return;
+	l->before = malloc(sizeof(*l->before));
+	if (!l->before)
+		abort();
+	*l->before = l->now;
+}
+
+static void end_transaction(struct ledger *l)
+{
+	free(l->before);
+	l->before = NULL;
+	l->n_journal = 0;
+	l->in_transaction = false;
 }
 
 void ledger_rollback(struct ledger *l)
@@ -249,8 +267,10 @@ void ledger_rollback(struct ledger *l)
 							 c.assignment->container)));
 	}
 	/* Restores the derived sets too. They are values, so nothing has to be recomputed. */
-	l->now = l->before;
-	l->in_transaction = false;
+	if (l->before)
+		l->now = *l->before;
+	l->now.sets.held = l->held_before;
+	end_transaction(l);
 }
 
 static int make_durable(struct ledger *l, struct err *err)
@@ -258,7 +278,7 @@ static int make_durable(struct ledger *l, struct err *err)
 	int r;
 
 	/* Nothing to write: releasing an unknown pod, for example, costs no fsync. */
-	if (!l->n_journal && !l->frame_changed)
+	if (!l->n_journal && !l->before)
 		return 0;
 	r = ledger_check(l, err);
 	if (r < 0)
@@ -281,8 +301,7 @@ int ledger_commit(struct ledger *l, struct err *err)
 	for (size_t i = 0; i < l->n_journal; i++)
 		if (l->journal[i].is_removal)
 			free(l->journal[i].assignment);
-	l->n_journal = 0;
-	l->in_transaction = false;
+	end_transaction(l);
 	return 0;
 }
 
@@ -311,10 +330,10 @@ int ledger_leave(struct ledger *l, bool entered, int r, struct err *err)
 void ledger_set_frame(struct ledger *l, const struct topology *t, const struct pool_config *c)
 {
 	assert(l->in_transaction);
+	save_frame(l);
 	l->now.topology = t;
 	l->now.config = *c;
 	ledger_compute(&l->now);
-	l->frame_changed = true;
 }
 
 void ledger_to_state(const struct ledger *l, struct ledger_state *ret)
@@ -322,7 +341,7 @@ void ledger_to_state(const struct ledger *l, struct ledger_state *ret)
 	*ret = (struct ledger_state){
 		.config_hash = l->now.config_hash,
 		.topology_hash = l->now.topology_hash,
-		.config = l->now.config,
+		.config = &l->now.config,
 		.entries = l->items,
 		.n_entries = l->n,
 	};
@@ -333,6 +352,7 @@ int ledger_load(struct ledger *l, struct assignment *const *entries, size_t n, s
 	bool entered = ledger_enter(l);
 	int r;
 
+	save_frame(l);
 	for (size_t i = 0; i < n; i++) {
 		struct assignment *a = assignment_new(entries[i]);
 

@@ -58,8 +58,9 @@ struct ledger {
 	ledger_persist_fn persist; /* NULL: in memory only */
 	void *persist_data;
 
-	bool in_transaction, frame_changed;
-	struct ledger_frame before;    /* for a rollback: the frame when the transaction began */
+	bool in_transaction;
+	struct ledger_frame *before;   /* for a rollback: the frame, when it was changed */
+	struct cpuset held_before;     /* likewise: now.sets.held */
 	struct ledger_change *journal; /* for a rollback: what to undo, in reverse order */
 	size_t n_journal, cap_journal;
 };

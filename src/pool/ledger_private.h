@@ -28,14 +28,5 @@ bool ledger_frame_cpus(const struct ledger_frame *f, enum pool pool, struct cpus
 /* The number of exclusive CPUs that the request asks for. */
 unsigned ledger_wanted(const struct ledger_request *request);
 
-/* The NUMA nodes that the policy allows for the request: a hint without a mask when it has no
- * preference. -EXDEV when it refuses. */
-int ledger_decide(const struct ledger *l, const struct ledger_request *request,
-		  struct numa_hint *ret, struct err *err);
-
-/* Removes what cannot be assigned with full-pcpus-only: CPUs whose core is not entirely in the set,
- * or is shared with another pool. No change without the option. */
-void ledger_keep_whole_cores(const struct ledger *l, struct cpuset *cpus);
-
 /* "namespace/name/container", or the pod's UID when its name is unknown. */
 struct str assignment_label(const struct assignment *a, struct arena *arena);

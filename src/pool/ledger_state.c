@@ -55,7 +55,7 @@ static int add_facts(const struct ledger_state *s, struct strbuf *b, struct err 
 	doc_put_str(m, v, STR("bootId"), s->boot_id);
 	doc_put_str(m, v, STR("configHash"), hex(s->config_hash, b->a));
 	doc_put_str(m, v, STR("topologyHash"), hex(s->topology_hash, b->a));
-	doc_put(m, v, STR("config"), pool_config_to_doc(&s->config, m, b->a));
+	doc_put(m, v, STR("config"), pool_config_to_doc(s->config, m, b->a));
 	r = doc_write(v, false, b->a, &text, err);
 	if (r < 0)
 		return err_wrap(err, "state");
@@ -148,7 +148,7 @@ static int check_head(struct str text, struct str file, struct err *err)
 
 	if (!skip_text(&rest, STR(HEAD)))
 		return err_set(err, EUCLEAN, PRI_STR ": not a state file", FMT_STR(file));
-	while (digits < rest.n && rest.p[digits] >= '0' && rest.p[digits] <= '9')
+	while (digits < rest.n && str_is_digit(rest.p[digits]))
 		digits++;
 	if (!str_to_u64((struct str){ rest.p, digits }, UINT32_MAX, &version))
 		return err_set(err, EUCLEAN, PRI_STR ": not a state file", FMT_STR(file));
@@ -273,10 +273,13 @@ static int read_entries(const struct doc *doc, struct arena *a, struct ledger_st
 static int read_root(const struct doc *doc, struct arena *a, struct ledger_state *s,
 		     struct err *err)
 {
+	struct pool_config *config = arena_new(a, struct pool_config);
 	int r;
 
 	if (!yyjson_is_obj(doc->root))
 		return doc_err(err, doc, doc->root, "expected an object");
+	if (!config)
+		return err_set(err, ENOMEM, "state: not enough memory");
 	r = doc_check_keys(doc, a, err);
 	if (r < 0)
 		return r;
@@ -289,9 +292,10 @@ static int read_root(const struct doc *doc, struct arena *a, struct ledger_state
 	r = get_hash(doc, "topologyHash", &s->topology_hash, err);
 	if (r < 0)
 		return r;
-	r = pool_config_from_doc(doc, doc_get(doc->root, STR("config")), &s->config, err);
+	r = pool_config_from_doc(doc, doc_get(doc->root, STR("config")), config, err);
 	if (r < 0)
 		return r;
+	s->config = config;
 	return read_entries(doc, a, s, err);
 }
 

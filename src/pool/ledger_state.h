@@ -32,7 +32,7 @@ struct ledger_state {
 	struct str boot_id; /* assignments are valid only in the boot they were made in */
 	uint64_t config_hash;
 	uint64_t topology_hash;
-	struct pool_config config;
+	const struct pool_config *config;
 	struct assignment *const *entries; /* sorted by pod, then container; no duplicates */
 	size_t n_entries;
 };

@@ -1,11 +1,13 @@
-/* Compares the ledger with the containers that the runtime lists, after a connection or a restart
- * (docs/reference/pools.md#synchronization). */
+/* Adopts containers that run already, and compares the ledger with all that the runtime lists after
+ * a connection or a restart (docs/reference/pools.md#synchronization). */
 
+#include <errno.h>
 #include <stdlib.h>
 
 #include "base/arena.h"
 #include "base/err.h"
 #include "base/macro.h"
+#include "base/quote.h"
 #include "ledger_private.h"
 
 /* Removes assignments of pods that are gone. Those of finished containers of existing pods stay: a
@@ -26,6 +28,48 @@ static void release_absent(struct ledger *l, const struct ledger_live *live, siz
 	for (size_t i = l->n; i > 0; i--)
 		if (!bsearch(&l->items[i - 1]->pod_uid, uids, n + n_pods, sizeof(*uids), str_order))
 			ledger_remove(l, i - 1);
+}
+
+/* Why these CPUs cannot be assigned to this container; NULL when they can. */
+static const char *obstacle(const struct ledger *l, const struct ledger_request *request,
+			    const struct cpuset *cpus)
+{
+	unsigned wanted = ledger_wanted(request);
+	struct cpuset others = l->now.sets.held;
+	size_t n, first = ledger_find_pod(l, request->pod_uid, &n);
+
+	if (!wanted || cpuset_count(cpus) != wanted)
+		return "their number differs from the request";
+	/* Also refuses CPUs that a resize took out of the pool while the agent did not run. */
+	if (!cpuset_is_subset(cpus, &l->now.sets.guaranteed))
+		return "not all are in the guaranteed pool";
+	for (size_t i = first; i < first + n; i++)
+		if (request->demand.kind == CONTAINER_INIT || l->items[i]->kind == CONTAINER_INIT)
+			cpuset_minus(&others, &l->items[i]->cpus);
+	/* CPUs of an app container may also be in an init container's set: add them again. */
+	for (size_t i = first; i < first + n && request->demand.kind != CONTAINER_INIT; i++)
+		if (l->items[i]->kind != CONTAINER_INIT)
+			cpuset_union(&others, &l->items[i]->cpus);
+	return cpuset_intersects(cpus, &others) ? "another container owns some of them" : NULL;
+}
+
+int ledger_adopt(struct ledger *l, const struct ledger_request *request, const struct cpuset *cpus,
+		 struct err *err)
+{
+	CLEANUP(arena_done) struct arena a;
+	const char *why;
+	bool entered;
+
+	arena_init(&a, 0);
+	why = ledger_find(l, request->pod_uid, request->container) ? "it already owns other CPUs" :
+								     obstacle(l, request, cpus);
+	if (why)
+		return err_set(err, EBUSY, "cannot adopt CPUs %s of container %s: %s",
+			       quote(cpuset_format(cpus, &a)).text, quote(request->container).text,
+			       why);
+	entered = ledger_enter(l);
+	ledger_add(l, request, cpus);
+	return ledger_leave(l, entered, 0, err);
 }
 
 /* App containers and sidecars before init containers, whose CPUs may be shared within the pod. */

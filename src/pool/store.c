@@ -117,7 +117,7 @@ static int resume(struct ledger *l, const struct ledger_state *state,
 	int r;
 
 	/* The old configuration may name CPUs that were removed since; the new one may not. */
-	if (ledger_init(l, t, &state->config, why) < 0 && ledger_init(l, t, c, why) < 0)
+	if (ledger_init(l, t, state->config, why) < 0 && ledger_init(l, t, c, why) < 0)
 		return -1;
 	r = ledger_load(l, state->entries, state->n_entries, why);
 	if (r < 0) {

@@ -75,8 +75,7 @@ bool preflight_version(struct str text, unsigned ret[2])
 		size_t digits = 0;
 		uint64_t n;
 
-		while (at + digits < text.n && text.p[at + digits] >= '0' &&
-		       text.p[at + digits] <= '9')
+		while (at + digits < text.n && str_is_digit(text.p[at + digits]))
 			digits++;
 		if (!str_to_u64((struct str){ text.p + at, digits }, UINT32_MAX, &n))
 			return false;

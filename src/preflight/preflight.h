@@ -58,6 +58,7 @@ enum preflight_group {
 	X(WEBHOOK_PODS, WEBHOOK, "webhook-pods")                                                   \
 	X(WEBHOOK_TRUST, WEBHOOK, "webhook-trust")                                                 \
 	X(WEBHOOK_ANSWERS, WEBHOOK, "webhook-answers")                                             \
+	X(AGENT_PODS, NODES, "agent-pods")                                                         \
 	X(NODES_READY, NODES, "nodes-ready")                                                       \
 	X(NODES_PARTITIONED, NODES, "nodes-partitioned")                                           \
 	X(NODE_VERSIONS, NODES, "node-versions")                                                   \

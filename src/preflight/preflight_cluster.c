@@ -106,6 +106,7 @@ static void check_policies(const struct cluster_facts *f, struct preflight_repor
 		struct str name;
 		enum preflight_object with;
 	} wanted[] = {
+		{ STR_INIT("pinfold-guard"), PREFLIGHT_MUTATING_OBJECT },
 		{ STR_INIT("pinfold-pods"), PREFLIGHT_MUTATING_OBJECT },
 		{ STR_INIT("pinfold-webhook"), PREFLIGHT_MUTATING_OBJECT },
 		{ STR_INIT("pinfold-agent"), PREFLIGHT_DAEMONSET_OBJECT },
@@ -171,6 +172,19 @@ static void check_operator(const struct cluster_facts *f, struct preflight_repor
 			      STR("kubectl apply -k deploy, or install the chart"));
 }
 
+/* Whether there is no webhook because policies do what it does (D49). */
+static bool policies_convert(const struct cluster_facts *f, struct preflight_report *r)
+{
+	yyjson_val *list = f->objects[PREFLIGHT_POLICIES_OBJECT].object;
+
+	if (f->objects[PREFLIGHT_MUTATING_OBJECT].object ||
+	    !find_named(list, STR(NAME_POLICY_WARNINGS)))
+		return false;
+	preflight_add(r, PREFLIGHT_WEBHOOK_CONFIGURATION_CHECK, PREFLIGHT_OK,
+		      STR("no webhook is configured: admission policies convert pods"), STR(""));
+	return true;
+}
+
 void preflight_cluster(const struct cluster_facts *f, struct preflight_report *r)
 {
 	if (!check_api_server(f, r))
@@ -179,6 +193,7 @@ void preflight_cluster(const struct cluster_facts *f, struct preflight_report *r
 	check_policies(f, r);
 	check_flag(f, r);
 	check_operator(f, r);
-	preflight_webhook(f, r);
+	if (!policies_convert(f, r))
+		preflight_webhook(f, r);
 	preflight_nodes(f, r);
 }

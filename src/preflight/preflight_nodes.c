@@ -1,6 +1,9 @@
 /* Every Node and NodePartition of a cluster. Nodes with the same finding are one finding, so that a
  * thousand nodes stay readable. */
 
+#include <errno.h>
+#include <inttypes.h>
+
 #include "base/arena.h"
 #include "base/macro.h"
 #include "kube/names.h"
@@ -249,11 +252,48 @@ static void check_partitions(const struct cluster_facts *f, struct preflight_rep
 			      STR("no node is selected by two profiles"), STR(""));
 }
 
+/* A node whose agent is missing is not pinned, so that one missing is a failure. Agents that are
+ * systemd units have no DaemonSet. */
+static void check_agent_pods(const struct object_fact *o, struct preflight_report *r)
+{
+	int64_t generation = 0, observed = 0, wanted = 0, ready = 0;
+	enum preflight_level level;
+
+	if (!o->object && o->err.code == ENOENT)
+		return;
+	if (!o->object) {
+		preflight_add(r, PREFLIGHT_AGENT_PODS_CHECK, PREFLIGHT_NOTE,
+			      str_printf(r->a, "not checked: %s", o->err.msg),
+			      STR("use credentials that may read DaemonSet "
+				  "pinfold-agent/pinfold-agent"));
+		return;
+	}
+	(void)doc_int(doc_find(o->object, "/metadata/generation"), &generation);
+	(void)doc_int(doc_find(o->object, "/status/observedGeneration"), &observed);
+	(void)doc_int(doc_find(o->object, "/status/desiredNumberScheduled"), &wanted);
+	(void)doc_int(doc_find(o->object, "/status/numberReady"), &ready);
+	level = observed < generation || ready < wanted ? PREFLIGHT_FAILURE :
+		!wanted					? PREFLIGHT_WARNING :
+							  PREFLIGHT_OK;
+	preflight_add(
+		r, PREFLIGHT_AGENT_PODS_CHECK, level,
+		observed < generation ?
+			STR("the DaemonSet of the agent is new or has changed, and its pods "
+			    "have not been created yet") :
+			str_printf(r->a, "%" PRId64 " of %" PRId64 " agent pods are ready", ready,
+				   wanted),
+		level == PREFLIGHT_OK ?
+			STR("") :
+			STR("kubectl -n pinfold-agent describe pods; kubectl -n pinfold-agent "
+			    "logs daemonset/pinfold-agent"));
+}
+
 void preflight_nodes(const struct cluster_facts *f, struct preflight_report *r)
 {
 	const struct object_fact *list = &f->objects[PREFLIGHT_NODES_OBJECT];
 	yyjson_val *nodes = doc_get(list->object, STR("items"));
 
+	check_agent_pods(&f->objects[PREFLIGHT_DAEMONSET_OBJECT], r);
 	if (!list->object) {
 		preflight_add(r, PREFLIGHT_NODES_READY_CHECK, PREFLIGHT_NOTE,
 			      str_printf(r->a, "not checked: %s", list->err.msg),

@@ -51,7 +51,7 @@ bool cmdline_cpus(struct str cmdline, struct str name, struct cpuset *ret)
 			continue;
 		value = str_skip(word, name.n + 1);
 		/* Flags come first; a list begins with a digit. */
-		while (value.n && (value.p[0] < '0' || value.p[0] > '9')) {
+		while (value.n && !str_is_digit(value.p[0])) {
 			size_t at = 0;
 
 			while (at < value.n && value.p[at] != ',')

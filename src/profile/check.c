@@ -8,7 +8,9 @@
 #include "base/macro.h"
 #include "codec/problems.h"
 #include "cpu/topology.h"
+#include "kube/names.h"
 #include "layout.h"
+#include "pool/config.h"
 
 static void check_overlap(const struct partition *part, enum profile_set_id x,
 			  enum profile_set_id y, struct problem_list *p)
@@ -76,6 +78,34 @@ void check_intent(const struct partition *part, bool is_partitioned, struct prob
 	if (profile_has_pools(profile) && !is_partitioned)
 		problem_warn(p, profile_set_at(profile, PROFILE_SHARED),
 			     "the cluster is not partitioned, so platform pods share these CPUs");
+}
+
+void check_types(const struct partition *part, struct problem_list *p)
+{
+	const struct profile *profile = part->profile;
+	const struct cpuset *reserved = &part->cpus[PROFILE_RESERVED];
+	const struct problem_at at = PROBLEM_AT(
+		profile->at.doc,
+		doc_get(doc_find(profile->at.object, "/metadata/annotations"), STR(NAME_TYPES)),
+		"metadata.annotations." NAME_TYPES);
+
+	if (profile->n_types && profile_pins_nothing(profile))
+		problem_error(p, at,
+			      "spec.cpu.workloads must contain Infrastructure: without it "
+			      "no workload type has CPUs of its own");
+	for (size_t i = 0; i < profile->n_types; i++) {
+		const struct pool_type *t = &profile->types[i];
+		struct cpuset wrong = t->cpus;
+
+		cpuset_minus(&wrong, reserved);
+		if (cpuset_is_empty(&t->cpus))
+			problem_error(p, at, "workload type %s has no CPUs", t->name);
+		/* An expression is empty as long as no machine is known. */
+		else if (!cpuset_is_empty(reserved) && !cpuset_is_empty(&wrong))
+			problem_error(p, at,
+				      "CPUs " PRI_STR " of workload type %s are not reserved",
+				      FMT_STR(cpuset_format(&wrong, p->a)), t->name);
+	}
 }
 
 static void check_present(const struct partition *part, struct problem_list *p)

@@ -14,6 +14,9 @@ void check_sets(const struct partition *part, struct problem_list *p);
 /* Which workloads the profile pins, against its sets and whether the cluster is partitioned. */
 void check_intent(const struct partition *part, bool is_partitioned, struct problem_list *p);
 
+/* The CPUs of workload types are reserved ones. */
+void check_types(const struct partition *part, struct problem_list *p);
+
 /* Warns when the reserved CPUs are few for a machine with `n_cpus` CPUs. */
 void check_size(const struct partition *part, unsigned n_cpus, struct problem_list *p);
 

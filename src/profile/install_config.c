@@ -11,6 +11,7 @@
 #include "base/quote.h"
 #include "codec/problems.h"
 #include "kube/names.h"
+#include "kube/workload_type.h"
 #include "profile.h"
 
 #define DEFAULT_REPLICAS 3 /* what the installer fills in */
@@ -92,17 +93,6 @@ static void read_mode(struct install_config *c, struct problem_list *p)
 
 /* A workload type becomes part of a resource name, a TOML table and an annotation, none of which
  * escapes it; 63 is the length of a DNS label. */
-static bool is_type_name(struct str s)
-{
-	if (!s.n || s.n > 63 || s.p[0] == '-' || s.p[s.n - 1] == '-')
-		return false;
-	for (size_t i = 0; i < s.n; i++)
-		if (!((s.p[i] >= 'a' && s.p[i] <= 'z') || (s.p[i] >= '0' && s.p[i] <= '9') ||
-		      s.p[i] == '-'))
-			return false;
-	return true;
-}
-
 static void read_setting_nodes(struct install_config *c, struct workload_setting *s,
 			       struct arena *a, struct problem_list *p)
 {
@@ -185,7 +175,7 @@ static void read_setting(struct install_config *c, yyjson_val *value, struct are
 		.value = value,
 		.type = doc_str(doc_get(value, STR(NAME_LEGACY_SETTINGS_NAME_KEY))),
 	};
-	if (!is_type_name(s->type)) {
+	if (!workload_type_is_valid(s->type)) {
 		problem_error(p, PROBLEM_AT(c->at.doc, value, "workloadSettings.name"),
 			      "must be a workload type: lower-case letters, digits and \"-\"");
 		return;

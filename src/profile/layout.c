@@ -174,6 +174,26 @@ static void resolve_bootstrap(struct resolving *r)
 		add_bootstrap(out, object_name(r->ms->pools.items[i].object));
 }
 
+/* Without OpenShift a profile needs no pool of its cluster. Its own one is named after the role in
+ * its selector; a selector without one has machineConfigLabel (profile_read() requires it), and the
+ * pool the name of the profile. */
+static const struct machine_pool *own_pool(struct resolving *r, const struct profile *profile)
+{
+	const struct str role = profile_role(profile);
+	const struct str name = role.n || !profile->machine_label ? role : profile->name;
+	struct layout *out = r->out;
+
+	if (!r->options->plain_hosts || !profile_is_name(name))
+		return NULL;
+	/* Two pools of one name would be rendered to the same place. */
+	for (size_t i = 0; i < out->n_pools && !role.n; i++)
+		if (str_eq(out->pools[i].name, name))
+			return &out->pools[i];
+	out->pools[out->n_pools] = implied_pool(r, name);
+	out->pools[out->n_pools].node_selector = NULL; /* this profile's alone */
+	return &out->pools[out->n_pools++];
+}
+
 /* The pool's selector is evaluated against the profile's labels, not the reverse
  * (docs/reference/openshift-render.md#pools-and-profiles). */
 static const struct machine_pool *pool_of_profile(struct resolving *r,
@@ -204,11 +224,8 @@ static const struct machine_pool *pool_of_profile(struct resolving *r,
 		}
 		found = pool;
 	}
-	if (!found && r->options->plain_hosts && profile_is_name(profile_role(profile))) {
-		r->out->pools[r->out->n_pools] = implied_pool(r, profile_role(profile));
-		r->out->pools[r->out->n_pools].node_selector = NULL; /* this profile's alone */
-		return &r->out->pools[r->out->n_pools++];
-	}
+	if (!found)
+		found = own_pool(r, profile);
 	if (!found)
 		problem_error(r->p, at, "no MachineConfigPool selects nodes with %s",
 			      quote(labels_format(profile->node_selector, r->a)).text);
@@ -328,6 +345,7 @@ static void resolve_profile(struct resolving *r, struct manifest m, struct profi
 	if (part->topology)
 		check_hardware(part, r->options->allow_split_cores, r->p);
 	check_intent(part, r->out->pinned, r->p);
+	check_types(part, r->p);
 	if (!part->pool)
 		return;
 	check_nodes(r, part);

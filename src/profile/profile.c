@@ -160,8 +160,8 @@ bool profile_is_name(struct str s)
 	if (!s.n || s.n > MAX_NAME || s.p[0] == '.' || s.p[0] == '-')
 		return false;
 	for (size_t i = 0; i < s.n; i++)
-		if (!((s.p[i] >= 'a' && s.p[i] <= 'z') || (s.p[i] >= '0' && s.p[i] <= '9') ||
-		      s.p[i] == '-' || s.p[i] == '.'))
+		if (!((s.p[i] >= 'a' && s.p[i] <= 'z') || str_is_digit(s.p[i]) || s.p[i] == '-' ||
+		      s.p[i] == '.'))
 			return false;
 	return true;
 }

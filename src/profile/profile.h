@@ -17,6 +17,7 @@
 #include "manifests.h"
 
 struct arena;
+struct pool_type;
 struct problem_at;
 struct problem_list;
 
@@ -77,6 +78,11 @@ struct profile {
 	bool exec_affinity;	  /* CRI-O's exec_cpu_affinity = "first" */
 	yyjson_val *kubelet_base; /* of the annotation kubeletconfig.experimental; NULL: none */
 	struct change_settings changes;
+	/* The annotation NAME_TYPES: workload types with reserved CPUs of their own, sorted by
+	 * name.
+	 */
+	const struct pool_type *types;
+	size_t n_types;
 };
 
 /* Faults are added to `p`. Returns false when there was one. */

@@ -1,6 +1,7 @@
 /* The fields of a profile that tune the kernel, TuneD and the kubelet. Values that OpenShift's
  * API server would refuse are errors here as well, because a file has not passed it. */
 
+#include <errno.h>
 #include <string.h>
 #include <strings.h>
 
@@ -10,6 +11,7 @@
 #include "base/quote.h"
 #include "fields.h"
 #include "kube/names.h"
+#include "pool/config.h"
 #include "profile.h"
 
 static void read_hints(const struct field_reader *r, yyjson_val *spec, struct profile *ret)
@@ -300,6 +302,40 @@ static void read_changes(const struct field_reader *r, yyjson_val *notes, struct
 	}
 }
 
+static int parse_types(const struct field_reader *r, yyjson_val *v, struct pool_config *ret,
+		       struct err *err)
+{
+	struct doc doc;
+	int code;
+
+	pool_config_init(ret);
+	if (!yyjson_is_str(v))
+		return err_set(err, EINVAL, "must be a string with a JSON object");
+	if (!doc_str(v).n) /* the default, as in the other annotations of ours */
+		return 0;
+	code = doc_parse(doc_str(v), STR(""), NULL, r->a, &doc, err);
+	return code < 0 ? code : pool_config_read_types(&doc, doc.root, ret, err);
+}
+
+static void read_types(const struct field_reader *r, yyjson_val *v, struct profile *ret)
+{
+	struct pool_config c;
+	struct err err = { 0 };
+	struct pool_type *types;
+
+	if (!v)
+		return;
+	if (parse_types(r, v, &c, &err) < 0) {
+		problem_error(r->p, PROBLEM_AT(r->doc, v, "metadata.annotations." NAME_TYPES), "%s",
+			      err.msg);
+		return;
+	}
+	types = arena_array(r->a, struct pool_type, c.n_types + 1);
+	memcpy(types, c.types, c.n_types * sizeof(*types));
+	ret->types = types;
+	ret->n_types = c.n_types;
+}
+
 void profile_read_annotations(const struct field_reader *r, struct profile *ret)
 {
 	yyjson_val *notes = doc_find(ret->at.object, "/metadata/annotations");
@@ -321,4 +357,5 @@ void profile_read_annotations(const struct field_reader *r, struct profile *ret)
 			STR("disable"));
 	read_kubelet_base(r, doc_get(notes, STR(NAME_KUBELET_EXPERIMENTAL)), ret);
 	read_changes(r, notes, ret);
+	read_types(r, doc_get(notes, STR(NAME_TYPES)), ret);
 }

@@ -34,8 +34,8 @@ void node_files_bootstrap(const struct default_files *files, bool quota_keys, st
 static void add_pinning(struct node_config *c, const struct partition *part,
 			const struct node_files_options *o, struct arena *a)
 {
-	const struct workload_cpus reserved = { STR(NAME_TYPE_MANAGEMENT),
-						part->text[PROFILE_RESERVED] };
+	struct workload_cpus *w;
+	const size_t n = pinning_workloads(part, a, &w);
 
 	/* The cluster's flag decides (docs/reference/openshift-render.md#pinning-files), unless the
 	 * profile says explicitly that it pins nothing. OpenShift merges its files with the default
@@ -49,11 +49,11 @@ static void add_pinning(struct node_config *c, const struct partition *part,
 	} else if (o->pinned) {
 		if (!o->no_crio)
 			node_config_add(c, NAME_CRIO_DIR NAME_CRIO_PINNING, MODE_PLAIN,
-					pinning_crio(&reserved, 1, o->quota_keys, a));
-		node_config_add(c, NAME_KUBELET_MARKER, MODE_PRIVATE,
-				pinning_marker(&reserved, 1, a));
+					pinning_crio(w, n, o->quota_keys, a));
+		node_config_add(c, NAME_KUBELET_MARKER, MODE_PRIVATE, pinning_marker(w, n, a));
 	}
-	if (profile_has_pools(part->profile))
+	/* In classic mode the marker is enough, except for reserved CPUs that no type has. */
+	if (profile_has_pools(part->profile) || part->profile->n_types)
 		node_config_add(c, NAME_POOLS_FILE, MODE_PLAIN, pinning_pools(part, a));
 }
 

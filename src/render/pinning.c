@@ -116,17 +116,54 @@ static struct str alignment_members(const struct profile *profile, struct arena 
 	return strbuf_str(&b);
 }
 
+static struct str types_member(const struct profile *profile, struct arena *a)
+{
+	struct strbuf b;
+
+	strbuf_init(&b, a);
+	for (size_t i = 0; i < profile->n_types; i++)
+		strbuf_printf(&b, "%s\"%s\":\"" PRI_STR "\"",
+			      i ? "," : ",\"" NAME_POOLS_TYPES_KEY "\":{", profile->types[i].name,
+			      FMT_STR(cpuset_format(&profile->types[i].cpus, a)));
+	if (profile->n_types)
+		strbuf_addc(&b, '}');
+	return strbuf_str(&b);
+}
+
 struct str pinning_pools(const struct partition *part, struct arena *a)
 {
-	return str_printf(a,
-			  "{\"" NAME_POOLS_RESERVED_KEY "\":\"" PRI_STR
-			  "\",\"" NAME_POOLS_SHARED_KEY "\":\"" PRI_STR
-			  "\",\"" NAME_POOLS_GUARANTEED_KEY "\":\"" PRI_STR "\"" PRI_STR "%s}\n",
-			  FMT_STR(cpuset_format(&part->cpus[PROFILE_RESERVED], a)),
-			  FMT_STR(cpuset_format(&part->cpus[PROFILE_SHARED], a)),
-			  FMT_STR(cpuset_format(&part->cpus[PROFILE_ISOLATED], a)),
-			  FMT_STR(alignment_members(part->profile, a)),
-			  resize_member(part->profile));
+	const struct profile *profile = part->profile;
+	struct strbuf b;
+
+	strbuf_init(&b, a);
+	strbuf_printf(&b, "{\"" NAME_POOLS_RESERVED_KEY "\":\"" PRI_STR "\"",
+		      FMT_STR(cpuset_format(&part->cpus[PROFILE_RESERVED], a)));
+	if (profile_has_pools(profile)) /* otherwise classic mode, which has no such list */
+		strbuf_printf(&b, ",\"" NAME_POOLS_SHARED_KEY "\":\"" PRI_STR "\"",
+			      FMT_STR(cpuset_format(&part->cpus[PROFILE_SHARED], a)));
+	strbuf_printf(&b,
+		      ",\"" NAME_POOLS_GUARANTEED_KEY "\":\"" PRI_STR "\"" PRI_STR PRI_STR "%s}\n",
+		      FMT_STR(cpuset_format(&part->cpus[PROFILE_ISOLATED], a)),
+		      FMT_STR(types_member(profile, a)), FMT_STR(alignment_members(profile, a)),
+		      resize_member(profile));
+	return strbuf_str(&b);
+}
+
+size_t pinning_workloads(const struct partition *part, struct arena *a, struct workload_cpus **ret)
+{
+	const struct profile *profile = part->profile;
+	struct workload_cpus *w = arena_array(a, struct workload_cpus, profile->n_types + 1);
+	size_t n = 1;
+
+	w[0] = (struct workload_cpus){ STR(NAME_TYPE_MANAGEMENT), part->text[PROFILE_RESERVED] };
+	for (size_t i = 0; i < profile->n_types; i++) {
+		const struct str type = str_from(profile->types[i].name);
+		const size_t at = str_eq(type, w[0].type) ? 0 : n++;
+
+		w[at] = (struct workload_cpus){ type, cpuset_format(&profile->types[i].cpus, a) };
+	}
+	*ret = w;
+	return n;
 }
 
 /* 256 containers is upstream's constant; the file ends without a newline there, too. */

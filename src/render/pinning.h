@@ -31,6 +31,10 @@ struct str pinning_crio(const struct workload_cpus *workloads, size_t n, bool qu
 /* infra_ctr_cpuset and the high-performance runtime handler. */
 struct str pinning_runtimes(const struct partition *part, struct arena *a);
 
+/* The workloads of a profile: management with the reserved CPUs, or its part of them, and the types
+ * that the profile's annotation gives CPUs of their own. Returns how many. */
+size_t pinning_workloads(const struct partition *part, struct arena *a, struct workload_cpus **ret);
+
 /* {"reserved":"0-1","shared":"2-5","guaranteed":"6-15"} (docs/reference/pools.md#pools-file). */
 struct str pinning_pools(const struct partition *part, struct arena *a);
 

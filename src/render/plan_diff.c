@@ -17,8 +17,7 @@ static bool is_text(struct str s)
 
 static bool is_base64(char c)
 {
-	return (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') ||
-	       c == '+' || c == '/' || c == '=';
+	return str_is_alnum(c) || c == '+' || c == '/' || c == '=';
 }
 
 static void add_decoded(struct strbuf *b, struct str text)

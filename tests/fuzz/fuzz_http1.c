@@ -3,7 +3,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/arena.h"
 #include "base/macro.h"
+#include "net/http.h"
 #include "net/http1.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
@@ -37,6 +39,20 @@ static size_t sum(struct str s)
 	return total;
 }
 
+/* What handlers read of a request. */
+static void read_fields(const struct http1_request *request)
+{
+	CLEANUP(arena_done) struct arena a;
+	struct str path, query, value;
+
+	arena_init(&a, 0);
+	http_split_target(request->target, &path, &query);
+	value = http_query_get(query, STR("a"), &a);
+	require(value.n <= query.n);
+	value = http_header(request->head, "Host");
+	require(value.n <= request->head.n);
+}
+
 static void read_all(const uint8_t *data, size_t size, size_t step, struct reading *r)
 {
 	static char bytes[MAX_BYTES];
@@ -58,6 +74,8 @@ static void read_all(const uint8_t *data, size_t size, size_t step, struct readi
 				require(is_inside(request.method, bytes + start, (size_t)n));
 				require(is_inside(request.target, bytes + start, (size_t)n));
 				require(is_inside(request.body, bytes + start, (size_t)n));
+				require(is_inside(request.head, bytes + start, (size_t)n));
+				read_fields(&request);
 				r->body_sum[r->n] = sum(request.body);
 				start += (size_t)n;
 			}

@@ -360,7 +360,7 @@ static void on_restart(struct node *n)
 	struct err err = { 0 };
 
 	CHECK_OK(ledger_state_decode(n->disk, STR("state"), &n->scratch, &s, &err));
-	CHECK_OK(ledger_init(&again, n->topology, &s.config, &err));
+	CHECK_OK(ledger_init(&again, n->topology, s.config, &err));
 	CHECK_OK(ledger_load(&again, s.entries, s.n_entries, &err));
 	CHECK_STR(encode(&again, &n->scratch), n->disk);
 	again.persist = write_to_disk;

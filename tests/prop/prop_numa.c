@@ -15,7 +15,7 @@
 #include "nri/nri.h"
 #include "oci/oci_hook.h"
 #include "pin/manager.h"
-#include "pin/manager_place.h"
+#include "pin/placement.h"
 #include "prop.h"
 
 #define N_PODS 6

@@ -18,7 +18,7 @@
 #include "test_certs.h"
 
 #define API_SERVER_REQUESTS 32
-#define API_SERVER_RULES 8
+#define API_SERVER_RULES 12
 
 struct api_server_rule {
 	const char *method, *path; /* the path without the query */

@@ -2,7 +2,7 @@
 
 /* A systemd for tests, in a child process: serves ROOT/run/systemd/private or the system bus, and
  * does for SetUnitProperties what systemd does: writes ROOT/cgroup/UNIT/cpuset.cpus, and a file of
- * the property. "refused.slice" gets an error. */
+ * the property. "refused.slice" gets an error, and so does everything while ROOT/refuse exists. */
 
 #include <signal.h>
 #include <stdbool.h>
@@ -92,6 +92,29 @@ static inline void fake_job(const char *root, const struct dbus_message *m)
 		_exit(9);
 }
 
+/* "+UNIT" or "-UNIT" is a line of ROOT/enabled. The body is an array with one unit, then two
+ * booleans to enable it and one to disable it. */
+static inline void fake_enable(const char *root, const struct dbus_message *m)
+{
+	char path[512];
+	FILE *f;
+
+	(void)snprintf(path, sizeof(path), "%s/enabled", root);
+	f = fopen(path, "a");
+	if (!f)
+		_exit(9);
+	(void)fprintf(f, "%c%s\n", str_eq(m->signature, STR("asbb")) ? '+' : '-', m->body.p + 8);
+	(void)fclose(f);
+}
+
+static inline bool fake_refuses(const char *root)
+{
+	char path[512];
+
+	(void)snprintf(path, sizeof(path), "%s/refuse", root);
+	return access(path, F_OK) == 0;
+}
+
 static inline void fake_reply(int fd, const struct dbus_message *m, bool is_error, struct arena *a)
 {
 	struct dbus_array fields;
@@ -139,12 +162,15 @@ static inline void fake_serve(const char *root, int fd)
 		n += (size_t)got;
 		while (dbus_parse((struct str){ bytes, n }, &m, &size, NULL) == 1) {
 			const bool is_set = str_eq(m.signature, STR("sba(sv)"));
-			const bool refuses = is_set && strcmp(m.body.p + 4, "refused.slice") == 0;
+			const bool refuses = fake_refuses(root) ||
+					     (is_set && strcmp(m.body.p + 4, "refused.slice") == 0);
 
 			if (is_set && !refuses)
 				fake_set(root, &m, &a);
-			if (str_eq(m.signature, STR("ss")))
+			if (str_eq(m.signature, STR("ss")) && !refuses)
 				fake_job(root, &m);
+			if (str_starts(m.signature, STR("asb")) && !refuses)
+				fake_enable(root, &m);
 			fake_reply(fd, &m, refuses, &a);
 			memmove(bytes, bytes + size, n -= size);
 		}

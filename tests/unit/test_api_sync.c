@@ -49,6 +49,29 @@ TEST(an_error_status_becomes_an_error_with_the_servers_message)
 	api_server_done(&server);
 }
 
+TEST(a_response_may_be_text)
+{
+	CLEANUP(arena_done) struct arena a;
+	struct api_server server;
+	struct err err = { 0 };
+	struct api_sync s;
+	struct str text;
+
+	arena_init(&a, 0);
+	api_server_init(&server);
+	api_server_set(&server,
+		       &(struct api_server_rule){ "GET", "/log", "", 200, "{ not JSON\n\xff\n" });
+	api_server_set(&server, &(struct api_server_rule){ "GET", "/none", "", 403,
+							   "{\"message\":\"forbidden\"}" });
+	CHECK_OK(api_sync_open(&s, &server.kubeconfig, "test", &a, &err));
+	CHECK_OK(api_sync_text(&s, STR("/log"), &a, &text, &err));
+	CHECK_STR(text, "{ not JSON\n\xff\n");
+	CHECK_ERR(api_sync_text(&s, STR("/none"), &a, &text, &err), EACCES,
+		  "the API server responded 403: forbidden");
+	api_sync_close(&s);
+	api_server_done(&server);
+}
+
 TEST(a_server_that_cannot_be_reached_is_an_error)
 {
 	const struct kubeconfig closed = { .host = "127.0.0.1", .port = 1, .prefix = "" };

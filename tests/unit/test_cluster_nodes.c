@@ -29,9 +29,7 @@ static void add_node(struct cluster_nodes *c, const char *name, const char *cond
 
 static void add_partition(struct cluster_nodes *c, const char *name, const char *status)
 {
-	struct err err = { 0 };
-
-	CHECK_OK(cluster_nodes_add_partition(
+	cluster_nodes_add_partition(
 		c,
 		parse(str_printf(
 			      c->a,
@@ -39,8 +37,7 @@ static void add_partition(struct cluster_nodes *c, const char *name, const char 
 			      "\"metadata\":{\"name\":\"%s\"}%s%s}",
 			      name, *status ? ",\"status\":" : "", status)
 			      .p,
-		      c->a),
-		&err));
+		      c->a));
 }
 
 #define CONDITION(type, status, reason, message)                                                   \
@@ -55,18 +52,24 @@ static void add_partition(struct cluster_nodes *c, const char *name, const char 
 	"\",\"reason\":\"RuntimeLost\",\"message\":\"no "                                          \
 	"connection\",\"lastHeartbeatTime\":\"" time "\"}"
 
-static struct str findings_text(struct cluster_nodes *c)
+static struct str checked_text(struct cluster_nodes *c, bool is_strict)
 {
 	struct node_findings f;
 	struct strbuf b;
 
 	cluster_nodes_sort(c);
-	cluster_nodes_check(c, NOW, &f);
+	cluster_nodes_check(c, NOW, is_strict, &f);
 	strbuf_init(&b, c->a);
 	for (size_t i = 0; i < f.n; i++)
-		strbuf_printf(&b, PRI_STR " %s: " PRI_STR "\n", FMT_STR(f.items[i].node->name),
-			      node_fault_name(f.items[i].fault), FMT_STR(f.items[i].text));
+		strbuf_printf(&b, PRI_STR " %s%s: " PRI_STR "\n", FMT_STR(f.items[i].node->name),
+			      f.items[i].is_note ? "note " : "", node_fault_name(f.items[i].fault),
+			      FMT_STR(f.items[i].text));
 	return strbuf_str(&b);
+}
+
+static struct str findings_text(struct cluster_nodes *c)
+{
+	return checked_text(c, false);
 }
 
 TEST(a_node_that_is_partitioned_as_configured_has_no_finding)
@@ -113,10 +116,21 @@ TEST(every_fault_of_a_node_is_a_finding)
 		{ "",
 		  STATUS("1.0",
 			 ",\"pending\":[{\"what\":\"Reboot\",\"reason\":\"KernelArguments\"},"
-			 "{\"what\":\"KubeletRestart\",\"message\":\"because\"}]",
+			 "{\"what\":\"KubeletRestart\",\"message\":\"because\"},"
+			 "{\"what\":\"FirmwareUpdate\",\"message\":\"of a newer agent\"}]",
 			 READY),
 		  "n Pending: a change waits for a Reboot: KernelArguments\n"
-		  "n Pending: a change waits for a KubeletRestart: because\n" },
+		  "n Pending: a change waits for a KubeletRestart: because\n"
+		  "n Pending: a change waits for a FirmwareUpdate: of a newer agent\n" },
+		{ "",
+		  STATUS("1.0",
+			 ",\"pending\":[{\"what\":\"Reboot\",\"reason\":\"KernelArguments\"},"
+			 "{\"what\":\"KubeletRestart\",\"hash\":\"5f0c\"}]",
+			 READY "," CONDITION("HostConfigured", "False", "HostFilesNotManaged", "")),
+		  "n note HostNotConfigured: the host is not configured as the profile says: "
+		  "HostFilesNotManaged\n"
+		  "n note Pending: a change waits for a Reboot: KernelArguments\n"
+		  "n Pending: a change waits for a KubeletRestart\n" },
 		{ "", STATUS("1.0", ",\"counters\":{\"driftFailed\":2}", READY),
 		  "n DriftNotCorrected: 2 external changes of CPU settings were not corrected\n" },
 		{ AGENT("False", "2025-11-17T03:59:00Z"), STATUS("1.0", "", READY),
@@ -173,15 +187,46 @@ TEST(agents_with_another_version_than_most_are_findings)
 		  "n0 VersionDiffers: the agent has version 1.0, most others have 2.0\n");
 }
 
-TEST(a_partition_that_cannot_be_read_is_an_error_with_its_name)
+TEST(what_is_only_reported_is_a_finding_when_strict_and_other_changes_always)
 {
 	CLEANUP(arena_done) struct arena a;
 	struct cluster_nodes c;
-	struct err err = { 0 };
 
 	arena_init(&a, 0);
 	cluster_nodes_init(&c, &a);
-	CHECK(cluster_nodes_add_partition(
-		      &c, parse("{\"metadata\":{\"name\":\"n\"},\"status\":7}", &a), &err) < 0);
-	CHECK(str_starts(str_from(err.msg), STR("NodePartition n: ")));
+	add_node(&c, "n", "");
+	add_partition(&c, "n",
+		      STATUS("1.0",
+			     ",\"pending\":[{\"what\":\"KubeletRestart\",\"reason\":\"Differs\"},"
+			     "{\"what\":\"Reboot\",\"reason\":\"BootParameterDiffers\"},"
+			     "{\"what\":\"Resize\",\"reason\":\"ResizeDeferred\"}]",
+			     READY
+			     "," CONDITION("HostConfigured", "False", "HostFilesNotManaged", "")));
+	CHECK_STR(checked_text(&c, false),
+		  "n note HostNotConfigured: the host is not configured as the profile says: "
+		  "HostFilesNotManaged\n"
+		  "n note Pending: a change waits for a KubeletRestart: Differs\n"
+		  "n Pending: a change waits for a Reboot: BootParameterDiffers\n"
+		  "n Pending: a change waits for a Resize: ResizeDeferred\n");
+	CHECK_STR(checked_text(&c, true),
+		  "n HostNotConfigured: the host is not configured as the profile says: "
+		  "HostFilesNotManaged\n"
+		  "n Pending: a change waits for a KubeletRestart: Differs\n"
+		  "n Pending: a change waits for a Reboot: BootParameterDiffers\n"
+		  "n Pending: a change waits for a Resize: ResizeDeferred\n");
+}
+
+TEST(a_partition_that_cannot_be_read_is_a_finding_of_its_node_alone)
+{
+	CLEANUP(arena_done) struct arena a;
+	struct cluster_nodes c;
+
+	arena_init(&a, 0);
+	cluster_nodes_init(&c, &a);
+	add_node(&c, "m", "");
+	add_partition(&c, "m", STATUS("1.0", "", READY));
+	add_node(&c, "n", "");
+	add_partition(&c, "n", "7");
+	CHECK_STR(findings_text(&c),
+		  "n Unreadable: the NodePartition cannot be read: status: not an object\n");
 }

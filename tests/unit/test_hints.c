@@ -147,20 +147,6 @@ TEST(a_resource_that_is_held_prefers_exactly_its_nodes)
 	CHECK(hints_for_nodes(&t, 0, &a).any);
 }
 
-TEST(masks_print_as_the_kubelet_prints_them)
-{
-	static const struct {
-		uint64_t mask;
-		const char *text;
-	} rows[] = { { 0, "00" },   { 1, "01" },   { 2, "10" },	    { 3, "11" },     { 4, "100" },
-		     { 5, "0101" }, { 8, "1000" }, { 16, "10000" }, { 17, "010001" } };
-	CLEANUP(arena_done) struct arena a;
-
-	arena_init(&a, 0);
-	for (size_t i = 0; i < ARRAY_LEN(rows); i++)
-		CHECK_STR(hint_mask_format(rows[i].mask, &a), rows[i].text);
-}
-
 TEST(policy_options_are_checked)
 {
 	static const char *const pairs[][2] = {

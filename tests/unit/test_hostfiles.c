@@ -150,7 +150,8 @@ static struct str pending_of(const struct host_changes *c, struct arena *a)
 
 	strbuf_init(&b, a);
 	for (size_t i = 0; i < c->n_pending; i++)
-		strbuf_printf(&b, "%s%s%s", i ? " " : "", pending_need_name(c->pending[i].need),
+		strbuf_printf(&b, "%s" PRI_STR "%s", i ? " " : "",
+			      FMT_STR(pending_change_what(&c->pending[i])),
 			      c->pending[i].hash.n ? "+" : "");
 	return strbuf_str(&b);
 }
@@ -216,7 +217,7 @@ TEST(nothing_that_disturbs_is_done_without_the_grant_of_its_hash)
 		  .missing = "nohz_full=4-7",
 		  .is_granted = true,
 		  .pending = "KubeletRestart Reboot",
-		  .reason = "HostFilesDiffer" },
+		  .reason = "HostFilesNotManaged" },
 		{ .name = "managed, and the agent may not write",
 		  .kubelet = HOST_FILE_MISSING,
 		  .managed = true,
@@ -345,6 +346,7 @@ TEST(a_record_of_files_reads_back_and_what_is_owed_ends_with_the_boot)
 	files_record_add(&r, (struct file_original){ .path = STR("/etc/b") });
 	r.owed[HOST_FILE_KUBELET] = (struct owed_restart){ STR("kubelet.service"), STR("id") };
 	r.loader_boot = STR("boot-0");
+	r.systemd_owed = STR("reload\nenable a.service\n");
 	CHECK_OK(files_record_encode(&r, &a, &text, &err));
 	CHECK_OK(files_record_decode(text, STR("boot-1"), &a, &back, &err));
 	CHECK_UINT(back.n, 2);
@@ -356,6 +358,7 @@ TEST(a_record_of_files_reads_back_and_what_is_owed_ends_with_the_boot)
 	CHECK_UINT(back.n, 2);
 	CHECK_STR(back.owed[HOST_FILE_KUBELET].unit, "");
 	CHECK_STR(back.loader_boot, "boot-0");
+	CHECK_STR(back.systemd_owed, "reload\nenable a.service\n");
 }
 
 TEST(a_damaged_record_of_files_is_an_error)
@@ -367,6 +370,9 @@ TEST(a_damaged_record_of_files_is_an_error)
 		"{\"version\":1,\"files\":[{\"path\":\"etc/a\",\"class\":\"kubelet\"}]}",
 		"{\"version\":1,\"files\":[{\"path\":\"/etc/../a\",\"class\":\"kubelet\"}]}",
 		"{\"version\":1,\"files\":[{\"path\":\"/etc/a\",\"class\":\"x\"}]}",
+		"{\"version\":1,\"systemdCalls\":\"enable a.service\"}",
+		"{\"version\":1,\"systemdCalls\":\"stop a.service\\n\"}",
+		"{\"version\":1,\"systemdCalls\":\"enable\\n\"}",
 		"{\"version\":1,\"files\":[{\"path\":\"/etc/"
 		"a\",\"class\":\"boot\",\"mode\":420,\"content\":\"?\"}]}",
 		"{\"version\":1,\"files\":[{\"path\":\"/etc/"
@@ -609,4 +615,103 @@ TEST(a_record_that_cannot_be_read_leaves_no_host_configured)
 	CHECK_STR(condition->reason, "HostFilesFail");
 	CHECK(condition->message.n > 0);
 	CHECK_STR(content(&h, "/etc/systemd/system/system.slice.d/50-pinfold.conf"), "");
+}
+
+#define HUGE_PROFILE(annotations)                                                                  \
+	"{\"apiVersion\":\"performance.openshift.io/v2\",\"kind\":\"PerformanceProfile\","         \
+	"\"metadata\":{\"name\":\"worker\",\"annotations\":{" annotations "}},"                    \
+	"\"spec\":{\"cpu\":{\"reserved\":\"0-1\",\"isolated\":\"2-7\"},"                           \
+	"\"hugepages\":{\"defaultHugepagesSize\":\"2M\",\"pages\":[{\"size\":\"2M\",\"count\":8,"  \
+	"\"node\":0}]},"                                                                           \
+	"\"nodeSelector\":{\"node-role.kubernetes.io/worker\":\"\"}}}"
+#define HUGE_UNIT "hugepages-allocation-2048kB-NUMA0.service"
+
+static void refuse_all(struct host_fixture *h, bool yes)
+{
+	const char *path = str_printf(&h->a, "%s/refuse", h->host.dir).p;
+
+	if (yes)
+		fake_write(path, "x");
+	else
+		CHECK_INT(unlink(path), 0);
+}
+
+TEST(a_unit_that_systemd_did_not_enable_is_enabled_later)
+{
+	CLEANUP(host_fixture_done) struct host_fixture h;
+	struct node_partition_status status = { 0 };
+
+	host_fixture_init(&h);
+	refuse_all(&h, true);
+	settle(&h, HUGE_PROFILE(MANAGED), "");
+	CHECK(content(&h, "/etc/systemd/system/" HUGE_UNIT).n);
+	CHECK_STR(content(&h, "/enabled"), "");
+	/* The files are as wanted, and the host is not. */
+	CHECK_STR(h.follow.changes.condition.reason, "HostFilesFail");
+	CHECK(str_has(h.follow.changes.condition.message, STR("no unit")));
+	/* Another agent finds what is owed. */
+	refuse_all(&h, false);
+	files_follow_done(&h.follow);
+	(void)uv_run(&h.loop.uv, UV_RUN_NOWAIT);
+	files_follow_init(&h.follow, &(struct files_settings){ .root = h.host.dir,
+							       .state_dir = h.state,
+							       .boot_id = STR("boot-1"),
+							       .distro = distro_get(DISTRO_KUBEADM),
+							       .may_write = true });
+	files_follow_start(&h.follow, &h.loop);
+	h.follow.is_awaited = true;
+	status.conditions[PARTITION_HOST_CONFIGURED].status = CONDITION_TRUE;
+	files_follow_describe(&h.follow, &status, &h.a);
+	CHECK_INT(status.conditions[PARTITION_HOST_CONFIGURED].status, CONDITION_UNKNOWN);
+	settle(&h, HUGE_PROFILE(MANAGED), "");
+	CHECK_STR(content(&h, "/enabled"), "+" HUGE_UNIT "\n");
+	CHECK_STR(h.follow.changes.condition.reason, "HostChangesWait"); /* for restarts */
+	CHECK(!str_has(content(&h, "/state/" FILES_RECORD), STR("enable")));
+	/* And the other way round, when the profile is gone and nothing is left to restore. */
+	refuse_all(&h, true);
+	settle(&h, NULL, "");
+	refuse_all(&h, false);
+	settle(&h, NULL, "");
+	CHECK_STR(content(&h, "/enabled"), "+" HUGE_UNIT "\n-" HUGE_UNIT "\n");
+	CHECK_STR(pending(&h), "");
+	CHECK_STR(content(&h, "/state/" FILES_RECORD), "");
+}
+
+/* Whether the next tick is a check, when nothing is done in between. */
+static bool is_checked(struct host_fixture *h)
+{
+	h->follow.n_ticks += 40;
+	return files_follow_tick(&h->follow, h->follow.granted);
+}
+
+TEST(files_are_compared_again_only_after_a_change)
+{
+	CLEANUP(host_fixture_done) struct host_fixture h;
+
+	host_fixture_init(&h);
+	settle(&h, PROFILE("", "0-1"), "");
+	CHECK(!is_checked(&h));
+	h.follow.n_ticks += 600; /* metadata is not relied on for ever */
+	CHECK(is_checked(&h));
+	settle(&h, PROFILE("", "0-1"), "");
+	for (int i = 0; i < 4; i++) {
+		static const char *const changes[] = {
+			"echo x >>etc/kubernetes/kubelet.conf.d/50-pinfold.conf",
+			"mkdir -p etc/containerd/conf.d; touch "
+			"etc/containerd/conf.d/50-pinfold.toml",
+			"ln -sfn other run/systemd/units/invocation:kubelet.service",
+			"mkdir -p etc/tuned; touch etc/tuned/active_profile",
+		};
+
+		TEST_ROW("%s", changes[i]);
+		CHECK(!is_checked(&h));
+		CHECK(system(str_printf(&h.a, "cd %s && %s", h.host.dir, changes[i]).p) == 0);
+		CHECK(is_checked(&h));
+		settle(&h, PROFILE("", "0-1"), "");
+	}
+	CHECK(!is_checked(&h));
+	files_follow_soon(&h.follow);
+	CHECK(is_checked(&h));
+	settle(&h, PROFILE("", "0-1"), "");
+	CHECK(files_follow_tick(&h.follow, "abcd"));
 }

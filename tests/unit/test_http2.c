@@ -1,6 +1,7 @@
 #include <errno.h>
 #include <poll.h>
 #include <signal.h>
+#include <stdlib.h>
 
 #include <nghttp2/nghttp2.h>
 
@@ -234,6 +235,8 @@ TEST(a_body_above_the_limit_is_refused_and_the_connection_stays_open)
 	static struct client c;
 	struct fixture f;
 
+	if (getenv("MESON_EXE_WRAPPER"))
+		TEST_SKIP("an emulator encrypts 32 MiB slower than the server waits for them");
 	start(&f);
 	client_connect(&c, server_port(f.server));
 	(void)ask(&c, "POST", "/big", LIMIT_BODY_BYTES + 1);

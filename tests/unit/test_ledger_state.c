@@ -20,13 +20,15 @@ static struct str sample(struct arena *a)
 				  .topology_hash = UINT64_MAX,
 				  .entries = order,
 				  .n_entries = 2 };
+	struct pool_config config;
 	struct err err = { 0 };
 	struct str text;
 
-	pool_config_init(&s.config);
-	s.config.reserved = cpus("0-1");
-	s.config.shared = cpus("2-3");
-	s.config.guaranteed = cpus("4-7");
+	pool_config_init(&config);
+	config.reserved = cpus("0-1");
+	config.shared = cpus("2-3");
+	config.guaranteed = cpus("4-7");
+	s.config = &config;
 	entries[0] = (struct assignment){ .pod_uid = STR("p1"),
 					  .pod_namespace = STR("ns"),
 					  .pod_name = STR("web"),
@@ -52,7 +54,7 @@ TEST(a_state_reads_back_as_it_was_written)
 	CHECK_STR(s.boot_id, "b4e6");
 	CHECK_UINT(s.config_hash, 1);
 	CHECK_UINT(s.topology_hash, UINT64_MAX);
-	CHECK_STR(cpuset_format(&s.config.guaranteed, &a), "4-7");
+	CHECK_STR(cpuset_format(&s.config->guaranteed, &a), "4-7");
 	CHECK_UINT(s.n_entries, 2);
 	CHECK_STR(s.entries[1]->container, "in\"it");
 	CHECK(s.entries[1]->kind == CONTAINER_INIT);

@@ -729,6 +729,25 @@ TEST(classic_mode_moves_shared_containers_before_assigning_cpus)
 	CHECK_STR(read_at(&n, share.cgroup + 1, "cpuset.cpus"), "2-7");
 }
 
+/* A node without a profile. */
+TEST(management_containers_without_cpus_of_their_own_leave_exclusive_ones)
+{
+	CLEANUP(node_done) struct node n;
+	struct box platform, alone;
+
+	node_init(&n, "", NULL, NULL);
+	box_init(&platform, "platform", "burstable/", 512, 0);
+	box_manage(&platform, "{\"cpushares\":400}");
+	CHECK_STR(create(&n, &platform).cpus, "0-7");
+	make_cgroup(&n, platform.cgroup + 1, "0-7");
+	box_init(&alone, "alone", "", 2048, 200000);
+	CHECK_STR(create(&n, &alone).cpus, "0-1");
+	CHECK_STR(read_at(&n, platform.cgroup + 1, "cpuset.cpus"), "2-7");
+	CHECK(!ask(&n, "RemovePodSandbox", &alone, NULL).status);
+	CHECK_STR(read_at(&n, platform.cgroup + 1, "cpuset.cpus"), "0-7");
+	CHECK_UINT(n.manager.counters.drift_corrected, 0);
+}
+
 TEST(new_sandbox_of_the_same_pod_keeps_its_cpus)
 {
 	CLEANUP(node_done) struct node n;

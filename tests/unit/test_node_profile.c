@@ -1,5 +1,6 @@
 /* From a PerformanceProfile object to the pools of one machine. */
 
+#include <stdio.h>
 #include <string.h>
 
 #include "base/arena.h"
@@ -8,6 +9,9 @@
 #include "cpu/topology_read.h"
 #include "cpus.h"
 #include "partition/node_profile.h"
+#include "pin/pools_source.h"
+#include "profile/layout.h"
+#include "render/pinning.h"
 #include "test.h"
 
 struct resolved {
@@ -18,7 +22,8 @@ struct resolved {
 	bool ok;
 };
 
-static void resolve(struct resolved *r, const char *machine, const char *cpu, const char *more)
+static yyjson_val *resolve(struct resolved *r, const char *machine, const char *cpu,
+			   const char *more)
 {
 	struct err err = { 0 };
 	struct doc doc;
@@ -33,6 +38,7 @@ static void resolve(struct resolved *r, const char *machine, const char *cpu, co
 			  STR(""), NULL, &r->a, &doc, &err));
 	problem_list_init(&r->problems, &r->a);
 	r->ok = node_profile_pools(doc.root, &r->topology, &r->a, &r->pools, &r->problems);
+	return doc.root;
 }
 
 static void resolved_done(struct resolved *r)
@@ -66,7 +72,7 @@ TEST(sets_become_pools)
 		CLEANUP(resolved_done) struct resolved r;
 
 		TEST_ROW("%s on %s", cases[i].cpu, cases[i].machine);
-		resolve(&r, cases[i].machine, cases[i].cpu, "");
+		(void)resolve(&r, cases[i].machine, cases[i].cpu, "");
 		CHECK_STR(node_profile_errors(&r.problems, &r.a), "");
 		CHECK(r.ok);
 		CHECK_STR(str_printf(&r.a, PRI_STR " " PRI_STR " " PRI_STR,
@@ -84,13 +90,52 @@ TEST(annotations_set_types_and_what_a_resize_does)
 	CLEANUP(resolved_done) struct resolved r;
 	struct cpuset two = cpus("1");
 
-	resolve(&r, "core:8 pu:1", "\"reserved\":\"0-1\"",
-		",\"annotations\":{\"pinfold.io/workload-types\":\"{\\\"ran\\\":\\\"1\\\"}\","
-		"\"pinfold.io/resize\":\"defer\"}");
+	(void)resolve(&r, "core:8 pu:1", "\"reserved\":\"0-1\"",
+		      ",\"annotations\":{\"pinfold.io/workload-types\":\"{\\\"ran\\\":\\\"1\\\"}\","
+		      "\"pinfold.io/resize\":\"defer\"}");
 	CHECK(r.ok && r.pools.defers_resize);
 	CHECK_UINT(r.pools.n_types, 1);
 	CHECK_STR(r.pools.types[0].name, "ran");
 	CHECK(cpuset_eq(&r.pools.types[0].cpus, &two));
+}
+
+TEST(the_rendered_pools_file_gives_the_pools_of_the_profile)
+{
+	static const struct {
+		const char *cpu, *annotations;
+		size_t n_types;
+	} cases[] = {
+		{ "\"reserved\":\"0-1\",\"shared\":\"2-3\",\"isolated\":\"4-7\"",
+		  "\"pinfold.io/resize\":\"defer\"", 0 },
+		{ "\"reserved\":\"0-1\",\"shared\":\"2-3\",\"isolated\":\"4-7\"",
+		  "\"pinfold.io/workload-types\":\"{\\\"ran\\\":\\\"1\\\"}\"", 1 },
+		{ "\"reserved\":\"0-2\",\"isolated\":\"3-7\"",
+		  "\"pinfold.io/workload-types\":"
+		  "\"{\\\"ran\\\":\\\"1\\\",\\\"management\\\":\\\"0\\\"}\"",
+		  2 },
+	};
+
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+		CLEANUP(resolved_done) struct resolved r;
+		struct pool_config c;
+		struct layout layout;
+		struct err err = { 0 };
+		struct str text;
+		yyjson_val *profile;
+		char annotations[128];
+
+		(void)snprintf(annotations, sizeof(annotations), ",\"annotations\":{%s}",
+			       cases[i].annotations);
+		profile = resolve(&r, "core:8 pu:1", cases[i].cpu, annotations);
+		CHECK(r.ok);
+		CHECK(node_profile_layout(profile, &r.topology, &r.a, &layout, &r.problems));
+		text = pinning_pools(&layout.partitions[0], &r.a);
+		CHECK_OK(pools_file_parse(text, STR("f"), &r.a, &c, &err));
+		c.fold_rest = true; /* as the agent reads the file */
+		CHECK(pool_config_eq(&c, &r.pools));
+		CHECK_UINT(c.n_types, cases[i].n_types);
+		CHECK_INT(c.defers_resize, r.pools.defers_resize);
+	}
 }
 
 TEST(a_profile_that_does_not_fit_the_machine_gives_no_pools_but_the_reasons)
@@ -112,16 +157,46 @@ TEST(a_profile_that_does_not_fit_the_machine_gives_no_pools_but_the_reasons)
 		{ "\"reserved\":\"0-3\"", "", "no CPU is left for the shared pool" },
 		{ "\"reserved\":\"0\"",
 		  ",\"annotations\":{\"pinfold.io/workload-types\":\"{\\\"ran\\\":\\\"3\\\"}\"}",
-		  "CPU \"3\" is of workload type ran, but not in the management pool" },
+		  "metadata.annotations.pinfold.io/workload-types: CPUs 3 of workload type ran are "
+		  "not reserved" },
 	};
 
 	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
 		CLEANUP(resolved_done) struct resolved r;
 
 		TEST_ROW("%s", cases[i].cpu);
-		resolve(&r, "core:4 pu:1", cases[i].cpu, cases[i].annotations);
+		(void)resolve(&r, "core:4 pu:1", cases[i].cpu, cases[i].annotations);
 		CHECK(!r.ok);
 		CHECK_STR(node_profile_errors(&r.problems, &r.a), cases[i].want);
+	}
+}
+
+TEST(a_selector_without_a_role_is_enough_with_a_machine_config_label)
+{
+	static const char *const names[] = { "edge", "worker" /* also a pool of OpenShift */ };
+
+	for (size_t i = 0; i < ARRAY_LEN(names); i++) {
+		CLEANUP(arena_done) struct arena a;
+		struct pool_config pools;
+		struct problem_list p;
+		struct topology t;
+		struct err err = { 0 };
+		struct doc doc;
+
+		TEST_ROW("%s", names[i]);
+		arena_init(&a, 0);
+		CHECK_OK(topology_read("core:4 pu:1", &a, &t, &err));
+		CHECK_OK(
+			doc_parse(str_printf(&a,
+					     "{\"metadata\":{\"name\":\"%s\"},\"spec\":{"
+					     "\"cpu\":{\"reserved\":\"0\",\"isolated\":\"1-3\"},"
+					     "\"machineConfigLabel\":{\"a.example/role\":\"edge\"},"
+					     "\"nodeSelector\":{\"edge\":\"true\"}}}",
+					     names[i]),
+				  STR(""), NULL, &a, &doc, &err));
+		problem_list_init(&p, &a);
+		CHECK(node_profile_pools(doc.root, &t, &a, &pools, &p));
+		CHECK_STR(node_profile_errors(&p, &a), "");
 	}
 }
 
@@ -129,8 +204,8 @@ TEST(cpus_of_ovs_are_a_warning)
 {
 	CLEANUP(resolved_done) struct resolved r;
 
-	resolve(&r, "core:8 pu:1", "\"reserved\":\"0-1\",\"isolated\":\"2-5\",\"ovsDpdk\":\"6-7\"",
-		"");
+	(void)resolve(&r, "core:8 pu:1",
+		      "\"reserved\":\"0-1\",\"isolated\":\"2-5\",\"ovsDpdk\":\"6-7\"", "");
 	CHECK(r.ok && r.problems.n_warnings == 1);
 }
 

@@ -221,6 +221,42 @@ TEST(the_kubelets_address_comes_first_and_the_service_address_second)
 	(void)rmdir(dir);
 }
 
+/* --api-server replaces the address and nothing else; where it is given, no other one is tried. */
+TEST(a_named_api_server_replaces_the_address_of_the_kubeconfig)
+{
+	char dir[] = "/tmp/pinfold-named-XXXXXX";
+	CLEANUP(arena_done) struct arena a;
+	struct node_sync_config config = { .node_name = "n" };
+	struct kubeconfig k;
+	struct err err = { 0 };
+	struct str name;
+	FILE *f;
+
+	arena_init(&a, 0);
+	CHECK(mkdtemp(dir) != NULL);
+	config.kubeconfig = str_printf(&a, "%s/config", dir).p;
+	f = fopen(config.kubeconfig, "we");
+	CHECK(f != NULL);
+	(void)fputs("current-context: c\ncontexts: [{name: c, context: {cluster: k, user: u}}]\n"
+		    "clusters: [{name: k, cluster: {server: 'https://10.96.0.1/prefix'}}]\n"
+		    "users: [{name: u, user: {token: secret}}]\n",
+		    f);
+	(void)fclose(f);
+	CHECK_OK(node_connection_find(&config, &a, &k, &name, &err));
+	CHECK_STR(str_from(k.host), "10.96.0.1");
+	config.api_server = "https://192.0.2.9:7443";
+	CHECK_OK(node_connection_find(&config, &a, &k, &name, &err));
+	CHECK_STR(str_from(k.host), "192.0.2.9");
+	CHECK_UINT(k.port, 7443);
+	CHECK_STR(str_from(k.prefix), "");
+	CHECK(!k.other_host);
+	config.api_server = "192.0.2.9:7443";
+	CHECK_INT(node_connection_find(&config, &a, &k, &name, &err), -EINVAL);
+	CHECK(str_starts(str_from(err.msg), STR("--api-server: ")));
+	(void)unlink(config.kubeconfig);
+	(void)rmdir(dir);
+}
+
 TEST(failures_are_logged_at_most_once_a_minute)
 {
 	struct api_failures f = { 0 };

@@ -320,6 +320,101 @@ TEST(a_node_is_cordoned_drained_and_granted_in_this_order)
 	end(&f);
 }
 
+TEST(a_node_whose_agent_is_silent_is_not_drained)
+{
+	const int64_t dead_s = 1700000000 - 3600;
+	struct fixture f;
+
+	begin(&f);
+	put_profile(&f, "", "");
+	put_node(&f, "a", "", "", "True");
+	put_node(&f, "b", "", "", "True");
+	put_partition(&f, "a", "", 4, "True", RESTART);
+	put_partition(&f, "b", "", 4, "True", RESTART);
+	object_store_see(&f.stores[OPERATOR_NODES], STR("a"), dead_s);
+	object_store_see(&f.stores[OPERATOR_NODES], STR("b"), 1700000000 - 300);
+	turn(&f);
+	CHECK(!writes(&f, "cordon a"));
+	CHECK(writes(&f, "cordon b")); /* it is no reason for others to wait */
+	CHECK_STR(condition_of(&f, PROFILE_DEGRADED).reason, "AgentsSilent");
+	CHECK(str_ends(condition_of(&f, PROFILE_DEGRADED).message, STR(": a")));
+	/* It died while the node was being drained: pods may return. */
+	put_node(&f, "b", "", "", "False");
+	put_node(&f, "a", "'pinfold.io/rollout':'cordoned'", "'unschedulable':true", "True");
+	turn(&f);
+	CHECK(writes(&f, "uncordon a") && !writes(&f, "pods of a"));
+	/* What was granted may still be applied. */
+	put_partition(&f, "a", "'granted':'aa'", 4, "True", RESTART);
+	turn(&f);
+	CHECK(!writes(&f, "uncordon a") && !writes(&f, "grant withdrawal a"));
+	/* An older heartbeat does not count, a newer one does. */
+	object_store_see(&f.stores[OPERATOR_NODES], STR("a"), dead_s - 10);
+	put_partition(&f, "a", "", 4, "True", RESTART);
+	turn(&f);
+	CHECK(writes(&f, "uncordon a"));
+	object_store_see(&f.stores[OPERATOR_NODES], STR("a"), 1700000000);
+	turn(&f);
+	CHECK(!writes(&f, "uncordon a") && writes(&f, "pods of a"));
+	end(&f);
+}
+
+static void put_host(struct fixture *f, const char *status, const char *reason)
+{
+	put(f, OPERATOR_PARTITIONS, "a",
+	    str_printf(&f->a,
+		       "{'metadata':{'name':'a'},'spec':{'granted':'aa'},'status':{"
+		       "'source':'Profile','profile':{'name':'worker','generation':4},"
+		       "'conditions':[{'type':'Ready','status':'True'},"
+		       "{'type':'HostConfigured','status':'%s','reason':'%s','message':'m'}]}}",
+		       status, reason)
+		    .p);
+}
+
+/* Nothing waits in the status of an agent that has just started, or cannot read its record. */
+TEST(a_grant_is_withdrawn_only_when_the_host_was_looked_at)
+{
+	static const struct {
+		const char *status, *reason, *degraded;
+		bool is_withdrawn;
+	} rows[] = {
+		{ "True", "HostConfigured", "AsExpected", true },
+		{ "False", "HostFilesNotManaged", "AsExpected", true },
+		{ "Unknown", "HostNotChecked", "AsExpected", false },
+		{ "False", "HostFilesFail", "NodesFailing", false },
+	};
+
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		struct fixture f;
+
+		TEST_ROW("%s", rows[i].reason);
+		begin(&f);
+		put_profile(&f, "", "");
+		put_node(&f, "a", "'pinfold.io/rollout':'cordoned'", "'unschedulable':true",
+			 "True");
+		put_node(&f, "b", "", "", "True");
+		put_host(&f, rows[i].status, rows[i].reason);
+		turn(&f);
+		CHECK_INT(writes(&f, "grant withdrawal a"), rows[i].is_withdrawn);
+		CHECK(!writes(&f, "uncordon a"));
+		CHECK_STR(condition_of(&f, PROFILE_DEGRADED).reason, rows[i].degraded);
+		end(&f);
+	}
+}
+
+TEST(a_change_of_an_unknown_kind_is_not_granted)
+{
+	struct fixture f;
+
+	begin(&f);
+	put_profile(&f, "", "");
+	put_node(&f, "a", "", "", "True");
+	put_node(&f, "b", "", "", "True");
+	put_partition(&f, "a", "", 4, "True", "{'what':'FirmwareUpdate','hash':'dd'}");
+	turn(&f);
+	CHECK(!writes(&f, "cordon a") && !writes(&f, "grant a"));
+	end(&f);
+}
+
 TEST(a_node_that_was_cordoned_before_stays_so)
 {
 	struct fixture f;

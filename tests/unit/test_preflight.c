@@ -22,6 +22,9 @@
 	"\"},{\"type\":\"PartitioningReady\",\"status\":\"" partitioned                            \
 	"\"}],\"nodeInfo\":{\"kubeletVersion\":\"v1.34.1\",\"containerRuntimeVersion\":\"" runtime \
 	"\"}}}"
+#define DAEMONSET(wanted, ready)                                                                   \
+	"{\"metadata\":{\"generation\":1},\"status\":{\"observedGeneration\":1,"                   \
+	"\"desiredNumberScheduled\":" wanted ",\"numberReady\":" ready "}}"
 #define LIST(items) "{\"items\":[" items "]}"
 #define PARTITION(name, version, conflict)                                                         \
 	"{\"metadata\":{\"name\":\"" name "\"},\"status\":{\"agentVersion\":\"" version            \
@@ -33,10 +36,14 @@ static const char *const fine[PREFLIGHT_OBJECT__COUNT] = {
 	[PREFLIGHT_CRDS_OBJECT] = LIST(CRD("infrastructures.config.openshift.io") "," CRD(
 		"performanceprofiles.performance.openshift.io") "," CRD("nodepartitions.pinfold."
 									"io")),
-	[PREFLIGHT_POLICIES_OBJECT] = LIST(NAMED("pinfold-pods") "," NAMED(
-		"pinfold-webhook") "," NAMED("pinfold-agent") "," NAMED("pinfold-operator")),
-	[PREFLIGHT_BINDINGS_OBJECT] = LIST(NAMED("pinfold-pods") "," NAMED(
-		"pinfold-webhook") "," NAMED("pinfold-agent") "," NAMED("pinfold-operator")),
+	[PREFLIGHT_POLICIES_OBJECT] =
+		LIST(NAMED("pinfold-guard") "," NAMED("pinfold-pods") "," NAMED(
+			"pinfold-webhook") "," NAMED("pinfold-agent") "," NAMED("pinfold-"
+										"operator")),
+	[PREFLIGHT_BINDINGS_OBJECT] =
+		LIST(NAMED("pinfold-guard") "," NAMED("pinfold-pods") "," NAMED(
+			"pinfold-webhook") "," NAMED("pinfold-agent") "," NAMED("pinfold-"
+										"operator")),
 	[PREFLIGHT_INFRASTRUCTURE_OBJECT] = "{\"status\":{\"cpuPartitioning\":\"AllNodes\"}}",
 	[PREFLIGHT_MUTATING_OBJECT] =
 		"{\"webhooks\":[{\"name\":\"w\",\"clientConfig\":{\"url\":\"https://w\"}}]}",
@@ -44,7 +51,7 @@ static const char *const fine[PREFLIGHT_OBJECT__COUNT] = {
 		"{\"webhooks\":[{\"name\":\"v\",\"clientConfig\":{\"url\":\"https://w\"}}]}",
 	[PREFLIGHT_OPERATOR_OBJECT] =
 		"{\"spec\":{\"replicas\":2},\"status\":{\"availableReplicas\":2}}",
-	[PREFLIGHT_DAEMONSET_OBJECT] = "{}",
+	[PREFLIGHT_DAEMONSET_OBJECT] = DAEMONSET("2", "2"),
 	[PREFLIGHT_NODES_OBJECT] = LIST(
 		NODE("a", "True", "True", "", "containerd://2.0.5") "," NODE("b", "True", "True",
 									     "", "cri-o://1.34.0")),
@@ -93,7 +100,7 @@ TEST(a_cluster_in_which_everything_is_right_has_no_warnings)
 	CHECK_UINT(r.count[PREFLIGHT_FAILURE], 0);
 	CHECK_UINT(r.count[PREFLIGHT_WARNING], 0);
 	CHECK_UINT(r.count[PREFLIGHT_NOTE], 0);
-	CHECK_UINT(r.count[PREFLIGHT_OK], 13);
+	CHECK_UINT(r.count[PREFLIGHT_OK], 14);
 }
 
 TEST(each_spoiled_object_is_found_with_a_remedy)
@@ -115,7 +122,7 @@ TEST(each_spoiled_object_is_found_with_a_remedy)
 		{ PREFLIGHT_CRDS_OBJECT, LIST(NAMED("infrastructures.config.openshift.io")),
 		  PREFLIGHT_CRDS_CHECK, PREFLIGHT_FAILURE, "is not established" },
 		{ PREFLIGHT_POLICIES_OBJECT, LIST(""), PREFLIGHT_POLICIES_CHECK, PREFLIGHT_WARNING,
-		  "pinfold-pods does not exist" },
+		  "pinfold-guard does not exist" },
 		{ PREFLIGHT_BINDINGS_OBJECT, LIST(""), PREFLIGHT_POLICIES_CHECK, PREFLIGHT_WARNING,
 		  "has no binding" },
 		{ PREFLIGHT_OPERATOR_OBJECT, NULL, PREFLIGHT_OPERATOR_CHECK, PREFLIGHT_NOTE,
@@ -131,6 +138,12 @@ TEST(each_spoiled_object_is_found_with_a_remedy)
 		  PREFLIGHT_CLUSTER_FLAG_CHECK, PREFLIGHT_WARNING, "AllNodes" },
 		{ PREFLIGHT_VALIDATING_OBJECT, NULL, PREFLIGHT_WEBHOOK_CONFIGURATION_CHECK,
 		  PREFLIGHT_FAILURE, "ValidatingWebhookConfiguration" },
+		{ PREFLIGHT_DAEMONSET_OBJECT, DAEMONSET("2", "1"), PREFLIGHT_AGENT_PODS_CHECK,
+		  PREFLIGHT_FAILURE, "1 of 2 agent pods" },
+		{ PREFLIGHT_DAEMONSET_OBJECT, DAEMONSET("0", "0"), PREFLIGHT_AGENT_PODS_CHECK,
+		  PREFLIGHT_WARNING, "0 of 0 agent pods" },
+		{ PREFLIGHT_DAEMONSET_OBJECT, "{\"metadata\":{\"generation\":1}}",
+		  PREFLIGHT_AGENT_PODS_CHECK, PREFLIGHT_FAILURE, "have not been created yet" },
 		{ PREFLIGHT_NODES_OBJECT,
 		  LIST(NODE("a", "Unknown", "True", "", "containerd://2.0.5")),
 		  PREFLIGHT_NODES_READY_CHECK, PREFLIGHT_FAILURE, "not ready: a" },

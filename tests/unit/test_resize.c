@@ -269,6 +269,42 @@ TEST(cpus_named_by_an_annotation_stay_or_refuse_the_resize)
 	CHECK_STR(report.obstacles[0].cpus, "1");
 }
 
+/* Also when it names all that its type has: the list was chosen, and equal to the pool by chance.
+ */
+TEST(an_annotation_that_names_the_whole_pool_is_kept_like_any_other)
+{
+	CLEANUP(node_done) struct node n;
+	struct pool_config wide = pools("0-3", "4-5", "6-7"), without = pools("0", "1-5", "6-7");
+	struct resize_report report;
+	struct box own;
+
+	node_init(&n, "0-1", "2-5", "6-7");
+	box_init(&own, "own", "burstable/", 2, 0);
+	box_manage(&own, "{\"cpushares\":400,\"cpuset\":\"0-1\"}");
+	run_box(&n, &own);
+	CHECK_INT(resize_apply(&n.manager, &without, &report), -EBUSY);
+	CHECK_STR(report.obstacles[0].cpus, "1");
+	CHECK_INT(resize_apply(&n.manager, &wide, &report), 0);
+	CHECK_STR(cpus_of(&n, &own), "0-1");
+}
+
+/* A resize after a CPU went offline, before the hotplug was handled: the pool has fewer CPUs than
+ * the container, which names none and moves with its pool. */
+TEST(a_container_that_names_no_cpus_follows_its_pool_after_a_cpu_went_offline)
+{
+	CLEANUP(node_done) struct node n;
+	struct pool_config wide = pools("0-3", "4-5", "6-7");
+	struct resize_report report;
+	struct example s;
+
+	node_init(&n, "0-1", "2-5", "6-7");
+	example_init(&s, &n);
+	(void)cpuset_parse(STR("0,2-7"), &n.topology.online, NULL);
+	(void)cpuset_parse(STR("1"), &n.topology.offline, NULL);
+	CHECK_INT(resize_apply(&n.manager, &wide, &report), 0);
+	CHECK_STR(cpus_of(&n, &s.mgmt), "0,2-3");
+}
+
 /* Only the parts of the types change, then also the pool, and the old state comes back when a write
  * fails. */
 TEST(containers_follow_their_workload_type)

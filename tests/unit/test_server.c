@@ -4,6 +4,7 @@
 #include <pthread.h>
 #include <signal.h>
 #include <stdatomic.h>
+#include <stdlib.h>
 
 #include "base/arena.h"
 #include "base/macro.h"
@@ -131,6 +132,8 @@ TEST(a_body_up_to_the_limit_is_accepted_and_a_larger_one_refused)
 	struct fixture f;
 	char text[256];
 
+	if (getenv("MESON_EXE_WRAPPER"))
+		TEST_SKIP("an emulator encrypts 32 MiB slower than the server waits for them");
 	start(&f, 1, 0);
 	connect_to(&c, &f);
 	(void)snprintf(text, sizeof(text),

@@ -256,7 +256,7 @@ TEST(a_file_that_violates_an_invariant_is_renamed_too)
 	struct str text;
 
 	place_start(&p);
-	s.config = p.config;
+	s.config = &p.config;
 	CHECK_OK(ledger_state_encode(&s, &p.a, &text, &err));
 	put(&p, text);
 	CHECK_STR(place_reopen(&p, "one"), "corrupt");

@@ -138,6 +138,20 @@ TEST(copies_end_in_a_nul_and_may_contain_nuls)
 	CHECK_STR(str_printf(&a, "%s", ""), "");
 }
 
+TEST(a_printed_text_may_have_any_length)
+{
+	for (int n = 250; n < 262; n++) { /* short texts go through a buffer of 256 bytes */
+		CLEANUP(arena_done) struct arena a;
+		struct str s;
+
+		arena_init(&a, 0);
+		s = str_printf(&a, "%*d", n, 7);
+		CHECK_UINT(s.n, (size_t)n);
+		CHECK_INT(s.p[n - 1], '7');
+		CHECK_INT(s.p[n], 0);
+	}
+}
+
 TEST(a_strbuf_grows)
 {
 	CLEANUP(arena_done) struct arena a;

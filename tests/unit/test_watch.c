@@ -124,6 +124,14 @@ TEST(the_delay_doubles_up_to_a_limit_and_has_jitter)
 	CHECK_UINT(backoff_next(&high, 0), 100);
 }
 
+TEST(clients_that_start_together_are_spread_over_the_whole_time)
+{
+	CHECK_UINT(backoff_spread(1000, 0), 0);
+	CHECK_UINT(backoff_spread(1000, UINT32_MAX / 2), 499);
+	CHECK_UINT(backoff_spread(1000, UINT32_MAX), 1000);
+	CHECK_UINT(backoff_spread(0, UINT32_MAX), 0);
+}
+
 TEST(only_a_version_that_is_too_old_causes_a_new_list)
 {
 	static const struct {

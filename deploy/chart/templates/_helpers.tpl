@@ -24,6 +24,14 @@ affinity: {{- toYaml . | nindent 2 }}
 {{- end }}
 {{- end -}}
 
+{{- /* The mode policy has no webhook, and its parameters come from the operator. */ -}}
+{{- define "pinfold.hasWebhook" -}}
+{{- if and (ne .Values.admission.mode "webhook") (not .Values.operator.enabled) }}
+{{- fail "admission.mode policy and both need operator.enabled: the operator writes the parameters of the policies" }}
+{{- end }}
+{{- if and .Values.webhook.enabled (ne .Values.admission.mode "policy") }}true{{ end -}}
+{{- end -}}
+
 {{- /* OpenShift has the CRDs of the cluster flag and of profiles itself. */ -}}
 {{- define "pinfold.ownCRDs" -}}
 {{- if and .Values.crds.create (ne .Values.distribution "openshift") }}true{{ end -}}
