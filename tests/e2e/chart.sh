@@ -1,11 +1,13 @@
 #!/usr/bin/env bash
 # The chart in deploy/chart: it renders the objects of the kustomizations, a real API server accepts them, and install, upgrade,
-# rollback and uninstall do what docs/operations.md says. The upgrade is one from the manifests of 0.1.0, with two replicas of
-# the webhook behind its Service and failurePolicy Fail, while pods are created: no pod fails, and all are converted.
+# rollback and uninstall do what docs/operations.md says. The upgrade is one from the manifests and the program of 0.1.0, with two
+# replicas of the webhook behind its Service and failurePolicy Fail, while pods are created: no pod fails, and all are converted.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 # shellcheck source=tests/e2e/lib/webhook.sh
 . tests/e2e/lib/webhook.sh
+# shellcheck source=tests/packages/lib/old-program.sh
+. tests/packages/lib/old-program.sh
 
 pods=${CHART_PODS:-600}
 [ -z "${SMOKE:-}" ] || pods=100
@@ -55,21 +57,22 @@ start_control_plane() {
     cp_namespace "$cp" platform >/dev/null
     kubectl annotate namespace platform workload.openshift.io/allowed=management >/dev/null
 }
-start_replica() { # a or b
-    local at=$root/$1
+start_replica() { # a or b [PROGRAM...]
+    local at=$root/$1 program=("${@:2}")
+    [ $# -gt 1 ] || program=("$pinfold")
     mkdir -p "$at"
     [ -e "$at/port" ] || free_port >"$at/port"
-    process_start "$at" webhook "$pinfold" webhook --listen "127.0.0.1:$(cat "$at/port")" --service pinfold/pinfold-webhook \
+    process_start "$at" webhook "${program[@]}" webhook --listen "127.0.0.1:$(cat "$at/port")" --service pinfold/pinfold-webhook \
         --kubeconfig "$cp/pinfold.kubeconfig" --admission-mode taint --shutdown-delay 2
     wait_ready "$at" webhook 120 is_ready "$1"
 }
 is_ready() { curl -skf "https://127.0.0.1:$(cat "$root/$1/port")/readyz" >/dev/null; }
-start_service() {
+start_service() { # PROGRAM...
     local port
     port=$(free_port)
     cp_kubeconfig "$cp" pinfold /CN=system:serviceaccount:pinfold:pinfold-webhook
-    start_replica a
-    start_replica b
+    start_replica a "$@"
+    start_replica b "$@"
     process_start "$root" balancer python3 tests/e2e/webhook/balancer.py "$port" "$(cat "$root/a/port")" "$(cat "$root/b/port")"
     # shellcheck disable=SC2016  # $0 is the port, $1 the address that the API server asked for
     process_start "$root" egress python3 tests/e2e/deploy/egress.py "$root/egress.sock" sh -c 'exec socat - "TCP:127.0.0.1:$0"' "$port"
@@ -127,7 +130,14 @@ done
 sed 's/failurePolicy: Ignore/failurePolicy: Fail/' tests/e2e/chart/manifests-0.1.0.yaml >"$root/old.yaml"
 kubectl apply -f "$root/old.yaml" >/dev/null
 kubectl wait --for condition=Established crd --all --timeout 60s >/dev/null
-start_service
+if old_dir=$(old_program); then
+    old=(env LD_LIBRARY_PATH="$old_dir" "$old_dir/pinfold")
+    start_service "${old[@]}"
+    equals "the replicas are those of 0.1.0" "pinfold 0.1.0" "${old[@]}" --version
+else
+    echo "# no history of git: the replicas of before are those of this version"
+    start_service
+fi
 wait_for 60 answers
 wh_partition_cluster "$cp"
 ok "the webhook of 0.1.0's manifests converts pods" wait_for 120 converts

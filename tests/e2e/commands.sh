@@ -56,7 +56,8 @@ kubelet_pod() {
         return
     fi
     kubectl -n "$ns" patch pod "$name" --subresource status --type merge -p \
-        "{\"status\":{\"phase\":\"Running\",\"containerStatuses\":[{\"name\":\"$(jq -r '.spec.containers[0].name' <<<"$1")\",
+        "{\"status\":{\"phase\":\"Running\",\"conditions\":[{\"type\":\"PodScheduled\",\"status\":\"True\"},
+        {\"type\":\"Ready\",\"status\":\"True\"}],\"containerStatuses\":[{\"name\":\"$(jq -r '.spec.containers[0].name' <<<"$1")\",
         \"image\":\"x\",\"imageID\":\"x\",\"ready\":true,\"restartCount\":0,\"state\":$state}]}}"
 }
 
@@ -142,7 +143,7 @@ enable() {
     says "nor is one without nodes" '0 of 0 ready nodes advertise' run 1 "$pinfold" enable --yes
     node worker-0
     node worker-1
-    ok "with webhook and nodes it is ready" wait_for 60 is_ready
+    ok "with webhook and nodes it is ready" wait_for 240 is_ready
     says "without a terminal the question cannot be asked" 'give --yes' run 2 "$pinfold" enable
     says "the question says that it cannot be undone" 'cannot be turned off again' answer no 1 "$pinfold enable"
     ok "after another answer than yes nothing is changed" [ -z "$(flag)" ]

@@ -4,9 +4,9 @@
 # and print what the page says. guide/blocks.py says which blocks are run.
 #
 #	RUNTIME=containerd          or crio
-#	IMAGE=FILE                  the archive that `make image` writes; made here by default
 #	KEEP=DIR                    the node in DIR is used if it runs, and left running
 #	PAGES="quickstart"          only these
+#	FIRST=3                     of the first page only the blocks from this one on, on a node that was kept
 
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
@@ -23,6 +23,7 @@ top=${KEEP:-$(mktemp -d /tmp/pinfold-guide-XXXXXX)}
 cp=$top/cp
 node=worker-0
 version=$(sed -n "s/^  version: '\(.*\)',/\1/p" "$repository/meson.build")
+image=$repository/dist/pinfold-$version-image.tar
 helm=$("$e2e_build" helm)/bin/helm
 
 explain() {
@@ -32,14 +33,8 @@ explain() {
 	in_guest 'cat /var/log/pods/pinfold*/*/*.log 2>/dev/null | tail -n 30'
 }
 
-# The page's images: ours, and the busybox that nodes of the reader would pull.
-images() {
-	mkdir -p "$top/copied"
-	if [ -n "${IMAGE:-}" ]; then
-		cp "$IMAGE" "$top/copied/pinfold-$version-image.tar"
-	else
-		image_pinfold "$top/copied/pinfold-$version-image.tar" "localhost/pinfold:$version"
-	fi
+# The busybox that nodes of the reader would pull.
+busybox_image() {
 	command -v busybox >/dev/null || "$here/components/host-packages" busybox-static
 	image_busybox "$top/busybox-1.36.tar" busybox:1.36
 }
@@ -47,7 +42,7 @@ images() {
 start_cluster() {
 	start_control_plane
 	apply_platform
-	images
+	busybox_image
 	# shellcheck disable=SC2034  # read by node.sh
 	NODE_PAYLOAD=("$top/busybox-1.36.tar") NODE_CNI=none
 	node_start "$top/node" "$cp" "$node" "$RUNTIME"
@@ -56,23 +51,26 @@ start_cluster() {
 }
 platform_runs() { [ "$(kubectl -n kube-system get pods -o 'jsonpath={.items[*].status.conditions[?(@.type=="Ready")].status}')" = "True True" ]; }
 
-# The reader's programs.
+# The reader's programs. Step 6 of the quickstart adds pinfold, for the pages after it.
 mkdir -p "$top/bin"
 ln -sf "$helm" "$top/bin/helm"
-ln -sf "${PINFOLD:-$repository/build/pinfold}" "$top/bin/pinfold"
 run_here() {
 	ln -sf "$(cp_bin "$cp" kubectl)" "$top/bin/kubectl"
 	(cd "$repository" && PATH=$top/bin:$PATH KUBECONFIG=$cp/admin.kubeconfig HELM_CACHE_HOME=$top/helm HELM_CONFIG_HOME=$top/helm HELM_DATA_HOME=$top/helm \
 		bash -euo pipefail "$1")
 }
-# /payload/bin has the runtime's programs.
-run_on_node() { in_guest "export PATH=/payload/bin:\$PATH; set -e; $(cat "$1")"; }
+# /payload/bin has the runtime's programs. The image is what the page's `make image` has written.
+run_on_node() {
+	[ ! -e "$image" ] || guest_put "$top/node" "$image" /root/ >/dev/null
+	in_guest "export PATH=/payload/bin:\$PATH; set -e; $(cat "$1")"
+}
 
 run_page() { # NAME
 	local page=$repository/docs/$1.md dir=$top/blocks/$1 count script status
 	rm -rf "$dir"
 	count=$(python3 "$here/guide/blocks.py" "$page" "$dir" "$RUNTIME") || die "$1: no commands"
 	for script in "$dir"/*.sh; do
+		[ "$((10#$(basename "$script" .sh)))" -ge "${FIRST:-1}" ] || continue
 		e2e_say "$1, block $(basename "$script" .sh) of $count ($SECONDS s): $(head -n 1 "$script")"
 		status=0
 		case $(cat "${script%.sh}.where") in
@@ -88,12 +86,13 @@ run_page() { # NAME
 
 if [ -z "${KEEP:-}" ] || ! process_alive "$top/node" qemu; then
 	# shellcheck disable=SC2064  # expanded now
-	[ -n "${KEEP:-}" ] || trap "stop_cluster; rm -rf '$top'" EXIT
+	[ -n "${KEEP:-}" ] || trap "stop_cluster; rm -rf '$top' '$repository'/pinfold-{backup,values}.yaml" EXIT
 	start_cluster
 fi
 
-guest_put "$top/node" "$top/copied/pinfold-$version-image.tar" /root/ >/dev/null
 for page in ${PAGES:-quickstart operations}; do
+	[ "$page" = quickstart ] || ln -sf "$repository/build-static-$(dpkg --print-architecture)/root/usr/bin/pinfold" "$top/bin/pinfold"
 	run_page "$page"
+	FIRST=
 done
 echo "guide.sh: $RUNTIME, $checks commands and outputs as the pages say, in $SECONDS s"

@@ -22,6 +22,7 @@ RUNTIME=${RUNTIME:-containerd-1.7}
 tests=${TESTS:-before live keeps killed resize interrupts uninstall daemonset managed}
 pinfold=$here/../../build/pinfold
 top=${KEEP:-$(mktemp -d /tmp/pinfold-host-XXXXXX)}
+mkdir -p "$top"
 # shellcheck disable=SC2034  # used by agent-pods.sh
 cp=$top/cp
 
@@ -29,7 +30,7 @@ start_node() {
 	cp_start "$top/cp"
 	cp_start_scheduler "$top/cp"
 	cp_start_controller_manager "$top/cp"
-	image_pinfold "$pinfold" "$top/pinfold.tar"
+	image_pinfold "$top/pinfold.tar"
 	# shellcheck disable=SC2034  # read by node.sh
 	NODE_PAYLOAD=("$top/pinfold.tar" "$pinfold" "$here/../../deploy/agent/pinfold-agent.service" "$here/../../deploy/agent/managed.conf")
 	# shellcheck disable=SC2034
@@ -41,28 +42,7 @@ start_node() {
 }
 flags() { in_guest "echo 'PINFOLD_AGENT_FLAGS=--allow-namespace shop $1' >/etc/default/pinfold-agent"; }
 
-# Everything that the agent may change, one line each: cpusets and properties of units, files of systemd, affinities of
-# processes, masks of interrupts and workqueues.
-host_state() {
-	in_guest "$(cat <<-'EOF'
-	cd /sys/fs/cgroup
-	for unit in init.scope system.slice user.slice; do
-		# The kernel does not empty the list of a cgroup with processes: all CPUs are as good.
-		echo "$unit cpuset.cpus: $(sed "s/^$(cat /sys/devices/system/cpu/possible)$//" $unit/cpuset.cpus 2>/dev/null)"
-		echo "$unit cpuset.cpus.effective: $(cat $unit/cpuset.cpus.effective)"
-		echo "$unit: $(systemctl show -p AllowedCPUs $unit) $(systemctl show -p NeedDaemonReload $unit)"
-	done
-	find /run/systemd/system.control /etc/systemd/system.control -type f 2>/dev/null | sort
-	echo "default: $(cat /proc/irq/default_smp_affinity)"
-	echo "workqueue: $(cat /sys/devices/virtual/workqueue/cpumask)"
-	grep . /proc/irq/*/smp_affinity_list
-	for pid in 1 $(systemctl show -p MainPID --value systemd-journald kubelet ssh containerd crio); do
-		[ "$pid" = 0 ] || sed -n "s/^Cpus_allowed_list:/$(cat /proc/$pid/comm):/p" /proc/$pid/status
-	done | sort
-	EOF
-	)"
-}
-
+host_state() { node_host_state "$top/node"; }
 foreign() { in_guest 'pinfold verify -o json' | tr -d ' \n' | grep -o '"pid":[0-9]*' | wc -l; }
 strict_ok() { in_guest pinfold verify --strict >"$top/verify.out" 2>&1; }
 strict_holds() {
@@ -263,7 +243,7 @@ test_managed() {
 	process_stop "$top" operator
 	in_guest pinfold agent --uninstall --distro=kubeadm --node-name=worker-0 --kubeconfig=/etc/kubernetes/kubelet.conf || die "uninstall"
 	is "files after --uninstall" "$(in_guest 'find /etc /usr/local -type f -exec sha256sum {} + | sort | diff /root/files -')" ''
-	prints "the state directory after --uninstall" '' in_guest 'ls -A /var/lib/pinfold'
+	restored
 	in_guest systemctl restart kubelet
 	wait_for 120 allocatable_is 8 || die "the kubelet still reserves CPUs"
 	checks=$((checks + 1))

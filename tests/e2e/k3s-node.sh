@@ -24,7 +24,7 @@ k3s_config() {
 	[plugins."io.containerd.cri.v1.images".pinned_images]
 	  sandbox = "localhost/pause:1"
 	[plugins."io.containerd.cri.v1.runtime".cni]
-	  bin_dir = "/usr/lib/cni"
+	  bin_dirs = ["/usr/lib/cni"]
 	  conf_dir = "/var/lib/rancher/k3s/agent/etc/cni/net.d"
 	[plugins."io.containerd.cri.v1.runtime".containerd.runtimes.runc]
 	  runtime_type = "io.containerd.runc.v2"

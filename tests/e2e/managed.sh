@@ -93,7 +93,7 @@ test_report() {
 	host_files >"$dir/before"
 	profile
 	soon "what differs is reported" "RuntimeRestart KubeletRestart Reboot" pending
-	soon "the condition" False:HostFilesDiffer configured
+	soon "the condition" False:HostFilesNotManaged configured
 	soon "the message names the files and the reason" "the profile has no annotation pinfold.io/host-configuration: managed" why_not
 	is "the files" "$(message KubeletRestart | sed 's/;.*//')" \
 		"/$drop_in differs, /etc/systemd/system/kubelet.service.d/50-pinfold.conf is missing"

@@ -1,7 +1,7 @@
 #!/bin/bash
 #
-# Isolated partitions and pool resizes with the kernels of Debian 13 (6.12, with remote partitions) and Debian 12
-# (6.1, without): cgroup v2, 8 CPUs, 400 containers. SMOKE=1: 40 containers.
+# Isolated partitions, pool resizes and memory bound to NUMA nodes with the kernels of Debian 13 (6.12, with remote
+# partitions) and Debian 12 (6.1, without): cgroup v2, 8 CPUs, two NUMA nodes, 400 containers. SMOKE=1: 40 containers.
 
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)

@@ -58,7 +58,7 @@ operator_start
 defaults='machineconfig/01-master-cpu-partitioning
 machineconfig/01-radio-cpu-partitioning
 machineconfig/01-worker-cpu-partitioning'
-wait_for 60 has_objects "$defaults" || :
+wait_for 300 has_objects "$defaults" || :
 equals "every pool gets the default MachineConfig" "$defaults" objects
 drop_in() { # MACHINECONFIG FILE: its content
     kubectl get machineconfig "$1" -o json | jq -r --arg path "/etc/crio/crio.conf.d/$2" \
@@ -67,7 +67,7 @@ drop_in() { # MACHINECONFIG FILE: its content
 cpuset_of() { drop_in "$@" | sed -n 's/.*"cpuset" = \("[^"]*"\).*/\1/p'; } # with its quotes
 equals "which uses the whole CPU set" '""' cpuset_of 01-radio-cpu-partitioning 01-workload-pinning-default.conf
 kubectl delete machineconfig 01-worker-cpu-partitioning >/dev/null
-ok "a default that is deleted is restored" wait_for 60 has_objects "$defaults"
+ok "a default that is deleted is restored" wait_for 300 has_objects "$defaults"
 
 # --- a profile ---
 
@@ -79,7 +79,7 @@ machineconfig/01-worker-cpu-partitioning
 machineconfig/50-performance-cell-site
 runtimeclass/performance-cell-site
 tuned/openshift-node-performance-cell-site'
-wait_for 60 has_objects "$all" || :
+wait_for 300 has_objects "$all" || :
 equals "a profile gets its four objects" "$all" objects
 mkdir "$dir/input"
 for kind in infrastructures machineconfigpools performanceprofiles; do kubectl get $kind -o yaml >"$dir/input/$kind.yaml"; done
@@ -108,14 +108,14 @@ equals "nothing is written while nothing changes" "" writes
 kubectl patch machineconfig 50-performance-cell-site --type merge -p '{"spec":{"config":{"storage":{"files":[]}}}}' >/dev/null
 kubectl delete kubeletconfig performance-cell-site >/dev/null
 is_restored() { has_objects "$all" && kubectl get machineconfig 50-performance-cell-site -o json | jq -e '.spec.config.storage.files != []' >/dev/null; }
-ok "objects that are changed or deleted are restored" wait_for 90 is_restored
+ok "objects that are changed or deleted are restored" wait_for 300 is_restored
 
 kubectl patch performanceprofile cell-site --type merge -p '{"spec":{"cpu":{"reserved":"0-3,16-19,32-35,48-51","isolated":"4-15,20-31,36-47,52-63"}}}' >/dev/null
 has_cpuset() { [ "$(cpuset_of 50-performance-cell-site 99-workload-pinning.conf)" = "\"$1\"" ]; }
-ok "a change of the profile changes them" wait_for 90 has_cpuset 0-3,16-19,32-35,48-51
+ok "a change of the profile changes them" wait_for 300 has_cpuset 0-3,16-19,32-35,48-51
 before=$(kubectl get machineconfig 50-performance-cell-site -o jsonpath='{.metadata.generation}')
 kubectl patch performanceprofile cell-site --type merge -p '{"spec":{"cpu":{"reserved":"0-20"}}}' >/dev/null
-ok "a profile that cannot be rendered is reported" wait_for 60 has_metric 'pinfold_operator_findings{check="ProfileCannotBeRendered"}' 1
+ok "a profile that cannot be rendered is reported" wait_for 300 has_metric 'pinfold_operator_findings{check="ProfileCannotBeRendered"}' 1
 equals "and its objects stay" "$before" kubectl get machineconfig 50-performance-cell-site -o jsonpath='{.metadata.generation}'
 
 # Another controller's object is not fought over.
@@ -127,11 +127,11 @@ kubectl create -f - >/dev/null <<'EOF'
  nodeSelector: {node-role.kubernetes.io/worker: ""}}}
 EOF
 is_logged() { grep -q 'another controller manages an object of a profile.*50-performance-other' "$dir/logs/operator.log"; }
-ok "an object that another controller owns is reported" wait_for 60 is_logged
+ok "an object that another controller owns is reported" wait_for 300 is_logged
 equals "and left to it" theirs kubectl get machineconfig 50-performance-other -o 'jsonpath={.spec.config.ignition.version}'
 
 kubectl delete performanceprofile cell-site other >/dev/null
-wait_for 90 has_objects "$defaults" || :
+wait_for 300 has_objects "$defaults" || :
 equals "after the deletion of the profiles the defaults remain" "$defaults" objects
 equals "which use the whole CPU set" '""' cpuset_of 01-radio-cpu-partitioning 01-workload-pinning-default.conf
 echo "# operator: $(awk '/VmRSS/ { print $2 }' "/proc/$(cut -d' ' -f1 "$dir/operator.pid")/status") kB"
@@ -164,7 +164,7 @@ sleep 8
 equals "a single node without the resource does not get the flag" None flag
 kubectl patch node sno --subresource status --type merge -p \
     '{"status":{"capacity":{"management.workload.openshift.io/cores":"8k"},"allocatable":{"management.workload.openshift.io/cores":"8k"}}}' >/dev/null
-ok "a single node that publishes it gets the flag" wait_for 60 has_flag AllNodes
+ok "a single node that publishes it gets the flag" wait_for 300 has_flag AllNodes
 sleep 12
 of_master() { kubectl get machineconfigs -l machineconfiguration.openshift.io/role=master -o name; }
 equals "and no MachineConfig that would restart it" machineconfig.machineconfiguration.openshift.io/02-master-workload-partitioning of_master

@@ -117,6 +117,18 @@ refused "the webhook cannot remove the taints of a node" 'only add the taint' pa
 refused "the webhook cannot label a node" 'may not change the metadata' patch_as webhook merge $node '{"metadata":{"labels":{"a":"b"}}}'
 ok "the webhook taints a node" patch_as webhook json $node '[{"op":"add","path":"/spec/taints/-","value":{"key":"pinfold.io/unpartitioned","effect":"NoSchedule"}}]'
 
+# --- flow control ---
+
+flow() { # IDENTITY: the FlowSchema that its requests have
+    local uid
+    uid=$(curl -s -o /dev/null -D - --cacert "$cp/pki/ca.crt" -H "Authorization: Bearer $(sed -n 's/.*token: \(.*\)}}\]$/\1/p' "$dir/$1")" \
+        "https://127.0.0.1:$(cat "$cp/port")/api/v1/nodes/own" | sed -n 's/^x-kubernetes-pf-flowschema-uid: *//Ip' | tr -d '\r')
+    kubectl get flowschemas -o json | jq -r --arg uid "$uid" '.items[] | select(.metadata.uid == $uid) | .metadata.name'
+}
+has_flow() { [ "$(flow "$1")" = "$2" ]; }
+ok "requests of agents have a priority level of their own" wait_for 60 has_flow agent pinfold-agents
+ok "so have those of the webhook" wait_for 60 has_flow webhook pinfold
+
 # --- annotations past the webhook ---
 
 kubectl create clusterrole mallory --verb '*' --resource pods,pods/status,pods/binding,bindings >/dev/null

@@ -3,7 +3,8 @@
 # A profile partitions a running cluster: the manifests of deploy/, as they are, and two nodes of different size, the second
 # of which joins later. Installed without a profile, a profile applied, its sizes changed, a node joins, a second profile
 # for another role and a node relabelled to it and back, the profile deleted. After every step: the CPUs of containers
-# in the nodes' kernels, the NodePartitions, and the status of the profile.
+# in the nodes' kernels, the NodePartitions, and the status of the profile. Last, `pinfold uninstall`: no pod is stranded, and the
+# hosts are as before.
 #
 #	RUNTIME=containerd          or containerd-1.7, crio
 #	TESTS="none applied"        these only, in this order; all others need "none"
@@ -20,6 +21,7 @@ RUNTIME=${RUNTIME:-containerd}
 deploy=$here/../../deploy
 top=${KEEP:-$(mktemp -d /tmp/pinfold-profile-nodes-XXXXXX)}
 cp=$top/cp
+mkdir -p "$top"
 cores=management.workload.openshift.io/cores
 worker="node-role.kubernetes.io/worker"
 edge="node-role.kubernetes.io/edge"
@@ -85,6 +87,9 @@ kernel() {
 	done | on "$node" 'scopes=$(find /sys/fs/cgroup/kubepods.slice -name "*.scope"); while read -r id; do cat "$(grep "$id" <<<"$scopes")/cpuset.cpus.effective"; done' | tr '\n' ' ' | sed 's/ $//'
 }
 
+# The host of a node whose agent has no profile yet, without the list of all CPUs that the agent may have given to units.
+host_before() { node_host_state "$top/$1" | sed '/system.control/d; s/AllowedCPUs=[^ ]*/AllowedCPUs=/' >"$top/$1.before"; }
+
 # --- objects ---
 
 pod_spec() { # RESOURCES
@@ -136,6 +141,7 @@ exclusive() {
 test_none() {
 	soon "worker-0 without a profile" "worker-0 <none> 0-7 0-7 0-7 True" overview
 	soon "resource and taints without a profile" "8k " capacity worker-0
+	host_before worker-0
 	soon "the webhook serves" "true true" kubectl -n pinfold get endpointslices -o 'jsonpath={.items[*].endpoints[*].conditions.ready}'
 	kubectl label node worker-0 "$worker=" >/dev/null
 	workloads
@@ -167,6 +173,7 @@ test_joined() {
 	add_node worker-1 2 "1 2 2"
 	soon "resource and taints of the node that joined" "4k " capacity worker-1
 	soon "CPUs on a node without its role" "0-3 0-3" kernel worker-1 platform web
+	host_before worker-1
 	kubectl label node worker-1 "$worker=" >/dev/null
 	soon "CPUs on the node that joined" "0-1 2-3" kernel worker-1 platform web
 	soon "both nodes" "worker-0 worker 0-1,4-5 2-3,6-7 2-3,6-7 True
@@ -201,12 +208,47 @@ worker-1 <none> 0-3 0-3 0-3 True" overview
 	soon "CPUs after the Guaranteed pod" "0-7 0-7" kernel worker-0 platform web
 }
 
+# shellcheck disable=SC2317
+services() { on "$1" cat /sys/fs/cgroup/system.slice/cpuset.cpus.effective; }
+# Containers of the workloads, which must neither be restarted nor replaced.
+containers() { kubectl -n shop get pods -o 'jsonpath={range .items[*]}{.metadata.name} {.status.containerStatuses[0].containerID}{"\n"}{end}' | sort; }
+# shellcheck disable=SC2317
+request() { kubectl -n shop get pods -l app=platform --field-selector "spec.nodeName=worker-0,status.phase=Running" -o 'jsonpath={.items[0].spec.containers[0].resources.requests.cpu}'; }
+
+# With a profile in force and pods running, on the nodes that there are.
+test_uninstalled() {
+	local before node nodes
+	nodes=$(kubectl get nodes -o 'jsonpath={.items[*].metadata.name}')
+	profile worker "$worker" 'reserved: first 1 core, isolated: rest'
+	for node in $nodes; do
+		soon "CPUs on $node before the removal" "0-1 $(rest "$node")" kernel "$node" platform web
+		soon "CPUs of services on $node before the removal" 0-1 services "$node"
+	done
+	before=$(containers)
+	KUBECONFIG=$cp/admin.kubeconfig "$here/../../build/pinfold" uninstall --yes --timeout 1200 >"$top/uninstall.out" 2>&1 || die "uninstall: $(cat "$top/uninstall.out")"
+	for node in $nodes; do
+		soon "CPUs on $node after the removal" "$(whole "$node") $(whole "$node")" kernel "$node" platform web
+		node_host_state "$top/$node" >"$top/$node.after"
+		diff "$top/$node.before" "$top/$node.after" >&2 || die "the host of $node is not as before"
+		prints "the state directory of $node" '' on "$node" 'ls -A /var/lib/pinfold 2>/dev/null || :'
+		prints "resource and taints of $node" ' ' capacity "$node"
+		checks=$((checks + 1))
+	done
+	is "containers" "$(containers)" "$before"
+	prints "objects that are left" '' kubectl get namespace pinfold pinfold-agent --ignore-not-found -o name
+	prints "pods that do not run" '' kubectl get pods -A --field-selector status.phase!=Running -o name
+	kubectl -n shop delete pod -l app=platform --field-selector spec.nodeName=worker-0 --wait=false >/dev/null
+	soon "the request of the next platform pod" 100m request
+}
+whole() { on "$1" cat /sys/devices/system/cpu/online; }
+rest() { whole "$1" | sed 's/^0/2/'; }
+
 if [ -z "${KEEP:-}" ] || ! process_alive "$top/worker-0" qemu; then
 	# shellcheck disable=SC2064  # expanded now
 	[ -n "${KEEP:-}" ] || trap "stop_cluster '$top/worker-0' '$top/worker-1'; rm -rf '$top'" EXIT
 	start_cluster
 fi
-for t in ${TESTS:-none applied resized joined relabelled deleted}; do
+for t in ${TESTS:-none applied resized joined relabelled deleted uninstalled}; do
 	e2e_say "$RUNTIME: $t ($SECONDS s)"
 	"test_$t"
 done

@@ -21,10 +21,9 @@ run_tests() {
 		return 1
 	}
 }
-# These measure times and memory of a server, which are the emulator's.
-slow="webhook webhook_attacks http2 server"
-# Debian 12's qemu refuses it a mapping of 16 MiB; why is not known.
-refused="node"
+# Its floods have to be over in seconds, and the memory that it measures is that of the emulator, too: the first flood of 32 MiB is not
+# decrypted before the test's limit, and all of it takes more than 6 minutes.
+slow="webhook_attacks"
 # tests_without NAMES SUITE: the tests of a suite without these.
 tests_without() {
 	meson test -C "build-static-$arch" --list --suite "$2" 2>/dev/null | sed -n "s|^pinfold:$2 / ||p" | grep -vxF "${1// /$'\n'}"
@@ -41,7 +40,7 @@ if [ -n "${TESTS:-}" ]; then
 	ok "$arch: $TESTS" run_tests $TESTS
 else
 	ok "$arch: unit and property tests pass" run_tests --suite unit --suite prop
-	ok "$arch: the corpora of fuzz targets pass, without $refused" run_tests --suite fuzz $(tests_without "$refused" fuzz)
+	ok "$arch: the corpora of fuzz targets pass" run_tests --suite fuzz
 	ok "$arch: thread tests pass, without $slow" run_tests --suite threads $(tests_without "$slow" threads)
 fi
 ok "$arch: golden cases pass" golden

@@ -6,10 +6,10 @@ set -euo pipefail
 cd "$(dirname "$0")/../.."
 # shellcheck source=tests/e2e/lib/tap.sh
 . tests/e2e/lib/tap.sh
+# shellcheck source=tests/packages/lib/old-program.sh
+. tests/packages/lib/old-program.sh
 
-old_commit=a285f27 # the last one before 0.2.0
 new=${PINFOLD:-$PWD/build/pinfold}
-cache=${XDG_CACHE_HOME:-$HOME/.cache}/pinfold/components/pinfold-0.1.0
 top=$(mktemp -d)
 pids=()
 cleanup() {
@@ -19,18 +19,8 @@ cleanup() {
 }
 trap cleanup EXIT
 
-build_old() {
-	[ ! -x "$cache/pinfold" ] || return 0
-	git cat-file -e "$old_commit^{commit}" 2>/dev/null || return
-	mkdir -p "$top/source" "$cache"
-	git archive "$old_commit" | tar -C "$top/source" -xf -
-	make -s -C "$top/source" >&2
-	cp "$top/source/build/deps/lib/libyyjson.so.0" "$cache" 2>/dev/null || :
-	cp "$top/source/build/pinfold" "$cache/pinfold"
-}
-build_old || { echo "1..0 # SKIP no history of git"; exit 0; }
+cache=$(old_program) || { echo "1..0 # SKIP no history of git"; exit 0; }
 ninja -C build --quiet pinfold tests/bench/nri_runtime >&2
-old() { LD_LIBRARY_PATH=$cache "$cache/pinfold" "$@"; }
 
 eventually() {
 	local i

@@ -28,8 +28,10 @@ CASES = [
     *((f"overlays/{d}", {"distribution": d}, [f"overlays/{d}"], []) for d in
       ("k3s", "rke2", "microk8s", "talos", "microshift", "openshift")),
     ("overlays/managed", {"agent": {"hostConfiguration": "managed"}}, ["overlays/managed"], []),
+    *((f"overlays/{m}", {"admission": {"mode": m}}, [f"overlays/{m}"], []) for m in ("policy", "both")),
     ("distribution kind", {"distribution": "kind"}, ["."], []),
     ("monitoring", {"monitoring": {"enabled": True}}, [".", "monitoring"], []),
+    ("dashboard", {"dashboard": {"enabled": True}}, [".", "dashboard"], []),
     ("topology", {"topology": {"enabled": True}}, [".", "topology"], PUBLISH_TOPOLOGY),
 ]
 

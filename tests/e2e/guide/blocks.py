@@ -56,6 +56,5 @@ def printed(want: str, got: str) -> list:
 
 if sys.argv[1] == "--printed":  # blocks.py --printed WANT GOT
     missing = printed(*(pathlib.Path(p).read_text(encoding="utf-8") for p in sys.argv[2:4]))
-    print(*(f"not printed: {line}" for line in missing), sep="\n")
-    sys.exit(1 if missing else 0)
+    sys.exit("\n".join(f"not printed: {line}" for line in missing) or 0)
 sys.exit(main())

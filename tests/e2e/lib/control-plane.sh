@@ -14,6 +14,7 @@
 #	profile NAME ROLE CPU             a PerformanceProfile in $cp: the nodes with label ROLE, CPU has the members of spec.cpu
 #	cp_restart_apiserver DIR          same port, same flags, same data
 #	cp_stop DIR                       stops all of them; DIR stays, with logs/
+#	cp_resume DIR                     after cp_stop, or for a copy of its DIR: starts etcd and API server with the data in it
 #
 # CP_VERSION chooses the Kubernetes version (default: the newest of components/versions), and the array
 # CP_APISERVER_FLAGS adds flags. Both are stored in DIR.
@@ -81,24 +82,28 @@ cp_kubectl() {
 kubectl() { cp_kubectl "${cp:?}" "$@"; }
 
 cp_start() {
-	local dir=$1 etcd etcd_port
+	local dir=$1
 	# shellcheck source=tests/e2e/components/versions
 	. "$e2e_lib/../components/versions"
 	mkdir -p "$dir/logs" || return
 	echo "${CP_VERSION:-$KUBERNETES_VERSION}" >"$dir/version"
-	etcd=$("$e2e_build" etcd) || return
 	"$e2e_build" "kubernetes-$(cat "$dir/version"):kube-apiserver,kubectl" >"$dir/bindir" || return
 	sed -i 's,$,/bin,' "$dir/bindir"
 	free_port >"$dir/port"
-	free_port >"$dir/etcd-port"
 	cp_pki "$dir" && cp_kubeconfig "$dir" admin /O=system:masters/CN=admin || return
+	printf '%s\n' "${CP_APISERVER_FLAGS[@]}" >"$dir/apiserver-flags"
+	cp_resume "$dir"
+}
 
-	etcd_port=$(cat "$dir/etcd-port")
+cp_resume() {
+	local dir=$1 etcd etcd_port
+	etcd=$("$e2e_build" etcd) || return
+	etcd_port=$(free_port)
+	echo "$etcd_port" >"$dir/etcd-port"
 	process_start "$dir" etcd "$etcd/bin/etcd" --data-dir "$dir/etcd" --unsafe-no-fsync \
 		--listen-client-urls "http://127.0.0.1:$etcd_port" \
 		--advertise-client-urls "http://127.0.0.1:$etcd_port" \
 		--listen-peer-urls "http://127.0.0.1:$(free_port)" --log-level warn
-	printf '%s\n' "${CP_APISERVER_FLAGS[@]}" >"$dir/apiserver-flags"
 	cp_start_apiserver "$dir"
 }
 

@@ -10,9 +10,12 @@
 #	guest_get DIR FILE... TARGETDIR   copies out
 #	guest_reboot DIR                  same disk, so what was written stays
 #	guest_stop DIR                    powers off
+#	guest_save DIR TARGET             stops it, and keeps memory, devices and disks in the directory TARGET
+#	guest_restore DIR TARGET          continues there, as often as wanted; what changes on the disk is kept in DIR only
 #
 # DIR keeps logs/qemu.log and console.log. The disk's changes are lost when the guest ends, unless
-# GUEST_DISK names a file to keep the disk in, for the next guest. GUEST_APPEND adds to the kernel's
+# GUEST_DISK names a file to keep the disk in, for the next guest, or GUEST_OVERLAY a file for its differences to the image, which
+# guest_save needs. GUEST_APPEND adds to the kernel's
 # command line (isolcpus=...), GUEST_MEMORY_MB is 4096 by default. Guests with the same GUEST_SEGMENT, a UDP port of the
 # host's loopback, have a second interface, eth1, on one common network.
 
@@ -69,34 +72,59 @@ guest_patch_kernel() {
 }
 
 # The first connection is kept as the ssh master: a handshake takes a second of emulated CPU.
-guest_wait_up() {
+guest_master() {
 	local options
-	wait_ready "$1" qemu 1200 guest_is_up "$1" || { tail -n 20 "$1/console.log" >&2; return 1; }
 	mapfile -t options < <(guest_ssh_options "$1")
-	ssh -f -N -M "${options[@]}" root@127.0.0.1 </dev/null >>"$1/logs/ssh.log" 2>&1 || return
+	ssh -f -N -M "${options[@]}" root@127.0.0.1 </dev/null >>"$1/logs/ssh.log" 2>&1
+}
+guest_wait_up() {
+	wait_ready "$1" qemu 1200 guest_is_up "$1" || { tail -n 20 "$1/console.log" >&2; return 1; }
+	guest_master "$1" || return
 	guest_patch_kernel "$1" || return
 	guest_run "$1" '[ ! -b /dev/vdb ] || mountpoint -q /payload || mount -o ro /dev/vdb /payload'
 }
 
-guest_start() {
-	local dir=$1 payload=${2:-} image disks append machine memory=${GUEST_MEMORY_MB:-4096}
+# guest_prepare DIR: sets image, the caller's, and writes what the functions above need to DIR.
+guest_prepare() {
 	command -v qemu-system-x86_64 >/dev/null && command -v ssh >/dev/null ||
 		"$e2e_lib/../components/host-packages" qemu-system-x86 openssh-client e2fsprogs || return
 	image=$("$e2e_lib/../components/guest-image") || return
-	mkdir -p "$dir/logs"
-	cp "$image/id" "$dir/id"
+	mkdir -p "$1/logs"
+	cp "$image/id" "$1/id"
+	free_port >"$1/ssh-port"
+	# A short path: a socket's name has at most 107 characters, and DIR may be longer.
+	mktemp -d /tmp/pinfold-ssh-XXXXXX >"$1/ssh-control"
+}
+
+# guest_overlay FILE BASE FORMAT
+guest_overlay() {
+	command -v qemu-img >/dev/null || "$e2e_lib/../components/host-packages" qemu-utils || return
+	qemu-img create -q -f qcow2 -b "$2" -F "$3" "$1"
+}
+
+guest_start() {
+	local dir=$1 payload=${2:-} image disks
+	guest_prepare "$dir" || return
 	disks=(-drive "if=virtio,format=raw,snapshot=on,file=$image/disk.img")
 	if [ -n "${GUEST_DISK:-}" ]; then
 		[ -e "$GUEST_DISK" ] || cp --sparse=always "$image/disk.img" "$GUEST_DISK" || return
 		disks=(-drive "if=virtio,format=raw,file=$GUEST_DISK")
+	elif [ -n "${GUEST_OVERLAY:-}" ]; then
+		guest_overlay "$GUEST_OVERLAY" "$image/disk.img" raw || return
+		disks=(-drive "if=virtio,format=qcow2,cache=unsafe,file=$GUEST_OVERLAY")
 	fi
 	if [ -n "$payload" ]; then
 		guest_payload "$payload" "$dir/payload.img" || return
 		disks+=(-drive "if=virtio,format=raw,readonly=on,file=$dir/payload.img")
 	fi
-	free_port >"$dir/ssh-port"
-	# A short path: a socket's name has at most 107 characters, and DIR may be longer.
-	mktemp -d /tmp/pinfold-ssh-XXXXXX >"$dir/ssh-control"
+	guest_qemu "$dir" "${disks[@]}"
+	guest_wait_up "$dir"
+}
+
+# guest_qemu DIR OPTION...: the machine, with disks and what else the caller wants.
+guest_qemu() {
+	local dir=$1 append machine memory=${GUEST_MEMORY_MB:-4096}
+	shift
 	append="console=ttyS0 net.ifnames=0 systemd.unified_cgroup_hierarchy=1 systemd.show_status=0"
 	# A boot that dies of what guest_patch_kernel() describes is repeated; the guest is not in use yet.
 	append+=" panic=1"
@@ -105,8 +133,10 @@ guest_start() {
 	# shellcheck disable=SC2086  # three numbers
 	mapfile -t machine < <(guest_machine ${GUEST_TOPOLOGY:-2 2 2})
 	if [ -n "${GUEST_SEGMENT:-}" ]; then
+		# An address for the life of the guest, also where it is restored with another port.
+		[ -e "$dir/mac" ] || printf '52:54:00:77:%02x:%02x\n' $(($(cat "$dir/ssh-port") / 256)) $(($(cat "$dir/ssh-port") % 256)) >"$dir/mac"
 		machine+=(-netdev "socket,id=segment,mcast=230.0.0.1:$GUEST_SEGMENT,localaddr=127.0.0.1"
-			-device "virtio-net-pci,netdev=segment,mac=$(printf '52:54:00:77:%02x:%02x' $(($(cat "$dir/ssh-port") / 256)) $(($(cat "$dir/ssh-port") % 256)))")
+			-device "virtio-net-pci,netdev=segment,mac=$(cat "$dir/mac")")
 	fi
 	# vendor: with qemu's own vendor the guest sees no hyperthreads. cx16: with it Debian 13's
 	# kernel crashed on qemu 7.2 at a cmpxchg16b; without it it never has.
@@ -114,10 +144,10 @@ guest_start() {
 		-cpu max,vendor=GenuineIntel,cx16=off -m "$memory" "${machine[@]}" \
 		-kernel "$image/vmlinuz" -initrd "$image/initrd" \
 		-append "$append ${GUEST_APPEND:-}" \
-		"${disks[@]}" -display none -monitor none -serial "file:$dir/console.log" \
+		"$@" -display none -monitor none -serial "file:$dir/console.log" \
+		-qmp "unix:$(cat "$dir/ssh-control")/qmp,server=on,wait=off" \
 		-device virtio-rng-pci \
 		-nic "user,model=virtio-net-pci,hostfwd=tcp:127.0.0.1:$(cat "$dir/ssh-port")-:22"
-	guest_wait_up "$dir"
 }
 
 # guest_machine SOCKETS CORES THREADS: qemu's options, one a line.
@@ -163,4 +193,32 @@ guest_stop() {
 	fi
 	process_stop "$1" qemu
 	rm -rf "$1/payload.img" "$(cat "$1/ssh-control")"
+}
+
+# The disk is moved when nothing writes to it any more.
+guest_save() {
+	local dir=$1 target=$2
+	guest_run "$dir" sync && guest_disconnect "$dir"
+	mkdir -p "$target" || return
+	"$e2e_lib/monitor.py" "$(cat "$dir/ssh-control")/qmp" save "$target/memory" || return
+	wait_for 60 process_gone "$dir" qemu || process_stop "$dir" qemu
+	mv "$GUEST_OVERLAY" "$target/disk.qcow2" && cp "$dir/mac" "$target/" || return
+	ln "$dir/payload.img" "$target/" 2>/dev/null || cp "$dir/payload.img" "$target/" || return
+	rm -rf "$(cat "$dir/ssh-control")" "$dir/qemu.pid" "$dir/payload.img"
+}
+
+# The guest's clock continues where it was; its connections to the host are gone, and their programs open them again.
+guest_restore() {
+	local dir=$1 target=$2 image
+	guest_prepare "$dir" || return
+	cp "$target/mac" "$dir/"
+	ln -f "$target/payload.img" "$dir/" 2>/dev/null || cp "$target/payload.img" "$dir/" || return
+	guest_overlay "$GUEST_OVERLAY" "$target/disk.qcow2" qcow2 || return
+	guest_qemu "$dir" -drive "if=virtio,format=qcow2,cache=unsafe,file=$GUEST_OVERLAY" \
+		-drive "if=virtio,format=raw,readonly=on,file=$dir/payload.img" -incoming "exec:cat '$target/memory'"
+	wait_ready "$dir" qemu 60 test -S "$(cat "$dir/ssh-control")/qmp" || return
+	"$e2e_lib/monitor.py" "$(cat "$dir/ssh-control")/qmp" resume || return
+	wait_ready "$dir" qemu 1200 guest_is_up "$dir" || return
+	# Connections that the host no longer knows are closed now, not when their programs find out.
+	guest_master "$dir" && guest_run "$dir" "date -s @$(date +%s); ss -K 'dst 10.0.2.2 and sport != :22' || :" >/dev/null 2>&1
 }

@@ -3,8 +3,8 @@
 # A kernel with one script as its init: boots in seconds, without systemd, disk and network. Source it, then:
 #
 #	kernel_run DIR SUITE SCRIPT FILE...   runs SCRIPT (busybox sh) as the only program of a machine with
-#	                                      Debian SUITE's kernel, 8 CPUs (2 sockets, 2 cores, 2 threads) and
-#	                                      cgroup v2; its output, and its status
+#	                                      Debian SUITE's kernel, 8 CPUs (2 sockets, 2 cores, 2 threads), one
+#	                                      NUMA node for each socket, and cgroup v2; its output, and its status
 #
 # FILEs are in /work there, with the libraries they link. DIR keeps console.log. With KERNEL_COUNTS=1 the
 # machine's clock counts executed instructions, one per nanosecond: times measured in the guest do not depend on the
@@ -57,7 +57,9 @@ kernel_boot() { # DIR IMAGE
 	local clock=(-accel "tcg,thread=multi")
 	[ -z "${KERNEL_COUNTS:-}" ] || clock=(-accel "tcg,thread=single" -icount "shift=0,sleep=off")
 	timeout 1500 qemu-system-x86_64 "${clock[@]}" -cpu max,vendor=GenuineIntel,cx16=off -m 768 \
-		-smp 8,sockets=2,cores=2,threads=2 -kernel "$2/vmlinuz" -initrd "$1/initrd" \
+		-smp 8,sockets=2,cores=2,threads=2 \
+		-object memory-backend-ram,id=m0,size=384M -numa node,nodeid=0,cpus=0-3,memdev=m0 \
+		-object memory-backend-ram,id=m1,size=384M -numa node,nodeid=1,cpus=4-7,memdev=m1 -kernel "$2/vmlinuz" -initrd "$1/initrd" \
 		-append "console=ttyS0 quiet panic=-1" -display none -monitor none -nic none -no-reboot \
 		-serial "file:$1/console.log" </dev/null || :
 	grep -q '=== begins' "$1/console.log"

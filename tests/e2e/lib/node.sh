@@ -5,6 +5,7 @@
 #
 #	node_start DIR CPDIR NODE [RUNTIME]   RUNTIME: containerd (default), containerd-1.7 or crio
 #	node_wait_ready DIR                   Ready, without taints
+#	node_host_state DIR                   all host state that an agent may change, one line each
 #	node_stop DIR
 #
 # guest_run DIR works on it. Files in the array NODE_PAYLOAD appear below /payload/extra, and image archives
@@ -14,7 +15,8 @@
 # crictl); set it to nothing to save their build. With NODE_CNI=none the node has no network configuration: a pod has to
 # install it, and the node is not Ready before. A file openshift-cpu-pools in NODE_PAYLOAD goes to /etc/kubernetes. The
 # kubelet's kubeconfig is where kubeadm puts it, /etc/kubernetes/kubelet.conf. With GUEST_SEGMENT (guest.sh), NODE_ADDRESS is
-# the node's address there, with which it registers.
+# the node's address there, with which it registers. With NODE_PROXY=yes kube-proxy and its configuration are in /payload, for a pod
+# that starts it.
 
 # shellcheck source=tests/e2e/lib/control-plane.sh
 . "$(dirname "${BASH_SOURCE[0]}")/control-plane.sh"
@@ -41,6 +43,19 @@ node_kubelet_config() {
 	nodeStatusUpdateFrequency: 5s
 	runtimeRequestTimeout: 10m
 	${NODE_KUBELET_CONFIG:-}
+	EOF
+}
+
+# conntrack: its limits are the kernel's.
+node_proxy_config() {
+	cat <<-EOF
+	apiVersion: kubeproxy.config.k8s.io/v1alpha1
+	kind: KubeProxyConfiguration
+	mode: nftables
+	hostnameOverride: $1
+	clusterCIDR: 10.88.0.0/16
+	clientConnection: {kubeconfig: /payload/kube-proxy.kubeconfig}
+	conntrack: {maxPerCore: 0, min: 0}
 	EOF
 }
 
@@ -157,11 +172,18 @@ node_payload() {
 	[ "$runtime" != crio ] || socket=/run/crio/crio.sock
 	mkdir -p "$payload"/{bin,images,units,extra} || return
 	# shellcheck disable=SC2086  # NODE_TOOLS is a list
-	for made in "$runtime" ${NODE_TOOLS-crictl} "kubernetes-$(cat "$cp/version"):kubelet"; do
+	for made in "$runtime" ${NODE_TOOLS-crictl} "kubernetes-$(cat "$cp/version"):kubelet${NODE_PROXY:+,kube-proxy}"; do
 		made=$("$e2e_build" "$made") && ln -sf "$made"/bin/* "$payload/bin/" || return
 	done
 	# The rest of Kubernetes runs on the host.
-	rm -f "$payload"/bin/kube-* "$payload/bin/kubectl"
+	rm -f "$payload"/bin/kube-{apiserver,scheduler,controller-manager} "$payload/bin/kubectl"
+	if [ -n "${NODE_PROXY:-}" ]; then
+		[ -e "$cp/kube-proxy.kubeconfig" ] || cp_kubeconfig "$cp" kube-proxy /CN=system:kube-proxy 10.0.2.2 || return
+		cp "$cp/kube-proxy.kubeconfig" "$payload/"
+		node_proxy_config "$node" >"$payload/kube-proxy.yaml"
+	else
+		rm -f "$payload/bin/kube-proxy"
+	fi
 	command -v busybox >/dev/null || "$e2e_lib/../components/host-packages" busybox-static || return
 	image_busybox "$payload/images/busybox.tar" && image_pause "$payload/images/pause.tar" || return
 	[ ${#NODE_PAYLOAD[@]} -eq 0 ] || cp -r "${NODE_PAYLOAD[@]}" "$payload/extra/" || return
@@ -209,3 +231,25 @@ node_wait_ready() {
 }
 
 node_stop() { guest_stop "$1"; }
+
+# Everything that the agent may change, one line each: cpusets and properties of units, files of systemd, affinities of
+# processes, masks of interrupts and workqueues.
+node_host_state() { # DIR
+	guest_run "$1" "$(cat <<-'EOF'
+	cd /sys/fs/cgroup
+	for unit in init.scope system.slice user.slice; do
+		# The kernel does not empty the list of a cgroup with processes: all CPUs are as good.
+		echo "$unit cpuset.cpus: $(sed "s/^$(cat /sys/devices/system/cpu/possible)$//" $unit/cpuset.cpus 2>/dev/null)"
+		echo "$unit cpuset.cpus.effective: $(cat $unit/cpuset.cpus.effective)"
+		echo "$unit: $(systemctl show -p AllowedCPUs $unit) $(systemctl show -p NeedDaemonReload $unit)"
+	done
+	find /run/systemd/system.control /etc/systemd/system.control -type f 2>/dev/null | sort
+	echo "default: $(cat /proc/irq/default_smp_affinity)"
+	echo "workqueue: $(cat /sys/devices/virtual/workqueue/cpumask)"
+	grep . /proc/irq/*/smp_affinity_list
+	for pid in 1 $(systemctl show -p MainPID --value systemd-journald kubelet ssh containerd crio); do
+		[ "$pid" = 0 ] || sed -n "s/^Cpus_allowed_list:/$(cat /proc/$pid/comm):/p" /proc/$pid/status
+	done | sort
+	EOF
+	)"
+}

@@ -48,7 +48,7 @@ op_launch() { # as op_start, without waiting
 
 op_start() {
     op_launch "$@"
-    wait_ready "$1" "$2" 60 op_is_ready "$1" "$2"
+    wait_ready "$1" "$2" 180 op_is_ready "$1" "$2"
 }
 
 op_metric() { curl -sf "http://127.0.0.1:$(cat "$1/$2.port")/metrics" | grep -F -- "$3" | grep -v '^#' | awk '{ print $NF }'; }

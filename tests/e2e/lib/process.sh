@@ -22,12 +22,14 @@ process_starttime() {
 	[ "$1" = Z ] || echo "${20}"
 }
 
-# process_start DIR NAME COMMAND...: log to DIR/logs/NAME.log, appended over restarts.
+# process_start DIR NAME COMMAND...: log to DIR/logs/NAME.log, appended over restarts. With process_prefix=(setsid) it outlives the
+# caller and its terminal.
+process_prefix=()
 process_start() {
 	local dir=$1 name=$2
 	shift 2
 	mkdir -p "$dir/logs"
-	"$@" </dev/null >>"$dir/logs/$name.log" 2>&1 &
+	"${process_prefix[@]}" "$@" </dev/null >>"$dir/logs/$name.log" 2>&1 &
 	echo "$! $(process_starttime $!)" >"$dir/$name.pid"
 }
 

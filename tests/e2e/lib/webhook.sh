@@ -29,7 +29,7 @@ wh_start() {
     [ -e "$cp/pki/webhook.crt" ] || cp_cert "$cp" webhook /CN=pinfold-webhook IP:127.0.0.1 || return
     process_start "$dir" webhook "$pinfold" webhook --listen "127.0.0.1:$(cat "$dir/port")" \
         --tls-cert "$cp/pki/webhook.crt" --tls-key "$cp/pki/webhook.key" "$@"
-    wait_ready "$dir" webhook 60 wh_is_ready "$dir" "$cp"
+    wait_ready "$dir" webhook 180 wh_is_ready "$dir" "$cp"
 }
 
 # Tests that send one request at a time use the time-out that --print-config prints. Where an API server under

@@ -195,6 +195,52 @@ finished() {
 	synchronised && ! cat $management_files | grep -qvx "$1" && ! cat $shared_files | grep -qvx "$2"
 }
 
+# The memory of a container with exclusive CPUs: with a policy that binds, on the NUMA node of its CPUs, by the kernel.
+mems_of() { cat "$top/$(path_of "$1")/cpuset.mems"; }
+mems_are() { [ "$(mems_of "$1")" = "$2" ]; }
+# NUMA nodes with anonymous memory of a process that begins in container 0 and takes 16 MiB.
+nodes_in_use() {
+	(
+		echo 0 >"$top/$(path_of 0)/cgroup.procs" &&
+			exec awk 'BEGIN {
+				s = sprintf("%1048576s", "")
+				for (i = 0; i < 16; i++) held[i] = s i
+				while ((getline line <"/proc/self/numa_maps") > 0)
+					if (line ~ / anon=/)
+						while (match(line, /N[0-9]+=/)) {
+							print substr(line, RSTART, RLENGTH - 1)
+							line = substr(line, RSTART + RLENGTH)
+						}
+			}'
+	) | sort -u | tr '\n' ' '
+}
+restart_agent() {
+	kill -TERM $agent
+	kill -KILL $runtime
+	wait $agent $runtime
+	start_runtime
+	start_agent --isolated-partitions
+	wait_for 300 synchronised || die "not synchronised"
+}
+test_memory() {
+	is "NUMA nodes of CPUs 3 and 6" "$(cd /sys/devices/system/cpu && echo cpu3/node* cpu6/node*)" "cpu3/node0 cpu6/node1"
+	pools "$narrow"
+	wait_for 300 is_narrow || die "not resized back"
+	is "memory nodes with policy best-effort" "$(mems_of 0)" ""
+	pools '{"reserved":"0-1","shared":"2-5","guaranteed":"6-7","topologyPolicy":"restricted"}'
+	restart_agent
+	wait_for 300 mems_are 0 1 || die "memory nodes with policy restricted: $(mems_of 0)"
+	is "memory nodes that the kernel applies" "$(cat "$top/$(path_of 0)/cpuset.mems.effective")" 1
+	is "memory nodes of its process" "$(sed -n 's/^Mems_allowed_list:\t//p' "/proc/$(head -n 1 "$top/$(path_of 0)/cgroup.procs")/status")" 1
+	is "NUMA nodes of new memory" "$(nodes_in_use)" "N1 "
+	is "memory nodes of a shared container" "$(mems_of 2)" ""
+	is "memory nodes of a management container" "$(mems_of 1)" ""
+	# Another process binds it elsewhere: the agent restores it.
+	echo 0 >"$top/$(path_of 0)/cpuset.mems"
+	wait_for 300 mems_are 0 1 || die "memory nodes were not restored: $(mems_of 0)"
+	checks=$((checks + 2))
+}
+
 test_uninstall() {
 	kill -TERM $agent
 	wait $agent
@@ -233,5 +279,6 @@ cat /tmp/runtime.log
 if [ -e $top/cpuset.cpus.isolated ]; then test_isolated; else test_refused; fi
 test_resize
 test_crash
+test_memory
 test_uninstall
 echo "$checks checks passed"

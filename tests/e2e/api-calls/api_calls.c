@@ -88,7 +88,8 @@ static void record(struct run *run)
 	arena_init(&a, 0);
 	if (object_event_write(&e, &a, &path, &body, NULL) >= 0)
 		api_start(&run->api, &run->call,
-			  &(struct api_request){ "POST", path, NULL, API_JSON, body }, on_event);
+			  &(struct api_request){ "POST", path, NULL, API_JSON, body, false },
+			  on_event);
 }
 
 static void on_done(struct api_call *call, yyjson_val *object, const struct err *err)
@@ -117,7 +118,7 @@ static void next(struct run *run)
 	}
 	api_start(&run->api, &run->call,
 		  &(struct api_request){ s->method, str_from(s->path), NULL, s->content_type,
-					 str_from(s->body) },
+					 str_from(s->body), false },
 		  on_done);
 }
 

@@ -1,0 +1,84 @@
+#!/bin/bash
+#
+# critest, the test suite of the container runtime interface, against a real containerd of this machine, without the agent and with it:
+# the results have to be the same, spec by spec. A spec whose result differs is run again, three times each, because some depend on
+# time. Needs root; runs in a network namespace of its own, so that no bridge stays on the machine.
+#
+#	RUNTIME=containerd-1.7      or containerd
+#	FOCUS=REGEX                 only these specs
+#	RESULTS=FILE                a line is added to it (scripts/compatibility reads them)
+#
+# Not run (skip below): what needs images of a registry, which cannot be reached; streaming and port mapping, which want a network outside
+# of the namespace; seccomp, AppArmor and SELinux profiles, which need the host's.
+
+set -euo pipefail
+here=$(cd "$(dirname "$0")" && pwd)
+RUNTIME=${RUNTIME:-containerd-1.7}
+if [ -z "${CRITEST_INSIDE:-}" ]; then
+	# What comes from outside comes before the namespace.
+	"$here/components/build" "$RUNTIME" crictl critest >/dev/null
+	"$here/components/host-packages" runc busybox-static containernetworking-plugins iproute2 iptables jq curl
+	CRITEST_INSIDE=1 exec unshare -n "$here/critest.sh"
+fi
+# shellcheck source=tests/e2e/lib/native-runtime.sh
+. "$here/lib/native-runtime.sh"
+# shellcheck source=tests/e2e/lib/native-agent.sh
+. "$here/lib/native-agent.sh"
+
+skip='[Ii]mage [Mm]anager|[Ii]mage.*(pull|Pull)|[Ss]treaming|port mapping|portforward|[Ss]eccomp|[Aa]pp[Aa]rmor|SELinux|[Bb]enchmark'
+dir=$(mktemp -d /tmp/pinfold-critest-XXXXXX)
+critest=$("$e2e_build" critest)/bin/critest
+# shellcheck disable=SC2064  # expanded now
+trap "process_stop '$dir' agent; native_stop '$dir'; rm -rf '$dir'" EXIT
+explain() { tail -n 20 "$dir"/critest-*.log; }
+
+ip link set lo up
+mkdir -p "$dir/cni"
+echo '{"cniVersion":"1.0.0","name":"pods","plugins":[{"type":"bridge","bridge":"cri0","isGateway":true,"ipam":{"type":"host-local","ranges":[[{"subnet":"10.99.0.0/16"}]],"routes":[{"dst":"0.0.0.0/0"}]}}]}' >"$dir/cni/10-pods.conflist"
+# shellcheck disable=SC2034  # read by native-runtime.sh
+NATIVE_CONFIG="[plugins.\"io.containerd.grpc.v1.cri\".cni]
+  bin_dir = \"/usr/lib/cni\"
+  conf_dir = \"$dir/cni\""
+for name in defaultTestContainerImage webServerTestImage hostNetWebServerTestImage; do
+	echo "$name: localhost/busybox:1"
+done >"$dir/images.yaml"
+
+# run NAME FOCUS: critest's own status says that specs failed, which the comparison decides.
+run() {
+	"$critest" --runtime-endpoint "unix://$dir/cri.sock" --image-endpoint "unix://$dir/cri.sock" --test-images-file "$dir/images.yaml" \
+		--ginkgo.focus "$2" --ginkgo.skip "$skip" --ginkgo.no-color --ginkgo.json-report "$dir/$1.json" >"$dir/critest-$1.log" 2>&1 || :
+	[ -s "$dir/$1.json" ] || die "critest wrote no report"
+}
+# both NAME FOCUS: without the agent, then with it.
+both() {
+	run "$1-without" "$2"
+	agent_up
+	run "$1-with" "$2"
+	agent_status '.counters' >"$dir/counters"
+	agent_down
+}
+compare() { python3 "$here/critest/compare.py" "$@" "$dir/$name-without.json" "$dir/$name-with.json"; }
+
+native_start "$dir" "$RUNTIME"
+agent_flags=(--management 0 --nri-socket "$dir/nri.sock" --no-cluster)
+e2e_say "critest with $RUNTIME"
+name=all
+both all "${FOCUS:-.}"
+jq -e '[.[] | numbers] | add > 0' "$dir/counters" >/dev/null || die "the agent saw no container: $(cat "$dir/counters")"
+if ! compare; then
+	mapfile -t differing < <(compare --names | grep .)
+	[ ${#differing[@]} -gt 0 ] || die "no spec ran"
+	e2e_say "${#differing[@]} differ; again, three times"
+	focus=$(printf '%s\n' "${differing[@]}" | sed 's/[][().*+?^$|{}\\/]/./g' | paste -sd '|')
+	for try in 1 2 3; do
+		name=again$try
+		both "$name" "$focus"
+		! compare || break
+		[ $try -lt 3 ] || die "these specs have other results with the agent"
+	done
+fi
+result=$(compare | head -n 2 | tr '\n' ';')
+count() { jq "[.[].SpecReports[] | select(.State == \"$1\" and .LeafNodeType == \"It\")] | length" "$dir/all-with.json"; }
+[ -z "${RESULTS:-}" ] || printf '%s\t-\t%s\t-\tcritest\t%s\t%s\n' "$(date +%F)" "$RUNTIME" \
+	"$(count passed) passed, $(count failed) failed, the same without the agent," "$SECONDS" >>"$RESULTS"
+echo "critest.sh: $RUNTIME: $result in $SECONDS s"

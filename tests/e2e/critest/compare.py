@@ -1,0 +1,39 @@
+#!/usr/bin/env python3
+"""compare.py WITHOUT WITH: two reports of critest (ginkgo's JSON). Prints how many specs passed, failed and were skipped in each, the
+specs whose results differ, and those that failed in both. Exit status 1 when results differ, or when nothing ran.
+compare.py --names WITHOUT WITH: only the names of specs that differ, one on a line.
+"""
+import collections
+import json
+import sys
+
+
+def results(path):
+    found = {}
+    with open(path, encoding="utf-8") as file:
+        for suite in json.load(file):
+            for spec in suite["SpecReports"] or []:
+                if spec["LeafNodeType"] == "It":
+                    name = " ".join((spec["ContainerHierarchyTexts"] or []) + [spec["LeafNodeText"]])
+                    found[name] = spec["State"]
+    return found
+
+
+def main():
+    only_names = sys.argv[1] == "--names"
+    without, with_agent = (results(path) for path in sys.argv[-2:])
+    differ = sorted(name for name in without | with_agent if without.get(name) != with_agent.get(name))
+    if only_names:
+        print("\n".join(differ))
+        return 0
+    for title, each in (("without the agent", without), ("with the agent", with_agent)):
+        count = collections.Counter(each.values())
+        print(f"{title}: {count['passed']} passed, {count['failed']} failed, {count['skipped'] + count['pending']} skipped")
+    for name in differ:
+        print(f"differs: {name}: {without.get(name)}, with the agent {with_agent.get(name)}")
+    for name in sorted(name for name, state in without.items() if state == "failed" and name not in differ):
+        print(f"failed in both: {name}")
+    return 1 if differ or "passed" not in without.values() else 0
+
+
+sys.exit(main())
