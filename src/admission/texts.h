@@ -13,9 +13,9 @@
 #define TEXT_GUARANTEED TEXT_SKIP "it has guaranteed QoS class"
 #define TEXT_QOS_CHANGE TEXT_SKIP "it will change the pod QoS class from " /* X to Y */
 #define TEXT_POD_LEVEL TEXT_SKIP "it has pod-level cpu resources"
-#define TEXT_NODE_LACKS TEXT_SKIP "the node does not report the resource "	      /* resource */
-#define TEXT_NO_READY_NODE TEXT_SKIP "no node that is ready advertises the resource " /* resource  \
-										       */
+#define TEXT_NODE_LACKS TEXT_SKIP "the node does not report the resource " /* resource */
+/* Followed by the resource. */
+#define TEXT_NO_READY_NODE TEXT_SKIP "no node that is ready advertises the resource "
 
 #define TEXT_TYPE_REFUSED_HEAD "the pod namespace \""		      /* namespace */
 #define TEXT_TYPE_REFUSED_TAIL "\" does not allow the workload type " /* type */

@@ -24,7 +24,8 @@ struct str stamps_format(const struct cpu_stamp *stamps, size_t n, struct arena 
 		yyjson_mut_val *c = yyjson_mut_obj(m);
 
 		yyjson_mut_obj_add(root, doc_new_str(m, stamps[i].name), c);
-		yyjson_mut_obj_add_str(m, c, NAME_STAMP_KIND_KEY, container_kind_name(stamps[i].kind));
+		yyjson_mut_obj_add_str(m, c, NAME_STAMP_KIND_KEY,
+				       container_kind_name(stamps[i].kind));
 		yyjson_mut_obj_add_int(m, c, NAME_STAMP_MILLI_KEY, stamps[i].milli);
 		yyjson_mut_obj_add_str(m, c, NAME_STAMP_POOL_KEY, pool_name(stamps[i].pool));
 	}

@@ -363,21 +363,21 @@ TEST(a_record_of_files_reads_back_and_what_is_owed_ends_with_the_boot)
 
 TEST(a_damaged_record_of_files_is_an_error)
 {
+#define FILES(file) "{\"version\":1,\"files\":[{" file "}]}"
 	static const char *const texts[] = {
 		"{",
 		"{}",
 		"{\"version\":2}",
-		"{\"version\":1,\"files\":[{\"path\":\"etc/a\",\"class\":\"kubelet\"}]}",
-		"{\"version\":1,\"files\":[{\"path\":\"/etc/../a\",\"class\":\"kubelet\"}]}",
-		"{\"version\":1,\"files\":[{\"path\":\"/etc/a\",\"class\":\"x\"}]}",
+		FILES("\"path\":\"etc/a\",\"class\":\"kubelet\""),
+		FILES("\"path\":\"/etc/../a\",\"class\":\"kubelet\""),
+		FILES("\"path\":\"/etc/a\",\"class\":\"x\""),
 		"{\"version\":1,\"systemdCalls\":\"enable a.service\"}",
 		"{\"version\":1,\"systemdCalls\":\"stop a.service\\n\"}",
 		"{\"version\":1,\"systemdCalls\":\"enable\\n\"}",
-		"{\"version\":1,\"files\":[{\"path\":\"/etc/"
-		"a\",\"class\":\"boot\",\"mode\":420,\"content\":\"?\"}]}",
-		"{\"version\":1,\"files\":[{\"path\":\"/etc/"
-		"a\",\"class\":\"boot\",\"mode\":99999,\"content\":\"\"}]}",
+		FILES("\"path\":\"/etc/a\",\"class\":\"boot\",\"mode\":420,\"content\":\"?\""),
+		FILES("\"path\":\"/etc/a\",\"class\":\"boot\",\"mode\":99999,\"content\":\"\""),
 	};
+#undef FILES
 	CLEANUP(arena_done) struct arena a;
 	struct files_record r;
 
@@ -697,8 +697,7 @@ TEST(files_are_compared_again_only_after_a_change)
 	for (int i = 0; i < 4; i++) {
 		static const char *const changes[] = {
 			"echo x >>etc/kubernetes/kubelet.conf.d/50-pinfold.conf",
-			"mkdir -p etc/containerd/conf.d; touch "
-			"etc/containerd/conf.d/50-pinfold.toml",
+			"cd etc/containerd; mkdir -p conf.d; touch conf.d/50-pinfold.toml",
 			"ln -sfn other run/systemd/units/invocation:kubelet.service",
 			"mkdir -p etc/tuned; touch etc/tuned/active_profile",
 		};
