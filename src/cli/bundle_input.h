@@ -1,7 +1,7 @@
 #pragma once
 
 /* A support bundle in place of a node: the options of commands that accept one, and what they read
- * from it. Objects of the cluster are read by kube/manifest_load.h. */
+ * from it. Objects of the cluster are read by bundle/manifest_load.h. */
 
 #include "agentclient/status_client.h"
 #include "base/options.h"

@@ -11,7 +11,7 @@
 #include "base/arena.h"
 #include "base/err.h"
 #include "base/macro.h"
-#include "kube/manifest_load.h"
+#include "bundle/manifest_load.h"
 #include "kube/names.h"
 #include "kube/pod.h"
 

@@ -13,11 +13,11 @@
 #include "base/file.h"
 #include "base/macro.h"
 #include "bundle/bundle_load.h"
+#include "bundle/manifest_load.h"
 #include "cluster_client.h"
 #include "command.h"
 #include "distro/distro.h"
 #include "fleet_print.h"
-#include "kube/manifest_load.h"
 #include "kube/names.h"
 #include "kube/pod.h"
 

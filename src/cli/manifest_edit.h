@@ -9,7 +9,7 @@
 #include <stddef.h>
 
 #include "base/options.h"
-#include "kube/manifest_load.h"
+#include "bundle/manifest_load.h"
 #include "kube/patch.h"
 
 struct arena;

@@ -3,8 +3,8 @@
 #include "manifest_paths.h"
 
 #include "base/arena.h"
+#include "bundle/manifest_load.h"
 #include "command.h"
-#include "kube/manifest_load.h"
 #include "profile/manifests.h"
 
 struct option_list manifest_paths(const struct invocation *inv, const struct option_list *files)

@@ -1,7 +1,7 @@
 #pragma once
 
 /* Which manifests a command reads: the -f option and the operands that mean the same. Reading
- * itself is kube/manifest_load.h. */
+ * itself is bundle/manifest_load.h. */
 
 #include "base/options.h"
 

@@ -4,9 +4,9 @@
 
 #include "base/arena.h"
 #include "base/err.h"
+#include "bundle/manifest_load.h"
 #include "bundle_input.h"
 #include "cpu/topology.h"
-#include "kube/manifest_load.h"
 #include "kube/pod.h"
 #include "layout_input.h"
 #include "render/file_set.h"

@@ -2,7 +2,8 @@
 
 /* Manifests: Kubernetes objects in YAML or JSON text, with the document each one stands in, for
  * messages. A file may hold several documents, and a List stands for its items. Bytes come in,
- * views come out: nothing here does I/O (manifest_load.h does) or interprets what an object says.
+ * views come out: nothing here does I/O (bundle/manifest_load.h does) or interprets what an object
+ * says.
  */
 
 #include <stddef.h>

@@ -2,7 +2,7 @@
 
 /* The objects that a layout is resolved from, sorted by kind: install-config, Infrastructure,
  * machine config pools, profiles, MachineConfigs, nodes, pods. Other kinds are ignored. Nothing
- * here reads files (kube/manifest_load.h does) or checks what an object says. */
+ * here reads files (bundle/manifest_load.h does) or checks what an object says. */
 
 #include "kube/manifest.h"
 

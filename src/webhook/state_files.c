@@ -10,7 +10,7 @@
 #include "base/err.h"
 #include "base/log.h"
 #include "base/macro.h"
-#include "kube/manifest_load.h"
+#include "bundle/manifest_load.h"
 #include "kube/names.h"
 #include "kube/pod.h"
 #include "net/prometheus.h"

@@ -1,6 +1,6 @@
 #pragma once
 
-/* Manifests from a text, as kube/manifest_load reads them from files. */
+/* Manifests from a text, as bundle/manifest_load reads them from files. */
 
 #include "codec/problems.h"
 #include "kube/manifest.h"

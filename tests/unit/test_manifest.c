@@ -6,8 +6,8 @@
 
 #include "base/arena.h"
 #include "base/macro.h"
+#include "bundle/manifest_load.h"
 #include "codec/problems.h"
-#include "kube/manifest_load.h"
 #include "kube/object_time.h"
 #include "kube/pod.h"
 #include "test.h"

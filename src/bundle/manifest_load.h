@@ -8,13 +8,13 @@
  * files are read, in the order of their names, subdirectories included; names that begin with "."
  * are left out, and symbolic links to directories are not followed. "-" is standard input.
  *
- * Of a support bundle (bundle/saved_bundle.h), an archive or a directory, the objects of the
+ * Of a support bundle (saved_bundle.h), an archive or a directory, the objects of the
  * cluster are read. */
 
 #include <stddef.h>
 
 #include "base/options.h"
-#include "manifest.h"
+#include "kube/manifest.h"
 
 struct arena;
 struct err;

@@ -1,4 +1,4 @@
-/* The I/O in front of manifest.c. All texts and documents go into the caller's arena, because
+/* The I/O in front of kube/manifest.c. All texts and documents go into the caller's arena, because
  * objects point into the text of their file. */
 
 #include "manifest_load.h"
@@ -11,9 +11,9 @@
 #include "base/err.h"
 #include "base/file.h"
 #include "base/walk.h"
-#include "bundle/bundle_load.h"
-#include "bundle/tar.h"
+#include "bundle_load.h"
 #include "codec/problems.h"
+#include "tar.h"
 
 struct loading {
 	struct arena *a;
