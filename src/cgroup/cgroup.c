@@ -59,15 +59,27 @@ static int tree_of(const struct cgroup_fs *fs, enum control c)
 	return is_cpuset ? fs->cpuset_fd : fs->cpu_fd;
 }
 
+int cgroup_file_path(const char *path, const char *file, char ret[static PATH_MAX], struct err *err)
+{
+	const size_t n = strlen(path), n_file = strlen(file) + 1;
+
+	if (n + 1 + n_file > PATH_MAX)
+		return err_set(err, ENAMETOOLONG, "cgroup %s: name too long", path);
+	/* Not snprintf(): an idle agent does little else than open control files, and formatting
+	 * their long names took a fifth of its instructions. */
+	memcpy(ret, path, n);
+	if (n)
+		ret[n] = '/';
+	memcpy(ret + n + (n > 0), file, n_file);
+	return 0;
+}
+
 static int control_path(const struct cgroup_fs *fs, const char *path, enum control c,
 			char ret[static PATH_MAX], struct err *err)
 {
 	const char *file = fs->version == CGROUP_V2 ? v2_files[c] : v1_files[c];
-	int n = snprintf(ret, PATH_MAX, "%s/%s", *path ? path : ".", file);
 
-	if (n < 0 || n >= PATH_MAX)
-		return err_set(err, ENAMETOOLONG, "cgroup %s: name too long", path);
-	return 0;
+	return cgroup_file_path(path, file, ret, err);
 }
 
 static int read_control(const struct cgroup_fs *fs, const char *path, enum control c,
@@ -182,12 +194,11 @@ void cgroup_done(struct cgroup_fs *fs)
 static int enable_controllers(const struct cgroup_fs *fs, const char *parent, struct err *err)
 {
 	char file[PATH_MAX];
-	int n = snprintf(file, sizeof(file), "%s/cgroup.subtree_control", *parent ? parent : ".");
+	int r = cgroup_file_path(parent, "cgroup.subtree_control", file, err);
 
-	if (n < 0 || (size_t)n >= sizeof(file))
-		return err_set(err, ENAMETOOLONG, "cgroup %s: name too long", parent);
-	n = file_write_value_at(fs->cpu_fd, file, STR("+cpu +cpuset"), err);
-	if (n < 0)
+	if (r >= 0)
+		r = file_write_value_at(fs->cpu_fd, file, STR("+cpu +cpuset"), err);
+	if (r < 0)
 		return err_wrap(err, "cgroup: enable cpu and cpuset for children");
 	return 0;
 }
@@ -273,15 +284,12 @@ bool cgroup_exists(const struct cgroup_fs *fs, const char *path)
 
 /* --- reading --- */
 
-static int read_cpus(const struct cgroup_fs *fs, const char *path, enum control c,
+static int read_cpus(const struct cgroup_fs *fs, const char *path, enum control c, struct arena *a,
 		     struct cpuset *ret, struct err *err)
 {
-	CLEANUP(arena_done) struct arena a;
 	struct str text;
-	int r;
+	int r = read_control(fs, path, c, a, &text, err);
 
-	arena_init(&a, 0);
-	r = read_control(fs, path, c, &a, &text, err);
 	return r < 0 ? r : cpuset_parse_kernel(text, ret, err);
 }
 
@@ -291,14 +299,12 @@ static int bad_value(struct err *err, const char *path, const char *file, struct
 		       FMT_STR(text));
 }
 
-static int read_weight(const struct cgroup_fs *fs, const char *path, uint64_t *ret, struct err *err)
+static int read_weight(const struct cgroup_fs *fs, const char *path, struct arena *a, uint64_t *ret,
+		       struct err *err)
 {
-	CLEANUP(arena_done) struct arena a;
 	struct str text;
-	int r;
+	int r = read_control(fs, path, CONTROL_WEIGHT, a, &text, err);
 
-	arena_init(&a, 0);
-	r = read_control(fs, path, CONTROL_WEIGHT, &a, &text, err);
 	if (r < 0)
 		return r;
 	return str_to_u64(text, UINT64_MAX, ret) ? 0 : bad_value(err, path, "weight", text);
@@ -319,15 +325,12 @@ static bool parse_quota(struct str text, int64_t *ret)
 	return true;
 }
 
-static int read_quota(const struct cgroup_fs *fs, const char *path, struct cgroup_cpu *ret,
-		      struct err *err)
+static int read_quota(const struct cgroup_fs *fs, const char *path, struct arena *a,
+		      struct cgroup_cpu *ret, struct err *err)
 {
-	CLEANUP(arena_done) struct arena a;
 	struct str quota, period;
-	int r;
+	int r = read_control(fs, path, CONTROL_QUOTA, a, &quota, err);
 
-	arena_init(&a, 0);
-	r = read_control(fs, path, CONTROL_QUOTA, &a, &quota, err);
 	if (r < 0)
 		return r;
 	if (fs->version == CGROUP_V2) { /* "<quota> <period>" */
@@ -336,7 +339,7 @@ static int read_quota(const struct cgroup_fs *fs, const char *path, struct cgrou
 		if (!str_next(&split, ' ', &quota) || !str_next(&split, ' ', &period))
 			return bad_value(err, path, "cpu.max", quota);
 	} else {
-		r = read_control(fs, path, CONTROL_PERIOD, &a, &period, err);
+		r = read_control(fs, path, CONTROL_PERIOD, a, &period, err);
 		if (r < 0)
 			return r;
 	}
@@ -346,11 +349,11 @@ static int read_quota(const struct cgroup_fs *fs, const char *path, struct cgrou
 }
 
 /* Nodes above 63 are in no setting, so they are left out. */
-static int read_mems(const struct cgroup_fs *fs, const char *path, enum control c, uint64_t *ret,
-		     struct err *err)
+static int read_mems(const struct cgroup_fs *fs, const char *path, enum control c, struct arena *a,
+		     uint64_t *ret, struct err *err)
 {
 	struct cpuset nodes;
-	int r = read_cpus(fs, path, c, &nodes, err);
+	int r = read_cpus(fs, path, c, a, &nodes, err);
 
 	if (r >= 0)
 		*ret = nodes.w[0];
@@ -360,21 +363,24 @@ static int read_mems(const struct cgroup_fs *fs, const char *path, enum control 
 int cgroup_read(const struct cgroup_fs *fs, const char *path, unsigned parts,
 		struct cgroup_cpu *ret, struct err *err)
 {
+	CLEANUP(arena_done)
+	struct arena a; /* of all files: their values fit into its first chunk */
 	struct cgroup_cpu c = { 0 };
 	int r = 0;
 
+	arena_init(&a, 0);
 	if (parts & CGROUP_CPUS)
-		r = read_cpus(fs, path, CONTROL_CPUS, &c.cpus, err);
+		r = read_cpus(fs, path, CONTROL_CPUS, &a, &c.cpus, err);
 	if (r >= 0 && parts & CGROUP_CPUS)
-		r = read_cpus(fs, path, CONTROL_EFFECTIVE, &c.effective, err);
+		r = read_cpus(fs, path, CONTROL_EFFECTIVE, &a, &c.effective, err);
 	if (r >= 0 && parts & CGROUP_MEMS)
-		r = read_mems(fs, path, CONTROL_MEMS, &c.mems, err);
+		r = read_mems(fs, path, CONTROL_MEMS, &a, &c.mems, err);
 	if (r >= 0 && parts & CGROUP_MEMS)
-		r = read_mems(fs, path, CONTROL_EFFECTIVE_MEMS, &c.effective_mems, err);
+		r = read_mems(fs, path, CONTROL_EFFECTIVE_MEMS, &a, &c.effective_mems, err);
 	if (r >= 0 && parts & CGROUP_WEIGHT)
-		r = read_weight(fs, path, &c.weight, err);
+		r = read_weight(fs, path, &a, &c.weight, err);
 	if (r >= 0 && parts & CGROUP_QUOTA)
-		r = read_quota(fs, path, &c, err);
+		r = read_quota(fs, path, &a, &c, err);
 	if (r >= 0)
 		*ret = c;
 	return r;
@@ -396,7 +402,7 @@ int cgroup_set_cpus(const struct cgroup_fs *fs, const char *path, const struct c
 	/* cpuset.cpus, not the effective set: on v2 the kernel keeps CPUs that an ancestor lacks or
 	 * that are offline, and uses the rest. */
 	if (r >= 0)
-		r = read_cpus(fs, path, CONTROL_CPUS, &kept, err);
+		r = read_cpus(fs, path, CONTROL_CPUS, &a, &kept, err);
 	if (r >= 0 && !cpuset_eq(&kept, cpus))
 		r = err_set(err, EIO, "cgroup %s: wrote CPUs " PRI_STR ", kernel kept " PRI_STR,
 			    path, FMT_STR(cpuset_format(cpus, &a)),
@@ -418,7 +424,7 @@ int cgroup_set_mems(const struct cgroup_fs *fs, const char *path, uint64_t nodes
 			       path);
 	r = write_control(fs, path, CONTROL_MEMS, cpuset_format(&set, &a), err);
 	if (r >= 0)
-		r = read_mems(fs, path, CONTROL_MEMS, &kept, err);
+		r = read_mems(fs, path, CONTROL_MEMS, &a, &kept, err);
 	if (r >= 0 && kept != nodes)
 		r = err_set(err, EIO,
 			    "cgroup %s: wrote memory nodes " PRI_STR ", kernel kept others", path,
@@ -436,14 +442,16 @@ int cgroup_set_shares(const struct cgroup_fs *fs, const char *path, uint64_t sha
 int cgroup_set_weight(const struct cgroup_fs *fs, const char *path, uint64_t weight,
 		      struct err *err)
 {
+	CLEANUP(arena_done) struct arena a;
 	uint64_t kept;
 	char text[24];
 	int r;
 
+	arena_init(&a, 0);
 	(void)snprintf(text, sizeof(text), "%" PRIu64, weight);
 	r = write_control(fs, path, CONTROL_WEIGHT, str_from(text), err);
 	if (r >= 0)
-		r = read_weight(fs, path, &kept, err);
+		r = read_weight(fs, path, &a, &kept, err);
 	if (r >= 0 && kept != weight)
 		r = err_set(err, EIO, "cgroup %s: wrote weight %s, kernel kept %" PRIu64, path,
 			    text, kept);
@@ -483,15 +491,17 @@ static int write_quota_v2(const struct cgroup_fs *fs, const char *path, int64_t 
 int cgroup_set_quota(const struct cgroup_fs *fs, const char *path, int64_t quota_us,
 		     uint64_t period_us, struct err *err)
 {
+	CLEANUP(arena_done) struct arena a;
 	struct cgroup_cpu kept;
 	int r;
 
+	arena_init(&a, 0);
 	if (quota_us < 0) /* any negative number: the value read back has one form only */
 		quota_us = CGROUP_UNLIMITED;
 	r = fs->version == CGROUP_V2 ? write_quota_v2(fs, path, quota_us, period_us, err) :
 				       write_quota_v1(fs, path, quota_us, period_us, err);
 	if (r >= 0)
-		r = read_quota(fs, path, &kept, err);
+		r = read_quota(fs, path, &a, &kept, err);
 	if (r >= 0 && (kept.quota_us != quota_us || kept.period_us != period_us))
 		r = err_set(err, EIO,
 			    "cgroup %s: wrote quota %" PRId64 "/%" PRIu64 ", kernel kept %" PRId64

@@ -4,6 +4,7 @@
  * back, because the kernel may keep something else. Only reads and writes: which CPUs a cgroup gets
  * is decided elsewhere. */
 
+#include <limits.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -43,6 +44,10 @@ struct cgroup_cpu {
  * controllers, else v1. -ENODEV when neither does. */
 int cgroup_open(struct cgroup_fs *fs, const char *mount, struct err *err);
 void cgroup_done(struct cgroup_fs *fs);
+
+/* "kubepods/pod1/cpu.max", a file of the cgroup `path`; "" is the top of the tree. */
+int cgroup_file_path(const char *path, const char *file, char ret[static PATH_MAX],
+		     struct err *err);
 
 /* Makes a cgroup and its missing parents ("pinfold/pod/container"), usable at once: controllers
  * enabled on the way down (v2), empty cpusets filled from the parent (v1). */

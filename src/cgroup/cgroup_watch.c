@@ -52,11 +52,13 @@ void cgroup_watch_end_round(struct cgroup_watch *w)
 static void add_directory(struct cgroup_watch *w, int tree, const char *path, int *id)
 {
 	char full[PATH_MAX];
-	const int n = snprintf(full, sizeof(full), "/proc/self/fd/%d/%s", tree, path);
-	int wd;
+	int n, wd;
 
 	/* Watched already: adding it again costs a path lookup at every check. */
-	if (*id || n < 0 || (size_t)n >= sizeof(full))
+	if (*id)
+		return;
+	n = snprintf(full, sizeof(full), "/proc/self/fd/%d/%s", tree, path);
+	if (n < 0 || (size_t)n >= sizeof(full))
 		return;
 	wd = inotify_add_watch(w->fd, full, IN_MODIFY | IN_ONLYDIR);
 	if (wd > 0) {

@@ -101,7 +101,7 @@ int cpu_settings_enforce(const struct cpu_settings *s, const struct cgroup_fs *f
 	 * for the agent itself, which would check the cgroup again. */
 	r = *path ? cgroup_read(fs, path, cpu_settings_parts(s), &now, err) : -ENOENT;
 	/* A cgroup that is removed during the read fails with ENODEV or ENOENT. */
-	if (r < 0 && !cgroup_exists(fs, path))
+	if (r < 0 && (!*path || !cgroup_exists(fs, path)))
 		return err_set(err, ENOENT, "cgroup %s is not there", path);
 	if (r < 0)
 		return r;

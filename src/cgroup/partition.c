@@ -42,20 +42,11 @@ void partition_parse(struct str text, struct partition_status *ret)
 	*ret = s;
 }
 
-static int file_of(const char *path, const char *file, char ret[static PATH_MAX], struct err *err)
-{
-	const int n = snprintf(ret, PATH_MAX, "%s/%s", path, file);
-
-	return n < 0 || n >= PATH_MAX ?
-		       err_set(err, ENAMETOOLONG, "cgroup %s: name too long", path) :
-		       0;
-}
-
 static int read_text(const struct cgroup_fs *fs, const char *path, const char *file,
 		     struct arena *a, struct str *ret, struct err *err)
 {
 	char full[PATH_MAX];
-	int r = file_of(path, file, full, err);
+	int r = cgroup_file_path(path, file, full, err);
 
 	return r < 0 ? r : file_read_value_at(fs->cpuset_fd, full, VALUE_MAX, a, ret, err);
 }
@@ -64,7 +55,7 @@ static int write_text(const struct cgroup_fs *fs, const char *path, const char *
 		      struct str text, struct err *err)
 {
 	char full[PATH_MAX];
-	int r = file_of(path, file, full, err);
+	int r = cgroup_file_path(path, file, full, err);
 
 	return r < 0 ? r : file_write_value_at(fs->cpuset_fd, full, text, err);
 }

@@ -40,8 +40,10 @@ int enforce_pause(const struct cgroup_fs *fs, const struct pod_entry *pod,
 		  const struct cpuset *cpus, struct err *err)
 {
 	const struct cpu_settings settings = { .cpus = *cpus };
-	const int r = cpu_settings_enforce(&settings, fs, pod->pause_cgroup, err);
+	int r = -ENOENT;
 
+	if (*pod->pause_cgroup)
+		r = cpu_settings_enforce(&settings, fs, pod->pause_cgroup, err);
 	if (r != -ENOENT)
 		return r;
 	/* CRI-O drops the pause process where it can; the pid is 0 then. */

@@ -240,9 +240,18 @@ int manager_enforce(struct manager *m, struct container_entry *c, bool is_drift)
 	return r;
 }
 
-void manager_enforce_pod(struct manager *m, struct pod_entry *pod, bool is_drift)
+static int enforce_pause_of(const struct manager *m, const struct pod_entry *pod, struct err *err)
 {
 	struct cpuset management;
+
+	if (!*pod->pause_cgroup && !pod->pause_pid)
+		return 0; /* before the CPUs are collected: pods are checked all the time */
+	manager_management_cpus(m, &management);
+	return cpuset_is_empty(&management) ? 0 : enforce_pause(m->cgroups, pod, &management, err);
+}
+
+void manager_enforce_pod(struct manager *m, struct pod_entry *pod, bool is_drift)
+{
 	struct err err = { 0 };
 	int r;
 
@@ -250,9 +259,8 @@ void manager_enforce_pod(struct manager *m, struct pod_entry *pod, bool is_drift
 	pod->was_seen = pod->was_seen || cgroup_exists(m->cgroups, pod->cgroup);
 	change_watch_add_pod(m, pod); /* before the cgroups are read, as above */
 	r = enforce_pod(m->cgroups, pod, &err);
-	manager_management_cpus(m, &management);
-	if (r >= 0 && !cpuset_is_empty(&management)) {
-		const int pause = enforce_pause(m->cgroups, pod, &management, &err);
+	if (r >= 0) {
+		const int pause = enforce_pause_of(m, pod, &err);
 
 		r = pause < 0 ? pause : r | pause;
 	}

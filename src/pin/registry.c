@@ -281,7 +281,7 @@ bool registry_has_sibling(const struct registry *r, const struct pod_entry *pod)
 
 bool registry_is_oci_pod(const char *pod_id)
 {
-	return str_starts(str_from(pod_id), STR(REGISTRY_OCI_PREFIX));
+	return strncmp(pod_id, REGISTRY_OCI_PREFIX, sizeof(REGISTRY_OCI_PREFIX) - 1) == 0;
 }
 
 bool registry_is_standalone(struct str pod_uid)

@@ -37,24 +37,27 @@ static void online_part(const struct ledger_frame *f, const struct cpuset *of, s
 	*ret = s;
 }
 
+static void own_cpus(const struct ledger_frame *f, enum pool pool, struct cpuset *ret)
+{
+	online_part(f,
+		    pool == POOL_MANAGEMENT ? &f->config.reserved :
+		    pool == POOL_SHARED	    ? &f->sets.shared :
+					      &f->sets.guaranteed,
+		    ret);
+	if (pool == POOL_SHARED && f->config.is_classic) /* exclusive CPUs come out of it */
+		cpuset_minus(ret, &f->sets.held);
+}
+
 bool ledger_frame_cpus(const struct ledger_frame *f, enum pool pool, struct cpuset *ret)
 {
-	struct cpuset reserved, shared;
-
-	if (pool == POOL_GUARANTEED) {
-		online_part(f, &f->sets.guaranteed, ret);
-		return !cpuset_is_empty(ret);
-	}
-	online_part(f, &f->config.reserved, &reserved);
-	online_part(f, &f->sets.shared, &shared);
-	if (f->config.is_classic) /* exclusive CPUs come out of the shared pool */
-		cpuset_minus(&shared, &f->sets.held);
-	*ret = pool == POOL_MANAGEMENT ? reserved : shared;
+	own_cpus(f, pool, ret);
 	if (!cpuset_is_empty(ret))
 		return true;
+	if (pool == POOL_GUARANTEED)
+		return false;
 	/* All CPUs of the pool are offline or exclusive. Its containers must run somewhere, and an
 	 * empty list must not be written to a cgroup (docs/reference/pools.md#offline-cpus). */
-	*ret = pool == POOL_MANAGEMENT ? shared : reserved;
+	own_cpus(f, pool == POOL_MANAGEMENT ? POOL_SHARED : POOL_MANAGEMENT, ret);
 	if (cpuset_is_empty(ret)) { /* any online CPU that is not exclusive */
 		*ret = f->topology->online;
 		cpuset_minus(ret, &f->sets.held);

@@ -52,6 +52,26 @@ TEST(shares_become_the_weight_that_runtimes_write)
 	}
 }
 
+TEST(control_files_have_paths_up_to_the_kernels_limit)
+{
+	static const char file[] = "cpu.max";
+	char path[PATH_MAX], ret[PATH_MAX];
+	struct err err = { 0 };
+
+	CHECK_OK(cgroup_file_path("kubepods/pod1", file, ret, &err));
+	CHECK_STR(str_from(ret), "kubepods/pod1/cpu.max");
+	CHECK_OK(cgroup_file_path("", file, ret, &err));
+	CHECK_STR(str_from(ret), "cpu.max");
+	/* The longest with room for "/cpu.max" and the zero byte, and one more. */
+	memset(path, 'x', sizeof(path));
+	path[PATH_MAX - 1 - sizeof(file)] = '\0';
+	CHECK_OK(cgroup_file_path(path, file, ret, &err));
+	CHECK_UINT(strlen(ret), PATH_MAX - 1);
+	path[PATH_MAX - 1 - sizeof(file)] = 'x';
+	path[PATH_MAX - sizeof(file)] = '\0';
+	CHECK_INT(cgroup_file_path(path, file, ret, &err), -ENAMETOOLONG);
+}
+
 /* A captured v2 hierarchy: plain files in a directory of our own. */
 static void make_captured(char dir[static 32], const char *max)
 {
