@@ -72,15 +72,12 @@ struct str bundle_path_part(struct str name, struct arena *a)
 
 	strbuf_init(&b, a);
 	for (size_t i = 0; i < name.n; i++) {
-		const unsigned char c = (unsigned char)name.p[i];
-		const bool is_plain = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
-				      (c >= '0' && c <= '9') || c == '-' || c == '_' ||
-				      (c == '.' && i > 0);
+		const char c = name.p[i];
 
-		if (is_plain)
-			strbuf_addc(&b, (char)c);
+		if (str_is_alnum(c) || c == '-' || c == '_' || (c == '.' && i > 0))
+			strbuf_addc(&b, c);
 		else
-			strbuf_printf(&b, "%%%02X", c);
+			strbuf_printf(&b, "%%%02X", (unsigned char)c);
 	}
 	return b.n ? strbuf_str(&b) : STR("unnamed");
 }
