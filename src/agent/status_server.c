@@ -109,16 +109,18 @@ static struct http_response handle_get(const struct status_server *s,
 	return text_response(404, STR("paths: /status, /metrics, /healthz, /readyz\n"));
 }
 
-static void handle(const struct http_request *request, struct http_response *ret, void *context)
+static void handle(const struct small_request *received, struct small_response *ret, void *context)
 {
+	const struct http_request *request = &received->http;
 	const struct status_server *s = context;
 
 	if (request->is_trusted && str_starts(request->path, STR("/oci/")))
-		*ret = handle_hook(s, request->method, str_skip(request->path, 5), request->arena);
+		ret->http =
+			handle_hook(s, request->method, str_skip(request->path, 5), request->arena);
 	else if (!str_eq(request->method, STR("GET")))
-		*ret = text_response(405, STR("GET only\n"));
+		ret->http = text_response(405, STR("GET only\n"));
 	else
-		*ret = handle_get(s, request);
+		ret->http = handle_get(s, request);
 }
 
 int status_server_init(struct status_server *s, struct loop *loop, const struct manager *m,

@@ -27,7 +27,8 @@ struct dashboard {
 };
 
 /* The handler of small_server. */
-void dashboard_handle(const struct http_request *request, struct http_response *ret, void *context);
+void dashboard_handle(const struct small_request *request, struct small_response *ret,
+		      void *context);
 
 /* source_pod_fn: the rest of a response that waited for the API server. */
 void dashboard_on_pod(void *context, uint64_t connection, yyjson_val *object,

@@ -4,6 +4,7 @@
 #include <strings.h>
 
 #include "base/macro.h"
+#include "net/http1.h"
 
 /* No script, style, image or connection of another origin, nothing inline, no frame around it, no
  * form that leaves, and no copy in a cache. */
@@ -79,12 +80,12 @@ static bool has_token(struct str authorization, struct str token)
 	return difference == 0;
 }
 
-unsigned request_refuse(const struct request_rules *rules, const struct http_request *request,
+unsigned request_refuse(const struct request_rules *rules, const struct small_request *request,
 			const char **ret_why)
 {
-	const struct str host = http_header(request->head, "Host");
-	const struct str origin = http_header(request->head, "Origin");
-	const bool is_data = str_starts(request->path, STR("/api/"));
+	const struct str host = http1_field(request->head, "Host");
+	const struct str origin = http1_field(request->head, "Origin");
+	const bool is_data = str_starts(request->http.path, STR("/api/"));
 
 	if (!is_allowed_host(rules, host)) {
 		*ret_why = "the Host of the request is not one of the dashboard (see --host)";
@@ -94,12 +95,12 @@ unsigned request_refuse(const struct request_rules *rules, const struct http_req
 		*ret_why = "the request comes from a page of another origin";
 		return 403;
 	}
-	if (is_data && !is_own_site(http_header(request->head, "Sec-Fetch-Site"))) {
+	if (is_data && !is_own_site(http1_field(request->head, "Sec-Fetch-Site"))) {
 		*ret_why = "the request comes from a page of another site";
 		return 403;
 	}
 	if (is_data && rules->token.n &&
-	    !has_token(http_header(request->head, "Authorization"), rules->token)) {
+	    !has_token(http1_field(request->head, "Authorization"), rules->token)) {
 		*ret_why = "the request has no valid token";
 		return 401;
 	}

@@ -7,7 +7,7 @@
 #include <stddef.h>
 
 #include "base/str.h"
-#include "net/http.h"
+#include "net/small_server.h"
 
 #define REQUEST_NAMES_MAX 16
 
@@ -21,7 +21,7 @@ struct request_rules {
 extern const char request_headers[];
 
 /* 0, or the HTTP status of the refusal with a sentence for the user. */
-unsigned request_refuse(const struct request_rules *rules, const struct http_request *request,
+unsigned request_refuse(const struct request_rules *rules, const struct small_request *request,
 			const char **ret_why);
 
 /* "127.0.0.1" of "127.0.0.1:8088", "[::1]" of "[::1]:80". */

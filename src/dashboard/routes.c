@@ -10,6 +10,7 @@
 #include "dashboard_private.h"
 #include "explanation.h"
 #include "kube/manifest.h"
+#include "net/http1.h"
 #include "page.h"
 #include "views.h"
 #include "what_if.h"
@@ -17,16 +18,16 @@
 #define JSON_TYPE "application/json; charset=utf-8"
 #define HISTORY_MAX 5000 /* events of one answer */
 
-static void respond_json(struct http_response *ret, unsigned status, struct str body)
+static void respond_json(struct small_response *ret, unsigned status, struct str body)
 {
-	*ret = (struct http_response){ .status = status,
-				       .content_type = JSON_TYPE,
-				       .headers = request_headers,
-				       .body = body };
+	*ret = (struct small_response){
+		.http = { .status = status, .content_type = JSON_TYPE, .body = body },
+		.headers = request_headers
+	};
 }
 
 /* {"error":"..."} */
-static void respond_error(struct http_response *ret, unsigned status, struct str why,
+static void respond_error(struct small_response *ret, unsigned status, struct str why,
 			  struct arena *a)
 {
 	yyjson_mut_doc *m = doc_build(a);
@@ -40,14 +41,14 @@ static void respond_error(struct http_response *ret, unsigned status, struct str
 
 struct route_call {
 	struct dashboard *d;
-	const struct http_request *request;
-	struct http_response *ret;
+	const struct small_request *request;
+	struct small_response *ret;
 	struct arena *a;
 };
 
 static struct str parameter(const struct route_call *c, struct str name)
 {
-	return http_query_get(c->request->query, name, c->a);
+	return http_query_get(c->request->http.query, name, c->a);
 }
 
 static void get_cluster(struct route_call *c)
@@ -57,11 +58,11 @@ static void get_cluster(struct route_call *c)
 
 static void get_events(struct route_call *c)
 {
-	*c->ret = (struct http_response){ .status = 200,
-					  .content_type = "text/event-stream",
-					  .headers = request_headers,
-					  .body = STR(": connected\n\n"),
-					  .is_stream = true };
+	*c->ret = (struct small_response){ .http = { .status = 200,
+						     .content_type = "text/event-stream",
+						     .body = STR(": connected\n\n") },
+					   .headers = request_headers,
+					   .is_stream = true };
 }
 
 static void get_node(struct route_call *c)
@@ -101,10 +102,11 @@ static void get_profile(struct route_call *c)
 	else if (what_if_present(&c->d->state, n, c->a, &text, &err) < 0)
 		respond_error(c->ret, 500, str_from(err.msg), c->a);
 	else
-		*c->ret = (struct http_response){ .status = 200,
-						  .content_type = "text/plain; charset=utf-8",
-						  .headers = request_headers,
-						  .body = text };
+		*c->ret = (struct small_response){ .http = { .status = 200,
+							     .content_type =
+								     "text/plain; charset=utf-8",
+							     .body = text },
+						   .headers = request_headers };
 }
 
 static void post_what_if(struct route_call *c)
@@ -114,11 +116,11 @@ static void post_what_if(struct route_call *c)
 	struct str profile, text;
 	struct doc doc;
 
-	if (!str_starts(http_header(c->request->head, "Content-Type"), STR("application/json"))) {
+	if (!str_starts(http1_field(c->request->head, "Content-Type"), STR("application/json"))) {
 		respond_error(c->ret, 415, STR("the body is not application/json"), c->a);
 		return;
 	}
-	if (doc_parse(c->request->body, STR("body"), NULL, c->a, &doc, &err) < 0) {
+	if (doc_parse(c->request->http.body, STR("body"), NULL, c->a, &doc, &err) < 0) {
 		respond_error(c->ret, 400, str_from(err.msg), c->a);
 		return;
 	}
@@ -198,7 +200,7 @@ void dashboard_on_pod(void *context, uint64_t connection, yyjson_val *object, co
 {
 	struct dashboard *d = context;
 	CLEANUP(arena_done) struct arena a;
-	struct http_response response = { 0 };
+	struct small_response response = { 0 };
 	struct route_call c = { d, NULL, &response, &a };
 	const struct stored_pod *p;
 
@@ -230,17 +232,17 @@ static const struct {
 	{ "GET", "/api/profile", get_profile }, { "POST", "/api/what-if", post_what_if },
 };
 
-static void respond_file(struct http_response *ret, const struct page_file *file)
+static void respond_file(struct small_response *ret, const struct page_file *file)
 {
-	*ret = (struct http_response){ .status = 200,
-				       .content_type = file->type,
-				       .headers = request_headers,
-				       .body = str_from(file->text) };
+	*ret = (struct small_response){
+		.http = { .status = 200, .content_type = file->type, .body = str_from(file->text) },
+		.headers = request_headers
+	};
 }
 
 static void dispatch(struct route_call *c)
 {
-	const struct http_request *q = c->request;
+	const struct http_request *q = &c->request->http;
 	const struct page_file *file = page_find(q->path);
 
 	for (size_t i = 0; i < ARRAY_LEN(routes); i++)
@@ -259,20 +261,22 @@ static void dispatch(struct route_call *c)
 		respond_file(c->ret, file);
 }
 
-void dashboard_handle(const struct http_request *request, struct http_response *ret, void *context)
+void dashboard_handle(const struct small_request *request, struct small_response *ret,
+		      void *context)
 {
-	struct route_call c = { context, request, ret, request->arena };
+	struct arena *a = request->http.arena;
+	struct route_call c = { context, request, ret, a };
 	const char *why;
 	unsigned status;
 
 	/* For probes, which have another Host. */
-	if (str_eq(request->path, STR("/healthz"))) {
-		http_response_status(ret, 200, request->arena);
+	if (str_eq(request->http.path, STR("/healthz"))) {
+		http_response_status(&ret->http, 200, a);
 		return;
 	}
 	status = request_refuse(&c.d->rules, request, &why);
 	if (status)
-		respond_error(ret, status, str_from(why), request->arena);
+		respond_error(ret, status, str_from(why), a);
 	else
 		dispatch(&c);
 }

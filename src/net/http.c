@@ -4,7 +4,6 @@
 #include "http.h"
 
 #include <string.h>
-#include <strings.h>
 
 #include "base/arena.h"
 #include "base/macro.h"
@@ -115,17 +114,5 @@ struct str http_query_get(struct str query, struct str name, struct arena *a)
 	while (str_next(&parts, '&', &part))
 		if (str_starts(part, name) && part.n > name.n && part.p[name.n] == '=')
 			return decode(str_skip(part, name.n + 1), a);
-	return STR("");
-}
-
-struct str http_header(struct str head, const char *name)
-{
-	struct str_split lines = str_split(head);
-	const size_t n = strlen(name);
-	struct str line;
-
-	while (str_next(&lines, '\n', &line))
-		if (line.n > n && line.p[n] == ':' && strncasecmp(line.p, name, n) == 0)
-			return str_trim(str_skip(line, n + 1));
 	return STR("");
 }

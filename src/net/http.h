@@ -6,7 +6,6 @@
 
 #include <stdbool.h>
 #include <stddef.h>
-#include <stdint.h>
 
 #include "base/str.h"
 
@@ -17,8 +16,6 @@ struct http_request {
 	struct str path;  /* "/readyz"; as sent, not decoded */
 	struct str query; /* what follows '?' */
 	struct str body;
-	struct str head; /* request line and header; only of the small server, see http_header() */
-	uint64_t connection; /* likewise, for small_server_respond() */
 	struct arena *arena; /* of this request: the response may point into it */
 	unsigned thread;     /* which of the server's threads serves it */
 	bool is_trusted;     /* the client has the certificate that the server asks for, if any */
@@ -30,11 +27,6 @@ struct http_response {
 	const char *content_type; /* NULL when there is no body */
 	const char *allow;	  /* methods, with 405 */
 	struct str body;
-
-	/* Only the small server has the rest. */
-	const char *headers; /* further header lines, each ended by CRLF; NULL: none */
-	bool is_stream;	     /* the body only begins here: small_server_broadcast() continues it */
-	bool is_deferred;    /* small_server_respond() answers later */
 };
 
 typedef void (*http_handler_fn)(const struct http_request *request, struct http_response *ret,
@@ -55,6 +47,3 @@ bool http_query_has(struct str query, struct str name);
 /* The value of this name, with %xx and '+' decoded into the arena; "" when there is none, or an
  * escape is invalid. */
 struct str http_query_get(struct str query, struct str name, struct arena *a);
-
-/* The value of the first field of this name in a header that was parsed; "" when there is none. */
-struct str http_header(struct str head, const char *name);

@@ -129,15 +129,33 @@ static void connection(struct framing *f, struct str value)
 	}
 }
 
-static int header_field(struct http1_parser *p, struct framing *f, struct str line)
+static bool split_field(struct str line, struct str *ret_name, struct str *ret_value)
 {
 	const char *colon = line.n ? memchr(line.p, ':', line.n) : NULL;
-	struct str name, value;
 
 	if (!colon)
+		return false;
+	*ret_name = (struct str){ line.p, (size_t)(colon - line.p) };
+	*ret_value = trim_blanks(str_skip(line, ret_name->n + 1));
+	return true;
+}
+
+struct str http1_field(struct str head, const char *name)
+{
+	struct str line, found, value;
+
+	while (next_line(&head, &line))
+		if (split_field(line, &found, &value) && equals_ignoring_case(found, name))
+			return value;
+	return STR("");
+}
+
+static int header_field(struct http1_parser *p, struct framing *f, struct str line)
+{
+	struct str name, value;
+
+	if (!split_field(line, &name, &value))
 		return BAD;
-	name = (struct str){ line.p, (size_t)(colon - line.p) };
-	value = trim_blanks(str_skip(line, name.n + 1));
 	if (!is_token(name) || !is_field_value(value))
 		return BAD; /* also a folded line, and a blank before the colon */
 	if (equals_ignoring_case(name, "content-length"))

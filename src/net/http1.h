@@ -47,6 +47,10 @@ struct http1_request {
  * Of a body whose announced length exceeds the limit only the beginning is returned. */
 int64_t http1_parse(struct http1_parser *p, char *bytes, size_t n, struct http1_request *ret);
 
+/* The value of the first field of this name in the head of a request that was parsed; "" when there
+ * is none. */
+struct str http1_field(struct str head, const char *name);
+
 /* The request as far as it was received, when it cannot be awaited any longer. False while the
  * header is incomplete. */
 bool http1_partial(const struct http1_parser *p, struct str bytes, struct http1_request *ret);

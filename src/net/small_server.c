@@ -104,17 +104,17 @@ static struct small_connection *choose_victim(const struct small_server *s)
 	return s->connections[victim];
 }
 
-static void send_response(struct small_connection *c, const struct http_response *response)
+static void send_response(struct small_connection *c, const struct small_response *response)
 {
+	const struct http_response *http = &response->http;
 	char head[256], length[48] = "";
 
 	/* A stream ends with its connection, so it has no length (RFC 9112 section 6.3). */
 	if (!response->is_stream)
-		(void)snprintf(length, sizeof(length), "Content-Length: %zu\r\n", response->body.n);
+		(void)snprintf(length, sizeof(length), "Content-Length: %zu\r\n", http->body.n);
 	(void)snprintf(head, sizeof(head),
 		       "HTTP/1.1 %u %s\r\nContent-Type: %s\r\n%sConnection: close\r\n",
-		       response->status, http_status_text(response->status), response->content_type,
-		       length);
+		       http->status, http_status_text(http->status), http->content_type, length);
 	c->has_response = true;
 	c->is_deferred = false;
 	c->is_stream = response->is_stream;
@@ -124,7 +124,7 @@ static void send_response(struct small_connection *c, const struct http_response
 	stream_write(&c->stream, str_from(head));
 	stream_write(&c->stream, str_from(response->headers));
 	stream_write(&c->stream, STR("\r\n"));
-	stream_write(&c->stream, response->body);
+	stream_write(&c->stream, http->body);
 	/* The kernel may have accepted everything at once; otherwise on_drained() closes. */
 	if (stream_queued(&c->stream) == 0 && !c->is_stream)
 		close_connection(c);
@@ -133,16 +133,17 @@ static void send_response(struct small_connection *c, const struct http_response
 static void handle_request(struct small_connection *c, const struct http1_request *received)
 {
 	CLEANUP(arena_done) struct arena a;
-	struct http_request request = { .method = received->method,
-					.body = received->body,
-					.head = received->head,
-					.connection = c->id,
-					.arena = &a,
-					.is_trusted = c->server->is_local };
-	struct http_response response = { .status = 404, .content_type = "text/plain" };
+	struct small_request request = { .http = { .method = received->method,
+						   .body = received->body,
+						   .arena = &a,
+						   .is_trusted = c->server->is_local },
+					 .head = received->head,
+					 .connection = c->id };
+	struct small_response response = { .http = { .status = 404,
+						     .content_type = "text/plain" } };
 
 	arena_init(&a, 0);
-	http_split_target(received->target, &request.path, &request.query);
+	http_split_target(received->target, &request.http.path, &request.http.query);
 	c->server->handler(&request, &response, c->server->context);
 	if (!response.is_deferred) {
 		send_response(c, &response);
@@ -189,9 +190,9 @@ static void on_data(struct stream *s, struct str bytes)
 	}
 	r = http1_parse(&c->parser, c->bytes, c->n, &request);
 	if (r < 0)
-		send_response(c, &(struct http_response){ .status = 400,
-							  .content_type = "text/plain",
-							  .body = STR("not HTTP\n") });
+		send_response(c, &(struct small_response){ .http = { .status = 400,
+								     .content_type = "text/plain",
+								     .body = STR("not HTTP\n") } });
 	else if (r > 0)
 		handle_request(c, &request);
 }
@@ -311,7 +312,7 @@ void small_server_close(struct small_server *s)
 }
 
 void small_server_respond(struct small_server *s, uint64_t connection,
-			  const struct http_response *response)
+			  const struct small_response *response)
 {
 	for (unsigned i = 0; i < s->n; i++)
 		if (s->connections[i]->id == connection && s->connections[i]->is_deferred) {

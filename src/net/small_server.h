@@ -19,8 +19,24 @@ struct small_connection;
 #define SMALL_SERVER_MAX_REQUEST 8192		  /* most have no body: a hook's record is a file */
 #define SMALL_SERVER_MAX_UNREAD ((size_t)8 << 20) /* of a stream; its client is too slow then */
 
+struct small_request {
+	struct http_request http;
+	struct str head;     /* request line and header, for http1_field() */
+	uint64_t connection; /* for small_server_respond() */
+};
+
+struct small_response {
+	struct http_response http;
+	const char *headers; /* further header lines, each ended by CRLF; NULL: none */
+	bool is_stream;	     /* the body only begins here: small_server_broadcast() continues it */
+	bool is_deferred;    /* small_server_respond() answers later */
+};
+
+typedef void (*small_handler_fn)(const struct small_request *request, struct small_response *ret,
+				 void *context);
+
 struct small_server {
-	http_handler_fn handler; /* set by the owner, like the next two */
+	small_handler_fn handler; /* set by the owner, like the next two */
 	void *context;
 	bool is_local;		  /* a Unix socket; requests are trusted */
 	size_t max_request_bytes; /* header and body; 0: SMALL_SERVER_MAX_REQUEST */
@@ -43,7 +59,7 @@ void small_server_close(struct small_server *s);
 
 /* The response to a deferred request. Nothing happens when its client is gone. */
 void small_server_respond(struct small_server *s, uint64_t connection,
-			  const struct http_response *response);
+			  const struct small_response *response);
 
 /* Sends a piece of text to every stream. */
 void small_server_broadcast(struct small_server *s, struct str text);

@@ -203,9 +203,12 @@ static const char *missing(const struct operator_daemon *op)
 	return operator_watch_is_synced(op) ? NULL : "caches are not synchronized\n";
 }
 
-void operator_handle(const struct http_request *request, struct http_response *ret, void *context)
+void operator_handle(const struct small_request *received, struct small_response *response,
+		     void *context)
 {
 	const struct operator_daemon *op = context;
+	const struct http_request *request = &received->http;
+	struct http_response *ret = &response->http;
 	const char *why;
 
 	*ret = (struct http_response){ .status = 200,

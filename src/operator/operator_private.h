@@ -76,5 +76,6 @@ void operator_store_response(struct operator_daemon *op, const struct write_done
 void operator_trigger(struct operator_daemon *op); /* something has changed: reconcile soon */
 void operator_give_up(struct operator_daemon *op, const struct err *err); /* ends a dry run */
 
-/* endpoints.c: an http_handler_fn; the context is the struct operator_daemon. */
-void operator_handle(const struct http_request *request, struct http_response *ret, void *context);
+/* endpoints.c: a small_handler_fn; the context is the struct operator_daemon. */
+void operator_handle(const struct small_request *request, struct small_response *ret,
+		     void *context);

@@ -49,7 +49,7 @@ static void read_fields(const struct http1_request *request)
 	http_split_target(request->target, &path, &query);
 	value = http_query_get(query, STR("a"), &a);
 	require(value.n <= query.n);
-	value = http_header(request->head, "Host");
+	value = http1_field(request->head, "Host");
 	require(value.n <= request->head.n);
 }
 

@@ -11,6 +11,7 @@
 #include "dashboard/page.h"
 #include "dashboard/views.h"
 #include "dashboard/what_if.h"
+#include "net/http1.h"
 #include "partition/machine_groups.h"
 #include "test.h"
 
@@ -32,9 +33,8 @@ static yyjson_val *parse_text(const char *json, struct arena *a)
 
 static unsigned refusal(const struct request_rules *rules, const char *path, const char *header)
 {
-	const struct http_request q = { .method = STR("GET"),
-					.path = str_from(path),
-					.head = str_from(header) };
+	const struct small_request q = { .http = { .method = STR("GET"), .path = str_from(path) },
+					 .head = str_from(header) };
 	const char *why = NULL;
 	unsigned status = request_refuse(rules, &q, &why);
 
@@ -91,15 +91,16 @@ TEST(data_needs_the_token_and_the_page_does_not)
 		  0);
 }
 
-static struct http_response answer(struct dashboard *d, const char *method, const char *path,
-				   const char *header, struct str body, struct arena *a)
+static struct small_response answer(struct dashboard *d, const char *method, const char *path,
+				    const char *header, struct str body, struct arena *a)
 {
-	struct http_request q = {
-		.method = str_from(method), .head = str_from(header), .body = body, .arena = a
+	struct small_request q = {
+		.http = { .method = str_from(method), .body = body, .arena = a },
+		.head = str_from(header),
 	};
-	struct http_response ret = { .status = 404 };
+	struct small_response ret = { .http = { .status = 404 } };
 
-	http_split_target(str_from(path), &q.path, &q.query);
+	http_split_target(str_from(path), &q.http.path, &q.http.query);
 	dashboard_handle(&q, &ret, d);
 	return ret;
 }
@@ -137,10 +138,11 @@ TEST(every_response_has_the_policy_and_no_route_writes)
 	arena_init(&a, 0);
 	shown_state_init(&d.state);
 	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
-		struct http_response r = answer(&d, rows[i].method, rows[i].path, OWN, STR(""), &a);
+		struct small_response r =
+			answer(&d, rows[i].method, rows[i].path, OWN, STR(""), &a);
 
 		TEST_ROW("%s %s", rows[i].method, rows[i].path);
-		CHECK_UINT(r.status, rows[i].status);
+		CHECK_UINT(r.http.status, rows[i].status);
 		CHECK(r.headers && strstr(r.headers, "script-src 'self'"));
 		CHECK(!strstr(r.headers, "unsafe-inline"));
 		CHECK(!strstr(r.headers, "Access-Control"));
@@ -182,9 +184,9 @@ TEST(queries_are_decoded)
 	CHECK_STR(http_query_get(query, STR("empty"), &a), "");
 	CHECK_STR(http_query_get(query, STR("bad"), &a), "");
 	CHECK_STR(http_query_get(query, STR("nam"), &a), "");
-	CHECK_STR(http_header(STR("GET / HTTP/1.1\r\nHost:  a \r\nHostile: b\r\n\r\n"), "host"),
+	CHECK_STR(http1_field(STR("GET / HTTP/1.1\r\nHost:  a \r\nHostile: b\r\n\r\n"), "host"),
 		  "a");
-	CHECK_STR(http_header(STR("GET / HTTP/1.1\r\n\r\n"), "GET / HTTP/1.1"), "");
+	CHECK_STR(http1_field(STR("GET / HTTP/1.1\r\n\r\n"), "GET / HTTP/1.1"), "");
 }
 
 /* --- the state --- */
@@ -604,17 +606,17 @@ TEST(what_if_refuses_large_and_foreign_bodies)
 	strbuf_add(&b, (struct str){ large, WHAT_IF_MAX_BYTES + 100 });
 	strbuf_add(&b, STR("\"}"));
 #define JSON OWN "Content-Type: application/json\r\n"
-	CHECK_UINT(answer(&d, "POST", "/api/what-if", JSON, strbuf_str(&b), &a).status, 413);
-	CHECK_UINT(answer(&d, "POST", "/api/what-if", JSON, STR("["), &a).status, 400);
-	CHECK_UINT(answer(&d, "POST", "/api/what-if", JSON, STR("{}"), &a).status, 404);
-	CHECK_UINT(answer(&d, "POST", "/api/what-if", OWN, STR("{}"), &a).status, 415);
+	CHECK_UINT(answer(&d, "POST", "/api/what-if", JSON, strbuf_str(&b), &a).http.status, 413);
+	CHECK_UINT(answer(&d, "POST", "/api/what-if", JSON, STR("["), &a).http.status, 400);
+	CHECK_UINT(answer(&d, "POST", "/api/what-if", JSON, STR("{}"), &a).http.status, 404);
+	CHECK_UINT(answer(&d, "POST", "/api/what-if", OWN, STR("{}"), &a).http.status, 415);
 	CHECK_UINT(answer(&d, "POST", "/api/what-if", JSON "Origin: http://evil.example\r\n",
 			  STR("{}"), &a)
-			   .status,
+			   .http.status,
 		   403);
 	CHECK_UINT(answer(&d, "POST", "/api/what-if", JSON,
 			  STR("{\"node\":\"n1\",\"profile\":\"x: 1\"}"), &a)
-			   .status,
+			   .http.status,
 		   200);
 	free(large);
 	shown_state_done(&d.state);
