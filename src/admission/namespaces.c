@@ -6,6 +6,7 @@
 #include <stdlib.h>
 
 #include "base/arena.h"
+#include "base/sorted.h"
 #include "kube/names.h"
 #include "kube/pod.h"
 
@@ -99,23 +100,21 @@ struct namespace_table namespace_table_copy(const struct namespace_table *t, str
 	return copy;
 }
 
+static int compare_name(const void *item, const void *name)
+{
+	const struct namespace_entry *entry = item;
+	const struct str *key = name;
+
+	return str_cmp(entry->name, *key);
+}
+
 bool namespace_table_find(const struct namespace_table *t, struct str name,
 			  struct namespace_permission *ret)
 {
-	size_t low = 0, high = t->n;
+	const size_t at = sorted_position(t->items, t->n, sizeof(*t->items), &name, compare_name);
 
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-		int order = str_cmp(name, t->items[middle].name);
-
-		if (order == 0) {
-			*ret = t->items[middle].permission;
-			return true;
-		}
-		if (order < 0)
-			high = middle;
-		else
-			low = middle + 1;
-	}
-	return false;
+	if (at == t->n || !str_eq(t->items[at].name, name))
+		return false;
+	*ret = t->items[at].permission;
+	return true;
 }

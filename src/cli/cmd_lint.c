@@ -12,6 +12,7 @@
 #include "admission/lint.h"
 #include "base/arena.h"
 #include "base/err.h"
+#include "base/sorted.h"
 #include "command.h"
 #include "diff.h"
 #include "kube/label_query.h"
@@ -149,22 +150,22 @@ static void index_namespaces(struct linting *l)
 		qsort(l->namespaces, l->n_namespaces, sizeof(*l->namespaces), by_key);
 }
 
+static int compare_namespace(const void *item, const void *name)
+{
+	const struct lint_key *named = item;
+	const struct str *key = name;
+
+	return str_cmp(named->namespace, *key);
+}
+
 /* The first of this name; NULL when it is not known. */
 static struct located *find_namespace(const struct linting *l, struct str name)
 {
-	size_t low = 0, high = l->n_namespaces;
+	const struct lint_key *all = l->namespaces;
+	const size_t at =
+		sorted_position(all, l->n_namespaces, sizeof(*all), &name, compare_namespace);
 
-	while (low < high) {
-		const size_t middle = low + (high - low) / 2;
-
-		if (str_cmp(l->namespaces[middle].namespace, name) < 0)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low < l->n_namespaces && str_eq(l->namespaces[low].namespace, name) ?
-		       l->namespaces[low].at :
-		       NULL;
+	return at < l->n_namespaces && str_eq(all[at].namespace, name) ? all[at].at : NULL;
 }
 
 /* Adds `key: value` to the annotations of the metadata at `base`/metadata. */

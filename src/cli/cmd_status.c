@@ -13,6 +13,7 @@
 #include "bundle_input.h"
 #include "cluster_report.h"
 #include "command.h"
+#include "node_map.h"
 #include "output.h"
 
 struct status_options {
@@ -304,17 +305,13 @@ static struct str table_text(const struct agent_status *status, bool with_contai
 	struct strbuf b;
 
 	strbuf_init(&b, a);
-	if (status->as_of.n)
-		strbuf_printf(&b, "as of " PRI_STR ", from a support bundle\n",
-			      FMT_STR(status->as_of));
-	if (!status->is_running)
-		strbuf_printf(&b, "the agent is not running; last status from %s\n", status->from);
-	else if (doc_bool(doc_get(runtime, STR("connected")), false))
+	node_map_put_source(&b, status);
+	if (status->is_running && doc_bool(doc_get(runtime, STR("connected")), false))
 		strbuf_printf(&b, "connected to " PRI_STR " " PRI_STR ", mode " PRI_STR "\n",
 			      FMT_STR(doc_str(doc_get(runtime, STR("name")))),
 			      FMT_STR(doc_str(doc_get(runtime, STR("version")))),
 			      FMT_STR(doc_str(doc_get(root, STR("mode")))));
-	else
+	else if (status->is_running)
 		strbuf_printf(&b, "not connected to the runtime: " PRI_STR "\n",
 			      FMT_STR(doc_str(doc_get(runtime, STR("problem")))));
 	/* What a stopped agent knew of its connection is of no use. */

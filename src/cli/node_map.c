@@ -94,6 +94,15 @@ int node_map_check(const struct map *map, const char *topology, struct err *err)
 		       cpuset_first(&unknown), topology);
 }
 
+void node_map_put_source(struct strbuf *b, const struct agent_status *status)
+{
+	if (status->as_of.n)
+		strbuf_printf(b, "as of " PRI_STR ", from a support bundle\n",
+			      FMT_STR(status->as_of));
+	if (!status->is_running)
+		strbuf_printf(b, "the agent is not running; last status from %s\n", status->from);
+}
+
 struct str node_map_title(const struct agent_status *status, struct arena *a)
 {
 	yyjson_val *root = status->doc.root;
@@ -101,11 +110,7 @@ struct str node_map_title(const struct agent_status *status, struct arena *a)
 	struct strbuf b;
 
 	strbuf_init(&b, a);
-	if (status->as_of.n)
-		strbuf_printf(&b, "as of " PRI_STR ", from a support bundle\n",
-			      FMT_STR(status->as_of));
-	if (!status->is_running)
-		strbuf_printf(&b, "the agent is not running; last status from %s\n", status->from);
+	node_map_put_source(&b, status);
 	if (node.n)
 		strbuf_printf(&b, "node " PRI_STR ", ", FMT_STR(node));
 	strbuf_printf(&b, "mode " PRI_STR "\n", FMT_STR(doc_str(doc_get(root, STR("mode")))));

@@ -12,5 +12,8 @@ int node_map_read(const struct doc *doc, struct arena *a, struct map *ret, struc
  * `topology` is its name for the message. */
 int node_map_check(const struct map *map, const char *topology, struct err *err);
 
+/* Lines for a status that is not of a running agent: when and where it was saved. */
+void node_map_put_source(struct strbuf *b, const struct agent_status *status);
+
 /* Lines above the map: whether the agent runs, the node, the mode. */
 struct str node_map_title(const struct agent_status *status, struct arena *a);

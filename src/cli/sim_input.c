@@ -9,6 +9,7 @@
 #include "base/arena.h"
 #include "base/err.h"
 #include "base/quote.h"
+#include "base/sorted.h"
 #include "bundle/bundle_load.h"
 #include "bundle/manifest_load.h"
 #include "bundle_input.h"
@@ -92,19 +93,19 @@ void sim_names_sort(struct sim_name *names, size_t n)
 		qsort(names, n, sizeof(*names), by_name);
 }
 
+static int compare_name(const void *item, const void *name)
+{
+	const struct sim_name *named = item;
+	const struct str *key = name;
+
+	return str_cmp(named->name, *key);
+}
+
 const struct sim_name *sim_names_find(const struct sim_name *names, size_t n, struct str name)
 {
-	size_t low = 0, high = n;
+	const size_t at = sorted_position(names, n, sizeof(*names), &name, compare_name);
 
-	while (low < high) {
-		const size_t middle = low + (high - low) / 2;
-
-		if (str_cmp(names[middle].name, name) < 0)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low < n && str_eq(names[low].name, name) ? &names[low] : NULL;
+	return at < n && str_eq(names[at].name, name) ? &names[at] : NULL;
 }
 
 static void collect(const struct manifest_list *list, const char *kind, struct arena *a,

@@ -281,27 +281,26 @@ static unsigned last_word32(const struct cpuset *s)
 	return last == CPUSET_NONE ? 0 : last / 32;
 }
 
-struct str cpuset_format_hex(const struct cpuset *s, struct arena *a)
+static struct str format_words(const struct cpuset *s, int first_width, const char *separator,
+			       struct arena *a)
 {
 	unsigned i = last_word32(s);
 	struct strbuf b;
 
 	strbuf_init(&b, a);
-	strbuf_printf(&b, "%" PRIx32, word32(s, i));
+	strbuf_printf(&b, "%0*" PRIx32, first_width, word32(s, i));
 	while (i-- > 0)
-		strbuf_printf(&b, "%08" PRIx32, word32(s, i));
+		strbuf_printf(&b, "%s%08" PRIx32, separator, word32(s, i));
 	return strbuf_str(&b);
+}
+
+struct str cpuset_format_hex(const struct cpuset *s, struct arena *a)
+{
+	return format_words(s, 1, "", a);
 }
 
 /* Without leading empty words, unlike the kernel, which prints as many as the machine needs. */
 struct str cpuset_format_words(const struct cpuset *s, struct arena *a)
 {
-	unsigned i = last_word32(s);
-	struct strbuf b;
-
-	strbuf_init(&b, a);
-	strbuf_printf(&b, "%08" PRIx32, word32(s, i));
-	while (i-- > 0)
-		strbuf_printf(&b, ",%08" PRIx32, word32(s, i));
-	return strbuf_str(&b);
+	return format_words(s, 8, ",", a);
 }

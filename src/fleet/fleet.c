@@ -9,6 +9,7 @@
 #include "base/arena.h"
 #include "base/hash.h"
 #include "base/macro.h"
+#include "base/sorted.h"
 #include "kube/names.h"
 #include "kube/pod.h"
 #include "kube/quantity.h"
@@ -118,19 +119,19 @@ static void sort_out(struct cluster_objects *c, const struct manifest_list *list
 	cluster_nodes_sort(&c->nodes);
 }
 
+static int compare_name(const void *item, const void *name)
+{
+	const struct cluster_node *node = item;
+	const struct str *key = name;
+
+	return str_cmp(node->name, *key);
+}
+
 static const struct cluster_node *find_node(const struct cluster_nodes *c, struct str name)
 {
-	size_t low = 0, high = c->n;
+	const size_t at = sorted_position(c->items, c->n, sizeof(*c->items), &name, compare_name);
 
-	while (low < high) {
-		const size_t middle = low + (high - low) / 2;
-
-		if (str_cmp(c->items[middle].name, name) < 0)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low < c->n && str_eq(c->items[low].name, name) ? &c->items[low] : NULL;
+	return at < c->n && str_eq(c->items[at].name, name) ? &c->items[at] : NULL;
 }
 
 static struct str profile_text(const struct cluster_objects *c, yyjson_val *labels)

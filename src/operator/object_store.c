@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/sorted.h"
+
 static char *copy(struct str s)
 {
 	char *p = malloc(s.n + 1);
@@ -37,32 +39,27 @@ void object_store_done(struct object_store *s)
 	*s = (struct object_store){ 0 };
 }
 
+static int compare_key(const void *item, const void *wanted)
+{
+	const struct stored_object *o = item;
+	const struct str *key = wanted;
+
+	return str_cmp(str_from(o->key), *key);
+}
+
 /* The position of the key, or where it belongs. */
 static size_t position(const struct object_store *s, struct str key, bool *ret_found)
 {
-	size_t low = 0, high = s->n;
+	const size_t at = sorted_position(s->items, s->n, sizeof(*s->items), &key, compare_key);
 
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-		int order = str_cmp(str_from(s->items[middle].key), key);
-
-		if (order == 0) {
-			*ret_found = true;
-			return middle;
-		}
-		if (order < 0)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	*ret_found = false;
-	return low;
+	*ret_found = at < s->n && compare_key(&s->items[at], &key) == 0;
+	return at;
 }
 
 static bool is_decimal(struct str s)
 {
 	for (size_t i = 0; i < s.n; i++)
-		if (s.p[i] < '0' || s.p[i] > '9')
+		if (!str_is_digit(s.p[i]))
 			return false;
 	return s.n > 0 && (s.p[0] != '0' || s.n == 1);
 }

@@ -13,6 +13,7 @@
 #include "base/err.h"
 #include "base/file.h"
 #include "base/macro.h"
+#include "base/sorted.h"
 #include "kube/names.h"
 #include "kube/workload_type.h"
 
@@ -25,20 +26,17 @@ static struct str name_of(yyjson_val *object)
 	return doc_str(doc_find(object, "/metadata/name"));
 }
 
-/* Binary search: the index of the first item that is not before `name`. */
+static int compare_name(const void *item, const void *name)
+{
+	const struct allowed_namespace *allowed = item;
+	const struct str *key = name;
+
+	return str_cmp(str_from(allowed->namespace), *key);
+}
+
 static size_t find_position(const struct namespace_allowlist *list, struct str name)
 {
-	size_t low = 0, high = list->n;
-
-	while (low < high) {
-		const size_t middle = low + (high - low) / 2;
-
-		if (str_cmp(str_from(list->items[middle].namespace), name) < 0)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low;
+	return sorted_position(list->items, list->n, sizeof(*list->items), &name, compare_name);
 }
 
 static bool is_at(const struct namespace_allowlist *list, size_t i, struct str name)

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/sorted.h"
 #include "cgroup/cgroup_path.h"
 #include "kube/names.h"
 #include "nri/nri.h"
@@ -97,25 +98,19 @@ void registry_done(struct registry *r)
 _Static_assert(offsetof(struct pod_entry, id) == 0 && offsetof(struct container_entry, id) == 0,
 	       "an entry begins with its id");
 
+static int compare_id(const void *item, const void *id)
+{
+	const char *const *const *entry = item;
+
+	return strcmp(**entry, id);
+}
+
 static size_t find_position(void *const *items, size_t n, const char *id, bool *ret_found)
 {
-	size_t low = 0, high = n;
+	const size_t at = sorted_position(items, n, sizeof(*items), id, compare_id);
 
-	*ret_found = false;
-	while (low < high) {
-		const size_t middle = (low + high) / 2;
-		const int order = strcmp(*(char *const *)items[middle], id);
-
-		if (order == 0) {
-			*ret_found = true;
-			return middle;
-		}
-		if (order < 0)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low;
+	*ret_found = at < n && compare_id(&items[at], id) == 0;
+	return at;
 }
 
 static void **insert_at(void **items, size_t *n, size_t *cap, size_t at, void *item)

@@ -11,6 +11,7 @@
 #include "base/arena.h"
 #include "base/err.h"
 #include "base/macro.h"
+#include "base/sorted.h"
 #include "cpu/topology.h"
 #include "ledger_private.h"
 
@@ -104,20 +105,18 @@ void ledger_done(struct ledger *l)
 	*l = (struct ledger){ 0 };
 }
 
+static int compare_assignment(const void *item, const void *key)
+{
+	const struct assignment *const *a = item;
+
+	return assignment_cmp(*a, key);
+}
+
 size_t ledger_position(const struct ledger *l, struct str pod_uid, struct str container)
 {
-	struct assignment key = { .pod_uid = pod_uid, .container = container };
-	size_t low = 0, high = l->n;
+	const struct assignment key = { .pod_uid = pod_uid, .container = container };
 
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (assignment_cmp(l->items[middle], &key) < 0)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low;
+	return sorted_position(l->items, l->n, sizeof(*l->items), &key, compare_assignment);
 }
 
 /* One allocation per assignment: its strings follow the struct. */
