@@ -339,8 +339,8 @@ static void convert_pod(struct pod_context *ctx, const struct container_plan *pl
 		const struct container_resources *f = &ctx->resources.items[i];
 
 		/* There is no CPU to move; the annotations alone select the CPUs of the workload
-		 * type. */
-		if (is_best_effort)
+		 * type. Cores that it requests already are its weight (D4). */
+		if (is_best_effort && plans[i].source != SOURCE_CORES)
 			annotations_set(&ctx->annotations, resources_key(f->c.name, ctx->a),
 					STR(CONTAINER_CPU_BEST_EFFORT));
 		else

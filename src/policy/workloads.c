@@ -122,9 +122,10 @@
 	"'{\"" NAME_CPUSHARES_KEY "\":' + string(" CEL_SHARES("f.milli") ") +\n    "               \
 	CEL_LET("l", LIMIT, "l > 0 ? ',\"" NAME_CPULIMIT_KEY "\":' + string(l) : ''") " + '}'"
 #define NOTE_BEST_EFFORT PATCH_VALUE(OWN_NOTE_PATH, "'" CONTAINER_CPU_BEST_EFFORT "'")
-/* convert_container() */
+/* convert_pod() */
 #define CONVERT                                                                                    \
-	"variables.plans.map(f, f.source == '' ?\n"                                                \
+	"variables.plans.map(f, f.source != 'cores' && variables.verdict == 'best-effort' ?\n"     \
+	"  [" NOTE_BEST_EFFORT "] : f.source == '' ?\n"                                            \
 	"  ('" NAME_CPU "' in f.l ? [] : [" NOTE_BEST_EFFORT "]) :\n"                              \
 	"  ('" NAME_CPU "' in f.q ? [" PATCH("remove", "f.path + 'requests/" NAME_CPU "'") "] : []) +\n" \
 	"  ('" NAME_CPU "' in f.l ? [" PATCH("remove", "f.path + 'limits/" NAME_CPU "'") "] : []) +\n" \
@@ -191,9 +192,7 @@ const struct policy policy_workloads = {
 		"variables.verdict == 'leave' ? [] :\n"
 		"variables.notes.filter(k, " CEL_IS_OWN_KEY("k") ").map(k, " PATCH("remove", NOTE_PATH("k")) ") +\n"
 		"(variables.warning == '' ? [] : [" PATCH_VALUE(NOTE_PATH("'" NAME_WARNING "'"), "variables.warning") "]) +\n"
-		"(variables.verdict == 'convert' ? " CONVERT " : []) +\n"
-		"(variables.verdict == 'best-effort' ? variables.plans.map(f, " NOTE_BEST_EFFORT ") : []) +\n"
-		"(variables.verdict in ['convert', 'best-effort'] ?\n"
+		"(variables.verdict in ['convert', 'best-effort'] ? " CONVERT " +\n"
 		"  [" PATCH_VALUE(NOTE_PATH("variables.targets[0]"), "'" NAME_TARGET_VALUE "'") "] : []) +\n"
 		"(variables.counted ? " COUNT " : [])",
 };
