@@ -89,6 +89,8 @@ static void describe_pools(const struct manager *m, yyjson_mut_doc *doc, yyjson_
 		doc_put_int(doc, pool, STR("count"), cpuset_count(&cpus));
 		doc_put_int(doc, pool, STR("millicores"), milli[p]);
 		doc_put_int(doc, pool, STR("containers"), (int64_t)count_containers(m, p));
+		if (p == POOL_SHARED && manager_shared_is_empty(m, &cpus))
+			doc_put_bool(doc, pool, STR("empty"), true);
 		if (p == POOL_GUARANTEED) {
 			ledger_free(m->ledger, &cpus);
 			doc_put_str(doc, pool, STR("free"), cpuset_format(&cpus, a));
@@ -306,6 +308,10 @@ static void write_pool_metrics(const struct manager *m, struct strbuf *b)
 		prometheus_uint(b, "pinfold_pool_containers",
 				(struct prometheus_label[]){ { "pool", pool_name(p) }, { 0 } },
 				count_containers(m, p));
+	prometheus_family(b, "pinfold_shared_pool_empty", "gauge",
+			  "Whether shared containers use management CPUs, because no CPU of their "
+			  "pool is left.");
+	prometheus_uint(b, "pinfold_shared_pool_empty", NULL, manager_shared_is_empty(m, &cpus));
 	ledger_free(m->ledger, &cpus);
 	prometheus_family(b, "pinfold_exclusive_cpus_free", "gauge",
 			  "CPUs that can be assigned exclusively.");

@@ -279,6 +279,11 @@ static void add_warnings(struct strbuf *b, yyjson_val *root)
 			      FMT_STR(doc_str(doc_get(item, STR("have")))),
 			      FMT_STR(doc_str(doc_get(item, STR("want")))),
 			      FMT_STR(doc_str(doc_get(item, STR("reason")))));
+	if (doc_bool(doc_find(root, "/pools/shared/empty"), false))
+		strbuf_printf(b,
+			      "warning: no CPU of the shared pool is left, its containers use "
+			      "management CPUs " PRI_STR ": give the profile a shared list\n",
+			      FMT_STR(doc_str(doc_find(root, "/pools/shared/cpus"))));
 	if (doc_get(isolation, STR("reason")))
 		strbuf_printf(b, "warning: CPUs of " PRI_STR " %s are not isolated: " PRI_STR "\n",
 			      FMT_STR(refused),

@@ -162,6 +162,7 @@
 #define NAME_HOST_CONFIGURATION_MANAGED "managed"
 /* Reason of the condition HostConfigured: files differ, and the profile asks for reports only. */
 #define NAME_REASON_NOT_MANAGED "HostFilesNotManaged"
+#define NAME_REASON_SHARED_EMPTY "SharedPoolEmpty"
 #define NAME_MAX_UNAVAILABLE "pinfold.io/max-unavailable" /* nodes at a time: "1", "10%" */
 #define NAME_PAUSED "pinfold.io/paused"			  /* "true": no further node begins */
 #define NAME_REBOOT "pinfold.io/reboot"			  /* who reboots nodes */

@@ -8,6 +8,7 @@
 #include "base/arena.h"
 #include "base/macro.h"
 #include "cpu/topology.h"
+#include "kube/names.h"
 #include "kube/shares.h"
 #include "pin/manager.h"
 
@@ -42,6 +43,7 @@ static struct condition ready_condition(const struct manager *m, enum node_reaso
 	const struct profile_report *profile = &m->status.profile;
 	const struct resize_report *resize = &m->status.resize;
 	const struct pools_in_force *pools = &m->status.pools;
+	struct cpuset shared;
 
 	if (profile->state == PROFILE_CONFLICT)
 		return condition(false, "ProfileConflict", str_from(profile->message));
@@ -60,6 +62,10 @@ static struct condition ready_condition(const struct manager *m, enum node_reaso
 		return condition(false, "Overridden",
 				 str_printf(a, "the pools of %s come before those of profile %s",
 					    pools->from, profile->name));
+	if (manager_shared_is_empty(m, &shared))
+		return condition(true, NAME_REASON_SHARED_EMPTY,
+				 str_printf(a, MANAGER_SHARED_EMPTY_TEXT PRI_STR,
+					    FMT_STR(cpuset_format(&shared, a))));
 	if (pools->origin == POOLS_FROM_NOTHING)
 		return condition(true, "NoProfile",
 				 STR("no profile selects the node: containers may use all CPUs"));

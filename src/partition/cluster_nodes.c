@@ -11,12 +11,19 @@
 #include "kube/pod.h"
 
 static const char *const fault_names[] = {
-	[FAULT_NO_PARTITION] = "NoPartition", [FAULT_NO_NODE] = "NoNode",
-	[FAULT_NOT_READY] = "NotReady",	      [FAULT_CONFLICT] = "Conflict",
-	[FAULT_HOST] = "HostNotConfigured",   [FAULT_PENDING] = "Pending",
-	[FAULT_DRIFT] = "DriftNotCorrected",  [FAULT_AGENT] = "AgentNotReady",
-	[FAULT_SILENT] = "AgentSilent",	      [FAULT_NO_CORES] = "NoCores",
-	[FAULT_VERSION] = "VersionDiffers",   [FAULT_UNREADABLE] = "Unreadable",
+	[FAULT_NO_PARTITION] = "NoPartition",
+	[FAULT_NO_NODE] = "NoNode",
+	[FAULT_NOT_READY] = "NotReady",
+	[FAULT_CONFLICT] = "Conflict",
+	[FAULT_HOST] = "HostNotConfigured",
+	[FAULT_PENDING] = "Pending",
+	[FAULT_DRIFT] = "DriftNotCorrected",
+	[FAULT_AGENT] = "AgentNotReady",
+	[FAULT_SILENT] = "AgentSilent",
+	[FAULT_NO_CORES] = "NoCores",
+	[FAULT_VERSION] = "VersionDiffers",
+	[FAULT_UNREADABLE] = "Unreadable",
+	[FAULT_SHARED_EMPTY] = NAME_REASON_SHARED_EMPTY,
 };
 _Static_assert(ARRAY_LEN(fault_names) == FAULT__COUNT, "every fault has a name");
 
@@ -153,6 +160,12 @@ static void check_conditions(struct checking *k, const struct node_partition_sta
 		report(k, FAULT_NOT_READY,
 		       explained(k, "not partitioned as configured", ready->reason,
 				 ready->message));
+	/* As the profile says, but not without a cost to the platform (D23). */
+	else if (str_eq(ready->reason, STR(NAME_REASON_SHARED_EMPTY)))
+		add_finding(k, (struct node_finding){ .node = k->node,
+						      .fault = FAULT_SHARED_EMPTY,
+						      .is_note = !k->is_strict,
+						      .text = ready->message });
 	if (conflict->status == CONDITION_TRUE)
 		report(k, FAULT_CONFLICT,
 		       explained(k, "several profiles select the node", conflict->reason,

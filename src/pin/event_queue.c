@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "cpu/hints.h"
+#include "kube/names.h"
 
 static const struct {
 	const char *reason;
@@ -21,6 +22,7 @@ static const struct {
 	[EVENT_RUNTIME_LOST] = { "RuntimeDisconnected", true },
 	[EVENT_RUNTIME_BACK] = { "RuntimeConnected", false },
 	[EVENT_RESOURCES_RESTORED] = { "ResourcesRestored", false },
+	[EVENT_SHARED_POOL_EMPTY] = { NAME_REASON_SHARED_EMPTY, true },
 };
 
 const char *event_reason(enum event_kind kind)

@@ -18,6 +18,7 @@ enum event_kind {
 	EVENT_RUNTIME_LOST,	   /* this and the next are about the node */
 	EVENT_RUNTIME_BACK,
 	EVENT_RESOURCES_RESTORED, /* resources on the Node were removed or changed */
+	EVENT_SHARED_POOL_EMPTY,  /* its containers use management CPUs */
 	EVENT__COUNT
 };
 

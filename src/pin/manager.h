@@ -104,6 +104,7 @@ struct manager {
 	struct refusals refusals;
 	struct cgroup_watch cgroup_watch; /* on the registry's cgroups */
 	bool reported_unwatched;	  /* that not every cgroup can be watched */
+	bool reported_shared_empty;	  /* that the shared pool has no CPU */
 	size_t next_check;		  /* container and pod to reconcile next */
 	struct arena scratch;		  /* of one call, which resets it */
 	bool is_changed;		  /* the status file is out of date */
@@ -131,6 +132,12 @@ extern const struct nri_handlers manager_handlers; /* user: struct manager * */
 	 NRI_MASK(NRI_POST_CREATE_CONTAINER) | NRI_MASK(NRI_START_CONTAINER) |                     \
 	 NRI_MASK(NRI_POST_START_CONTAINER) | NRI_MASK(NRI_UPDATE_CONTAINER) |                     \
 	 NRI_MASK(NRI_REMOVE_CONTAINER))
+
+/* Whether the shared pool has no CPU of its own: all are exclusive, or offline. Its containers use
+ * `ret` then, the management CPUs (D23). */
+bool manager_shared_is_empty(const struct manager *m, struct cpuset *ret);
+#define MANAGER_SHARED_EMPTY_TEXT                                                                  \
+	"no CPU of the shared pool is left, its containers use management CPUs "
 
 /* Writes the cgroups that wait for it: of pods, of pause containers, and of all containers after a
  * synchronization. Called after the reply was sent: the runtime waits

@@ -4,6 +4,7 @@
 #include <malloc.h>
 
 #include "change_watch.h"
+#include "event_queue.h"
 #include "isolate.h"
 #include "manager_state.h"
 #include "manager_sync.h"
@@ -50,6 +51,28 @@ void manager_check_written(struct manager *m)
 			manager_enforce_pod(m, r->pods[i], true);
 }
 
+/* When it begins, and when it ends. */
+static void report_shared_pool(struct manager *m)
+{
+	struct cpuset cpus;
+	const bool is_empty = manager_shared_is_empty(m, &cpus);
+	struct str text;
+
+	if (is_empty == m->reported_shared_empty)
+		return;
+	m->reported_shared_empty = is_empty;
+	m->is_changed = true;
+	text = cpuset_format(&cpus, &m->scratch);
+	if (!is_empty) {
+		log_info("the shared pool has CPUs again", LOG_STR("cpus", text));
+		return;
+	}
+	log_warning("no CPU of the shared pool is left, its containers use management CPUs",
+		    LOG_STR("cpus", text));
+	event_queue_add(m->events, EVENT_SHARED_POOL_EMPTY, &(struct event_subject){ 0 },
+			str_printf(&m->scratch, MANAGER_SHARED_EMPTY_TEXT PRI_STR, FMT_STR(text)));
+}
+
 void manager_reconcile(struct manager *m, size_t n)
 {
 	const struct registry *r = &m->registry;
@@ -59,6 +82,7 @@ void manager_reconcile(struct manager *m, size_t n)
 	/* Known writes at once; the rest by turns, because inotify does not report everything. */
 	manager_check_written(m);
 	manager_release_unreleased(m);
+	report_shared_pool(m);
 	for (size_t i = 0; i < n; i++, m->next_check++) {
 		/* One index for both lists. They may have become shorter since the last call. */
 		if (m->next_check >= r->n_containers && m->next_check >= r->n_pods) {

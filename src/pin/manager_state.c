@@ -18,6 +18,12 @@ void manager_management_cpus(const struct manager *m, struct cpuset *ret)
 	(void)ledger_cpus(m->ledger, POOL_MANAGEMENT, ret);
 }
 
+bool manager_shared_is_empty(const struct manager *m, struct cpuset *ret)
+{
+	/* A kubelet that assigns CPUs also chooses those of shared containers. */
+	return !ledger_cpus(m->ledger, POOL_SHARED, ret) && !m->kubelet_manages;
+}
+
 int manager_kubelet_placement(struct manager *m, const char *cpus, struct placement *ret,
 			      struct err *err)
 {

@@ -186,6 +186,13 @@ test_deferred() {
 	native_container "$dir" exclusive '"cpu_shares":1024,"cpu_period":100000,"cpu_quota":100000' >/dev/null
 	LIMIT=30 soon "exclusive CPUs in use" 1 np '.pools[?(@.name=="guaranteed")].exclusiveCPUs'
 	is "free CPUs of NUMA node 0" "$(np '.numaNodes[0].exclusiveCPUs} {.status.numaNodes[0].freeCPUs')" "1 0"
+	# Nothing is left for the shared pool but the management CPU (D23).
+	soon "CPUs beside the exclusive container" "0 0" kernel
+	soon "Ready without a shared CPU" True:SharedPoolEmpty condition Ready
+	prints "status without a shared CPU" "warning: no CPU of the shared pool is left, its containers use management CPUs 0: give the profile a shared list" \
+		eval '"$pinfold" status --run-dir "$dir/run" | grep "^warning: no CPU"'
+	soon "the Event" "Node $name" kubectl get events -A --field-selector reason=SharedPoolEmpty -o 'jsonpath={.items[*].involvedObject.kind} {.items[*].involvedObject.name}'
+	is "the metric" "$(curl -sf --unix-socket "$dir/run/agent.sock" http://agent/metrics | grep '^pinfold_shared_pool_empty')" "pinfold_shared_pool_empty 1"
 	profile edge "$edge" 'reserved: "1", isolated: "0"'
 	soon "Ready while a container owns the CPU" False:ResizeRefused condition Ready
 	soon "what waits" "Resize ResizeRefused" np '.pending[0].what} {.status.pending[0].reason'

@@ -200,15 +200,18 @@ TEST(what_is_only_reported_is_a_finding_when_strict_and_other_changes_always)
 			     ",\"pending\":[{\"what\":\"KubeletRestart\",\"reason\":\"Differs\"},"
 			     "{\"what\":\"Reboot\",\"reason\":\"BootParameterDiffers\"},"
 			     "{\"what\":\"Resize\",\"reason\":\"ResizeDeferred\"}]",
-			     READY
-			     "," CONDITION("HostConfigured", "False", "HostFilesNotManaged", "")));
+			     CONDITION("Ready", "True", "SharedPoolEmpty",
+				       "no CPU is left") "," CONDITION("HostConfigured", "False",
+								       "HostFilesNotManaged", "")));
 	CHECK_STR(checked_text(&c, false),
+		  "n note SharedPoolEmpty: no CPU is left\n"
 		  "n note HostNotConfigured: the host is not configured as the profile says: "
 		  "HostFilesNotManaged\n"
 		  "n note Pending: a change waits for a KubeletRestart: Differs\n"
 		  "n Pending: a change waits for a Reboot: BootParameterDiffers\n"
 		  "n Pending: a change waits for a Resize: ResizeDeferred\n");
 	CHECK_STR(checked_text(&c, true),
+		  "n SharedPoolEmpty: no CPU is left\n"
 		  "n HostNotConfigured: the host is not configured as the profile says: "
 		  "HostFilesNotManaged\n"
 		  "n Pending: a change waits for a KubeletRestart: Differs\n"

@@ -729,6 +729,43 @@ TEST(classic_mode_moves_shared_containers_before_assigning_cpus)
 	CHECK_STR(read_at(&n, share.cgroup + 1, "cpuset.cpus"), "2-7");
 }
 
+/* D23: as on a kubelet, whose shared containers may always use the reserved CPUs. */
+TEST(shared_containers_use_management_cpus_while_all_others_are_exclusive)
+{
+	static const char text[] =
+		"no CPU of the shared pool is left, its containers use management CPUs 0-1";
+	CLEANUP(node_done) struct node n;
+	struct box share, alone;
+	struct event_queue events;
+	struct cpuset cpus;
+
+	node_init(&n, "0-1", NULL, NULL);
+	event_queue_init(&events);
+	n.manager.events = &events;
+	box_init(&share, "share", "burstable/", 512, 0);
+	CHECK_STR(create(&n, &share).cpus, "2-7");
+	make_cgroup(&n, share.cgroup + 1, "2-7");
+	manager_reconcile(&n.manager, 1);
+	CHECK(!manager_shared_is_empty(&n.manager, &cpus));
+	CHECK_UINT(events.n, 0);
+	box_init(&alone, "alone", "", 6144, 600000);
+	CHECK_STR(create(&n, &alone).cpus, "2-7");
+	CHECK_STR(read_at(&n, share.cgroup + 1, "cpuset.cpus"), "0-1");
+	CHECK(manager_shared_is_empty(&n.manager, &cpus));
+	manager_reconcile(&n.manager, 1);
+	manager_reconcile(&n.manager, 1);
+	CHECK_UINT(events.n, 1);
+	CHECK_STR(event_reason(events.items[0].kind), "SharedPoolEmpty");
+	CHECK_STR(events.items[0].text, text);
+	CHECK_UINT(events.items[0].count, 1);
+	CHECK(!ask(&n, "RemovePodSandbox", &alone, NULL).status);
+	CHECK_STR(read_at(&n, share.cgroup + 1, "cpuset.cpus"), "2-7");
+	manager_reconcile(&n.manager, 1);
+	CHECK(!n.manager.reported_shared_empty);
+	CHECK_UINT(events.n, 1);
+	event_queue_done(&events);
+}
+
 /* A node without a profile. */
 TEST(management_containers_without_cpus_of_their_own_leave_exclusive_ones)
 {

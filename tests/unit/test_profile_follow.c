@@ -112,6 +112,23 @@ TEST(a_profile_is_applied_changed_and_removed)
 	CHECK_INT(kept_profile_read(f.state_dir, &f.node.a, &kept, &err), -ENOENT);
 }
 
+TEST(a_shared_pool_without_cpus_shows_in_the_condition)
+{
+	CLEANUP(fixture_done) struct fixture f;
+	struct box alone;
+
+	fixture_init(&f);
+	follow(&f, PROFILE("worker", "1", "\"reserved\":\"0-1\",\"isolated\":\"rest\""), NULL);
+	CHECK_STR(summary(&f), "0-1 2-7 2-7 Profile worker:1 True:Partitioned");
+	box_init(&alone, "alone", "", 6144, 600000);
+	CHECK_STR(create(&f.node, &alone).cpus, "2-7");
+	CHECK_STR(summary(&f), "0-1 2-7 2-7 Profile worker:1 True:SharedPoolEmpty");
+	CHECK_STR(status_of(&f).conditions[PARTITION_READY].message,
+		  "no CPU of the shared pool is left, its containers use management CPUs 0-1");
+	CHECK(!ask(&f.node, "RemovePodSandbox", &alone, NULL).status);
+	CHECK_STR(summary(&f), "0-1 2-7 2-7 Profile worker:1 True:Partitioned");
+}
+
 TEST(a_conflict_and_a_bad_profile_leave_the_last_good_one)
 {
 	CLEANUP(fixture_done) struct fixture f;
