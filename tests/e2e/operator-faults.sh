@@ -2,10 +2,12 @@
 # `pinfold operator` behind a proxy that injects 403, 409, 410, 429, 500, 503, lost requests, lost responses, cut watches and
 # closed connections: it converges, and the number of its requests stays bounded. Then it is killed at each of its requests in
 # turn, executed or not: the end is always the same, and no more nodes are taken than allowed. Then its C library calls fail, one
-# at a time (tests/fault): it goes on, or ends with a message, and an operator without faults finishes the rollout.
+# at a time (tests/fault): it goes on, or ends with a message, and an operator without faults finishes the rollout. Last, leaks: the
+# memory of a confined operator over many rollouts, and what LeakSanitizer finds in one that is not confined (make asan).
 #
-#	OPERATOR_PARTS="faults killed calls"    only these
-#	OPERATOR_STEPS=60, OPERATOR_FAULTS=4    kills, and failing calls of each kind
+#	OPERATOR_PARTS="faults killed calls leaks"    only these
+#	OPERATOR_STEPS=60, OPERATOR_FAULTS=4          kills, and failing calls of each kind
+#	OPERATOR_ROLLOUTS=20                          rollouts of six nodes in which memory must not grow
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 # shellcheck source=tests/e2e/lib/operator.sh
@@ -158,8 +160,63 @@ malloc ENOMEM"
         python3 tests/e2e/operator/cluster.py check "$dir/agents.log" 1 $((2 * rounds))
 }
 
+# rollouts COUNT: changes of all nodes and of the profile, one after the other.
+rollouts() {
+    local i
+    for ((i = 0; i < $1; i++)); do
+        rounds=$((rounds + 1))
+        kubectl annotate performanceprofile worker pinfold.io/max-unavailable=$((3 + rounds % 3)) --overwrite >/dev/null
+        cluster pending RuntimeRestart "$(printf '%x' $((0xc000 + rounds)))" w{0..5}
+        wait_for 240 is_final || tap_result 1 "rollout $rounds ends" "$(tail -n 20 "$dir/logs/one.log")"
+    done
+}
+resident_kb() { awk '/^VmRSS/ { print $2 }' "/proc/$(cut -d' ' -f1 "$dir/one.pid")/status"; }
+reconciles() { op_metric "$dir" one 'pinfold_operator_reconciles_total '; }
+# The exit status of an operator that is asked to end.
+ended() {
+    local pid status=0
+    read -r pid _ <"$dir/one.pid"
+    kill -TERM "$pid"
+    wait "$pid" || status=$?
+    rm -f "$dir/one.pid"
+    echo "$status" >"$dir/status"
+    kubectl -n pinfold delete lease pinfold-operator --ignore-not-found >/dev/null
+}
+
+# LeakSanitizer stops the process with ptrace() at its end, which the system call filter refuses.
+leaks() {
+    local before at release=$pinfold
+    process_stop "$dir" one
+    rounds=0
+    op_launch "$dir" one "$cp"
+    rollouts 5
+    before=$(resident_kb) at=$(reconciles)
+    rollouts "${OPERATOR_ROLLOUTS:-20}"
+    echo "# confined: $before kB, after $(($(reconciles) - at)) further reconciles $(resident_kb) kB"
+    ok "there were enough of them" [ $(($(reconciles) - at)) -ge $((10 * ${OPERATOR_ROLLOUTS:-20})) ]
+    ok "the memory of a confined operator does not grow" [ "$(resident_kb)" -le $((before + 512)) ]
+    ended
+    make -s asan >&2
+    pinfold=$PWD/build-asan/pinfold
+    # The control: the check is made, and is what confinement prevents.
+    op_launch "$dir" one "$cp"
+    rollouts 1
+    ended
+    ok "a confined operator with sanitizers cannot be checked for leaks" grep -q "LeakSanitizer has encountered a fatal error" "$dir/logs/one.log"
+    : >"$dir/logs/one.log"
+    op_launch "$dir" one "$cp" --no-confinement
+    rollouts 3
+    echo 0.3 >"$dir/faults"
+    rollouts 2
+    echo 0 >"$dir/faults"
+    ended
+    equals "an operator without confinement ends without leaks" 0 cat "$dir/status"
+    ok "no sanitizer has reported anything" eval '! grep -n -e Sanitizer -e "runtime error" "$dir/logs/one.log"'
+    pinfold=$release
+}
+
 set_up
-for part in ${OPERATOR_PARTS:-faults killed calls}; do
+for part in ${OPERATOR_PARTS:-faults killed calls leaks}; do
     "$part"
 done
 tap_end

@@ -1,6 +1,7 @@
 // The kubelet's own PodResources library as a client of any socket, and as a stand-in for a
 // kubelet that has devices: podresources client SOCKET list|allocatable|get [NAMESPACE NAME], or
-// podresources server SOCKET FILE [hang|broken], with the two answers as JSON in FILE.
+// podresources server SOCKET FILE [hang|broken], with the two answers as JSON in FILE; and as a
+// device plugin of the kubelet: podresources plugin RESOURCE NUMA-NODE..., one device for each node.
 package main
 
 import (
@@ -118,5 +119,8 @@ func main() {
 	if len(os.Args) >= 4 && os.Args[1] == "server" {
 		fail(serve(os.Args[2], os.Args[3], os.Args[4:]))
 	}
-	fail(fmt.Errorf("podresources client|server SOCKET ..."))
+	if len(os.Args) >= 4 && os.Args[1] == "plugin" {
+		fail(serveDevices(os.Args[2], os.Args[3:]))
+	}
+	fail(fmt.Errorf("podresources client|server SOCKET ..., or podresources plugin RESOURCE NUMA-NODE..."))
 }
