@@ -6,7 +6,7 @@
 # such pod is refused although node 0 is free. Needs Go.
 #
 #	RUNTIME=containerd-1.7   or containerd, crio
-#	KEEP=DIR                 the node in DIR is used if it runs, and left running
+#	KEEP=DIR                 the node in DIR is used if it runs, also one of host-node.sh, and left running
 
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
@@ -25,13 +25,16 @@ device=example.com/device
 start_node() {
 	cp_start "$cp"
 	# shellcheck disable=SC2034  # read by node.sh, as below
-	NODE_PAYLOAD=("$pinfold" "$here/../../deploy/agent/pinfold-agent.service" "$peer")
+	NODE_PAYLOAD=("$pinfold" "$here/../../deploy/agent/pinfold-agent.service")
 	# shellcheck disable=SC2034
 	NODE_TOOLS=
 	node_start "$top/node" "$cp" worker-0 "$RUNTIME"
 	node_wait_ready "$top/node"
 	agent_install "--allow-namespace shop"
-	in_guest "systemd-run -q --unit=devices /payload/extra/podresources plugin $device 1 1"
+}
+start_plugin() {
+	in_guest 'test -e /root/podresources' || guest_put "$top/node" "$peer" /root
+	in_guest "systemctl is-active -q devices || systemd-run -q --unit=devices /root/podresources plugin $device 1 1"
 }
 pools() { # MORE
 	in_guest "echo '{\"reserved\":\"0-1\",\"shared\":\"4-5\",\"guaranteed\":\"2-3,6-7\"$1}' >/etc/kubernetes/openshift-cpu-pools"
@@ -40,7 +43,7 @@ pools() { # MORE
 allocatable() { kubectl get node worker-0 -o "jsonpath={.status.allocatable['${device//./\\.}']}"; }
 # The NUMA nodes of the pod's devices, by the kubelet.
 nodes_of() { # POD
-	in_guest /payload/extra/podresources client /var/lib/kubelet/pod-resources/kubelet.sock list |
+	in_guest /root/podresources client /var/lib/kubelet/pod-resources/kubelet.sock list |
 		jq -c --arg pod "$1" '[.podResources[] | select(.name == $pod) | .containers[].devices[]?.topology.nodes[].ID | tonumber]'
 }
 run_pod() { # NAME RESOURCES
@@ -92,6 +95,8 @@ peer=$("$here/../bench/peers/build" podresources)
 # shellcheck disable=SC2064  # expanded now
 [ -n "${KEEP:-}" ] || trap "node_stop '$top/node'; cp_stop '$cp'; rm -rf '$top'" EXIT
 if ! { [ -e "$top/node/node" ] && guest_is_up "$top/node"; }; then start_node; fi
+in_guest "systemctl stop pinfold-agent; echo 'PINFOLD_AGENT_FLAGS=--allow-namespace shop' >/etc/default/pinfold-agent"
+start_plugin
 pools ''
 LIMIT=600 soon "the devices are registered" 2 allocatable
 agent_start
