@@ -76,7 +76,7 @@ test_before() {
 }
 
 test_live() {
-	local refused
+	local refused unit
 	flags ''
 	in_guest systemctl restart pinfold-agent
 	wait_for 600 agent_ready || die "the agent is not ready"
