@@ -325,11 +325,17 @@ static int place_and_clear(struct manager *m, const struct nri_pod *pod,
 		r = place_class(m, pod, c, class, NULL, ret, err);
 	if (r < 0)
 		return r;
-	if (!ret->is_exclusive || !m->ledger->now.config.is_classic || manager_repin_shared(m) >= 0)
+	if (!ret->is_exclusive || !m->ledger->now.config.is_classic)
+		return 0;
+	r = manager_repin_shared(m);
+	if (r >= 0)
 		return 0;
 	/* A shared container is still there: give the CPUs back, to the shared ones, too. */
 	(void)ledger_release_container(m->ledger, str_from(pod->uid), str_from(c->name), NULL);
 	(void)manager_repin_shared(m);
+	if (r == -ENOSPC) /* without management CPUs (D23) */
+		return err_set(err, ENOSPC,
+			       "it would own every CPU, and no CPU is left for other containers");
 	return err_set(err, EBUSY, "cannot move shared containers off its exclusive CPUs");
 }
 

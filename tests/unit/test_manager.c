@@ -785,6 +785,22 @@ TEST(management_containers_without_cpus_of_their_own_leave_exclusive_ones)
 	CHECK_UINT(n.manager.counters.drift_corrected, 0);
 }
 
+TEST(the_last_cpu_of_a_node_without_management_cpus_is_not_assigned)
+{
+	CLEANUP(node_done) struct node n;
+	struct box all, most;
+	struct ttrpc_response r;
+
+	node_init(&n, "", NULL, NULL);
+	box_init(&all, "all", "", 8192, 800000);
+	r = ask(&n, "CreateContainer", &all, NULL);
+	CHECK(r.status != NULL);
+	CHECK_STR(r.status->message, "pinfold: ns/all, container c: it would own every CPU, and no "
+				     "CPU is left for other containers");
+	box_init(&most, "most", "", 7168, 700000);
+	CHECK_STR(create(&n, &most).cpus, "0-6");
+}
+
 TEST(new_sandbox_of_the_same_pod_keeps_its_cpus)
 {
 	CLEANUP(node_done) struct node n;
