@@ -598,6 +598,7 @@ void cert_rotation_close(struct cert_rotation *k)
 
 void cert_rotation_done(struct cert_rotation *k)
 {
+	leader_done(&k->leader);
 	watch_done(&k->watch);
 	for (size_t i = 0; i < CERT_CONFIGURATIONS; i++)
 		arena_done(&k->configurations[i].arena);

@@ -1,7 +1,8 @@
 /* A cycle of the timer: read the Lease, decide (lease.h), write if this replica may, wait. The
  * object's resourceVersion is in every write, so of two replicas that write at the same time one
- * gets a conflict and reads again. Only one request is in flight; after each, successful or not,
- * the timer starts the next cycle. */
+ * gets a conflict and reads again. The holder knows the Lease from the response to its last write
+ * and renews it without a read. Only one request is in flight; after each, successful or not, the
+ * timer starts the next cycle. */
 
 #include "leader.h"
 
@@ -20,12 +21,30 @@
  * flight; leader_is() compares the clock itself. */
 static void notify_change(struct leader *l)
 {
-	bool is_leader = leader_is(l);
+	enum leader_state state = leader_state(l);
 
-	if (is_leader == l->is_leader)
+	if (state == l->state)
 		return;
-	l->is_leader = is_leader;
+	l->state = state;
 	l->config->on_change(l);
+}
+
+/* After a write without a response, or one that was refused, its version is not known. */
+static void forget_lease(struct leader *l)
+{
+	l->known = (struct lease){ 0 };
+}
+
+static void keep_lease(struct leader *l, yyjson_val *object)
+{
+	struct lease lease = lease_of(object);
+
+	arena_reset(&l->arena);
+	l->known = (struct lease){ .exists = lease.exists && lease.version.n,
+				   .holder = str_dup(&l->arena, lease.holder),
+				   .acquired = str_dup(&l->arena, lease.acquired),
+				   .version = str_dup(&l->arena, lease.version),
+				   .transitions = lease.transitions };
 }
 
 static void retry_after(struct leader *l, uint64_t after_ms)
@@ -36,6 +55,7 @@ static void retry_after(struct leader *l, uint64_t after_ms)
 
 static void fail(struct leader *l, const struct err *err)
 {
+	forget_lease(l);
 	if (l->config->on_failure)
 		l->config->on_failure(l, err);
 	retry_after(l, backoff_next(&l->backoff, backoff_random()));
@@ -50,6 +70,14 @@ static uint64_t expires_in_ms(const struct leader *l)
 	return passed_ms < LEASE_HOLD_MS ? LEASE_HOLD_MS - passed_ms : 1;
 }
 
+/* The time counts from when the write began: a slow server is asked early enough. */
+static uint64_t renews_in_ms(const struct leader *l)
+{
+	const uint64_t passed_ms = loop_now_ms(l->api->loop) - l->write_ms;
+
+	return passed_ms < LEASE_RENEW_MS ? LEASE_RENEW_MS - passed_ms : 0;
+}
+
 static void on_expiry(struct timer *t)
 {
 	struct leader *l = container_of(t, struct leader, expiry);
@@ -61,21 +89,28 @@ static void on_expiry(struct timer *t)
 		notify_change(l);
 }
 
+/* Someone else wrote. A holder reads soon who holds the Lease now. */
+static void read_again(struct leader *l)
+{
+	forget_lease(l);
+	retry_after(l, l->renewed_ms ? backoff_next(&l->backoff, backoff_random()) :
+				       backoff_jitter(LEASE_RETRY_MS, backoff_random()));
+	notify_change(l);
+}
+
 static void on_written(struct api_call *call, yyjson_val *object, const struct err *err)
 {
 	struct leader *l = container_of(call, struct leader, call);
 
-	(void)object;
-	if (err && (err->code == EEXIST || err->code == ENOENT)) { /* another replica wrote first */
-		l->renewed_ms = 0;
-		retry_after(l, backoff_jitter(LEASE_RETRY_MS, backoff_random()));
-		notify_change(l);
+	if (err && (err->code == EEXIST || err->code == ENOENT)) {
+		read_again(l);
 		return;
 	}
 	if (err) {
 		fail(l, err);
 		return;
 	}
+	keep_lease(l, object);
 	backoff_reset(&l->backoff);
 	/* Counted from when the request was sent: other replicas may have seen the renewal that
 	 * early, and must not consider it expired before this one does. */
@@ -83,7 +118,7 @@ static void on_written(struct api_call *call, yyjson_val *object, const struct e
 	l->is_releasing = false;
 	if (l->renewed_ms)
 		timer_start(&l->expiry, expires_in_ms(l), 0);
-	retry_after(l, l->is_wanted ? LEASE_RENEW_MS : 0);
+	retry_after(l, l->is_wanted ? renews_in_ms(l) : 0);
 	notify_change(l);
 }
 
@@ -160,15 +195,15 @@ static void on_read(struct api_call *call, yyjson_val *object, const struct err 
 		return;
 	}
 	action = lease_decide(&lease, str_from(l->config->identity), observe(l, &lease));
-	/* Another replica holds the Lease, or it was deleted. */
+	/* Another replica holds or has held the Lease, or it was deleted. Reported before it is
+	 * taken: what this replica knows may be older than the writes of the other one. */
 	if (action != LEASE_RENEW)
 		l->renewed_ms = 0;
-	if (action == LEASE_WAIT || (!l->is_wanted && action != LEASE_RENEW)) {
+	if (action == LEASE_WAIT || (!l->is_wanted && action != LEASE_RENEW))
 		retry_after(l, backoff_jitter(LEASE_RETRY_MS, backoff_random()));
-		notify_change(l);
-		return;
-	}
-	write_lease(l, &lease, action);
+	else
+		write_lease(l, &lease, action);
+	notify_change(l);
 }
 
 static void on_timer(struct timer *t)
@@ -179,12 +214,16 @@ static void on_timer(struct timer *t)
 	/* Without interest, only a Lease that is still held needs a request: its release. */
 	if (l->is_busy || (!l->is_wanted && !l->renewed_ms))
 		return;
-	start_request(l, "GET", l->config->name, STR(""), on_read);
+	if (l->known.exists && l->renewed_ms)
+		write_lease(l, &l->known, LEASE_RENEW);
+	else
+		start_request(l, "GET", l->config->name, STR(""), on_read);
 }
 
 void leader_init(struct leader *l, struct api *api, const struct leader_config *config)
 {
 	*l = (struct leader){ .api = api, .config = config };
+	arena_init(&l->arena, 0);
 	timer_init(&l->timer, api->loop, on_timer);
 	timer_init(&l->expiry, api->loop, on_expiry);
 }
@@ -194,6 +233,11 @@ void leader_close(struct leader *l)
 	api_cancel(&l->call);
 	timer_close(&l->timer, NULL);
 	timer_close(&l->expiry, NULL);
+}
+
+void leader_done(struct leader *l)
+{
+	arena_done(&l->arena);
 }
 
 void leader_want(struct leader *l, bool is_wanted)
@@ -206,9 +250,16 @@ void leader_want(struct leader *l, bool is_wanted)
 		timer_start(&l->timer, 0, 0);
 }
 
+enum leader_state leader_state(const struct leader *l)
+{
+	if (!l->is_wanted || !l->renewed_ms)
+		return LEADER_NOT;
+	return lease_is_held(l->renewed_ms, loop_now_ms(l->api->loop)) ? LEADER_ACTS : LEADER_LATE;
+}
+
 bool leader_is(const struct leader *l)
 {
-	return l->is_wanted && lease_is_held(l->renewed_ms, loop_now_ms(l->api->loop));
+	return leader_state(l) == LEADER_ACTS;
 }
 
 const char *leader_identity(struct arena *a)

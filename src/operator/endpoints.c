@@ -174,7 +174,7 @@ static struct str metrics(const struct operator_daemon *op, struct arena *a)
 
 	strbuf_init(&b, a);
 	prometheus_one(&b, "pinfold_operator_leader", "gauge", "1 on the replica that acts",
-		       op->is_acting);
+		       op->is_acting && leader_is(&op->leader));
 	prometheus_one(&b, "pinfold_operator_reconciles_total", "counter",
 		       "Times that everything was decided anew", op->reconciles);
 	prometheus_family(&b, "pinfold_operator_reconcile_seconds_total", "counter",

@@ -12,7 +12,7 @@
 #include "kube/names.h"
 #include "net/loop.h"
 
-#define PAGE 100
+#define PAGE 500 /* the metadata of a pod is a few KiB */
 
 static const struct {
 	const char *api, *resource;
@@ -31,11 +31,25 @@ static const struct {
 
 static void request(struct namespace_scan *s);
 
+uint64_t namespace_scan_pause_ms(uint64_t took_ms, unsigned failures)
+{
+	const uint64_t share_ms = took_ms * NAMESPACE_SCAN_SHARE;
+	uint64_t retry_ms = NAMESPACE_SCAN_RETRY_MS;
+
+	if (!failures)
+		return share_ms > NAMESPACE_SCAN_MS ? share_ms : NAMESPACE_SCAN_MS;
+	while (--failures && retry_ms < NAMESPACE_SCAN_MS)
+		retry_ms *= 2;
+	return retry_ms < NAMESPACE_SCAN_MS ? retry_ms : NAMESPACE_SCAN_MS;
+}
+
 static void end_round(struct namespace_scan *s, const struct err *err)
 {
+	const uint64_t now_ms = loop_now_ms(s->api->loop);
+
 	s->is_busy = false;
-	s->next_ms =
-		loop_now_ms(s->api->loop) + (err ? NAMESPACE_SCAN_RETRY_MS : NAMESPACE_SCAN_MS);
+	s->failed_rounds = err ? s->failed_rounds + 1 : 0;
+	s->next_ms = now_ms + namespace_scan_pause_ms(now_ms - s->began_ms, s->failed_rounds);
 	buffer_done(&s->next_page);
 	if (err) {
 		s->failures++;
@@ -136,6 +150,7 @@ static void begin_round(struct namespace_scan *s, const struct object_store *all
 			s->names[s->n_names++] =
 				str_dup(&s->arena, str_from(allowed->items[i].key));
 	s->is_busy = true;
+	s->began_ms = loop_now_ms(s->api->loop);
 	request(s);
 }
 

@@ -12,8 +12,13 @@
 #include "cluster/api.h"
 #include "namespace_checks.h"
 
-#define NAMESPACE_SCAN_MS 300000 /* between rounds */
-#define NAMESPACE_SCAN_RETRY_MS 30000
+#define NAMESPACE_SCAN_MS 300000      /* between rounds, at least */
+#define NAMESPACE_SCAN_RETRY_MS 30000 /* after a failure; doubles with each one in a row */
+#define NAMESPACE_SCAN_SHARE 20	      /* the pause is this many times as long as the round */
+
+/* The pause after a round that took `took_ms`; `failures`: rounds that failed in a row, with this
+ * one. A large cluster or a slow server is asked less often. Pure. */
+uint64_t namespace_scan_pause_ms(uint64_t took_ms, unsigned failures);
 
 struct namespace_scan {
 	struct api *api;
@@ -25,7 +30,8 @@ struct namespace_scan {
 	struct str *names;	       /* the namespaces of the round */
 	size_t n_names, at;	       /* ...and the position in them */
 	unsigned step;		       /* of the round */
-	uint64_t next_ms;	       /* when the next round is due */
+	uint64_t began_ms, next_ms;    /* when the round began, and when the next one is due */
+	unsigned failed_rounds;	       /* in a row */
 	bool is_busy, is_complete;     /* a round runs; one was complete */
 	bool was_partitioned;
 	uint64_t rounds, requests, failures;

@@ -199,13 +199,25 @@ static void on_leader_change(struct leader *l)
 
 	if (op->leave_until_ms)
 		return;
-	if (leader_is(l)) {
+	switch (leader_state(l)) {
+	case LEADER_ACTS:
+		if (op->is_acting) {
+			log_info("renewed the Lease, going on");
+			operator_trigger(op);
+			return;
+		}
 		log_info("elected as leader", LOG_STR("identity", str_from(l->config->identity)));
 		act(op);
 		return;
+	case LEADER_LATE: /* the watches go on: to read everything again would be load for a
+			   * server that is slow already */
+		log_warning(
+			"could not renew the Lease in time, writing nothing until it is renewed");
+		return;
+	case LEADER_NOT:
+		log_warning("lost the Lease, waiting for it again");
+		loop_stop(&op->loop);
 	}
-	log_warning("lost the Lease, waiting for it again");
-	loop_stop(&op->loop);
 }
 
 static void on_leader_failure(struct leader *l, const struct err *err)
@@ -300,6 +312,7 @@ static void end_term(struct operator_daemon *op)
 		namespace_scan_done(&op->scan);
 		operator_watch_done(op);
 	}
+	leader_done(&op->leader);
 	api_done(&op->api);
 	for (size_t i = 0; i < OPERATOR_KIND__COUNT; i++)
 		object_store_done(&op->stores[i]);

@@ -161,5 +161,140 @@ TEST(the_end_of_a_lease_is_reported_while_a_request_hangs)
 	CHECK(lost_ms - l.renewed_ms < LEASE_HOLD_MS + LEASE_RENEW_MS / 2);
 	leader_close(&l);
 	api_server_done(&server);
+	leader_done(&l);
 	(void)close(silent);
+}
+
+#define LEASES "/apis/coordination.k8s.io/v1/namespaces/n/leases"
+#define LEASE(version, holder)                                                                     \
+	"{\"kind\":\"Lease\",\"metadata\":{\"resourceVersion\":\"" version "\"},\"spec\":{"        \
+	"\"holderIdentity\":\"" holder "\",\"leaseDurationSeconds\":15,\"acquireTime\":\"then\","  \
+	"\"leaseTransitions\":7}}"
+
+struct election {
+	struct api_server server;
+	struct leader leader;
+	enum leader_state states[8]; /* as reported */
+	size_t n_states;
+};
+
+static void on_state(struct leader *l)
+{
+	struct election *e = container_of(l, struct election, leader);
+
+	CHECK(e->n_states < ARRAY_LEN(e->states));
+	e->states[e->n_states++] = leader_state(l);
+}
+
+static void respond(struct election *e, const char *method, const char *path, unsigned status,
+		    const char *body)
+{
+	api_server_set(&e->server, &(struct api_server_rule){ method, path, "", status, body });
+}
+
+/* The Lease was created and is held. */
+static void election_init(struct election *e)
+{
+	static const struct leader_config config = {
+		.namespace = "n", .name = "l", .identity = "me", .on_change = on_state
+	};
+
+	*e = (struct election){ 0 };
+	api_server_init(&e->server);
+	respond(e, "POST", LEASES, 201, LEASE("1", "me"));
+	respond(e, "PUT", LEASES "/l", 200, LEASE("2", "me"));
+	leader_init(&e->leader, &e->server.api, &config);
+	leader_want(&e->leader, true);
+	API_SERVER_WAIT(&e->server, e->n_states == 1);
+	CHECK_INT(e->states[0], LEADER_ACTS);
+	CHECK_UINT(api_server_count(&e->server), 2); /* GET, 404, and POST */
+}
+
+static void election_done(struct election *e)
+{
+	leader_close(&e->leader);
+	api_server_done(&e->server);
+	leader_done(&e->leader);
+}
+
+/* As if all of the time had passed since the last renewal, in which the server gave no response. */
+static void run_out(struct election *e)
+{
+	e->leader.renewed_ms -= LEASE_HOLD_MS;
+	timer_start(&e->leader.timer, 0, 0);
+}
+
+TEST(the_holder_renews_without_reading_the_lease_first)
+{
+	CLEANUP(election_done) struct election e;
+	struct api_server_request request;
+
+	election_init(&e);
+	timer_start(&e.leader.timer, 0, 0);
+	API_SERVER_WAIT(&e.server, api_server_count(&e.server) == 3);
+	request = api_server_get(&e.server, 2);
+	CHECK_STR(str_from(request.method), "PUT");
+	CHECK(strstr(request.body, "\"resourceVersion\":\"1\""));
+	CHECK(strstr(request.body, "\"acquireTime\":\"then\"") &&
+	      strstr(request.body, "\"leaseTransitions\":7"));
+	API_SERVER_WAIT(&e.server, !e.leader.is_busy);
+	/* The version of the response is that of the next write. */
+	timer_start(&e.leader.timer, 0, 0);
+	API_SERVER_WAIT(&e.server, api_server_count(&e.server) == 4);
+	CHECK(strstr(api_server_get(&e.server, 3).body, "\"resourceVersion\":\"2\""));
+	CHECK_UINT(e.n_states, 1);
+}
+
+TEST(a_late_leader_goes_on_when_no_other_replica_held_the_lease_in_between)
+{
+	static const struct {
+		const char *what;
+		unsigned put_status;
+		const char *read; /* after a write that failed; NULL: the Lease was deleted */
+		enum leader_state want[3];
+		size_t n;
+	} rows[] = {
+		{ "renewed at once", 200, NULL, { LEADER_LATE, LEADER_ACTS }, 2 },
+		{ "still its own", 409, LEASE("9", "me"), { LEADER_LATE, LEADER_ACTS }, 2 },
+		{ "the server failed", 503, LEASE("9", "me"), { LEADER_LATE, LEADER_ACTS }, 2 },
+		{ "another holds it", 409, LEASE("9", "you"), { LEADER_LATE, LEADER_NOT }, 2 },
+		{ "another held and released it",
+		  409,
+		  LEASE("9", ""),
+		  { LEADER_LATE, LEADER_NOT, LEADER_ACTS },
+		  3 },
+		{ "deleted", 404, NULL, { LEADER_LATE, LEADER_NOT, LEADER_ACTS }, 3 },
+	};
+
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+		CLEANUP(election_done) struct election e;
+
+		TEST_ROW("%s", rows[i].what);
+		election_init(&e);
+		respond(&e, "PUT", LEASES "/l", rows[i].put_status, LEASE("2", "me"));
+		if (rows[i].read)
+			respond(&e, "GET", LEASES "/l", 200, rows[i].read);
+		run_out(&e);
+		API_SERVER_WAIT(&e.server, api_server_count(&e.server) >= 3);
+		respond(&e, "PUT", LEASES "/l", 200, LEASE("10", "me"));
+		API_SERVER_WAIT(&e.server, e.n_states == 1 + rows[i].n);
+		for (size_t k = 0; k < rows[i].n; k++)
+			CHECK_INT(e.states[1 + k], rows[i].want[k]);
+	}
+}
+
+/* Someone annotated the Lease, for example. */
+TEST(a_conflict_alone_is_no_loss)
+{
+	CLEANUP(election_done) struct election e;
+
+	election_init(&e);
+	respond(&e, "PUT", LEASES "/l", 409, "{}");
+	respond(&e, "GET", LEASES "/l", 200, LEASE("5", "me"));
+	timer_start(&e.leader.timer, 0, 0);
+	API_SERVER_WAIT(&e.server, api_server_count(&e.server) >= 4); /* PUT, then GET */
+	respond(&e, "PUT", LEASES "/l", 200, LEASE("6", "me"));
+	API_SERVER_WAIT(&e.server, str_eq(e.leader.known.version, STR("6")));
+	CHECK_UINT(e.n_states, 1);
+	CHECK(leader_is(&e.leader));
 }

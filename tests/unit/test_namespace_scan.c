@@ -109,3 +109,28 @@ TEST(pods_are_read_in_pages_and_a_failed_round_keeps_the_last_findings)
 	namespace_scan_run(&f.scan, &f.allowed, false);
 	CHECK_UINT(f.scan.found.n, 0);
 }
+
+TEST(a_long_round_and_failures_in_a_row_are_followed_by_a_longer_pause)
+{
+	static const struct {
+		uint64_t took_ms;
+		unsigned failures;
+		uint64_t want_ms;
+	} rows[] = {
+		{ 0, 0, NAMESPACE_SCAN_MS },
+		{ 15000, 0, NAMESPACE_SCAN_MS },
+		{ 60000, 0, 1200000 },
+		{ 100, 1, NAMESPACE_SCAN_RETRY_MS },
+		{ 100, 2, 60000 },
+		{ 100, 4, 240000 },
+		{ 100, 5, NAMESPACE_SCAN_MS },
+		{ 100, 1000, NAMESPACE_SCAN_MS },
+		{ 30000, 1, NAMESPACE_SCAN_RETRY_MS }, /* the server gave no response */
+	};
+
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+		TEST_ROW("%zu", i);
+		CHECK_UINT(namespace_scan_pause_ms(rows[i].took_ms, rows[i].failures),
+			   rows[i].want_ms);
+	}
+}
