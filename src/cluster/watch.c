@@ -27,29 +27,39 @@ static bool is_too_old(const struct watch_outcome *o)
 	return o->status == 410 || o->event_code == 410;
 }
 
+/* The token of a page is good for minutes, and a server that is slow or restarts would get the
+ * whole list again. */
+static bool keeps_page(const struct watch_outcome *o)
+{
+	return o->failed && (!o->status || o->status == 429 || o->status >= 500) &&
+	       o->failures < RELIST_FAILURES;
+}
+
 struct watch_plan watch_decide(const struct watch_outcome *o)
 {
 	bool absent = o->may_be_absent && o->status == 404;
 
 	if (o->was_list && absent)
-		return (struct watch_plan){ true, WATCH_ABSENT };
+		return (struct watch_plan){ true, WATCH_ABSENT, false };
 	if (o->may_be_forbidden && o->status == 403 && o->refusals >= BACKOFF_SURE_FAILURES)
-		return (struct watch_plan){ true, WATCH_FORBIDDEN };
+		return (struct watch_plan){ true, WATCH_FORBIDDEN, false };
 	/* 404 to a watch: the CRD was removed, and the list decides. 410 to a list: the continue
 	 * token expired. Once at once: schedule_next() counts it. */
 	if (is_too_old(o) || (!o->was_list && o->status == 404))
-		return (struct watch_plan){ true, o->failures ? WATCH_BACK_OFF : WATCH_AT_ONCE };
+		return (struct watch_plan){ true, o->failures ? WATCH_BACK_OFF : WATCH_AT_ONCE,
+					    false };
 	if (o->was_list)
-		return (struct watch_plan){ o->failed, o->failed ? WATCH_BACK_OFF : WATCH_AT_ONCE };
+		return (struct watch_plan){ o->failed, o->failed ? WATCH_BACK_OFF : WATCH_AT_ONCE,
+					    keeps_page(o) };
 	/* The events after the unreadable one are lost, so only a list gives the complete state. */
 	if (o->unreadable)
-		return (struct watch_plan){ true, WATCH_BACK_OFF };
+		return (struct watch_plan){ true, WATCH_BACK_OFF, false };
 	/* Without a response the server or the network is the cause, and the version may still be
 	 * good: a list would only be load for a server that just restarts. */
 	if (o->failed || o->event_code || o->was_brief || o->status != 200)
 		return (struct watch_plan){ o->status && o->failures >= RELIST_FAILURES,
-					    WATCH_BACK_OFF };
-	return (struct watch_plan){ false, WATCH_AT_ONCE };
+					    WATCH_BACK_OFF, false };
+	return (struct watch_plan){ false, WATCH_AT_ONCE, false };
 }
 
 static void start_list(struct watch *w);
@@ -73,6 +83,8 @@ static void schedule_next(struct watch *w, const struct watch_outcome *o, const 
 	w->phase = WATCH_WAITING;
 	w->refusals = o->status == 403 ? w->refusals + 1 : 0;
 	w->must_list = plan.relist;
+	if (!plan.keeps_page)
+		buffer_done(&w->next_page);
 	w->too_old += is_too_old(o);
 	if (plan.delay == WATCH_BACK_OFF) {
 		w->failures++;
@@ -125,8 +137,6 @@ static void end_list(struct watch *w, yyjson_val *list, const struct err *err)
 				   .refusals = w->refusals };
 	struct err broken;
 
-	/* Also after a failure: the next list starts with the first page. */
-	buffer_done(&w->next_page);
 	w->is_absent = o.status == 404 && o.may_be_absent;
 	if (w->is_absent) { /* the same as an empty list */
 		w->events->on_list(w);

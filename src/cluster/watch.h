@@ -107,6 +107,7 @@ enum watch_delay { WATCH_AT_ONCE, WATCH_BACK_OFF, WATCH_ABSENT, WATCH_FORBIDDEN 
 struct watch_plan {
 	bool relist;
 	enum watch_delay delay;
+	bool keeps_page; /* the list goes on with the page that failed, not with the first one */
 };
 
 struct watch_plan watch_decide(const struct watch_outcome *o);

@@ -2,6 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "api_server.h"
 #include "base/arena.h"
 #include "base/macro.h"
 #include "cluster/backoff.h"
@@ -139,83 +140,96 @@ TEST(only_a_version_that_is_too_old_causes_a_new_list)
 		struct watch_outcome o;
 		struct watch_plan plan;
 	} rows[] = {
-		{ "list complete", { .was_list = true, .status = 200 }, { false, WATCH_AT_ONCE } },
+		{ "list complete",
+		  { .was_list = true, .status = 200 },
+		  { false, WATCH_AT_ONCE, false } },
 		{ "list: no connection",
 		  { .was_list = true, .failed = true },
-		  { true, WATCH_BACK_OFF } },
+		  { true, WATCH_BACK_OFF, true } },
+		{ "list: the server is busy",
+		  { .was_list = true, .failed = true, .status = 429, .failures = 4 },
+		  { true, WATCH_BACK_OFF, true } },
+		{ "list: the server fails for this page again and again",
+		  { .was_list = true, .failed = true, .status = 500, .failures = 5 },
+		  { true, WATCH_BACK_OFF, false } },
+		{ "list: an unreadable page",
+		  { .was_list = true, .failed = true, .status = 200 },
+		  { true, WATCH_BACK_OFF, false } },
 		{ "list: forbidden",
 		  { .was_list = true, .failed = true, .status = 403 },
-		  { true, WATCH_BACK_OFF } },
+		  { true, WATCH_BACK_OFF, false } },
 		{ "list: token of a page too old",
 		  { .was_list = true, .failed = true, .status = 410 },
-		  { true, WATCH_AT_ONCE } },
+		  { true, WATCH_AT_ONCE, false } },
 		{ "list: token too old again",
 		  { .was_list = true, .failed = true, .status = 410, .failures = 1 },
-		  { true, WATCH_BACK_OFF } },
+		  { true, WATCH_BACK_OFF, false } },
 		{ "list: no such collection",
 		  { .was_list = true, .failed = true, .status = 404 },
-		  { true, WATCH_BACK_OFF } },
+		  { true, WATCH_BACK_OFF, false } },
 		{ "list: no such collection, again",
 		  { .was_list = true, .failed = true, .status = 404, .failures = 3 },
-		  { true, WATCH_BACK_OFF } },
+		  { true, WATCH_BACK_OFF, false } },
 		{ "list: a CRD that is not installed",
 		  { .was_list = true, .failed = true, .status = 404, .may_be_absent = true },
-		  { true, WATCH_ABSENT } },
+		  { true, WATCH_ABSENT, false } },
 		{ "list: forbidden, not expected",
 		  { .was_list = true, .failed = true, .status = 403 },
-		  { true, WATCH_BACK_OFF } },
+		  { true, WATCH_BACK_OFF, false } },
 		{ "list: forbidden repeatedly",
 		  { .was_list = true,
 		    .failed = true,
 		    .status = 403,
 		    .may_be_forbidden = true,
 		    .refusals = 8 },
-		  { true, WATCH_FORBIDDEN } },
+		  { true, WATCH_FORBIDDEN, false } },
 		{ "list: forbidden by a starting server",
 		  { .was_list = true,
 		    .failed = true,
 		    .status = 403,
 		    .may_be_forbidden = true,
 		    .refusals = 7 },
-		  { true, WATCH_BACK_OFF } },
+		  { true, WATCH_BACK_OFF, false } },
 		{ "list: forbidden by a server that starts after an outage",
 		  { .was_list = true,
 		    .failed = true,
 		    .status = 403,
 		    .may_be_forbidden = true,
 		    .failures = 100 },
-		  { true, WATCH_BACK_OFF } },
+		  { true, WATCH_BACK_OFF, false } },
 		{ "watch: forbidden repeatedly",
 		  { .status = 403, .may_be_forbidden = true, .refusals = 8 },
-		  { true, WATCH_FORBIDDEN } },
-		{ "watch: ended by its timeout", { .status = 200 }, { false, WATCH_AT_ONCE } },
+		  { true, WATCH_FORBIDDEN, false } },
+		{ "watch: ended by its timeout",
+		  { .status = 200 },
+		  { false, WATCH_AT_ONCE, false } },
 		{ "watch: connection lost",
 		  { .failed = true, .status = 200 },
-		  { false, WATCH_BACK_OFF } },
-		{ "watch: no connection", { .failed = true }, { false, WATCH_BACK_OFF } },
+		  { false, WATCH_BACK_OFF, false } },
+		{ "watch: no connection", { .failed = true }, { false, WATCH_BACK_OFF, false } },
 		{ "watch: no connection for hours",
 		  { .failed = true, .failures = 1000 },
-		  { false, WATCH_BACK_OFF } },
-		{ "watch: server not ready", { .status = 503 }, { false, WATCH_BACK_OFF } },
+		  { false, WATCH_BACK_OFF, false } },
+		{ "watch: server not ready", { .status = 503 }, { false, WATCH_BACK_OFF, false } },
 		{ "watch: rejected repeatedly",
 		  { .status = 500, .failures = 5 },
-		  { true, WATCH_BACK_OFF } },
-		{ "watch: too old", { .status = 410 }, { true, WATCH_AT_ONCE } },
+		  { true, WATCH_BACK_OFF, false } },
+		{ "watch: too old", { .status = 410 }, { true, WATCH_AT_ONCE, false } },
 		{ "watch: too old, by an ERROR event",
 		  { .status = 200, .event_code = 410 },
-		  { true, WATCH_AT_ONCE } },
+		  { true, WATCH_AT_ONCE, false } },
 		{ "watch: another error event",
 		  { .status = 200, .event_code = 500 },
-		  { false, WATCH_BACK_OFF } },
+		  { false, WATCH_BACK_OFF, false } },
 		{ "watch: unreadable",
 		  { .status = 200, .unreadable = true },
-		  { true, WATCH_BACK_OFF } },
+		  { true, WATCH_BACK_OFF, false } },
 		{ "watch: ends immediately",
 		  { .status = 200, .was_brief = true },
-		  { false, WATCH_BACK_OFF } },
+		  { false, WATCH_BACK_OFF, false } },
 		{ "watch: the CRD was removed",
 		  { .status = 404, .may_be_absent = true },
-		  { true, WATCH_AT_ONCE } },
+		  { true, WATCH_AT_ONCE, false } },
 	};
 
 	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
@@ -224,5 +238,68 @@ TEST(only_a_version_that_is_too_old_causes_a_new_list)
 		TEST_ROW("%s", rows[i].what);
 		CHECK_INT(got.relist, rows[i].plan.relist);
 		CHECK_INT(got.delay, rows[i].plan.delay);
+		CHECK_INT(got.keeps_page, rows[i].plan.keeps_page);
 	}
+}
+
+static struct {
+	unsigned lists, objects, synced, failures;
+} seen;
+
+static void on_object(struct watch *w, yyjson_val *object)
+{
+	(void)w;
+	CHECK(object);
+	seen.objects++;
+}
+
+static void on_list(struct watch *w)
+{
+	(void)w;
+	seen.lists++;
+}
+
+static void on_synced(struct watch *w)
+{
+	(void)w;
+	seen.synced++;
+}
+
+static void on_failure(struct watch *w, const struct err *err)
+{
+	(void)w;
+	CHECK(err->code);
+	seen.failures++;
+}
+
+#define NODE(name) "{\"metadata\":{\"name\":\"" name "\",\"resourceVersion\":\"7\"}}"
+
+TEST(a_list_goes_on_with_the_page_that_failed)
+{
+	static const struct watch_config config = { .path = "/api/v1/nodes", .page = 1 };
+	static const struct watch_callbacks callbacks = { .on_object = on_object,
+							  .on_deleted = on_object,
+							  .on_list = on_list,
+							  .on_synced = on_synced,
+							  .on_failure = on_failure };
+	struct api_server_rule second = { "GET", "/api/v1/nodes", "continue=", 503, "{}" };
+	struct api_server server;
+	struct watch w;
+
+	api_server_init(&server);
+	api_server_set(&server, &second);
+	api_server_set(&server, &(struct api_server_rule){ "GET", "/api/v1/nodes", "limit=1", 200,
+							   "{\"metadata\":{\"continue\":\"ab\"},"
+							   "\"items\":[" NODE("a") "]}" });
+	watch_init(&w, &server.api, &config, &callbacks);
+	API_SERVER_WAIT(&server, seen.failures == 2);
+	second.status = 200;
+	second.body = "{\"metadata\":{\"resourceVersion\":\"7\"},\"items\":[" NODE("b") "]}";
+	api_server_set(&server, &second);
+	API_SERVER_WAIT(&server, seen.synced == 1);
+	CHECK_UINT(seen.lists, 1); /* the first page was read once */
+	CHECK_UINT(seen.objects, 2);
+	watch_close(&w);
+	api_server_done(&server);
+	watch_done(&w);
 }
