@@ -125,6 +125,14 @@ static void start(struct daemon *d)
 	daemon_start(d, "--memory-limit=256");
 }
 
+/* For what measures time or memory, and for bodies of many MiB. */
+static void start_flood(struct daemon *d)
+{
+	if (getenv("MESON_EXE_WRAPPER"))
+		TEST_SKIP("an emulator decrypts too slowly, and its own memory counts");
+	start(d);
+}
+
 /* Sends without waiting for anything, as long as the server reads. */
 static bool send_all(struct https_client *c, const char *bytes, size_t n)
 {
@@ -181,7 +189,7 @@ TEST(attack_concurrent_bodies_of_brackets_do_not_exhaust_memory)
 	struct witness w;
 	struct daemon d;
 
-	start(&d);
+	start_flood(&d);
 	for (size_t k = 0; k < ARRAY_LEN(sizes); k++) {
 		AUTO_FREE char *body = filled(sizes[k], '[');
 		atomic_uint n_served = 0;
@@ -271,7 +279,7 @@ TEST(attack_unfinished_http2_streams_with_long_paths_do_not_exhaust_memory)
 	struct daemon d;
 
 	path[0] = '/';
-	start(&d);
+	start_flood(&d);
 	witness_start(&w, &d);
 	for (size_t i = 0; i < ARRAY_LEN(c); i++) {
 		CHECK(http2_hello(&c[i], d.port));
@@ -295,7 +303,7 @@ TEST(attack_announced_bodies_do_not_lock_others_out)
 	struct witness w;
 	struct daemon d;
 
-	start(&d);
+	start_flood(&d);
 	witness_start(&w, &d);
 	for (size_t i = 0; i < ARRAY_LEN(c); i++)
 		CHECK(https_connect(&c[i], d.port, NULL) && https_send(&c[i], head, n));
@@ -344,7 +352,7 @@ TEST(attack_bodies_that_stall_make_room_for_a_large_review)
 	memset(review + n, 'x', 3 << 20);
 	n += 3 << 20;
 	n += (size_t)sprintf(review + n, "\"}");
-	start(&d);
+	start_flood(&d);
 	witness_start(&w, &d);
 	for (size_t i = 0; i < ARRAY_LEN(c); i++) {
 		struct timeval patience = { .tv_sec = 1 };
@@ -428,7 +436,7 @@ TEST(attack_unread_responses_do_not_exhaust_memory)
 
 	while (n + 64 < 1 << 16)
 		n += (size_t)sprintf(requests + n, "GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n");
-	start(&d);
+	start_flood(&d);
 	witness_start(&w, &d);
 	for (size_t i = 0; i < ARRAY_LEN(c); i++) {
 		bool is_http2 = i % 2;
@@ -457,7 +465,7 @@ TEST(attack_many_connections_do_not_lock_others_out)
 	struct witness w;
 	struct daemon d;
 
-	start(&d);
+	start_flood(&d);
 	witness_start(&w, &d);
 	for (size_t i = 0; i < N; i++) {
 		c[i].fd = tcp_connect_local(d.port);
@@ -479,7 +487,6 @@ TEST(attack_a_review_beyond_every_limit_is_refused_by_its_uid)
 {
 	static struct https_client c;
 	AUTO_FREE char *body = filled((size_t)64 << 10, 'x');
-	AUTO_FREE char *brackets = filled((size_t)31 << 20, '[');
 	char head[256], response[4096];
 	struct daemon d;
 
@@ -492,7 +499,17 @@ TEST(attack_a_review_beyond_every_limit_is_refused_by_its_uid)
 	CHECK(strstr(response, "\"uid\":\"u-3\",\"allowed\":false") != NULL);
 	CHECK(strstr(response, "\"code\":413") != NULL);
 	https_close(&c);
-	/* Brackets that exceed the memory of a request, with a uid. */
+	daemon_stop(&d);
+}
+
+TEST(attack_brackets_beyond_the_memory_of_a_request_are_refused_by_their_uid)
+{
+	static struct https_client c;
+	AUTO_FREE char *brackets = filled((size_t)31 << 20, '[');
+	char head[256], response[4096];
+	struct daemon d;
+
+	start_flood(&d);
 	(void)memcpy(brackets, STR_ARGS("{\"request\":{\"uid\":\"u-4\",\"object\":{\"a\":["));
 	CHECK(https_connect(&c, d.port, NULL));
 	CHECK(https_send(&c, head, post(head, sizeof(head), "", (size_t)31 << 20)));
