@@ -3,6 +3,8 @@ PREFIX ?= /usr/local
 WERROR ?= false
 ARCHITECTURES ?= amd64 arm64
 export ARCHITECTURES
+# Groups of scripts/deps.sh for the architectures that are not this machine's.
+cross = $(patsubst %,cross-%,$(filter-out $(shell dpkg --print-architecture),$(ARCHITECTURES)))
 
 options_build       := -Dwerror=$(WERROR) -Dprefix=$(PREFIX)
 options_build-debug := -Dwerror=true -Doptimization=0
@@ -68,13 +70,13 @@ install uninstall: build/build.ninja ## install to PREFIX below DESTDIR, or remo
 	@DESTDIR='$(DESTDIR)' scripts/install.sh $@ build '$(PREFIX)'
 
 static: ## programs without shared libraries for ARCHITECTURES: build-static-*/root/usr/bin/pinfold
-	@scripts/deps.sh build static $(if $(filter-out $(shell dpkg --print-architecture),$(ARCHITECTURES)),package)
+	@scripts/deps.sh build static $(cross)
 	@packaging/static.sh $(ARCHITECTURES)
 
 image: static ## an OCI image for ARCHITECTURES in dist, without a container daemon
 	@packaging/image.sh
 
-packages: static deps-package ## Debian and RPM packages for ARCHITECTURES in dist
+packages: deps-package static ## Debian and RPM packages for ARCHITECTURES in dist
 	@packaging/packages.sh
 
 release: deps-package ## everything that is published, in dist: image, packages, programs, SBOMs, checksums, signature
@@ -87,6 +89,8 @@ test-packages: ## try static programs, image, packages and release in root direc
 	@tests/packages/run
 
 deps: deps-build ## install missing build dependencies
+deps-package:
+	@scripts/deps.sh build static package $(cross)
 deps-%:
 	@scripts/deps.sh $*
 
@@ -103,4 +107,4 @@ help:
 %/build.ninja: | deps-build
 	@meson setup $* $(options_$*) >/dev/null || { cat $*/meson-logs/meson-log.txt; exit 1; }
 
-.PHONY: all debug asan tsan demo test lint format bench fuzz fuzz-corpus build-fuzz coverage model faults e2e cluster soak install uninstall static image packages release test-packages deps clean distclean help
+.PHONY: all debug asan tsan demo test lint format bench fuzz fuzz-corpus build-fuzz coverage model faults e2e cluster soak install uninstall static image packages release test-packages deps deps-package clean distclean help

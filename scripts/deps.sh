@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Installs the missing packages of the given groups: deps.sh [build] [test] [lint] [bench] [static] [package].
+# Installs the missing packages of the given groups: deps.sh [build] [test] [lint] [bench] [static] [package] [cross-amd64|cross-arm64].
 # Fast when nothing is missing. Without root it prints the missing packages and exits 2.
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -43,9 +43,12 @@ static make               cmd  make
 static dpkg-dev           cmd  dpkg-architecture
 static bzip2              cmd  bzip2
 static xz-utils           cmd  xz
-package gcc-aarch64-linux-gnu  cmd  aarch64-linux-gnu-gcc
-package libc6-dev-arm64-cross  file /usr/aarch64-linux-gnu/lib/libc.a
-package qemu-user         cmd  qemu-aarch64
+cross-amd64 gcc-x86-64-linux-gnu   cmd  x86_64-linux-gnu-gcc
+cross-amd64 libc6-dev-amd64-cross  file /usr/x86_64-linux-gnu/lib/libc.a
+cross-amd64 qemu-user              cmd  qemu-x86_64
+cross-arm64 gcc-aarch64-linux-gnu  cmd  aarch64-linux-gnu-gcc
+cross-arm64 libc6-dev-arm64-cross  file /usr/aarch64-linux-gnu/lib/libc.a
+cross-arm64 qemu-user              cmd  qemu-aarch64
 package debhelper         cmd  dh_builddeb
 package lintian           cmd  lintian
 package rpm               cmd  rpmbuild

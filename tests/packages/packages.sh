@@ -7,7 +7,6 @@ cd "$(dirname "$0")/../.."
 . tests/e2e/lib/tap.sh
 # shellcheck source=tests/packages/lib/root.sh
 . tests/packages/lib/root.sh
-scripts/deps.sh build static package
 tests/e2e/components/host-packages debootstrap
 
 version=$(sed -n "s/^  version: '\(.*\)',/\1/p" meson.build)

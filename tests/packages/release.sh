@@ -1,28 +1,47 @@
 #!/usr/bin/env bash
-# A release: two builds in two directories have the same bytes; checksums, signature, SBOM and krew manifest fit the files. TAP.
+# A release, made twice on a fresh Debian 12 that has make and nothing else of what is needed: two builds in two directories have the
+# same bytes; checksums, signature, SBOM and krew manifest fit the files. As root. TAP.
+#	ARCHITECTURES="amd64 arm64"
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 # shellcheck source=tests/e2e/lib/tap.sh
 . tests/e2e/lib/tap.sh
-tests/e2e/components/host-packages openssl jq
+# shellcheck source=tests/packages/lib/root.sh
+. tests/packages/lib/root.sh
+tests/e2e/components/host-packages debootstrap openssl jq
 
 version=$(sed -n "s/^  version: '\(.*\)',/\1/p" meson.build)
 archs=${ARCHITECTURES:-amd64 arm64}
 top=$(mktemp -d)
-trap 'rm -rf "$top"' EXIT
+root=$top/root
+trap 'umount -R "$root/proc" 2>/dev/null || :; rm -rf "$top"' EXIT
 openssl genpkey -algorithm ed25519 -out "$top/key.pem" 2>/dev/null
 
-# Directories of different length, each with libraries and objects of its own, and without a compiler cache.
-build_in() {
-	mkdir -p "$1"
-	git ls-files -z --cached --others --exclude-standard | xargs -0 cp --parents -a -t "$1"
-	cp "$top/key.pem" "$1/release.key"
-	CCACHE_DISABLE=1 SOURCE_DATE_EPOCH=1700000000 PINFOLD_RELEASE_KEY=release.key ARCHITECTURES=$archs make -s -C "$1" release
+# A root directory of its own, with this machine's mirror.
+make_root() {
+	mkdir "$root"
+	root_copy bookworm "$root" make
+	cp -a /etc/apt/sources.list* /etc/apt/apt.conf.d "$root/etc/apt/"
+	cp -L /etc/resolv.conf "$root/etc/"
+	mount -t proc proc "$root/proc"
 }
-one=$top/one two=$top/a-much-longer-name/two
-build_in "$one" >&2
-build_in "$two" >&2
-dist=$one/dist
+# copy_to DIR: the tree without what is built, and without git.
+copy_to() {
+	mkdir -p "$root/$1"
+	git ls-files -z --cached --others --exclude-standard | xargs -0 cp --parents -a -t "$root/$1"
+	cp "$top/key.pem" "$root/$1/release.key"
+}
+# release_in DIR [OPTION of chroot]
+release_in() {
+	chroot "${@:2}" "$root" env -i HOME=/root PATH=/usr/sbin:/usr/bin:/sbin:/bin SOURCE_DATE_EPOCH=1700000000 PINFOLD_RELEASE_KEY=release.key \
+		ARCHITECTURES="$archs" make -s -C "/$1" release
+}
+make_root
+# Of different length, each with libraries and objects of its own.
+one=one two=a-much-longer-name/two
+copy_to $one
+copy_to $two
+dist=$root/$one/dist
 
 checksums_fit() { (cd "$1" && sha256sum --quiet --check SHA256SUMS); }
 covers_everything() { diff <(cd "$dist" && find . -type f ! -name 'SHA256SUMS*' ! -name '*.pub' -printf '%P\n' | sort) <(awk '{ print $2 }' "$dist/SHA256SUMS" | sort); }
@@ -59,9 +78,14 @@ image_has_the_program() {
 	done
 	return 1
 }
+program_starts() { chroot "$root" "/$one/build-static-$(dpkg --print-architecture)/root/usr/bin/pinfold" --version; }
 deb_has_the_program() { [ "$(dpkg-deb --fsys-tarfile "$dist/pinfold_${version}_$1.deb" | tar -xO ./usr/bin/pinfold | sha256sum)" = "$(program_of "$1" | sha256sum)" ]; }
 
-ok "two builds in two directories are the same" diff -r "$dist" "$two/dist"
+refused "a user who is not root is told what is missing" "deps: missing: gcc " release_in $one --userspec=65534:65534
+ok "make release installs what it needs" release_in $one
+equals "the program starts" "pinfold $version" program_starts
+ok "make release works in another directory" release_in $two
+ok "two builds in two directories are the same" diff -r "$dist" "$root/$two/dist"
 ok "the checksums are right" checksums_fit "$dist"
 ok "the checksums cover everything" covers_everything
 ok "the signature is right" signature_fits "$dist/SHA256SUMS"
