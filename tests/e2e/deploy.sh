@@ -119,8 +119,6 @@ node_joins() {
 	kubectl delete node "$node" >/dev/null
 	in_guest systemctl start kubelet
 }
-# Calls that the API server gave up: on a slow machine the webhook may not answer in time.
-calls_missed() { grep -c 'failing open [a-z]*.mutate.pinfold.io' "$cp/logs/kube-apiserver.log" || :; }
 
 # --- the orders ---
 

@@ -14,12 +14,15 @@
 # deployed     the deployment workflow: profiles for a control plane node and a worker, step by step
 # resized      the resize workflow: other sizes, while a pod owns CPUs
 # kinds        management pods as Deployment, DaemonSet, StatefulSet, Job, CronJob and static pod
+# types        two workload types with CPUs of their own on one node, and a node that has only one of them
 # fairness     requests of 1:4 are CPU time of 1:4
 # limits       requests and limits of 20m and 30m, and a pod that is throttled
+# inplace      a resize of a running pod, as an autoscaler makes it
 # pools        shared and guaranteed pods, over-commit, whole cores of one NUMA node
-# restarts     of kubelet, runtime and agent
-# inplace      a resize of a running pod
-# joining      a node that is not set up joins
+# counted      a resize of pods that are counted in a pool; needs "pools"
+# restarts     of kubelet, runtime and agent; needs "pools"
+# reboot       of a node; needs "pools"
+# joining      a node that is not set up joins; needs "pools"
 # placement    one pod of each pool on worker-0, whatever its topology (matrix.sh); not one of the parts by default
 
 set -euo pipefail
@@ -30,7 +33,7 @@ top=${KEEP:-$(mktemp -d /tmp/pinfold-scenarios-XXXXXX)}
 # shellcheck source=tests/e2e/lib/virtual-cluster.sh
 . "$here/lib/virtual-cluster.sh"
 
-all_parts="network none deployed resized kinds fairness limits pools restarts inplace joining"
+all_parts="network none deployed resized kinds types fairness limits inplace pools counted restarts reboot joining"
 cores=management.workload.openshift.io/cores
 management="target.workload.openshift.io/management: '{\"effect\":\"PreferredDuringScheduling\"}'"
 LIMIT=2400 # seconds, for every state: the nodes are slow
@@ -53,7 +56,7 @@ install_truth() { # NODE
 # truth NODE ID NUMBER...: fields of the container's line of kernel_truth; "gone" when it has no process.
 truth() {
 	on "$1" /root/kernel_truth /sys/fs/cgroup/kubepods.slice | awk -F '\t' -v id="$2" -v fields="${*:3}" '
-		index($1, id) { n = split(fields, f, " "); for (i = 1; i <= n; i++) printf "%s%s", (i > 1 ? " " : ""), $f[i]; print ""; found = 1 }
+		index($1, id) && !index($1, "conmon") { n = split(fields, f, " "); for (i = 1; i <= n; i++) printf "%s%s", (i > 1 ? " " : ""), $f[i]; print ""; found = 1 }
 		END { if (!found) print "gone" }'
 }
 # pod_truth NAMESPACE SELECTOR NODE FIELD...: of the first container of the first such pod on the node ("-": on any).
@@ -89,9 +92,19 @@ controller() { # KIND NAME ANNOTATIONS RESOURCES [MORE-OF-SPEC-OF-CONTROLLER]
 }
 # pod NAME NODE ANNOTATIONS RESOURCES [COMMAND]
 pod() {
+	local missed
+	while :; do
+		missed=$(calls_missed)
+		pod_manifest "$@" | kubectl apply -f - >/dev/null || die "pod $1 is not created"
+		[ "$(calls_missed)" != "$missed" ] || return 0
+		e2e_say "creating pod $1 again, because the API server gave up a call"
+		kubectl -n shop delete pod "$1" --now >/dev/null
+	done
+}
+pod_manifest() {
 	local spec
 	spec=$(pod_template "$1" "$3" "$4" "${5:-}" "nodeSelector: {kubernetes.io/hostname: $2},")
-	kubectl apply -f - >/dev/null <<<"{apiVersion: v1, kind: Pod, metadata: {name: $1, namespace: shop, labels: {app: $1}, annotations: {$3}}, ${spec#*\}\}, }"
+	echo "{apiVersion: v1, kind: Pod, metadata: {name: $1, namespace: shop, labels: {app: $1}, annotations: {$3}}, ${spec#*\}\}, }"
 }
 remove() { kubectl -n shop delete pod "$@" --ignore-not-found --now --wait=false >/dev/null; }
 pods_gone() { [ -z "$(kubectl -n shop get pods "$@" --ignore-not-found -o name)" ]; }
@@ -125,16 +138,27 @@ part_network() {
 	kubectl -n shop create service clusterip nothing --tcp 80:8080 >/dev/null 2>&1 || :
 	pod client worker-0 '' 'requests: {cpu: 10m, memory: 32Mi}'
 	running web-worker-0 web-worker-1 client
-	soon "a Service of a pod on this node" web-worker-0 kubectl -n shop exec client -- wget -q -T 30 -O - http://web-worker-0
-	soon "a Service of a pod on another node" web-worker-1 kubectl -n shop exec client -- wget -q -T 30 -O - http://web-worker-1.shop.svc.cluster.local
-	soon "the API server by its name" 10.96.0.1 resolve kubernetes.default.svc.cluster.local
-	prints "control: a name that does not exist" "" resolve web-worker-9.shop.svc.cluster.local
-	! kubectl -n shop exec client -- wget -q -T 10 -O - http://nothing >/dev/null 2>&1 || die "control: a Service without pods answers"
-	checks=$((checks + 1))
+	soon "a Service of a pod on this node" web-worker-0 ask web-worker-0
+	soon "a Service of a pod on another node" web-worker-1 ask web-worker-1
+	soon "the API server by its name" 10.96.0.1 resolve kubernetes.default
+	prints "control: a name that does not exist" "" resolve web-worker-9.shop
+	[ -n "$(resolve nothing.shop)" ] || die "control: a Service without pods has no name"
+	prints "control: a Service without pods" "" ask nothing
 	remove web-worker-0 web-worker-1 client
 	kubectl -n shop delete service web-worker-0 web-worker-1 nothing >/dev/null
 }
-resolve() { kubectl -n shop exec client -- nslookup "$1" 10.96.0.10 2>/dev/null | awk '/^Name:/ { on = 1 } /^Address/ && on { print $NF; exit }' || :; }
+# resolve NAME.NAMESPACE: the address that the pod's DNS server has, or nothing. busybox' own programs cannot look up names: it is linked
+# statically.
+resolve() {
+	kubectl -n shop exec client -- nslookup "$1.svc.cluster.local" 2>/dev/null |
+		awk '/^Name:/ { on = 1 } /^Address/ && on && !address { address = $NF } END { print address }' || :
+}
+# ask SERVICE: the page that it returns to the client, or nothing.
+ask() {
+	local address
+	address=$(resolve "$1.shop") && [ -n "$address" ] || return 1
+	kubectl -n shop exec client -- sh -c "printf 'GET / HTTP/1.0\r\n\r\n' | nc -w 60 $address 80" 2>/dev/null | sed '1,/^\r*$/d' || :
+}
 
 # A cluster without any profile.
 part_none() {
@@ -223,6 +247,36 @@ where() {
 	esac
 }
 
+# Types of the worker's profile only: the other node does not have the resource of the second one.
+part_types() {
+	local ran="target.workload.openshift.io/ran: '{\"effect\":\"PreferredDuringScheduling\"}'"
+	kubectl annotate performanceprofile worker --overwrite 'pinfold.io/workload-types={"management":"0","ran":"1"}' >/dev/null
+	kubectl annotate namespace shop --overwrite workload.openshift.io/allowed=management,ran >/dev/null
+	soon "CPUs of the first type" 0 cpus worker-1 platform
+	soon "cores of the second type" "4k " ran_capacity
+	soon "the webhook knows the namespace" 100 converted_to_ran "$ran"
+	pod ran worker-1 "$ran" 'requests: {cpu: 100m, memory: 16Mi}'
+	pod ran-elsewhere worker-0 "$ran" 'requests: {cpu: 100m, memory: 16Mi}'
+	running ran
+	soon "CPUs of both types" "0 1" cpus worker-1 platform ran
+	says_pending ran-elsewhere "Insufficient ran.workload.openshift.io/cores"
+	soon "control: a node whose profile has no types" 0-1,4-5 cpus worker-0 platform
+	remove ran ran-elsewhere
+	kubectl annotate performanceprofile worker pinfold.io/workload-types- >/dev/null
+	kubectl annotate namespace shop --overwrite workload.openshift.io/allowed=management >/dev/null
+	soon "CPUs without types" 0-1 cpus worker-1 platform
+}
+ran_capacity() {
+	local node
+	for node in worker-1 worker-0; do
+		kubectl get node $node -o 'jsonpath={.status.allocatable.ran\.workload\.openshift\.io/cores} ' || return
+	done | sed 's/ $//'
+}
+converted_to_ran() {
+	pod_manifest dry worker-1 "$1" 'requests: {cpu: 100m, memory: 16Mi}' | kubectl create --dry-run=server -f - \
+		-o 'jsonpath={.spec.containers[0].resources.requests.ran\.workload\.openshift\.io/cores}'
+}
+
 # ratio A B: CPU time of B in percent of that of A, in the same half minute.
 ratio() {
 	local a b c d
@@ -262,7 +316,6 @@ weights() { for name; do pod_truth shop "app=$name" worker-1 7; done | tr '\n' '
 
 # The example: requests 20m, limits 30m. And what a limit does.
 part_limits() {
-	local before after
 	pod example worker-1 "$management" 'requests: {cpu: 20m, memory: 100Mi}, limits: {cpu: 30m, memory: 100Mi}'
 	pod limited worker-1 "$management" 'requests: {cpu: 100m, memory: 16Mi}, limits: {cpu: 200m, memory: 64Mi}' "$burn"
 	pod free worker-1 "$management" 'requests: {cpu: 100m, memory: 16Mi}' 'while :; do :; done'
@@ -271,13 +324,20 @@ part_limits() {
 	soon "CPUs, quota, period and weight of the example" "0-1 3000 100000 1" pod_truth shop app=example worker-1 3 5 6 7
 	soon "quota of a limit of 200m" "20000 100000" pod_truth shop app=limited worker-1 5 6
 	soon "control: quota without a limit" "max 100000" pod_truth shop app=free worker-1 5 6
-	read -r before _ < <(usages limited free)
-	after=$(on worker-1 "a=\$(awk '{ print int(\$1 * 100) }' /proc/uptime); sleep 20; echo \$((\$(awk '{ print int(\$1 * 100) }' /proc/uptime) - a))")
-	within "CPU time of 200m, in thousandths of the guest's time" $((($(usages limited free | cut -d' ' -f1) - before) / after / 10)) 100 260
+	within "CPU time with a limit of 200m, in thousandths of a CPU" "$(thousandths limited)" 100 260
+	within "control: CPU time without a limit, in thousandths of a CPU" "$(thousandths free)" 300 1100
 	[ "$(pod_truth shop app=limited worker-1 9 | cut -d/ -f2)" -gt 0 ] || die "the pod was never throttled"
 	is "control: how often the pod without a limit was throttled" "$(pod_truth shop app=free worker-1 9 | cut -d/ -f2)" 0
 	checks=$((checks + 1))
 	remove example limited free
+}
+# thousandths POD: its CPU time in twenty seconds of the guest's clock, which is read together with it.
+thousandths() {
+	local id
+	id=$(kubectl -n shop get pod "$1" -o 'jsonpath={.status.containerStatuses[0].containerID}')
+	on worker-1 'for i in 1 2; do cut -d" " -f1 /proc/uptime; /root/kernel_truth /sys/fs/cgroup/kubepods.slice; [ $i = 2 ] || sleep 20; done' |
+		awk -F '\t' -v id="${id##*/}" 'NF == 1 { time[++n] = $1 } index($1, id) && !index($1, "conmon") { used[n] = $8 }
+			END { printf "%d\n", (used[2] - used[1]) / (time[2] - time[1]) / 1000 }'
 }
 
 part_pools() {
@@ -287,6 +347,7 @@ part_pools() {
 	set_profile control-plane control-plane 'reserved: "0-1", shared: "2,4-5", isolated: "3,6-7"'
 	set_profile worker worker 'reserved: "0", shared: "1", isolated: "2-3"'
 	soon "millicores of the pools, as the scheduler sees them" "3k 3k 1k 2k" pool_resources
+	soon "the webhook counts pods" 200 counted
 	pod share worker-0 '' 'requests: {cpu: 200m, memory: 16Mi}, limits: {cpu: 400m}'
 	pod alone worker-0 '' 'limits: {cpu: 2, memory: 256Mi}'
 	pod fraction worker-0 '' 'limits: {cpu: 500m, memory: 256Mi}'
@@ -310,6 +371,11 @@ part_pools() {
 	is "control: what the first one has" "$(cpus worker-0 alone)" 6-7
 	remove over overshared fits fraction
 }
+# The webhook learns of the nodes' pools a moment after the API server.
+counted() {
+	pod_manifest dry worker-0 '' 'requests: {cpu: 200m, memory: 16Mi}' | kubectl create --dry-run=server -f - \
+		-o 'jsonpath={.spec.containers[0].resources.requests.openshift\.io/shared-cpus}'
+}
 pool_resources() {
 	local node
 	for node in worker-0 worker-1; do
@@ -327,7 +393,7 @@ part_restarts() {
 		soon "the node reports after a restart of $each" yes reports worker-0
 		is "CPUs after a restart of $each" "$(cpus worker-0 alone share platform)" "6-7 2,4-5 0-1"
 	done
-	on worker-0 "pkill -KILL -x -f '.*pinfold agent.*'"
+	on worker-0 "pkill -KILL -f '^/usr/local/bin/pinfold agent'"
 	is "CPUs while the agent is gone" "$(cpus worker-0 alone share platform)" "6-7 2,4-5 0-1"
 	wait_for $LIMIT agent_ready_on worker-0 || die "the agent does not start again"
 	is "CPUs after a kill of the agent" "$(cpus worker-0 alone share platform)" "6-7 2,4-5 0-1"
@@ -337,6 +403,14 @@ part_restarts() {
 	running after
 	soon "CPUs of a new pod" 2,4-5 cpus worker-0 after
 	remove after
+}
+# Everything of the kernel is gone; the agent starts after the kubelet, and the ledger is of another boot.
+part_reboot() {
+	guest_reboot "$top/worker-0" || die "worker-0 does not boot again"
+	on worker-0 /payload/up "$RUNTIME" >>"$top/worker-0/logs/up.log" 2>&1 || die "worker-0 does not start its runtime"
+	soon "the node reports after its reboot" yes reports worker-0
+	soon "CPUs after the reboot" "6-7 2,4-5 0-1" cpus worker-0 alone share platform
+	soon "control: the other node was not concerned" "0 1" cpus worker-1 platform web
 }
 identity() { kubectl -n shop get pods -l 'app in (alone, share)' -o 'jsonpath={range .items[*]}{.status.containerStatuses[0].containerID} {.status.containerStatuses[0].restartCount}{"\n"}{end}' | sort; }
 reports() {
@@ -382,23 +456,37 @@ without() {
 		printf "%s%s%s", (i > 1 ? "," : ""), c[i], (j > i ? "-" c[j] : "") } }'
 }
 
-# A resize as an autoscaler makes it.
+# A resize as an autoscaler makes it: weight and quota change, CPUs do not.
 part_inplace() {
-	local refused
-	kubectl -n shop label pod share app=share --overwrite >/dev/null
-	soon "weight and quota before" "8 40000" pod_truth shop app=share worker-0 7 5
-	pod management-resize worker-0 "$management" 'requests: {cpu: 100m, memory: 16Mi}'
-	running management-resize
-	# Counted pods are resized by creating them again: the API server's answer says so.
-	! refused=$(resize alone '"limits":{"cpu":"1"},"requests":{"cpu":"1"}' 2>&1) || die "a resize of exclusive CPUs is accepted"
-	[[ $refused == *openshift.io/guaranteed-cpus* || $refused == *pinfold* || $refused == *immutable* ]] || die "refused without a reason: $refused"
+	local name
+	for name in grow stay; do pod $name worker-1 '' 'requests: {cpu: 100m, memory: 16Mi}, limits: {cpu: 200m, memory: 64Mi}'; done
+	pod platform-grow worker-1 "$management" 'requests: {cpu: 100m, memory: 16Mi}'
+	running grow stay platform-grow
+	soon "CPUs, weight and quota before" "2-3 4 20000" pod_truth shop app=grow worker-1 3 7 5
+	resize grow '"requests":{"cpu":"300m"},"limits":{"cpu":"400m"}' >/dev/null || die "a resize is refused"
+	soon "CPUs, weight and quota after a resize" "2-3 12 40000" pod_truth shop app=grow worker-1 3 7 5
+	is "control: those of the other pod" "$(pod_truth shop app=stay worker-1 3 7 5)" "2-3 4 20000"
+	# The CPU of a management pod is in its annotations and cores, which cannot be resized.
+	refuses "a resize of a management pod" platform-grow '"requests":{"cpu":"300m"}' "cannot be resized in place"
+	is "CPUs and weight of the management pod" "$(pod_truth shop app=platform-grow worker-1 3 7)" "0-1 4"
+	remove grow stay platform-grow
+}
+refuses() { # WHAT POD RESOURCES TEXT
+	local text
+	! text=$(resize "$2" "$3" 2>&1) || die "$1 is accepted"
+	[[ $text == *"$4"* ]] || die "$1 is refused for another reason: $text"
 	checks=$((checks + 1))
-	is "CPUs after the refused resize" "$(cpus worker-0 alone)" 6-7
+}
+# Counted pods are resized by creating them again: the API server's answer says so.
+part_counted() {
+	soon "weight and quota before" "8 40000" pod_truth shop app=share worker-0 7 5
+	refuses "a resize of exclusive CPUs" alone '"limits":{"cpu":"1"},"requests":{"cpu":"1"}' "cannot be resized in place"
+	refuses "a resize of a shared pod's CPU" share '"requests":{"cpu":"300m"}' "cannot be resized in place"
+	is "CPUs after the refused resizes" "$(cpus worker-0 alone share)" "6-7 2,4-5"
 	# Memory is no business of the pools.
 	resize share '"requests":{"memory":"24Mi"}' >/dev/null || die "a resize of memory is refused"
 	soon "control: a resize of memory arrives" 24Mi kubectl -n shop get pod share -o 'jsonpath={.status.containerStatuses[0].resources.requests.memory}'
 	soon "its CPUs stay" "2,4-5 8 40000" pod_truth shop app=share worker-0 3 7 5
-	remove management-resize
 }
 resize() { kubectl -n shop patch pod "$1" --subresource resize -p "{\"spec\":{\"containers\":[{\"name\":\"c\",\"resources\":{$2}}]}}"; }
 
@@ -418,10 +506,11 @@ part_joining() {
 	soon "control: the other node takes pods" 2,4-5 cpus worker-0 elsewhere
 	kubectl -n pinfold-agent patch daemonset pinfold-agent --type json -p '[{"op":"remove","path":"/spec/template/spec/nodeSelector"}]' >/dev/null
 	soon "the node is set up" "4k" capacity worker-1
-	running early
-	soon "the pod that waited has CPUs of its pool" 0-3 cpus worker-1 early
+	# A node that was deleted has lost its role, and without a profile it has no shared pool, in which the pod is counted.
+	says_pending early "Insufficient openshift.io/shared-cpus"
 	kubectl label node worker-1 node-role.kubernetes.io/worker= >/dev/null
-	soon "and those of the profile, when the node has its role again" 1 cpus worker-1 early
+	running early
+	soon "the pod that waited has the CPUs of its pool" 1 cpus worker-1 early
 	remove early elsewhere
 }
 agent_is_gone() { [ -z "$(kubectl -n pinfold-agent get pods --field-selector "spec.nodeName=$1" -o name)" ]; }
@@ -441,8 +530,7 @@ else
 fi
 gcc -O2 -static -D_GNU_SOURCE -o "$top/kernel_truth" "$here/kernel-truth/kernel_truth.c"
 vc_each install_truth
-kubectl create namespace shop --dry-run=client -o yaml | kubectl apply -f - >/dev/null
-kubectl annotate namespace shop --overwrite workload.openshift.io/allowed=management >/dev/null
+kubectl apply -f - >/dev/null <<<'{apiVersion: v1, kind: Namespace, metadata: {name: shop, annotations: {workload.openshift.io/allowed: management}}}'
 total=0
 for part in ${PARTS:-$all_parts}; do
 	e2e_say "$KUBERNETES, $RUNTIME: $part ($SECONDS s)"

@@ -9,6 +9,7 @@
 #	                            the other nodes
 #	partition_cluster           sets the cluster flag alone, without topologies, once its CRD is there
 #	join_segment NUMBER         before node_start: node NUMBER (1 to 8) of several; pods of all nodes reach each other
+#	calls_missed                how many calls of the webhook the API server gave up
 #	stop_cluster [DIR...]       all of it, and the nodes
 
 # The API server has no route to pods. It reaches them through the guest's ssh server.
@@ -41,6 +42,9 @@ partition_cluster() {
 	kubectl apply -f - >/dev/null <<<'{apiVersion: config.openshift.io/v1, kind: Infrastructure, metadata: {name: cluster}}'
 	kubectl patch infrastructure cluster --subresource status --type merge -p '{"status":{"cpuPartitioning":"AllNodes"}}' >/dev/null
 }
+
+# Calls that the API server gave up: on a slow machine the webhook may not answer in time.
+calls_missed() { grep -c 'failing open [a-z]*.mutate.pinfold.io' "$cp/logs/kube-apiserver.log" || :; }
 
 stop_cluster() {
 	local node

@@ -58,6 +58,16 @@ process_stop() {
 	rm -f "$1/$2.pid"
 }
 
+# stop_descendants PID: SIGTERM to all that PID has started; parents before their children, so that none starts another one.
+stop_descendants() {
+	local children child
+	children=$(pgrep -P "$1") || :
+	[ "$1" = $$ ] || kill "$1" 2>/dev/null || : # it may have ended
+	for child in $children; do
+		stop_descendants "$child"
+	done
+}
+
 # wait_ready DIR NAME SECONDS COMMAND...: like wait_for, but fails at once if process NAME ends, and
 # prints the end of its log when it fails.
 wait_ready() {

@@ -75,6 +75,7 @@ vc_settings() {
 	for ((i = 0; i < NODES; i++)); do
 		vc_topology "$i" >/dev/null || return
 	done
+	vc_version=$(sed -n "s/^  version: '\(.*\)',/\1/p" "$vc_source/meson.build")
 }
 
 vc_nodes() { cat "$top/nodes" 2>/dev/null; }
@@ -82,13 +83,15 @@ on() { guest_run "$top/$1" "${@:2}"; }
 
 # --- progress ---
 
-# vc_step TEXT COMMAND...: says what it does and how long that took; output goes to $top/logs/up.log.
+# vc_step TEXT COMMAND...: says what it does and how long that took; output goes to $top/logs/up.log. COMMAND is a process of its own, so
+# that an interrupt does not have to wait for its end.
 vc_step() {
 	local text=$1 began=$SECONDS status=0
 	shift
 	printf '[%4d s] %s ... ' $((SECONDS - vc_began)) "$text"
 	echo "== $text" >>"$top/logs/up.log"
-	"$@" >>"$top/logs/up.log" 2>&1 || status=$?
+	"$@" >>"$top/logs/up.log" 2>&1 &
+	wait $! || status=$?
 	if [ $status != 0 ]; then
 		echo "failed after $((SECONDS - began)) s"
 		tail -n 15 "$top/logs/up.log" | sed 's/^/    /'
@@ -106,7 +109,6 @@ vc_components() {
 
 vc_images() {
 	local root
-	vc_version=$(sed -n "s/^  version: '\(.*\)',/\1/p" "$vc_source/meson.build")
 	if [ -n "${IMAGE:-}" ]; then
 		cp "$IMAGE" "$top/pinfold.tar" || return
 	else
@@ -194,7 +196,10 @@ vc_helm() {
 }
 vc_pinfold() { KUBECONFIG=$cp/admin.kubeconfig "${PINFOLD:-$vc_source/build/pinfold}" "$@"; }
 
-vc_chart() { vc_helm install pinfold "$vc_source/deploy/chart" --create-namespace --set image.pullPolicy=Never; }
+# On emulated CPUs a review may take longer than the 5 s of the default.
+vc_chart() {
+	vc_helm install pinfold "$vc_source/deploy/chart" --create-namespace --set image.pullPolicy=Never --set webhook.timeoutSeconds=30
+}
 vc_pinfold_runs() {
 	vc_rollout pinfold deployment/pinfold-webhook && vc_rollout pinfold deployment/pinfold-operator &&
 		vc_rollout pinfold-agent daemonset/pinfold-agent
@@ -355,8 +360,10 @@ vc_stop_node() { # NODE; its disk is of no use any more, so it is not powered of
 	rm -rf "$dir/disk.qcow2" "$dir/payload.img" "$dir/payload" "$(cat "$dir/ssh-control" 2>/dev/null || echo /nonexistent)"
 }
 
+# After an interrupt something may still start nodes.
 vc_down() {
 	local node
+	stop_descendants $$
 	process_stop "$top" egress
 	for node in $(vc_nodes); do
 		[ ! -d "$top/$node" ] || vc_stop_node "$node"
