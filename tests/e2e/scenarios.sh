@@ -7,6 +7,7 @@
 #	PARTS="network none"        these only, in this order; all parts after "deployed" need it
 #	RUNTIME=containerd          or containerd-1.7, crio; and the other variables of tests/e2e/cluster
 #	KEEP=DIR                    the cluster in DIR is used if it runs, and left running
+#	LIMIT=600                   seconds for every state, while a test is written
 #	RESULTS=FILE                a line for each part is added to it (scripts/compatibility reads them)
 #
 # network      Services and DNS names reach pods, on the same node and on another one
@@ -36,7 +37,7 @@ top=${KEEP:-$(mktemp -d /tmp/pinfold-scenarios-XXXXXX)}
 all_parts="network none deployed resized kinds types fairness limits inplace pools counted restarts reboot joining"
 cores=management.workload.openshift.io/cores
 management="target.workload.openshift.io/management: '{\"effect\":\"PreferredDuringScheduling\"}'"
-LIMIT=2400 # seconds, for every state: the nodes are slow
+LIMIT=${LIMIT:-2400} # seconds, for every state: the nodes are slow
 case $RUNTIME in crio) unit=crio ;; *) unit=containerd ;; esac
 
 explain() {
