@@ -112,7 +112,7 @@ pods_gone() { [ -z "$(kubectl -n shop get pods "$@" --ignore-not-found -o name)"
 is_running() { [ "$(kubectl -n shop get pod "$1" -o 'jsonpath={.status.conditions[?(@.type=="Ready")].status}' 2>/dev/null)" = True ]; }
 running() {
 	local name
-	for name; do wait_for $LIMIT is_running "$name" || die "pod $name does not run"; done
+	for name; do wait_for "$LIMIT" is_running "$name" || die "pod $name does not run"; done
 }
 requests() { kubectl -n shop get pods -l "app=$1" -o "jsonpath={.items[0].spec.containers[0].resources.requests}"; }
 capacity() { kubectl get node "$1" -o "jsonpath={.status.allocatable['${cores//./\\.}']}"; }
@@ -123,7 +123,7 @@ available() { kubectl get performanceprofile "$1" -o 'jsonpath={.status.conditio
 pending_because() { kubectl -n shop get pod "$1" -o 'jsonpath={.status.phase}: {.status.conditions[?(@.type=="PodScheduled")].message}'; }
 is_pending_for() { [[ $(pending_because "$1") == Pending:*"$2"* ]]; }
 says_pending() { # POD TEXT
-	wait_for $LIMIT is_pending_for "$1" "$2" || die "pod $1 is not pending for $2: $(pending_because "$1")"
+	wait_for "$LIMIT" is_pending_for "$1" "$2" || die "pod $1 is not pending for $2: $(pending_because "$1")"
 	checks=$((checks + 1))
 }
 
@@ -308,7 +308,7 @@ part_fairness() {
 	remove same
 	pod large worker-1 "$management" 'requests: {cpu: 800m, memory: 16Mi}' "$burn"
 	running large
-	wait_for $LIMIT pods_gone same || die "the pod does not end"
+	wait_for "$LIMIT" pods_gone same || die "the pod does not end"
 	soon "weights of 1:4" "8 32" weights small large
 	within "CPU time of requests 1:4, in percent" "$(ratio small large)" 280 560
 	remove small large
@@ -396,7 +396,7 @@ part_restarts() {
 	done
 	on worker-0 "pkill -KILL -f '^/usr/local/bin/pinfold agent'"
 	is "CPUs while the agent is gone" "$(cpus worker-0 alone share platform)" "6-7 2,4-5 0-1"
-	wait_for $LIMIT agent_ready_on worker-0 || die "the agent does not start again"
+	wait_for "$LIMIT" agent_ready_on worker-0 || die "the agent does not start again"
 	is "CPUs after a kill of the agent" "$(cpus worker-0 alone share platform)" "6-7 2,4-5 0-1"
 	is "the containers are the same" "$(identity)" "$before"
 	# Control: a container that starts now is placed; the agent that was killed has not left anything undone.
@@ -494,7 +494,7 @@ resize() { kubectl -n shop patch pod "$1" --subresource resize -p "{\"spec\":{\"
 # A node without an agent joins: the Node gets a taint and takes no ordinary pod, until the agent has set it up.
 part_joining() {
 	kubectl -n pinfold-agent patch daemonset pinfold-agent --type merge -p '{"spec":{"template":{"spec":{"nodeSelector":{"kubernetes.io/hostname":"worker-0"}}}}}' >/dev/null
-	wait_for $LIMIT agent_is_gone worker-1 || die "the agent does not leave worker-1"
+	wait_for "$LIMIT" agent_is_gone worker-1 || die "the agent does not leave worker-1"
 	joins worker-1
 	soon "the joining node has the taint" pinfold.io/unpartitioned taint worker-1
 	is "it does not advertise the resource" "$(capacity worker-1)" ""
