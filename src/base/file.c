@@ -73,15 +73,12 @@ int file_read_fd(int fd, const char *name, size_t max, struct arena *a, struct s
 	return 0;
 }
 
-int file_read_value_at(int dirfd, const char *path, size_t max, struct arena *a, struct str *ret,
-		       struct err *err)
+static int read_value(int fd, const char *path, size_t max, struct arena *a, struct str *ret,
+		      struct err *err)
 {
-	AUTO_CLOSE int fd = openat(dirfd, path, O_RDONLY | O_CLOEXEC);
 	struct strbuf b;
 	int r;
 
-	if (fd < 0)
-		return fail_errno(err, "open", path);
 	strbuf_init(&b, a);
 	do
 		r = read_more(fd, path, max, &b, err);
@@ -90,6 +87,16 @@ int file_read_value_at(int dirfd, const char *path, size_t max, struct arena *a,
 		return r;
 	*ret = strbuf_str(&b);
 	return 0;
+}
+
+int file_read_value_at(int dirfd, const char *path, size_t max, struct arena *a, struct str *ret,
+		       struct err *err)
+{
+	AUTO_CLOSE int fd = openat(dirfd, path, O_RDONLY | O_CLOEXEC);
+
+	if (fd < 0)
+		return fail_errno(err, "open", path);
+	return read_value(fd, path, max, a, ret, err);
 }
 
 int file_read_at(int dirfd, const char *path, size_t max, struct arena *a, struct str *ret,
@@ -102,15 +109,14 @@ int file_read_at(int dirfd, const char *path, size_t max, struct arena *a, struc
 	return file_read_fd(fd, path, max, a, ret, err);
 }
 
-int file_write_value_at(int dirfd, const char *path, struct str text, struct err *err)
+/* O_TRUNC has no effect on control files. Tests use regular files in their place, where a shorter
+ * value must not leave the end of the old one. */
+#define VALUE_FLAGS (O_TRUNC | O_CLOEXEC)
+
+static int write_value(int fd, const char *path, struct str text, struct err *err)
 {
-	/* O_TRUNC has no effect on control files. Tests use regular files in their place, where a
-	 * shorter value must not leave the end of the old one. */
-	AUTO_CLOSE int fd = openat(dirfd, path, O_WRONLY | O_TRUNC | O_CLOEXEC);
 	ssize_t n;
 
-	if (fd < 0)
-		return fail_errno(err, "open", path);
 	do
 		n = write(fd, text.p, text.n);
 	while (n < 0 && errno == EINTR);
@@ -121,6 +127,31 @@ int file_write_value_at(int dirfd, const char *path, struct str text, struct err
 	if ((size_t)n != text.n)
 		return err_set(err, EIO, "write %s: %zd of %zu bytes", path, n, text.n);
 	return 0;
+}
+
+int file_write_value_at(int dirfd, const char *path, struct str text, struct err *err)
+{
+	AUTO_CLOSE int fd = openat(dirfd, path, O_WRONLY | VALUE_FLAGS);
+
+	if (fd < 0)
+		return fail_errno(err, "open", path);
+	return write_value(fd, path, text, err);
+}
+
+int file_exchange_value_at(int dirfd, const char *path, struct str text, size_t max,
+			   struct arena *a, struct str *ret, struct err *err)
+{
+	AUTO_CLOSE int fd = openat(dirfd, path, O_RDWR | VALUE_FLAGS);
+	int r;
+
+	if (fd < 0)
+		return fail_errno(err, "open", path);
+	r = write_value(fd, path, text, err);
+	if (r < 0)
+		return r;
+	if (lseek(fd, 0, SEEK_SET) < 0)
+		return fail_errno(err, "seek", path);
+	return read_value(fd, path, max, a, ret, err);
 }
 
 int file_write_fd(int fd, struct str text)

@@ -30,6 +30,11 @@ int file_read_fd(int fd, const char *name, size_t max, struct arena *a, struct s
  * it. */
 int file_write_value_at(int dirfd, const char *path, struct str text, struct err *err);
 
+/* Writes a control file and returns what the kernel kept, as the two functions above, with one
+ * open: of a deep path under Landlock it costs more than the write. */
+int file_exchange_value_at(int dirfd, const char *path, struct str text, size_t max,
+			   struct arena *a, struct str *ret, struct err *err);
+
 /* Writes all bytes to a descriptor, also a pipe. On failure -1 with errno set. */
 int file_write_fd(int fd, struct str text);
 

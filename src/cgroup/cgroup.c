@@ -112,6 +112,23 @@ static int write_control(const struct cgroup_fs *fs, const char *path, enum cont
 	return 0;
 }
 
+/* Writes it and reads what the kernel kept. */
+static int exchange_control(const struct cgroup_fs *fs, const char *path, enum control c,
+			    struct str text, struct arena *a, struct str *ret, struct err *err)
+{
+	char file[PATH_MAX];
+	struct str kept;
+	int r;
+
+	r = control_path(fs, path, c, file, err);
+	if (r >= 0)
+		r = file_exchange_value_at(tree_of(fs, c), file, text, VALUE_MAX, a, &kept, err);
+	if (r < 0)
+		return err_wrap(err, "cgroup");
+	*ret = str_trim(kept);
+	return 0;
+}
+
 /* --- mounting --- */
 
 static bool has_controller(struct str list, struct str wanted)
@@ -299,15 +316,18 @@ static int bad_value(struct err *err, const char *path, const char *file, struct
 		       FMT_STR(text));
 }
 
+static int parse_weight(struct str text, const char *path, uint64_t *ret, struct err *err)
+{
+	return str_to_u64(text, UINT64_MAX, ret) ? 0 : bad_value(err, path, "weight", text);
+}
+
 static int read_weight(const struct cgroup_fs *fs, const char *path, struct arena *a, uint64_t *ret,
 		       struct err *err)
 {
 	struct str text;
 	int r = read_control(fs, path, CONTROL_WEIGHT, a, &text, err);
 
-	if (r < 0)
-		return r;
-	return str_to_u64(text, UINT64_MAX, ret) ? 0 : bad_value(err, path, "weight", text);
+	return r < 0 ? r : parse_weight(text, path, ret, err);
 }
 
 /* "max" (v2) and "-1" (v1) mean no quota. */
@@ -388,6 +408,16 @@ int cgroup_read(const struct cgroup_fs *fs, const char *path, unsigned parts,
 
 /* --- writing, each read back --- */
 
+static int exchange_cpus(const struct cgroup_fs *fs, const char *path, enum control c,
+			 const struct cpuset *cpus, struct arena *a, struct cpuset *ret,
+			 struct err *err)
+{
+	struct str text;
+	int r = exchange_control(fs, path, c, cpuset_format(cpus, a), a, &text, err);
+
+	return r < 0 ? r : cpuset_parse_kernel(text, ret, err);
+}
+
 int cgroup_set_cpus(const struct cgroup_fs *fs, const char *path, const struct cpuset *cpus,
 		    struct err *err)
 {
@@ -398,11 +428,9 @@ int cgroup_set_cpus(const struct cgroup_fs *fs, const char *path, const struct c
 	if (cpuset_is_empty(cpus))
 		return err_set(err, EINVAL, "cgroup %s: refusing an empty CPU set", path);
 	arena_init(&a, 0);
-	r = write_control(fs, path, CONTROL_CPUS, cpuset_format(cpus, &a), err);
 	/* cpuset.cpus, not the effective set: on v2 the kernel keeps CPUs that an ancestor lacks or
 	 * that are offline, and uses the rest. */
-	if (r >= 0)
-		r = read_cpus(fs, path, CONTROL_CPUS, &a, &kept, err);
+	r = exchange_cpus(fs, path, CONTROL_CPUS, cpus, &a, &kept, err);
 	if (r >= 0 && !cpuset_eq(&kept, cpus))
 		r = err_set(err, EIO, "cgroup %s: wrote CPUs " PRI_STR ", kernel kept " PRI_STR,
 			    path, FMT_STR(cpuset_format(cpus, &a)),
@@ -415,17 +443,15 @@ int cgroup_set_mems(const struct cgroup_fs *fs, const char *path, uint64_t nodes
 {
 	CLEANUP(arena_done) struct arena a;
 	const struct cpuset set = { .w = { nodes } };
-	uint64_t kept = 0;
+	struct cpuset kept;
 	int r;
 
 	arena_init(&a, 0);
 	if (!nodes)
 		return err_set(err, EINVAL, "cgroup %s: refusing an empty set of memory nodes",
 			       path);
-	r = write_control(fs, path, CONTROL_MEMS, cpuset_format(&set, &a), err);
-	if (r >= 0)
-		r = read_mems(fs, path, CONTROL_MEMS, &a, &kept, err);
-	if (r >= 0 && kept != nodes)
+	r = exchange_cpus(fs, path, CONTROL_MEMS, &set, &a, &kept, err);
+	if (r >= 0 && !cpuset_eq(&kept, &set))
 		r = err_set(err, EIO,
 			    "cgroup %s: wrote memory nodes " PRI_STR ", kernel kept others", path,
 			    FMT_STR(cpuset_format(&set, &a)));
@@ -443,15 +469,16 @@ int cgroup_set_weight(const struct cgroup_fs *fs, const char *path, uint64_t wei
 		      struct err *err)
 {
 	CLEANUP(arena_done) struct arena a;
+	struct str kept_text;
 	uint64_t kept;
 	char text[24];
 	int r;
 
 	arena_init(&a, 0);
 	(void)snprintf(text, sizeof(text), "%" PRIu64, weight);
-	r = write_control(fs, path, CONTROL_WEIGHT, str_from(text), err);
+	r = exchange_control(fs, path, CONTROL_WEIGHT, str_from(text), &a, &kept_text, err);
 	if (r >= 0)
-		r = read_weight(fs, path, &a, &kept, err);
+		r = parse_weight(kept_text, path, &kept, err);
 	if (r >= 0 && kept != weight)
 		r = err_set(err, EIO, "cgroup %s: wrote weight %s, kernel kept %" PRIu64, path,
 			    text, kept);

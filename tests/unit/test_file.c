@@ -162,6 +162,7 @@ TEST(a_control_file_is_written_but_never_created)
 {
 	CLEANUP(place_done) struct place p = place_new();
 	struct err err = { 0 };
+	struct str kept;
 
 	put(&p, "cpus", STR("0-127\n"));
 	CHECK_OK(file_write_value_at(p.fd, "cpus", STR("0-3"), &err));
@@ -170,6 +171,10 @@ TEST(a_control_file_is_written_but_never_created)
 		  "open none: No such file or directory");
 	CHECK_ERR(file_write_value_at(AT_FDCWD, "/dev/full", STR("1"), &err), ENOSPC,
 		  "write /dev/full: No space left on device");
+	CHECK_OK(file_exchange_value_at(p.fd, "cpus", STR("8\n"), 16, &p.a, &kept, &err));
+	CHECK_STR(kept, "8\n");
+	CHECK_ERR(file_exchange_value_at(p.fd, "none", STR("1"), 16, &p.a, &kept, &err), ENOENT,
+		  "open none: No such file or directory");
 	CHECK_STR(names(&p, "."), "cpus");
 }
 
