@@ -34,16 +34,6 @@ static const struct {
 };
 _Static_assert(ARRAY_LEN(looks) == PICTURE_LOOK__COUNT, "every look has a class");
 
-const char *picture_look_class(enum picture_look look)
-{
-	return looks[look].class;
-}
-
-char picture_look_letter(enum picture_look look)
-{
-	return looks[look].letter;
-}
-
 struct str picture_key(size_t i, struct arena *a)
 {
 	char text[16];

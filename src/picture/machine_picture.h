@@ -23,9 +23,6 @@ enum picture_look {
 	PICTURE_LOOK__COUNT
 };
 
-const char *picture_look_class(enum picture_look look); /* CSS class of its swatch: "m" */
-char picture_look_letter(enum picture_look look);	/* 'm'; '\0': none */
-
 struct picture_pool {
 	const char *name; /* "management" */
 	enum picture_look look;
