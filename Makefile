@@ -38,6 +38,9 @@ bench: deps-bench all ## run the benchmarks
 fuzz: build-fuzz ## every fuzz target for FUZZ_SECONDS (60), or RUNS inputs over all of them
 	@scripts/fuzz.sh run
 
+fuzz-campaign: build-fuzz ## RUNS inputs in pieces; goes on where it was interrupted
+	@scripts/fuzz.sh campaign
+
 fuzz-corpus: build-fuzz ## take what fuzzing found into tests/fuzz/corpus, minimised
 	@scripts/fuzz.sh corpus
 
@@ -107,4 +110,4 @@ help:
 %/build.ninja: | deps-build
 	@meson setup $* $(options_$*) >/dev/null || { cat $*/meson-logs/meson-log.txt; exit 1; }
 
-.PHONY: all debug asan tsan demo test lint format bench fuzz fuzz-corpus build-fuzz coverage model faults e2e cluster soak install uninstall static image packages release test-packages deps deps-package clean distclean help
+.PHONY: all debug asan tsan demo test lint format bench fuzz fuzz-campaign fuzz-corpus build-fuzz coverage model faults e2e cluster soak install uninstall static image packages release test-packages deps deps-package clean distclean help
