@@ -73,6 +73,9 @@ static int on_create(void *user, const struct nri_pod *pod, const struct nri_con
 	int r = 0;
 
 	manager_enforce_synchronized(m);
+	/* The runtime may have applied an update of the last synchronization after a resize of the
+	 * pools: the containers in it leave CPUs before they are handed out here. */
+	manager_check_written(m);
 	/* The ledger's file has the CPUs before the reply hands them out. If the runtime fails to
 	 * create the container after all, they stay assigned: the next attempt has the same pod UID
 	 * and name and gets them again. */
@@ -231,8 +234,8 @@ static int on_not_started(struct manager *m, enum nri_event event, const struct 
 
 	/* Its CPUs may have changed since the reply to CreateContainer, when it had no cgroup to
 	 * write: by a resize, or in classic mode by an exclusive assignment. */
-	if (entry && event == NRI_START_CONTAINER)
-		(void)manager_enforce(m, entry, false);
+	if (entry && event == NRI_START_CONTAINER && manager_enforce(m, entry, false) < 0)
+		entry->is_started = true; /* it runs soon: the next round tries again */
 	if (entry || enforce_created(m, pod, c, PLACE_NEW, &err))
 		return 0;
 	/* The runtime only logs an error reply to PostCreateContainer; StartContainer is next. */
@@ -262,9 +265,7 @@ static int on_event(void *user, enum nri_event event, const struct nri_pod *pod,
 		break;
 	case NRI_POST_CREATE_CONTAINER:
 	case NRI_START_CONTAINER:
-		/* The runtime may have applied an update of the last synchronization after a resize
-		 * of the pools: the containers in it leave CPUs that are another one's by now. */
-		manager_check_written(m);
+		manager_check_written(m); /* as in on_create() */
 		r = on_not_started(m, event, pod, c, reply);
 		break;
 	case NRI_POST_START_CONTAINER:

@@ -180,8 +180,10 @@ static void adopt_by_ledger(struct sync *s)
 	const bool has_grants =
 		ledger_synchronize(m->ledger, s->live, s->n, s->uids, s->n_uids, &err) >= 0;
 
-	if (!has_grants)
+	if (!has_grants) {
 		log_error("cannot synchronize the ledger with the runtime", LOG_ERR(&err));
+		m->has_unreleased = true; /* pods that are gone may still have CPUs */
+	}
 	for (size_t i = 0; i < s->n; i++) {
 		const struct ledger_live *live = &s->live[i];
 		const struct container_class class = { .demand = live->request.demand,
