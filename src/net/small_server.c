@@ -104,6 +104,44 @@ static struct small_connection *choose_victim(const struct small_server *s)
 	return s->connections[victim];
 }
 
+size_t small_server_unread(const struct small_server *s)
+{
+	size_t sum = 0;
+
+	for (unsigned i = 0; i < s->n; i++)
+		sum += stream_queued(&s->connections[i]->stream);
+	return sum;
+}
+
+/* The client that has most to read; NULL when all have read everything. */
+static struct small_connection *find_slowest(const struct small_server *s)
+{
+	struct small_connection *slowest = NULL;
+	size_t most = 0;
+
+	for (unsigned i = 0; i < s->n; i++) {
+		const size_t unread = stream_queued(&s->connections[i]->stream);
+
+		if (unread > most) {
+			most = unread;
+			slowest = s->connections[i];
+		}
+	}
+	return slowest;
+}
+
+/* Clients that do not read would fill the memory together: the slowest are closed until `more`
+ * bytes fit beside what the others have to read. */
+static void make_room(const struct small_server *s, size_t more)
+{
+	struct small_connection *slowest = find_slowest(s);
+
+	while (slowest && small_server_unread(s) + more > SMALL_SERVER_MAX_UNREAD_SUM) {
+		close_connection(slowest);
+		slowest = find_slowest(s);
+	}
+}
+
 static void send_response(struct small_connection *c, const struct small_response *response)
 {
 	const struct http_response *http = &response->http;
@@ -121,6 +159,7 @@ static void send_response(struct small_connection *c, const struct small_respons
 	timer_stop(&c->deadline);
 	if (!c->is_stream)
 		timer_start(&c->deadline, RESPONSE_MS, 0);
+	make_room(c->server, http->body.n);
 	stream_write(&c->stream, str_from(head));
 	stream_write(&c->stream, str_from(response->headers));
 	stream_write(&c->stream, STR("\r\n"));
@@ -144,7 +183,10 @@ static void handle_request(struct small_connection *c, const struct http1_reques
 
 	arena_init(&a, 0);
 	http_split_target(received->target, &request.http.path, &request.http.query);
-	c->server->handler(&request, &response, c->server->context);
+	if (received->is_truncated)
+		http_response_status(&response.http, 413, &a);
+	else
+		c->server->handler(&request, &response, c->server->context);
 	if (!response.is_deferred) {
 		send_response(c, &response);
 		return;
@@ -323,6 +365,7 @@ void small_server_respond(struct small_server *s, uint64_t connection,
 
 void small_server_broadcast(struct small_server *s, struct str text)
 {
+	make_room(s, small_server_streams(s) * text.n);
 	/* From the end: closing a connection moves those after it. */
 	for (unsigned i = s->n; i-- > 0;) {
 		struct small_connection *c = s->connections[i];

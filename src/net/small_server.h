@@ -18,6 +18,7 @@ struct small_connection;
 #define SMALL_SERVER_MAX_CONNECTIONS 64
 #define SMALL_SERVER_MAX_REQUEST 8192		  /* most have no body: a hook's record is a file */
 #define SMALL_SERVER_MAX_UNREAD ((size_t)8 << 20) /* of a stream; its client is too slow then */
+#define SMALL_SERVER_MAX_UNREAD_SUM ((size_t)32 << 20) /* of all clients */
 
 struct small_request {
 	struct http_request http;
@@ -64,3 +65,6 @@ void small_server_respond(struct small_server *s, uint64_t connection,
 /* Sends a piece of text to every stream. */
 void small_server_broadcast(struct small_server *s, struct str text);
 size_t small_server_streams(const struct small_server *s);
+
+/* Bytes that were sent and not read by the clients. */
+size_t small_server_unread(const struct small_server *s);
