@@ -172,7 +172,7 @@ int audit_print(const struct audit *t, const struct audit_format *form, struct a
 	int r;
 
 	r = format == OUTPUT_TABLE ?
-		    output_text(audit_table(t, form, a), err) :
+		    output_readable(audit_table(t, form, a), err) :
 		    output_doc(audit_document(t, form, doc_build(a), a), format, a, err);
 	if (r < 0)
 		return r;

@@ -80,6 +80,6 @@ int check_print(const struct preflight_report *r, enum output_format format, str
 		struct err *err)
 {
 	if (format == OUTPUT_TABLE)
-		return output_text(report_text(r, a), err);
+		return output_readable(report_text(r, a), err);
 	return output_doc(check_document(r, doc_build(a), a), format, a, err);
 }

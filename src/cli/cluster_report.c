@@ -252,7 +252,7 @@ static int print_status(const struct cluster_report *p, struct err *err)
 	for (size_t i = 0; i < p->nodes.n; i++)
 		add_row(&t, &p->nodes.items[i]);
 	strbuf_add(&b, table_format(&t));
-	return output_text(strbuf_str(&b), err);
+	return output_readable(strbuf_str(&b), err);
 }
 
 static struct str result_text(const struct node_finding *f, struct arena *a)
@@ -287,7 +287,7 @@ static int print_findings(const struct cluster_report *p, struct err *err)
 		strbuf_printf(&b, ", " PRI_STR,
 			      FMT_STR(str_count(p->a, p->findings.n_notes, "note", "notes")));
 	strbuf_addc(&b, '\n');
-	return output_text(strbuf_str(&b), err);
+	return output_readable(strbuf_str(&b), err);
 }
 
 static yyjson_mut_val *findings_to_doc(const struct cluster_report *p, yyjson_mut_doc *m)

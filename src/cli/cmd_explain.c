@@ -475,7 +475,7 @@ static int explain_all(const struct explain_options *o, const struct explain_inp
 	if (!n)
 		return err_set(err, EINVAL, "no pod and no workload%s in the manifests given",
 			       in->pods.n ? " of this name" : "");
-	r = format == OUTPUT_TABLE ? output_text(strbuf_str(&b), err) :
+	r = format == OUTPUT_TABLE ? output_readable(strbuf_str(&b), err) :
 				     output_doc(all, format, a, err);
 	return r < 0 ? r : n_refused ? EXIT_FINDING : EXIT_YES;
 }

@@ -232,7 +232,7 @@ static int print(const struct fleet *f, const struct fleet_options *o, struct ar
 	yyjson_mut_doc *m;
 
 	if (format == OUTPUT_TABLE)
-		return output_text(fleet_print_table(f, o->all, a), err);
+		return output_readable(fleet_print_table(f, o->all, a), err);
 	m = doc_build(a);
 	return output_doc(fleet_print_doc(f, m, a), format, a, err);
 }

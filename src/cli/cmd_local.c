@@ -46,7 +46,7 @@ static int run_status(struct invocation *inv, struct err *err)
 	if (r < 0)
 		return r;
 	if (format == OUTPUT_TABLE)
-		r = output_text(local_table(&v.machine, inv->arena), err);
+		r = output_readable(local_table(&v.machine, inv->arena), err);
 	else
 		r = output_doc(describe_view(&v, doc_build(inv->arena), inv->arena), format,
 			       inv->arena, err);
@@ -74,7 +74,7 @@ static int print_map(void *data, struct arena *a, struct err *err)
 	if (format == OUTPUT_TABLE) {
 		const struct str text = map_draw(&map, a);
 
-		r = output_text(o->watch ? map_redraw(text, a) : text, err);
+		r = o->watch ? output_text(map_redraw(text, a), err) : output_readable(text, err);
 	} else {
 		yyjson_mut_doc *m = doc_build(a);
 		yyjson_mut_val *root = describe_view(&v, m, a);
@@ -240,9 +240,9 @@ static int print_plan(const struct local_plan *plan, const struct local_machine 
 		return output_doc(root, output_format_of(output), a, err);
 	}
 	map = local_map(machine, a);
-	r = output_text(map_draw(&map, a), err);
+	r = output_readable(map_draw(&map, a), err);
 	if (r >= 0 && plan->n && plan->n <= MAX_TABLE_ROWS)
-		r = output_text(local_table(machine, a), err);
+		r = output_readable(local_table(machine, a), err);
 	return r;
 }
 

@@ -149,7 +149,7 @@ static int print_map(void *data, struct arena *a, struct err *err)
 		return print_doc(&status, &map, o, a, err);
 	text = str_printf(a, PRI_STR PRI_STR, FMT_STR(node_map_title(&status, a)),
 			  FMT_STR(map_draw(&map, a)));
-	return output_text(o->watch ? map_redraw(text, a) : text, err);
+	return o->watch ? output_text(map_redraw(text, a), err) : output_readable(text, err);
 }
 
 static int run(struct invocation *inv, struct err *err)

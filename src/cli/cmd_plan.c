@@ -276,7 +276,7 @@ static int print_text(struct planning *p, struct err *err)
 		strbuf_add(&b, STR("no file changes\n"));
 	for (size_t i = 0; p->o->diff && i < p->plan.n_files; i++)
 		strbuf_add(&b, format_diff(p, &p->plan.files[i]));
-	return output_text(strbuf_str(&b), err);
+	return output_readable(strbuf_str(&b), err);
 }
 
 static void put_pool(struct planning *p, const struct plan_pool *pool, yyjson_mut_doc *m,

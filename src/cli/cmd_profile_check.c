@@ -93,7 +93,7 @@ static int print(struct layout_input *in, enum output_format format, struct err 
 	strbuf_add(&b, problem_list_format(&in->problems, a));
 	if (in->layout.n_partitions)
 		strbuf_add(&b, format_partitions(&in->layout, a));
-	return output_text(strbuf_str(&b), err);
+	return output_readable(strbuf_str(&b), err);
 }
 
 static int run(struct invocation *inv, struct err *err)

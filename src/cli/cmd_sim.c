@@ -77,7 +77,7 @@ static int print(const struct sim_options *o, const struct sim_run *runs, size_t
 	if (o->output && strcmp(o->output, "svg") == 0)
 		return output_text(sim_print_svg(runs, n, a), err);
 	if (format == OUTPUT_TABLE)
-		return output_text(sim_print_table(runs, n, a), err);
+		return output_readable(sim_print_table(runs, n, a), err);
 	m = doc_build(a);
 	return output_doc(sim_print_doc(runs, n, m, a), format, a, err);
 }

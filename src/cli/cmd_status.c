@@ -357,7 +357,7 @@ static int run(struct invocation *inv, struct err *err)
 	if (r < 0)
 		return r;
 	if (format == OUTPUT_TABLE)
-		r = output_text(table_text(&status, o->containers, inv->arena), err);
+		r = output_readable(table_text(&status, o->containers, inv->arena), err);
 	else
 		r = output_doc(yyjson_val_mut_copy(doc_build(inv->arena), status.doc.root), format,
 			       inv->arena, err);

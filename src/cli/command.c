@@ -192,9 +192,12 @@ int command_main(int argc, char **argv)
 
 	arena_init(&a, 0);
 	r = dispatch(argc, argv, &a, &err);
+	if (r < 0) {
+		const struct str why = output_printable(str_from(err.msg), &a);
+
+		(void)fprintf(stderr, PRI_STR "\n", FMT_STR(why));
+		r = EXIT_BAD;
+	}
 	arena_done(&a);
-	if (r >= 0)
-		return r;
-	(void)fprintf(stderr, "%s\n", err.msg);
-	return EXIT_BAD;
+	return r;
 }

@@ -10,6 +10,7 @@
 #include "base/arena.h"
 #include "base/err.h"
 #include "cpu/topology_read.h"
+#include "output.h"
 
 void layout_input_init(struct layout_input *in, struct arena *a)
 {
@@ -57,7 +58,8 @@ void layout_input_print_problems(struct layout_input *in)
 	struct str text;
 
 	problem_list_sort(&in->problems);
-	text = problem_list_format(&in->problems, in->manifests.a);
+	text = output_printable(problem_list_format(&in->problems, in->manifests.a),
+				in->manifests.a);
 	(void)fwrite(text.p, 1, text.n, stderr);
 }
 

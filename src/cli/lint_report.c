@@ -186,6 +186,6 @@ int lint_report_print(const struct lint_report *r, const char *format, FILE *to,
 	if (format && strcmp(format, "sarif") == 0)
 		return output_doc_to(to, report_sarif(r, m), OUTPUT_JSON, r->a, err);
 	if (output_format_of(format) == OUTPUT_TABLE)
-		return output_text_to(to, report_text(r), err);
+		return output_text_to(to, output_printable(report_text(r), r->a), err);
 	return output_doc_to(to, report_doc(r, m), output_format_of(format), r->a, err);
 }

@@ -362,7 +362,7 @@ yyjson_mut_val *map_cpus_to_doc(const struct map *map, yyjson_mut_doc *m)
 /* Overwrites line by line: clearing the whole screen first would flicker. */
 struct str map_redraw(struct str text, struct arena *a)
 {
-	struct str_split split = str_split(text);
+	struct str_split split = str_split(output_printable(text, a));
 	struct str line;
 	struct strbuf b;
 

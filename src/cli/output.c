@@ -12,6 +12,7 @@
 
 #include "base/arena.h"
 #include "base/err.h"
+#include "base/macro.h"
 #include "codec/yaml.h"
 
 #define OUTPUT_WIDTH 80 /* of pipes and files */
@@ -37,6 +38,80 @@ int output_text_to(FILE *to, struct str text, struct err *err)
 		return err_set(err, errno ? errno : EIO, "cannot write the output: %s",
 			       strerror(errno));
 	return 0;
+}
+
+/* The length of a colour sequence at the beginning of the text, 0 when there is none. Only what
+ * this program writes: bold, the eight colours, and their end. A sequence that hides text is none.
+ */
+static size_t colour_length(struct str s)
+{
+	size_t i = 2, number = 0;
+
+	if (!str_starts(s, STR("\033[")))
+		return 0;
+	for (; i < s.n && number < 100; i++) {
+		if (str_is_digit(s.p[i])) {
+			number = number * 10 + (size_t)(s.p[i] - '0');
+			continue;
+		}
+		if ((s.p[i] != ';' && s.p[i] != 'm') ||
+		    (number > 1 && (number < 30 || number > 37)))
+			return 0;
+		if (s.p[i] == 'm')
+			return i + 1;
+		number = 0;
+	}
+	return 0;
+}
+
+/* How many bytes at the beginning are printed as they are. */
+static size_t printable_length(struct str s, bool has_colour)
+{
+	size_t i = 0;
+
+	while (i < s.n) {
+		const unsigned char c = (unsigned char)s.p[i];
+		const size_t colour = has_colour && c == 033 ? colour_length(str_skip(s, i)) : 0;
+
+		if (colour)
+			i += colour;
+		else if ((c < ' ' && c != '\n' && c != '\t') || c == 0x7f)
+			break;
+		else if (c == 0xc2 && i + 1 < s.n && (unsigned char)s.p[i + 1] < 0xa0)
+			break; /* U+0080 to U+009F: terminals take them for control characters */
+		else
+			i++;
+	}
+	return i;
+}
+
+struct str output_printable(struct str text, struct arena *a)
+{
+	const bool has_colour = output_wants_colour();
+	struct strbuf b;
+
+	if (printable_length(text, has_colour) == text.n)
+		return text;
+	strbuf_init(&b, a);
+	while (text.n) {
+		size_t n = printable_length(text, has_colour);
+
+		strbuf_add(&b, (struct str){ text.p, n });
+		text = str_skip(text, n);
+		n = text.n && (unsigned char)text.p[0] == 0xc2 ? 2 : 1;
+		for (size_t i = 0; i < n && i < text.n; i++)
+			strbuf_printf(&b, "\\x%02x", (unsigned)(unsigned char)text.p[i]);
+		text = str_skip(text, n);
+	}
+	return strbuf_str(&b);
+}
+
+int output_readable(struct str text, struct err *err)
+{
+	CLEANUP(arena_done) struct arena a;
+
+	arena_init(&a, 0);
+	return output_text(output_printable(text, &a), err);
 }
 
 int output_text(struct str text, struct err *err)

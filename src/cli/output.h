@@ -33,7 +33,14 @@ enum output_format output_format_of(const char *name);
 			"json|yaml|table|svg|html", offsetof(type, field)                          \
 	}
 
+/* Bytes as they are: documents, pictures, scripts, archives. */
 int output_text(struct str text, struct err *err);
+
+/* For people. Names, messages and versions come from objects that others write, so control
+ * characters other than colours, tabs and newlines are printed as \x1b: they could move the cursor,
+ * hide lines or set the title of the terminal. */
+int output_readable(struct str text, struct err *err);
+struct str output_printable(struct str text, struct arena *a);
 
 /* A document as JSON (indented) or YAML, with a newline. `format` is not the table. */
 int output_doc(yyjson_mut_val *v, enum output_format format, struct arena *a, struct err *err);
