@@ -42,7 +42,7 @@ static unsigned refusal(const struct request_rules *rules, const char *path, con
 	return status;
 }
 
-TEST(requests_need_a_known_host_and_the_own_origin)
+TEST(attack_a_rebound_name_or_a_page_of_another_origin_reads_the_dashboard)
 {
 	static const struct {
 		const char *path, *header;

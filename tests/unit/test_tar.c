@@ -109,7 +109,7 @@ TEST(archives_of_tar_are_read)
 	}
 }
 
-TEST(hostile_names_are_refused)
+TEST(attack_names_in_an_archive_lead_out_of_its_directory)
 {
 	static const struct str names[] = {
 		STR_INIT("/etc/passwd"), STR_INIT("../x"),  STR_INIT("a/../../x"), STR_INIT("a//b"),

@@ -16,11 +16,13 @@ struct witness {
 	pthread_t thread;
 	atomic_bool stop;
 	struct https_client https;
-	unsigned n, failed, reconnected;
+	atomic_uint n; /* also read while it runs */
+	unsigned n_quiet, failed, reconnected;
 	uint64_t *us;
 };
 
 #define MAX_SAMPLES 1000000
+#define QUIET_SAMPLES 100 /* before the attack, for comparison */
 
 static uint64_t now_us(void)
 {
@@ -61,7 +63,8 @@ static void *witness_run(void *arg)
 			https_close(&w->https);
 			is_open = false;
 		}
-		w->us[w->n++] = now_us() - begin;
+		w->us[w->n] = now_us() - begin;
+		w->n++;
 		(void)poll(NULL, 0, 2);
 	}
 	if (is_open)
@@ -82,6 +85,19 @@ static void witness_start(struct witness *w, struct daemon *d)
 	w->d = d;
 	w->us = malloc(MAX_SAMPLES * sizeof(*w->us));
 	CHECK_INT(pthread_create(&w->thread, NULL, witness_run, w), 0);
+	while (w->n < QUIET_SAMPLES)
+		(void)poll(NULL, 0, 2);
+	w->n_quiet = w->n;
+}
+
+struct latency {
+	uint64_t p50, p99, longest;
+};
+
+static struct latency latency_of(uint64_t *us, size_t n)
+{
+	qsort(us, n, sizeof(*us), by_value);
+	return (struct latency){ us[n / 2], us[n - 1 - n / 100], us[n - 1] };
 }
 
 static long peak_kib(const struct daemon *d)
@@ -103,14 +119,20 @@ static long peak_kib(const struct daemon *d)
 /* Nothing failed, the process is the same, and it stayed below its limit. */
 static void witness_end(struct witness *w, const char *what)
 {
+	struct latency before, during;
+	unsigned n;
+
 	atomic_store(&w->stop, true);
 	CHECK_INT(pthread_join(w->thread, NULL), 0);
-	CHECK(w->n > 0);
-	qsort(w->us, w->n, sizeof(*w->us), by_value);
-	TEST_NOTE("%s: %u reviews, p50 %llu us, p99 %llu us, longest %llu us, peak %ld MiB", what,
-		  w->n, (unsigned long long)w->us[w->n / 2],
-		  (unsigned long long)w->us[w->n - 1 - w->n / 100],
-		  (unsigned long long)w->us[w->n - 1], peak_kib(w->d) >> 10);
+	n = w->n - w->n_quiet;
+	CHECK(n > 0);
+	before = latency_of(w->us, w->n_quiet);
+	during = latency_of(w->us + w->n_quiet, n);
+	TEST_NOTE("latency: %s: %u reviews; p50 %" PRIu64 " us before, %" PRIu64
+		  " us during; p99 %" PRIu64 " us before, %" PRIu64 " us during; longest %" PRIu64
+		  " us; peak %ld MiB",
+		  what, n, before.p50, during.p50, before.p99, during.p99, during.longest,
+		  peak_kib(w->d) >> 10);
 	CHECK_UINT(w->failed, 0);
 	CHECK_UINT(w->reconnected, 1);
 	CHECK_INT(kill(w->d->pid, 0), 0);
