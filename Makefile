@@ -55,6 +55,9 @@ model: deps-build deps-test build/build.ninja ## every scenario of the model che
 	@ninja -C build --quiet tests/model/model_node
 	@PINFOLD_MODEL=full build/tests/model/model_node
 
+proofs: deps-proofs ## prove properties of the smallest parsers with CBMC, each also with a seeded bug
+	@tests/proofs/run
+
 faults: deps-build deps-test all ## let every system call fail once, and kill the agent 10,000 times
 	@ninja -C build --quiet tests/fault/libfault.so tests/bench/nri_runtime
 	@PINFOLD=$(CURDIR)/build/pinfold FAULTS=1000000 KILLS=$(or $(KILLS),10000) tests/fault/run \
@@ -110,4 +113,4 @@ help:
 %/build.ninja: | deps-build
 	@meson setup $* $(options_$*) >/dev/null || { cat $*/meson-logs/meson-log.txt; exit 1; }
 
-.PHONY: all debug asan tsan demo test lint format bench fuzz fuzz-campaign fuzz-corpus build-fuzz coverage model faults e2e cluster soak install uninstall static image packages release test-packages deps deps-package clean distclean help
+.PHONY: all debug asan tsan demo test lint format bench fuzz fuzz-campaign fuzz-corpus build-fuzz coverage model proofs faults e2e cluster soak install uninstall static image packages release test-packages deps deps-package clean distclean help

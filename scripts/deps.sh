@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# Installs the missing packages of the given groups: deps.sh [build] [test] [lint] [bench] [static] [package] [cross-amd64|cross-arm64].
+# Installs the missing packages of the given groups: deps.sh [build] [test] [lint] [bench] [static] [package] [proofs]
+# [cross-amd64|cross-arm64].
 # Fast when nothing is missing. Without root it prints the missing packages and exits 2.
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -61,6 +62,10 @@ yyjson_dir=build/deps
 yyjson_suite=trixie
 cache=${XDG_CACHE_HOME:-$HOME/.cache}/pinfold/yyjson-$yyjson_suite
 
+# CBMC, likewise, with the libraries of its release, into the cache; only tests/proofs uses it.
+cbmc_dir=${XDG_CACHE_HOME:-$HOME/.cache}/pinfold/cbmc
+cbmc_packages=(cbmc minisat libc6 libstdc++6 libgcc-s1 zlib1g)
+
 is_installed() {
     case $1 in
     cmd) command -v "$2" >/dev/null ;;
@@ -99,15 +104,31 @@ install_packages() {
     }
 }
 
-fetch_yyjson() {
-    local here
+# fetch_next_release DIR PACKAGE...: packages of the next release, into DIR.
+fetch_next_release() {
+    local to=$1 here
+    shift
     here=$(mktemp -d)
     # shellcheck disable=SC2064 # `here` is local: expand it now
     trap "rm -rf '$here'" EXIT
-    apt_open "$here/apt" "$yyjson_suite" "$(dpkg --print-architecture)" || fail_missing libyyjson-dev
-    mkdir -p "$cache"
-    (cd "$here" && apt_download "$here/apt" libyyjson0 libyyjson-dev)
-    mv "$here"/*.deb "$cache"
+    apt_open "$here/apt" "$yyjson_suite" "$(dpkg --print-architecture)" || fail_missing "$@"
+    mkdir -p "$to"
+    (cd "$here" && apt_download "$here/apt" "$@")
+    mv "$here"/*.deb "$to"
+}
+
+# A program with the loader and the libraries of its own release.
+unpack_cbmc() {
+    local deb root=$cbmc_dir/root
+    for deb in "$cbmc_dir"/*.deb; do
+        dpkg -x "$deb" "$root"
+    done
+    cat >"$cbmc_dir/cbmc.new" <<END
+#!/bin/sh
+exec "$root"/usr/lib64/ld-linux-x86-64.so.2 --library-path "$root/usr/lib/x86_64-linux-gnu:$root/usr/lib" "$root/usr/bin/cbmc" "\$@"
+END
+    chmod +x "$cbmc_dir/cbmc.new"
+    mv "$cbmc_dir/cbmc.new" "$cbmc_dir/cbmc"
 }
 
 unpack_yyjson() {
@@ -134,7 +155,14 @@ if [[ " ${groups[*]} " == *" build "* ]] && ! has_yyjson; then
         install_packages libyyjson-dev
     else
         echo "deps: taking yyjson from Debian $yyjson_suite into $yyjson_dir"
-        compgen -G "$cache/libyyjson-dev*.deb" >/dev/null || fetch_yyjson
+        compgen -G "$cache/libyyjson-dev*.deb" >/dev/null || fetch_next_release "$cache" libyyjson0 libyyjson-dev
         unpack_yyjson
     fi
+fi
+
+if [[ " ${groups[*]} " == *" proofs "* ]] && [ ! -x "$cbmc_dir/cbmc" ]; then
+    { [ "$(uname -m)" = x86_64 ] && command -v apt-get >/dev/null; } || fail_missing cbmc
+    echo "deps: taking CBMC from Debian $yyjson_suite into $cbmc_dir"
+    fetch_next_release "$cbmc_dir" "${cbmc_packages[@]}"
+    unpack_cbmc
 fi

@@ -29,9 +29,11 @@ check_format() {
 check_cppcheck() {
     local out
     mkdir -p "$cache/cppcheck"
+    # In tests/proofs a variable without a value has any value.
     out=$(cppcheck --quiet --std=c11 --enable=warning,performance,portability --inline-suppr \
         --suppress=missingIncludeSystem --suppress=unknownMacro:src/policy/* \
         --error-exitcode=1 --cppcheck-build-dir="$cache/cppcheck" -j "$(nproc)" \
+        -i tests/proofs \
         -D_GNU_SOURCE -I src -I tests/unit src tests 2>&1) && [ -z "$out" ] && return
     echo "$out" # findings across files do not set the exit status
     return 1
