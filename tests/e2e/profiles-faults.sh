@@ -53,6 +53,7 @@ proxy_start() {
 }
 agent_begin() { agent_start --node-name "$name" --pools-file "$dir/pools" --marker-file "$dir/marker" --kubeconfig "$dir/agent.kubeconfig"; }
 agent_pid() { cut -d' ' -f1 "$dir/agent.pid"; }
+agent_anonymous() { awk '/RssAnon/ { print $2 }' "/proc/$(agent_pid)/status"; }
 
 set_up() {
 	cp_start "$dir"
@@ -197,12 +198,13 @@ test_offline() {
 }
 # Some time without an API server: what the node does, what the agent says, and how often it tries and logs.
 away() { # SECONDS
-	local requests lines
+	local requests lines anonymous
 	soon "the connection without an API server" false agent_status .cluster.connected
-	requests=$(counter cluster_failures) lines=$(wc -l <"$dir/logs/agent.log")
+	requests=$(counter cluster_failures) lines=$(wc -l <"$dir/logs/agent.log") anonymous=$(agent_anonymous)
 	sleep "$1"
 	requests=$(($(counter cluster_failures) - requests)) lines=$(($(wc -l <"$dir/logs/agent.log") - lines))
-	echo "  $requests failed requests and $lines lines of log in $1 s without an API server, agent $(agent_rss) kB" >&2
+	echo "  $requests failed requests and $lines lines of log in $1 s without an API server, agent $(agent_rss) kB, anonymous $anonymous and then $(agent_anonymous) kB" >&2
+	[ "$(agent_anonymous)" -le $((anonymous + 1024)) ] || die "the agent's memory grows without an API server"
 	[ "$requests" -ge 1 ] || die "the agent does not try again"
 	# Five watches and two writers, each at most every 5 s after the first tries.
 	[ "$requests" -le $((30 + 2 * $1)) ] || die "more than two attempts a second"
