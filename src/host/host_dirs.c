@@ -64,14 +64,16 @@ bool host_has_drop_in(const char *root, const char *unit)
 	return access(path, F_OK) == 0;
 }
 
-bool host_remove_drop_in(const char *root, const char *unit)
+int host_remove_drop_in(const char *root, const char *unit, struct err *err)
 {
 	char path[4096];
 
 	(void)snprintf(path, sizeof(path), DROP_IN, host_prefix(root), unit);
 	if (unlink(path) < 0)
-		return false;
+		return errno == ENOENT ?
+			       0 :
+			       err_set(err, errno, "remove %s: %s", path, strerror(errno));
 	(void)snprintf(path, sizeof(path), DROP_IN_DIR, host_prefix(root), unit);
 	(void)rmdir(path);
-	return true;
+	return 1;
 }

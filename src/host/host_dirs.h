@@ -17,5 +17,5 @@ void host_dirs_close(struct host_dirs *d);
 
 /* Whether systemd has AllowedCPUs= of a unit from a call at run time. */
 bool host_has_drop_in(const char *root, const char *unit);
-/* Removes it, with the directory when that is empty. Returns whether there was one. */
-bool host_remove_drop_in(const char *root, const char *unit);
+/* Removes it, with the directory when that is empty. Returns 1, or 0 when there was none. */
+int host_remove_drop_in(const char *root, const char *unit, struct err *err);

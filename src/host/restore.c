@@ -78,15 +78,26 @@ static bool start_clear(struct restoring *t)
 	return n > 0;
 }
 
+static bool remove_drop_in(const struct restoring *t, const struct unit_original *u)
+{
+	struct err err = { 0 };
+	const int r = u->has_drop_in ?
+			      0 :
+			      host_remove_drop_in(t->settings->root, str_cstr(t->a, u->name), &err);
+
+	/* Its list is empty by now, and it ends with the boot: not worth a failure. */
+	if (r < 0)
+		log_warning("cannot remove a file of systemd, leaving it", LOG_ERR(&err));
+	return r > 0;
+}
+
 /* Only when files of systemd were removed, so that it forgets them. */
 static bool start_reload(struct restoring *t)
 {
 	bool removed = false;
 
 	for (size_t i = 0; i < t->n; i++)
-		if (!t->units[i]->has_drop_in)
-			removed |= host_remove_drop_in(t->settings->root,
-						       str_cstr(t->a, t->units[i]->name));
+		removed |= remove_drop_in(t, t->units[i]);
 	t->step = STEP_RELOAD;
 	t->calls[0] = (struct systemd_call){ .method = SYSTEMD_RELOAD };
 	if (removed)
@@ -139,8 +150,8 @@ static void find_units(struct restoring *t, const struct originals *o)
 
 		if (faccessat(t->settings->cgroups->cpuset_fd, name, F_OK, 0) == 0)
 			t->units[t->n++] = u;
-		else if (!u->has_drop_in)
-			(void)host_remove_drop_in(t->settings->root, name);
+		else
+			(void)remove_drop_in(t, u);
 	}
 }
 

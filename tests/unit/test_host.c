@@ -11,6 +11,7 @@
 #include "captured.h"
 #include "cgroup/cgroup.h"
 #include "fake_systemd.h"
+#include "host/host_dirs.h"
 #include "host/host_live.h"
 #include "test.h"
 
@@ -414,6 +415,19 @@ TEST(everything_is_applied_and_restored)
 		CHECK_INT(host_restore(&settings, &err), 0); /* nothing is left to do */
 		host_teardown(&t);
 	}
+}
+
+TEST(a_file_of_systemd_that_cannot_be_removed_is_an_error)
+{
+	struct captured tree =
+		captured_make("mkdir -p run/systemd/system.control/a.slice.d/50-AllowedCPUs.conf");
+	struct err err = { 0 };
+
+	CHECK_INT(host_remove_drop_in(tree.dir, "b.slice", &err), 0);
+	/* As on a file system that is read-only. */
+	CHECK_INT(host_remove_drop_in(tree.dir, "a.slice", &err), -EISDIR);
+	CHECK(str_has(str_from(err.msg), STR("a.slice.d/50-AllowedCPUs.conf: Is a directory")));
+	captured_remove(&tree);
 }
 
 TEST(interrupts_that_come_later_are_moved_and_get_the_original_default_back)
