@@ -82,7 +82,7 @@ set_up() {
 	shared=$(native_cgroup "$dir" "$(native_container "$dir" s '"cpu_shares":102,"cpu_period":100000')")
 	soon "the first profile" "$(final)" state
 	process_start "$dir" watcher python3 "$here/operator/watch-cpus.py" "$dir/moves" "$(cpuset_dir "$management")" "$(cpuset_dir "$shared")"
-	wait_for 20 test -e "$dir/moves" || die "the containers are not watched"
+	wait_for 180 test -e "$dir/moves" || die "the containers are not watched"
 }
 
 # --- tests ---
