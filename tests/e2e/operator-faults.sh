@@ -1,11 +1,12 @@
 #!/usr/bin/env bash
 # `pinfold operator` behind a proxy that injects 403, 409, 410, 429, 500, 503, lost requests, lost responses, cut watches and
-# closed connections: it converges, and the number of its requests stays bounded. Then it is killed at each of its requests in
+# closed connections: it converges, and the number of its requests stays bounded. Then every request takes seconds, so that the Lease is renewed
+# late: nothing is read again. Then it is killed at each of its requests in
 # turn, executed or not: the end is always the same, and no more nodes are taken than allowed. Then its C library calls fail, one
 # at a time (tests/fault): it goes on, or ends with a message, and an operator without faults finishes the rollout. Last, leaks: the
 # memory of a confined operator over many rollouts, and what LeakSanitizer finds in one that is not confined (make asan).
 #
-#	OPERATOR_PARTS="faults killed calls leaks"    only these
+#	OPERATOR_PARTS="faults slow killed calls leaks"    only these
 #	OPERATOR_STEPS=60, OPERATOR_FAULTS=4          kills, and failing calls of each kind
 #	OPERATOR_ROLLOUTS=20                          rollouts of six nodes in which memory must not grow
 set -euo pipefail
@@ -25,6 +26,9 @@ cluster() { python3 tests/e2e/operator/cluster.py "$(cat "$cp/port")" "$cp/pki" 
 requests() { wc -l <"$dir/requests.log"; }
 # Requests for the Lease and for watches are made all the time.
 decided_requests() { grep -vc -e /leases -e '?limit=' -e 'watch=1' "$dir/requests.log"; }
+times_late() { grep -c 'could not renew the Lease in time' "$dir/logs/one.log" || :; }
+later_than() { [ "$(times_late)" -gt "$1" ]; }
+lists_of_nodes() { grep -c ' /api/v1/nodes?limit=' "$dir/requests.log"; }
 nothing_waits() { [ -z "$(kubectl get nodepartitions -o 'jsonpath={.items[*].status.pending}{.items[*].spec.granted}')$(kubectl get nodes -o \
     'jsonpath={.items[*].spec.unschedulable}{.items[*].metadata.annotations.pinfold\.io/rollout}')" ]; }
 status_is_final() { [ "$(kubectl get performanceprofile worker -o 'jsonpath={.status.nodes} {.status.conditions[*].status}')" = \
@@ -69,6 +73,25 @@ faults() {
     done
     echo "0" >"$dir/faults"
     ok "the operator goes on when the API server is back" wait_for 180 is_final
+}
+
+# An API server under load. To list all nodes again whenever the Lease was late would add to it.
+slow() {
+    local lists late
+    process_alive "$dir" one || op_launch "$dir" one "$cp"
+    ok "the operator is ready" wait_for 120 op_is_ready "$dir" one
+    lists=$(lists_of_nodes)
+    cluster pending KubeletRestart 51 w{0..5}
+    echo 3 >"$dir/slow"
+    sleep 45
+    equals "with requests of 3 s nothing is read again" "$lists" lists_of_nodes
+    echo 12 >"$dir/slow" # longer than the leader may act without a renewal
+    late=$(times_late)
+    ok "with requests of 12 s the operator is late" wait_for 120 later_than "$late"
+    rm "$dir/slow"
+    ok "it goes on when the API server is fast again" wait_for 180 is_final
+    equals "nothing was read again" "$lists" lists_of_nodes
+    echo "# lists of nodes: $(lists_of_nodes), requests for the Lease: $(grep -c /leases "$dir/requests.log")"
 }
 
 # Each round is one rollout of two nodes, by an operator that is killed at its Nth request and one that is not, until N is more
@@ -216,7 +239,7 @@ leaks() {
 }
 
 set_up
-for part in ${OPERATOR_PARTS:-faults killed calls leaks}; do
+for part in ${OPERATOR_PARTS:-faults slow killed calls leaks}; do
     "$part"
 done
 tap_end

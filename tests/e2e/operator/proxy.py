@@ -5,7 +5,7 @@ proxy.py PORT SERVER_PORT PKI DIR
 
 DIR/faults holds a probability (0.3) and optionally the faults to choose from (403 409 410 429 500 503 lost unanswered cut
 closed); with "leases" among them, requests for Leases succeed. It is read with every request. DIR/kill holds "N PID": the process is killed at the Nth request from now, which is
-executed or not, in turn; "0 0" kills none. DIR/requests.log gets one line for each request: time, method, path, what was done."""
+executed or not, in turn; "0 0" kills none. DIR/slow holds the seconds that each request waits. DIR/requests.log gets one line for each request: time, method, path, what was done."""
 
 import asyncio
 import json
@@ -176,6 +176,7 @@ class Client:
             fault = "unanswered" if killing["forward"] else "lost"
         print(f"{time.time():.3f}", method, path, fault or "-", file=log)
         try:
+            await asyncio.sleep(float((read("slow") or ["0"])[0]))
             if fault and fault.isdigit():
                 await self.refuse(stream, fault)
             elif fault == "lost":
