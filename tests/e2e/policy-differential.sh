@@ -1,8 +1,12 @@
 #!/usr/bin/env bash
 # The admission policies beside the webhook: every vector and DIFFERENTIAL_PODS (1000) random pods go through a real API server by dry-run with
 # the webhook only, with policies only, and with both. Operator and webhook run as deploy/ runs them. The same pod is stored, or
-# tests/e2e/policy/differences.json has the difference. Then with other names of the policies, with a restarted API server, and
-# without parameters. DIFFERENTIAL_SEED repeats a round.
+# tests/e2e/policy/differences.json has the difference. Then with other names of the policies (a quarter of the pods), with a restarted API
+# server, and without parameters.
+#
+#	DIFFERENTIAL_SEED=23                                       repeats a round; a pod depends on it and its number only
+#	DIFFERENTIAL_STATES="1 2"                                  random pods in these states of the cluster, of 0 to 4 (differential.py)
+#	DIFFERENTIAL_PARTS="vectors random order availability nodes"  only these
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 # shellcheck source=tests/e2e/lib/webhook.sh
@@ -24,7 +28,7 @@ print_config() { # FLAG...: as a JSON List
 differential() { python3 tests/e2e/policy/differential.py "$(cat "$cp/port")" "$cp/pki" "$@"; }
 step() { # SENTENCE COMMAND...: prints its output, unlike ok
     local status=0
-    "${@:2}" | sed 's/^\(not ok\|ok\) - /# /' || status=${PIPESTATUS[0]}
+    "${@:2}" | sed -u 's/^\(not ok\|ok\) - /# /' || status=${PIPESTATUS[0]}
     tap_result "$status" "$1"
 }
 apply_policies() { # PREFIX
@@ -87,68 +91,78 @@ equals "the API server has no complaint about the policies" '' kubectl get valid
 
 # --- the same pods in every mode ---
 
-step "every admission and static pod vector" differential vectors
-echo "# DIFFERENTIAL_SEED=$seed"
-step "random pods" differential random "${DIFFERENTIAL_PODS:-1000}" "$seed"
+part_vectors() { step "every admission and static pod vector" differential vectors; }
+
+part_random() { step "random pods" differential random "${DIFFERENTIAL_PODS:-1000}" "$seed"; }
 
 # Policies are evaluated in the order of their names.
-apply_policies zz-
-delete_policies ''
-step "random pods with policies that come after all others" differential random "$((${DIFFERENTIAL_PODS:-1000} / 4))" "$seed"
-apply_policies ''
-delete_policies zz-
+part_order() {
+    apply_policies zz-
+    delete_policies ''
+    step "random pods with policies that come after all others" differential random "$((${DIFFERENTIAL_PODS:-1000} / 4))" "$seed"
+    apply_policies ''
+    delete_policies zz-
+}
 
 # --- availability ---
 
 ordinary() { kubectl create --dry-run=server -f - <<<"{apiVersion: v1, kind: Pod, metadata: {namespace: allowed-policy, name: ordinary}, spec: {containers: [{name: c, image: i}]}}"; }
-differential cluster
-ok "a pod is converted again" wait_for 60 converts allowed-policy
-cp_restart_apiserver "$cp"
-ok "after a restart of the API server an ordinary pod is created at once" ordinary
-ok "and a pod is converted" wait_for 60 converts allowed-policy
-process_stop "$dir" operator
-kubectl -n kube-system delete configmap pinfold-admission >/dev/null
-ok "without parameters a pod that opted in is refused" wait_for 60 refuses allowed-policy
-ok "without parameters an ordinary pod is created" ordinary
-ok "without parameters the webhook converts" wait_for 60 converts allowed-both
-cp_restart_apiserver "$cp"
-ok "after a restart without parameters an ordinary pod is created at once" ordinary
-ok "after a restart without parameters a pod that opted in is refused" refuses allowed-policy
-op_start "$dir" operator "$cp" --feature-gates GuaranteedCPUPool=true
-ok "the operator writes the parameters again" wait_for 60 converts allowed-policy
+part_availability() {
+    differential cluster
+    ok "a pod is converted again" wait_for 60 converts allowed-policy
+    cp_restart_apiserver "$cp"
+    ok "after a restart of the API server an ordinary pod is created at once" ordinary
+    ok "and a pod is converted" wait_for 60 converts allowed-policy
+    process_stop "$dir" operator
+    kubectl -n kube-system delete configmap pinfold-admission >/dev/null
+    ok "without parameters a pod that opted in is refused" wait_for 60 refuses allowed-policy
+    ok "without parameters an ordinary pod is created" ordinary
+    ok "without parameters the webhook converts" wait_for 60 converts allowed-both
+    cp_restart_apiserver "$cp"
+    ok "after a restart without parameters an ordinary pod is created at once" ordinary
+    ok "after a restart without parameters a pod that opted in is refused" refuses allowed-policy
+    op_start "$dir" operator "$cp" --feature-gates GuaranteedCPUPool=true
+    ok "the operator writes the parameters again" wait_for 60 converts allowed-policy
 
-# --- who may write the parameters ---
-
-kubectl create clusterrole editor --verb '*' --resource configmaps >/dev/null
-kubectl create clusterrolebinding editor --clusterrole editor --user editor >/dev/null
-refused "a user who may write ConfigMaps cannot change the parameters" 'only the operator' kubectl --as editor -n kube-system patch configmap \
-    pinfold-admission --type merge -p '{"data":{"workloads":"off"}}'
-refused "nor delete them" 'only the operator' kubectl --as editor -n kube-system delete configmap pinfold-admission
+    # Who may write the parameters.
+    kubectl create clusterrole editor --verb '*' --resource configmaps >/dev/null
+    kubectl create clusterrolebinding editor --clusterrole editor --user editor >/dev/null
+    refused "a user who may write ConfigMaps cannot change the parameters" 'only the operator' kubectl --as editor -n kube-system patch configmap \
+        pinfold-admission --type merge -p '{"data":{"workloads":"off"}}'
+    refused "nor delete them" 'only the operator' kubectl --as editor -n kube-system delete configmap pinfold-admission
+}
 
 # --- nodes ---
 
-for nodes in taint refuse; do
-    kubectl delete mutatingwebhookconfiguration,validatingwebhookconfiguration pinfold --ignore-not-found >/dev/null
-    "$pinfold" policy --mode policy --nodes $nodes | kubectl apply -f - >/dev/null
-    kubectl delete validatingadmissionpolicybinding pinfold-cluster-flag >/dev/null # the test turns the flag off
-    sleep 3 # until the API server has read them
-    step "every node vector by policies ($nodes)" differential nodes "$dir/policy-$nodes"
-    kubectl delete validatingadmissionpolicybinding,mutatingadmissionpolicybinding pinfold-nodes pinfold-tainted-nodes --ignore-not-found >/dev/null
-    wh_stop "$wh"
-    wh_start "$wh" "$cp" --kubeconfig "$cp/pinfold.kubeconfig" --admission-mode $nodes --shutdown-delay 0
-    # Not the one for the cluster flag, which the test turns off.
-    print_config --admission-mode $nodes | python3 tests/e2e/policy/adapt.py nodes | kubectl apply -f - >/dev/null
-    sleep 3
-    step "every node vector by the webhook ($nodes)" differential nodes "$dir/webhook-$nodes"
-    ok "policies and webhook decide the same about nodes ($nodes)" diff "$dir/policy-$nodes" "$dir/webhook-$nodes"
-done
-
-# --- the cluster flag ---
-
-"$pinfold" policy --mode policy | kubectl apply -f - >/dev/null
-kubectl delete mutatingwebhookconfiguration,validatingwebhookconfiguration pinfold >/dev/null
-kubectl patch infrastructure cluster --subresource status --type merge -p '{"status":{"cpuPartitioning":"AllNodes"}}' >/dev/null
 stays_on() { ! kubectl patch infrastructure cluster --dry-run=server --subresource status --type merge -p '{"status":{"cpuPartitioning":"None"}}' 2>&1; }
-says "policies refuse to turn partitioning off" 'can not be turned off' wait_for 30 stays_on
-refused "and to delete the Infrastructure" 'can not be turned off' kubectl delete infrastructure cluster
+part_nodes() {
+    local nodes
+    for nodes in taint refuse; do
+        kubectl delete mutatingwebhookconfiguration,validatingwebhookconfiguration pinfold --ignore-not-found >/dev/null
+        "$pinfold" policy --mode policy --nodes $nodes | kubectl apply -f - >/dev/null
+        kubectl delete validatingadmissionpolicybinding pinfold-cluster-flag >/dev/null # the test turns the flag off
+        sleep 3 # until the API server has read them
+        step "every node vector by policies ($nodes)" differential nodes "$dir/policy-$nodes"
+        kubectl delete validatingadmissionpolicybinding,mutatingadmissionpolicybinding pinfold-nodes pinfold-tainted-nodes --ignore-not-found >/dev/null
+        wh_stop "$wh"
+        wh_start "$wh" "$cp" --kubeconfig "$cp/pinfold.kubeconfig" --admission-mode $nodes --shutdown-delay 0
+        # Not the one for the cluster flag, which the test turns off.
+        print_config --admission-mode $nodes | python3 tests/e2e/policy/adapt.py nodes | kubectl apply -f - >/dev/null
+        sleep 3
+        step "every node vector by the webhook ($nodes)" differential nodes "$dir/webhook-$nodes"
+        ok "policies and webhook decide the same about nodes ($nodes)" diff "$dir/policy-$nodes" "$dir/webhook-$nodes"
+    done
+
+    # The cluster flag.
+    "$pinfold" policy --mode policy | kubectl apply -f - >/dev/null
+    kubectl delete mutatingwebhookconfiguration,validatingwebhookconfiguration pinfold >/dev/null
+    kubectl patch infrastructure cluster --subresource status --type merge -p '{"status":{"cpuPartitioning":"AllNodes"}}' >/dev/null
+    says "policies refuse to turn partitioning off" 'can not be turned off' wait_for 30 stays_on
+    refused "and to delete the Infrastructure" 'can not be turned off' kubectl delete infrastructure cluster
+}
+
+echo "# DIFFERENTIAL_SEED=$seed"
+for part in ${DIFFERENTIAL_PARTS:-vectors random order availability nodes}; do
+    "part_$part"
+done
 tap_end

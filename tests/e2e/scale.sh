@@ -52,7 +52,8 @@ seconds() { awk -v n="$1" 'BEGIN { printf "%.2f", n / 100 }'; }
 
 cp_start "$cp"
 op_install "$cp"
-kubectl apply -f deploy/agent/namespace.yaml -f deploy/agent/rbac.yaml -f deploy/agent/node-rbac.yaml >/dev/null
+kubectl apply -f deploy/agent/namespace.yaml -f deploy/agent/rbac.yaml -f deploy/agent/node-rbac.yaml \
+    -f deploy/base/flow-control.yaml -f deploy/agent/flow-control.yaml >/dev/null
 wh_partition_cluster "$cp"
 kubectl delete node partitioned >/dev/null
 wh_account "$cp"
@@ -150,6 +151,9 @@ echo "# the operator has counted all nodes $((($(date +%s%N) - reports_done) / 1
 
 echo "# peak of memory: webhook $(peak_of "$wh/webhook.pid") MiB, operator $(peak_of "$dir/operator.pid") MiB$([ -z "$agent" ] ||
     echo ", agent $(peak_of "$dir/agent.pid") MiB"); API server $(peak_of "$cp/kube-apiserver.pid") MiB"
+count_log() { grep -c -- "$1" "$dir/logs/operator.log" || :; }
+echo "# operator: elected $(count_log 'elected as leader') times, $(count_log 'could not renew the Lease') times late with its Lease, $(count_log 'lost the Lease') \
+times replaced; lists: $(curl -sf "http://127.0.0.1:$(cat "$dir/operator.port")/metrics" | sed -n 's/^pinfold_cache_lists_total{kind="\(.*\)"} \(.*\)/\1 \2/p' | paste -sd, | sed 's/,/, /g')"
 echo "# API requests of ours since the start, from the audit log:"
 jq -r '"\(.user.username | sub("system:serviceaccount:pinfold(-agent)?:"; "")) \(.verb) \(.objectRef.resource // "-")\(if .objectRef.subresource then "/" + .objectRef.subresource else "" end)"' \
     "$dir/audit.log" | sort | uniq -c | sed 's/^/# /'

@@ -2,18 +2,22 @@
 """Sends pods and nodes through a real API server by server dry-run, once for each mode of admission, and compares what would be stored.
 differential.py PORT PKI vectors | random COUNT SEED | nodes FILE | cluster. The modes are namespaces: policies act in those labelled mode=policy and mode=both, the
 webhook in mode=webhook and mode=both, the guard everywhere (tests/e2e/policy-differential.sh). Differences are failures unless
-differences.json has an entry whose condition holds for the pod. Nodes are in no namespace: their results are written to FILE, and the caller
+differences.json has an entry whose condition holds for the pod. Random pods are sent by CLIENTS (4) connections at once; a pod depends on SEED
+its number and the state of the cluster only (DIFFERENTIAL_STATES: some of the numbers of STATES). Every 20th is also created, read and deleted: dry-run shows what is stored. Nodes are in no namespace: their results are written to FILE, and the caller
 compares the files of two modes. "cluster" leaves a partitioned cluster behind."""
 
+import concurrent.futures
 import copy
 import fractions
 import http.client
 import json
+import os
 import pathlib
 import random
 import re
 import ssl
 import sys
+import threading
 import time
 
 MODES = ("webhook", "policy", "both")
@@ -25,13 +29,28 @@ documented = {entry["id"]: entry for entry in json.loads((here / "differences.js
 port, pki = int(sys.argv[1]), sys.argv[2]
 context = ssl.create_default_context(cafile=f"{pki}/ca.crt")
 context.load_cert_chain(f"{pki}/admin.crt", f"{pki}/admin.key")
-connection = http.client.HTTPSConnection("127.0.0.1", port, context=context, timeout=120)
+CLIENTS = int(os.environ.get("DIFFERENTIAL_CLIENTS", 4))
+local = threading.local()
+
+
+def connection():
+    """Of this thread."""
+    if not hasattr(local, "connection"):
+        local.connection = http.client.HTTPSConnection("127.0.0.1", port, context=context, timeout=120)
+    return local.connection
 
 
 def call(method, path, body=None, kind="application/json", headers=()):
-    connection.request(method, path, json.dumps(body) if body is not None else None, {"Content-Type": kind, **dict(headers)})
-    response = connection.getresponse()
-    return response.status, json.loads(response.read() or "{}")
+    for is_last in (False, True):
+        try:
+            connection().request(method, path, json.dumps(body) if body is not None else None, {"Content-Type": kind, **dict(headers)})
+            response = connection().getresponse()
+            return response.status, json.loads(response.read() or "{}")
+        except (http.client.RemoteDisconnected, ConnectionError):
+            connection().close()  # the API server closes connections that are idle; the next request opens it again
+            if is_last:
+                raise
+    raise AssertionError
 
 
 def put(path, name, body):
@@ -116,23 +135,39 @@ def essence(pod):
                            for c in spec.get("initContainers", []) + spec["containers"]]}
 
 
-def create(pod, namespace, user=None):
+def post(pod, namespace, user, query):
+    if not user:
+        return call("POST", f"/api/v1/namespaces/{namespace}/pods{query}", pod)
+    headers = [("Impersonate-User", user), ("Impersonate-Group", "system:nodes"), ("Impersonate-Group", "system:authenticated")]
+    # http.client joins no repeated headers, so the request is written by hand
+    connection().putrequest("POST", f"/api/v1/namespaces/{namespace}/pods{query}")
+    body = json.dumps(pod).encode()
+    for key, value in headers + [("Content-Type", "application/json"), ("Content-Length", str(len(body)))]:
+        connection().putheader(key, value)
+    connection().endheaders(body)
+    response = connection().getresponse()
+    return response.status, json.loads(response.read())
+
+
+def stored(answer):
+    """What a pod that was created is in the store; it is deleted."""
+    path = f"/api/v1/namespaces/{answer['metadata']['namespace']}/pods/{answer['metadata']['name']}"
+    status, pod = call("GET", path)
+    assert status == 200, pod
+    status, body = call("DELETE", path, {"kind": "DeleteOptions", "apiVersion": "v1", "gracePeriodSeconds": 0})
+    assert status == 200, body
+    return pod
+
+
+def create(pod, namespace, user=None, is_dry=True):
     pod = copy.deepcopy(pod)
     pod["metadata"]["namespace"] = namespace
-    headers = [("Impersonate-User", user), ("Impersonate-Group", "system:nodes"), ("Impersonate-Group", "system:authenticated")] if user else []
-    if user:  # http.client joins no repeated headers, so the request is written by hand
-        connection.putrequest("POST", f"/api/v1/namespaces/{namespace}/pods?dryRun=All")
-        body = json.dumps(pod).encode()
-        for key, value in headers + [("Content-Type", "application/json"), ("Content-Length", str(len(body)))]:
-            connection.putheader(key, value)
-        connection.endheaders(body)
-        response = connection.getresponse()
-        status, answer = response.status, json.loads(response.read())
-    else:
-        status, answer = call("POST", f"/api/v1/namespaces/{namespace}/pods?dryRun=All", pod)
+    status, answer = post(pod, namespace, user, "?dryRun=All" if is_dry else "")
     if status >= 500 or status == 429:
-        sys.exit(f"Bail out! {status} {answer}")
-    return ("stored", essence(answer)) if status in (200, 201) else ("refused", (status, answer.get("message", "")))
+        raise RuntimeError(f"Bail out! {status} {answer}")
+    if status not in (200, 201):
+        return "refused", (status, answer.get("message", ""))
+    return "stored", essence(answer if is_dry else stored(answer))
 
 
 def same(a, b):
@@ -164,31 +199,42 @@ CONDITIONS = {
 
 class Report:
     def __init__(self):
-        self.n, self.stored, self.used, self.failed = 0, 0, {}, []
+        self.n, self.stored, self.created, self.used, self.failed, self.lock = 0, 0, 0, {}, [], threading.Lock()
 
-    def compare(self, name, pod, results):
-        self.n += 1
-        self.stored += results["webhook"][0] == "stored"
+    @staticmethod
+    def explain(pod, results):
+        """"": no difference. The name of a documented one. None: another one."""
         if all(same(results["webhook"], results[mode]) for mode in MODES):
-            return True
+            return ""
         # Mode both has the webhook behind the policies, so that it may differ from them, but never from the webhook.
         for key, holds in CONDITIONS.items():
             if same(results["webhook"], results["both"]) and holds(pod, results):
-                self.used[key] = self.used.get(key, 0) + 1
-                return True
-        return False
+                return key
+        return None
+
+    def add(self, name, pod, results, why):
+        with self.lock:
+            self.n += 1
+            if self.n % 500 == 0:
+                print(f"# {self.n} pods, {len(self.failed)} unexplained differences", flush=True)
+            self.stored += results["webhook"][0] == "stored"
+            if why:
+                self.used[why] = self.used.get(why, 0) + 1
+            if why is None:
+                self.fail(name, pod, results)
 
     def fail(self, name, pod, results):
         self.failed.append(name)
         if len(self.failed) <= 5:
             print(f"# {name}: {json.dumps(pod)}")
-            for mode in MODES:
-                print(f"#   {mode}: {results[mode]}")
+            for mode, result in results.items():
+                print(f"#   {mode}: {result}")
 
     def end(self, what):
         for key, count in sorted(self.used.items()):
             print(f"# documented difference {key}: {count} ({documented[key]['why']})")
-        print(f"# {what}: {self.n} pods, {self.stored} stored by the webhook, {len(self.failed)} unexplained differences")
+        print(f"# {what}: {self.n} pods, {self.stored} stored by the webhook, {self.created} created and read in each mode, "
+              f"{len(self.failed)} unexplained differences")
         print(f"{'not ok' if self.failed or not self.n else 'ok'} - {what}: the same pod is stored in every mode, or the difference is documented")
         return not self.failed and self.n > 0
 
@@ -198,14 +244,21 @@ def try_pod(report, name, pod, namespaces, user=None):
     end = time.monotonic() + 15
     while True:
         results = {mode: create(pod, namespaces[mode], user) for mode in MODES}
-        n, stored = report.n, report.stored
-        if report.compare(name, pod, results):
-            return
-        if time.monotonic() > end or report.failed:
-            report.fail(name, pod, results)
-            return
-        report.n, report.stored = n, stored
+        why = report.explain(pod, results)
+        if why is not None or time.monotonic() > end or report.failed:
+            report.add(name, pod, results, why)
+            return results
         time.sleep(0.5)
+
+
+def try_stored(report, name, pod, namespaces, dry):
+    """The same, created: the API server stores what a dry run returned."""
+    for mode in MODES:
+        created = create(pod, namespaces[mode], is_dry=False)
+        with report.lock:
+            report.created += mode == MODES[0] and created[0] == "stored"
+            if not same(created, dry[mode]):
+                report.fail(f"{name}, {mode}: a dry run differs", pod, {"dry run": dry[mode], "created": created})
 
 
 # --- vectors ---
@@ -342,22 +395,32 @@ def random_pod(r):
     return pod
 
 
+def try_random(report, state, number, seed):
+    if len(report.failed) >= 20:
+        return
+    r = random.Random(f"{seed}/{state}/{number}")
+    name = r.choice(["allowed"] * 6 + list(NAMESPACES))
+    pod, namespaces, what = random_pod(r), {mode: f"{name}-{mode}" for mode in MODES}, f"state {state}, pod {number} in {name}"
+    pod["metadata"]["name"] = f"p{number}"
+    results = try_pod(report, what, pod, namespaces)
+    if number % 20 == 0 and not report.failed:
+        try_stored(report, what, pod, namespaces, results)
+
+
 def random_pods(count, seed):
-    report, r = Report(), random.Random(seed)
+    report = Report()
     for name, allowed in NAMESPACES.items():
         for mode in MODES:
             make_namespace(f"{name}-{mode}", None if allowed is None else {"workload.openshift.io/allowed": allowed}, mode)
     for mode in MODES:
         put(f"/api/v1/namespaces/ranged-{mode}/limitranges", "range", {"apiVersion": "v1", "kind": "LimitRange", "metadata": {"name": "range"}, "spec": {
             "limits": [{"type": "Container", "defaultRequest": {"cpu": "30m", "memory": "8Mi"}, "default": {"memory": "4Gi"}}]}})
-    for i, state in enumerate(STATES):
-        set_cluster(*state)
-        share = count // 2 if i == 0 else count // 8
-        for number in range(share):
-            name = r.choice(["allowed"] * 6 + list(NAMESPACES))
-            try_pod(report, f"state {i}, pod {number} in {name}", random_pod(r), {mode: f"{name}-{mode}" for mode in MODES})
-            if len(report.failed) >= 20:
-                break
+    with concurrent.futures.ThreadPoolExecutor(CLIENTS) as clients:
+        for i in map(int, os.environ.get("DIFFERENTIAL_STATES", "0 1 2 3 4").split()):
+            set_cluster(*STATES[i])
+            share = count // 2 if i == 0 else count // 8
+            for done in [clients.submit(try_random, report, i, number, seed) for number in range(share)]:
+                done.result()
     return report.end(f"random pods with seed {seed}")
 
 
