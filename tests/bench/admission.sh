@@ -1,8 +1,16 @@
 #!/usr/bin/env bash
-# What admission adds to the creation of a pod, as the API server measures it (apiserver_request_duration_seconds, server dry-run): nothing,
-# policies, the webhook, both, and a Go webhook that uses controller-runtime, alternating in one run. The modes are namespaces, so that nothing is
-# changed in between. policy, webhook and both include the guard. ROUNDS (10) rounds of REQUESTS (60) pods each;
-# PEER=none leaves the Go webhook out.
+# What admission adds to the creation of a pod, as the API server measures it (server dry-run), alternating in one run:
+#
+#	none      nothing of Pinfold
+#	guard     the guard alone, which every installation has
+#	webhook   the mutating webhook alone
+#	go        a mutating Go webhook that uses controller-runtime, alone
+#	shipped   mutating and validating webhook, and guard: mode webhook of the chart
+#	policy    policies and guard: mode policy
+#	both      policies, webhook and guard: mode both
+#
+# The modes are namespaces, so that nothing is changed in between. Also printed: the time of the webhook's call alone, and CPU time of the
+# processes, which other work on the machine disturbs less. ROUNDS (40) rounds of REQUESTS (10) pods each; PEER=none leaves the Go webhook out.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 # shellcheck source=tests/e2e/lib/webhook.sh
@@ -28,7 +36,7 @@ op_start "$dir" operator "$cp"
 wh_account "$cp"
 wh_partition_cluster "$cp"
 wh_start "$wh" "$cp" --kubeconfig "$cp/pinfold.kubeconfig" --shutdown-delay 0
-modes="none policy webhook both ${peer:+go}"
+modes="none guard webhook ${peer:+go} shipped policy both"
 for mode in $modes; do
     cp_namespace "$cp" "$mode" >/dev/null
     kubectl label namespace "$mode" "mode=$mode" >/dev/null
@@ -36,19 +44,26 @@ for mode in $modes; do
 done
 print_config() { "$pinfold" webhook --print-config --url "$1" --ca "$cp/pki/ca.crt"; }
 as_list() { kubectl create --dry-run=client -o json -f - | jq -s '{apiVersion: "v1", kind: "List", items: .}'; }
-print_config "$(wh_url "$wh")" | as_list | python3 tests/e2e/policy/adapt.py webhook | kubectl apply -f - >/dev/null
-# The guard of this bench leaves out "none", and "go", which spells annotations in a way that the guard refuses.
-"$pinfold" policy --mode policy -o json | python3 tests/e2e/policy/adapt.py policies |
-    jq '(.items[] | select(.kind == "ValidatingAdmissionPolicyBinding" and .spec.matchResources == null)).spec.matchResources =
-        {namespaceSelector: {matchExpressions: [{key: "mode", operator: "In", values: ["policy", "webhook", "both"]}]}}' | kubectl apply -f - >/dev/null
+# in_modes FILTER MODE...: sets the namespaces of the webhooks or bindings that FILTER selects.
+in_modes() {
+    jq --arg modes "${*:2}" "($1) = {matchExpressions: [{key: \"mode\", operator: \"In\", values: (\$modes | split(\" \"))}]}"
+}
+only_pods() { jq '.items |= map(.webhooks |= map(select(.name | startswith("pods.")))) | .items |= map(select(.webhooks != []))'; }
+print_config "$(wh_url "$wh")" | as_list | only_pods | in_modes '.items[].webhooks[].namespaceSelector' webhook shipped both |
+    in_modes '.items[] | select(.kind == "ValidatingWebhookConfiguration").webhooks[].namespaceSelector' shipped both | kubectl apply -f - >/dev/null
+named() { echo ".items[] | select((.kind | endswith(\"Binding\")) and (.metadata.name | $1)) | .spec.matchResources.namespaceSelector"; } # CONDITION
+"$pinfold" policy --mode policy -o json | jq '.items |= map(select(.metadata.name | test("nodes|cluster-flag") | not))' |
+    in_modes "$(named 'test("workloads|warnings")')" policy both | in_modes "$(named 'test("converted")')" shipped policy both |
+    in_modes "$(named 'test("guard|pods")')" guard shipped policy both | kubectl apply -f - >/dev/null
 if [ -n "$peer" ]; then
     free_port >"$dir/go-port"
     mkdir -p "$dir/go"
     cp "$cp/pki/webhook.crt" "$dir/go/tls.crt" && cp "$cp/pki/webhook.key" "$dir/go/tls.key"
     kubectl get namespaces -o json >"$dir/go/state.json"
     process_start "$dir" go-webhook "$peer" --port "$(cat "$dir/go-port")" --cert-dir "$dir/go" --state "$dir/go/state.json"
-    print_config "https://127.0.0.1:$(cat "$dir/go-port")" | as_list | python3 tests/e2e/policy/adapt.py webhook |
-        jq '.items |= map(select(.kind == "MutatingWebhookConfiguration") | .metadata.name = "go" |
-            .webhooks[].namespaceSelector.matchExpressions[-1].values = ["go"])' | kubectl apply -f - >/dev/null
+    print_config "https://127.0.0.1:$(cat "$dir/go-port")" | as_list | only_pods | in_modes '.items[].webhooks[].namespaceSelector' go |
+        jq '.items |= map(select(.kind == "MutatingWebhookConfiguration") | .metadata.name = "go")' | kubectl apply -f - >/dev/null
 fi
-python3 tests/bench/webhook/latency.py "$(cat "$cp/port")" "$cp/pki" "${ROUNDS:-10}" "${REQUESTS:-60}" "$modes"
+pid_of() { cut -d' ' -f1 "$1"; }
+python3 tests/bench/webhook/latency.py "$(cat "$cp/port")" "$cp/pki" "${ROUNDS:-40}" "${REQUESTS:-10}" "$modes" \
+    "apiserver=$(pid_of "$cp/kube-apiserver.pid")" "webhook=$(wh_pid "$wh")" ${peer:+"go=$(pid_of "$dir/go-webhook.pid")"}

@@ -1,10 +1,12 @@
 #!/usr/bin/env python3
 """Sends pods and nodes through a real API server by server dry-run, once for each mode of admission, and compares what would be stored.
-differential.py PORT PKI vectors | random COUNT SEED | nodes FILE | cluster. The modes are namespaces: policies act in those labelled mode=policy and mode=both, the
+differential.py PORT PKI vectors | random COUNT SEED | guard COUNT SEED FILE | nodes FILE | cluster. The modes are namespaces: policies act in those labelled mode=policy and mode=both, the
 webhook in mode=webhook and mode=both, the guard everywhere (tests/e2e/policy-differential.sh). Differences are failures unless
 differences.json has an entry whose condition holds for the pod. Random pods are sent by CLIENTS (4) connections at once; a pod depends on SEED
 its number and the state of the cluster only (DIFFERENTIAL_STATES: some of the numbers of STATES). Every 20th is also created, read and deleted: dry-run shows what is stored. Nodes are in no namespace: their results are written to FILE, and the caller
-compares the files of two modes. "cluster" leaves a partitioned cluster behind."""
+compares the files of two modes. "guard" sends vectors and random pods where only the guard acts: what is stored has its permissions, and what
+the webhook makes of a pod is stored as it is; the decisions are written to FILE (tests/e2e/policy-guard.sh). "cluster" leaves a
+partitioned cluster behind."""
 
 import concurrent.futures
 import copy
@@ -424,6 +426,90 @@ def random_pods(count, seed):
     return report.end(f"random pods with seed {seed}")
 
 
+# --- the guard alone ---
+
+def intrusion(pod, types):
+    """Why a stored pod could reach CPUs that it has no permission for, from the pod alone; types: what its namespace allows."""
+    notes = pod["metadata"].get("annotations", {})
+    containers = {c["name"]: c.get("resources", {}).get("requests", {}) for c in pod["spec"].get("initContainers", []) + pod["spec"]["containers"]}
+    targets = [k[len(TARGET):] for k in notes if k.startswith(TARGET)]
+    if len(targets) > 1 or any(not t or t not in types for t in targets):
+        return f"targets {targets} where {types} are allowed"
+    weights = {k[len(RESOURCES):] for k in notes if k.startswith(RESOURCES)}
+    if weights and not targets or weights - set(containers):
+        return f"weights {weights} without a workload type or container"
+    for name, requests in containers.items():
+        cores = [k for k in requests if k.endswith(CORES)]
+        if cores and (not targets or cores != [targets[0] + CORES] or name not in weights):
+            return f"container {name} requests {cores}"
+        if name in weights and '"cpushares":262144' in notes[RESOURCES + name].replace(" ", ""):
+            return f"container {name} has the largest weight"
+    if "kubernetes.io/config.mirror" in notes or notes.get("kubernetes.io/config.source", "api") != "api":
+        return "it claims to be static"
+    stamps = json.loads(notes.get(STAMP, "{}"))
+    for name, stamp in stamps.items():
+        if stamp["milli"] and amount(containers[name].get(f"openshift.io/{stamp['pool']}-cpus", "0")) != stamp["milli"]:
+            return f"container {name} is stamped {stamp}"
+    return None
+
+
+def as_stored(pod, answer):
+    """The pod with the annotations and resources of another one."""
+    pod = copy.deepcopy(pod)
+    pod["metadata"]["annotations"] = answer["metadata"].get("annotations", {})
+    for kind in ("initContainers", "containers"):
+        for mine, other in zip(pod["spec"].get(kind, []), answer["spec"].get(kind, [])):
+            mine["resources"] = other.get("resources", {})
+    return pod
+
+
+def try_guard(lines, failed, name, pod, space):
+    def dry_run(pod, mode):
+        status, answer = post(pod, f"{space}-{mode}", None, "?dryRun=All")
+        if status >= 500 or status == 429:
+            raise RuntimeError(f"Bail out! {status} {answer}")
+        return status in (200, 201), answer
+
+    is_stored, answer = dry_run(pod, "guard")
+    lines[name] = "stored" if is_stored else answer["message"]
+    why = intrusion(answer, (NAMESPACES[space] or "").split(",")) if is_stored else None
+    if why:
+        failed.append(f"{name}: stored by the guard: {why}")
+    is_converted, answer = dry_run(pod, "webhook")
+    if not is_converted:
+        return
+    kept, again = dry_run(as_stored(pod, answer), "guard")
+    if not kept or essence(again)["containers"] != essence(answer)["containers"]:
+        failed.append(f"{name}: the guard does not store what the webhook made of it: {json.dumps(answer)} {json.dumps(again)}")
+    lines[name + ", converted"] = "stored" if kept else again["message"]
+
+
+def guard(count, seed, path):
+    lines, failed, done = {}, [], []
+    for name, allowed in NAMESPACES.items():
+        for mode in ("guard", "webhook"):
+            make_namespace(f"{name}-{mode}", None if allowed is None else {"workload.openshift.io/allowed": allowed}, mode)
+    rows = [row for file in ("admission", "static-pod") for row in json.loads((here / f"../../vectors/{file}.json").read_text()) if row.get("pod")]
+    with concurrent.futures.ThreadPoolExecutor(CLIENTS) as clients:
+        for row in rows:
+            pod = rename(row["pod"])
+            pod["metadata"].pop("namespace", None)
+            done += [clients.submit(try_guard, lines, failed, f"{row['name']} in {space}", pod, space) for space in ("allowed", "plain")]
+        for number in range(count):
+            r = random.Random(f"{seed}/guard/{number}")
+            space = r.choice(["allowed"] * 3 + list(NAMESPACES))
+            done.append(clients.submit(try_guard, lines, failed, f"random pod {number} in {space}", random_pod(r), space))
+        for each in done:
+            each.result()
+    for line in failed[:5]:
+        print(f"# {line}")
+    n_stored = sum(v == "stored" for v in lines.values())
+    n_converted = sum(k.endswith(", converted") for k in lines)
+    print(f"# guard: {len(lines) - n_converted} pods and {n_converted} made by the webhook, {n_stored} stored, {len(lines) - n_stored} refused, {len(failed)} failures")
+    pathlib.Path(path).write_text("".join(json.dumps([k, lines[k]]) + "\n" for k in sorted(lines)))
+    return not failed and 0 < n_stored < len(lines) and n_converted > 0
+
+
 # --- nodes ---
 
 def nodes(path):
@@ -444,6 +530,8 @@ def nodes(path):
 passed = True
 if sys.argv[3] == "nodes":
     passed = nodes(sys.argv[4])
+elif sys.argv[3] == "guard":
+    passed = guard(int(sys.argv[4]), int(sys.argv[5]), sys.argv[6])
 elif sys.argv[3] == "cluster":
     set_cluster(CLUSTER, NODES)
 else:
