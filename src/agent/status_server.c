@@ -10,6 +10,7 @@
 #include "base/err.h"
 #include "base/macro.h"
 #include "codec/doc.h"
+#include "cpu/cpu_stat.h"
 #include "net/prometheus.h"
 #include "oci/oci_containers.h"
 #include "oci/oci_record.h"
@@ -51,6 +52,19 @@ static struct http_response get_metrics(const struct status_server *s, struct ar
 				       .body = strbuf_str(&b) };
 }
 
+/* How busy the CPUs are is the difference of two readings; the dashboard takes it while a page
+ * shows the node. */
+static struct http_response get_cpus(const struct status_server *s, struct arena *a)
+{
+	struct err err = { 0 };
+	struct str text;
+
+	(void)s;
+	if (cpu_stat_read(a, &text, &err) < 0)
+		return text_response(500, str_dup(a, str_from(err.msg)));
+	return text_response(200, text);
+}
+
 static struct http_response get_alive(const struct status_server *s, struct arena *a)
 {
 	(void)s;
@@ -90,9 +104,8 @@ static const struct {
 	bool is_local; /* names pods: not on the port */
 	struct http_response (*get)(const struct status_server *s, struct arena *a);
 } routes[] = {
-	{ STR_INIT("/status"), true, get_status },
-	{ STR_INIT("/metrics"), false, get_metrics },
-	{ STR_INIT("/healthz"), false, get_alive },
+	{ STR_INIT("/status"), true, get_status }, { STR_INIT("/metrics"), false, get_metrics },
+	{ STR_INIT("/cpus"), false, get_cpus },	   { STR_INIT("/healthz"), false, get_alive },
 	{ STR_INIT("/readyz"), false, get_ready },
 };
 
@@ -106,7 +119,7 @@ static struct http_response handle_get(const struct status_server *s,
 			return text_response(403, STR("served on the agent's Unix socket only\n"));
 		return routes[i].get(s, request->arena);
 	}
-	return text_response(404, STR("paths: /status, /metrics, /healthz, /readyz\n"));
+	return text_response(404, STR("paths: /status, /metrics, /cpus, /healthz, /readyz\n"));
 }
 
 static void handle(const struct small_request *received, struct small_response *ret, void *context)

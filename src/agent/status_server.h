@@ -2,9 +2,9 @@
 
 /* The agent's HTTP server, with one request per connection. Its Unix socket is for root: GET
  * /status, and OCI hooks add containers (POST /oci/ID) and remove them (DELETE). The TCP port, if
- * there is one, has no authentication, so it serves GET /metrics, /healthz and /readyz only, which
- * name no pod; the socket serves them, too. Clients of one cannot use up the connections of the
- * other. */
+ * there is one, has no authentication, so it serves GET /metrics, /cpus, /healthz and /readyz only,
+ * which name no pod; the socket serves them, too. Clients of one cannot use up the connections of
+ * the other. */
 
 #include "net/small_server.h"
 

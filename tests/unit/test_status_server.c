@@ -126,6 +126,20 @@ TEST(attack_idle_connections_to_the_port_starve_probes_and_the_socket)
 	end(&f);
 }
 
+TEST(counters_of_cpus_are_served_without_those_of_interrupts)
+{
+	struct str response;
+	struct fixture f;
+
+	start(&f);
+	response = exchange(&f, dial_port_from(&f, "127.0.0.1"), GET("/cpus"));
+	CHECK(is_ok(response));
+	CHECK(memmem(response.p, response.n, "\r\n\r\ncpu", 7));
+	CHECK(!memmem(response.p, response.n, "cpu ", 4));
+	CHECK(!memmem(response.p, response.n, "intr", 4));
+	end(&f);
+}
+
 /* The attacker connects again and again while a slow client is in the middle of its request. */
 TEST(attack_one_address_takes_the_connection_of_another)
 {
@@ -188,6 +202,7 @@ TEST(attack_the_names_of_pods_are_read_over_the_port)
 	} rows[] = {
 		{ GET("/status"), "HTTP/1.1 200 ", "HTTP/1.1 403 " },
 		{ GET("/metrics"), "HTTP/1.1 200 ", "HTTP/1.1 200 " },
+		{ GET("/cpus"), "HTTP/1.1 200 ", "HTTP/1.1 200 " },
 		{ GET("/healthz"), "HTTP/1.1 200 ", "HTTP/1.1 200 " },
 		{ GET("/readyz"), "HTTP/1.1 503 ", "HTTP/1.1 503 " },
 		{ GET("/status?x"), "HTTP/1.1 200 ",
