@@ -37,6 +37,9 @@ static const struct option_desc options[] = {
 	{ OPT_STR, 0, "token-file", "FILE",
 	  "clients need the token in this file; required for an address that is not loopback", NULL,
 	  AT(config.token_file) },
+	{ OPT_FLAG, 0, "user-tokens", NULL,
+	  "clients need a token of a user of the cluster who may list what is shown", NULL,
+	  AT(config.user_tokens) },
 	{ OPT_STRS, 0, "host", "NAME",
 	  "a further name by which browsers may reach the page; may be repeated", NULL,
 	  AT(config.hosts) },
@@ -98,6 +101,10 @@ static int check(const struct dashboard_options *o, struct err *err)
 		return err_set(
 			err, EINVAL,
 			"only one of --kubeconfig, --bundle, --run-dir and --local can be shown");
+	if (o->config.user_tokens && (o->bundle || o->run_dir || o->local))
+		return err_set(err, EINVAL, "--user-tokens needs a cluster, which reviews them");
+	if (o->config.user_tokens && o->config.token_file)
+		return err_set(err, EINVAL, "only one of --token-file and --user-tokens is used");
 	if (o->topology && !o->run_dir)
 		return err_set(err, EINVAL, "--topology needs --run-dir");
 	if (o->files.n && !o->run_dir && !o->local)

@@ -179,7 +179,7 @@ static void on_data(struct http_call *http, struct str bytes)
 	struct api_call *call = container_of(http, struct api_call, http);
 
 	/* The rest of the response is received and dropped: other calls share the connection. */
-	if (buffer_len(&call->response) + bytes.n > API_MAX_BODY)
+	if (buffer_len(&call->response) + bytes.n > call->max_bytes)
 		call->is_too_large = true;
 	else
 		buffer_add(&call->response, bytes);
@@ -196,7 +196,7 @@ static int read_response(struct api_call *call, struct arena *a, struct doc *ret
 	*ret = (struct doc){ 0 };
 	if (call->is_too_large)
 		return err_set(err, EMSGSIZE, "the response is larger than %zu MiB",
-			       API_MAX_BODY >> 20);
+			       call->max_bytes >> 20);
 	if (call->is_text && status >= 200 && status <= 299) {
 		ret->root = doc_freeze(
 			doc_new_str(doc_build(a), str_dup(a, buffer_str(&call->response))), a);
@@ -243,6 +243,7 @@ void api_start(struct api *api, struct api_call *call, const struct api_request 
 	call->on_done = on_done;
 	call->is_too_large = false;
 	call->is_text = request->is_text;
+	call->max_bytes = request->max_bytes ? request->max_bytes : API_MAX_BODY;
 	call->path = api_path(api, request->path);
 	if (request->body.n)
 		buffer_add(&call->request, request->body);

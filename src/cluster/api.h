@@ -61,6 +61,7 @@ struct api_call {
 	struct buffer request, response;
 	bool is_too_large;
 	bool is_text;
+	size_t max_bytes;
 };
 
 struct api_request {
@@ -70,6 +71,7 @@ struct api_request {
 	const char *content_type; /* of the body */
 	struct str body;	  /* copied */
 	bool is_text;		  /* the response is text, such as a log: `object` is a string */
+	size_t max_bytes;	  /* of the response; 0: API_MAX_BODY */
 };
 
 /* One at a time for a struct api_call, which starts as { 0 }; it may be started again from its own

@@ -45,23 +45,29 @@ static void send_event(struct dashboard *d, const char *name, struct str data, s
 							    name, FMT_STR(data)));
 }
 
-/* {"name":"node","use":{...}} of the machine. */
-static struct str use_event(const struct dashboard *d, struct arena *a)
+/* {"name":"node","use":{...}} */
+static struct str use_event(const struct shown_node *n, struct arena *a)
 {
 	yyjson_mut_doc *m = doc_build(a);
 	yyjson_mut_val *root = yyjson_mut_obj(m);
 	struct str text = STR("");
 
-	for (size_t i = 0; i < d->state.n_node_buckets; i++) {
-		const struct shown_node *n = d->state.nodes[i];
-
-		if (!n || !n->use.n)
-			continue;
-		doc_put_str(m, root, STR("name"), n->name);
-		doc_put(m, root, STR("use"), yyjson_mut_rawn(m, n->use.p, n->use.n));
-		(void)doc_write(root, false, a, &text, NULL);
-	}
+	doc_put_str(m, root, STR("name"), n->name);
+	doc_put(m, root, STR("use"), yyjson_mut_rawn(m, n->use.p, n->use.n));
+	(void)doc_write(root, false, a, &text, NULL);
 	return text;
+}
+
+/* use_meter_fn. Without a reader nothing is sent. */
+static void on_use(void *context, struct str node)
+{
+	struct dashboard *d = context;
+	const struct shown_node *n = shown_state_find_node(&d->state, node);
+	CLEANUP(arena_done) struct arena a;
+
+	arena_init(&a, 0);
+	if (n && n->use.n)
+		send_event(d, "use", use_event(n, &a), &a);
 }
 
 static void read_machine(struct dashboard *d)
@@ -97,9 +103,12 @@ static void on_tick(struct timer *t)
 	}
 	if (is_machine(d) && d->ticks % USE_TICKS == 0) {
 		source_machine_measure(&d->machine);
-		if (has_readers)
-			send_event(d, "use", use_event(d, &a), &a);
+		on_use(d, source_machine_node(&d->machine));
 	}
+	if (d->config->kubeconfig)
+		use_meter_tick(&d->use);
+	if (d->config->user_tokens)
+		user_access_tick(&d->access);
 	/* Without a reader the changes are collected: the next one reads everything first. */
 	if (has_readers)
 		send_event(d, "changes", view_changes(&d->state, &a), &a);
@@ -154,9 +163,10 @@ static int set_rules(struct dashboard *d, struct err *err)
 		return err_set(err, EINVAL, "--host: more than %d names", REQUEST_NAMES_MAX);
 	for (size_t i = 0; i < config->hosts.n; i++)
 		d->rules.names[d->rules.n_names++] = config->hosts.items[i];
-	if (!is_loopback(config->listen) && !config->token_file)
+	if (!is_loopback(config->listen) && !config->token_file && !config->user_tokens)
 		return err_set(err, EINVAL,
-			       "--listen %s: an address that others can reach needs --token-file",
+			       "--listen %s: an address that others can reach needs --token-file "
+			       "or --user-tokens",
 			       config->listen);
 	return read_token(d, err);
 }
@@ -168,6 +178,35 @@ static void put_manifests(struct dashboard *d)
 	for (size_t i = 0; list && i < list->n; i++)
 		if (str_eq(object_kind(list->items[i].object), STR(NAME_PROFILE_KIND)))
 			shown_state_put_profile(&d->state, list->items[i].object);
+}
+
+/* user_access.on_revoked */
+static void on_revoked(void *context, uint64_t connection)
+{
+	struct dashboard *d = context;
+
+	small_server_end(&d->http, connection);
+}
+
+static int open_cluster(struct dashboard *d, struct err *err)
+{
+	(void)snprintf(d->user_agent, sizeof(d->user_agent), "pinfold-dashboard/%s",
+		       d->config->version);
+	d->cluster.state = &d->state;
+	d->cluster.on_pod = dashboard_on_pod;
+	d->cluster.context = d;
+	d->use = (struct use_meter){ .api = &d->cluster.api,
+				     .loop = &d->loop,
+				     .state = &d->state,
+				     .on_use = on_use,
+				     .context = d };
+	d->access = (struct user_access){ .api = &d->cluster.api,
+					  .loop = &d->loop,
+					  .on_review = dashboard_on_review,
+					  .on_revoked = on_revoked,
+					  .context = d };
+	return source_cluster_open(&d->cluster, &d->loop, d->config->kubeconfig, d->user_agent,
+				   err);
 }
 
 static int open_source(struct dashboard *d, struct err *err)
@@ -183,12 +222,7 @@ static int open_source(struct dashboard *d, struct err *err)
 		put_manifests(d);
 		return source_machine_open(&d->machine, &config->machine, &d->state, err);
 	}
-	(void)snprintf(d->user_agent, sizeof(d->user_agent), "pinfold-dashboard/%s",
-		       config->version);
-	d->cluster.state = &d->state;
-	d->cluster.on_pod = dashboard_on_pod;
-	d->cluster.context = d;
-	return source_cluster_open(&d->cluster, &d->loop, config->kubeconfig, d->user_agent, err);
+	return open_cluster(d, err);
 }
 
 static int open_server(struct dashboard *d, struct err *err)
@@ -249,6 +283,8 @@ static int serve(struct dashboard *d, struct err *err)
 		loop_run(&d->loop);
 	}
 	small_server_close(&d->http);
+	use_meter_close(&d->use);
+	user_access_close(&d->access);
 	source_cluster_close(&d->cluster);
 	loop_done(&d->loop);
 	source_cluster_done(&d->cluster);

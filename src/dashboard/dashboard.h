@@ -19,6 +19,7 @@ struct saved_bundle;
 struct dashboard_config {
 	const char *listen; /* HOST:PORT */
 	const char *token_file;
+	bool user_tokens; /* of a cluster: clients are users of its API server (user_access.h) */
 	struct option_list hosts; /* further names in the Host of requests */
 	const char *version;
 	bool is_unconfined;

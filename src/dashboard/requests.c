@@ -66,17 +66,23 @@ static bool is_own_site(struct str site)
 	return !site.n || str_eq(site, STR("same-origin")) || str_eq(site, STR("none"));
 }
 
-/* Takes as long for a wrong token as for the right one. */
-static bool has_token(struct str authorization, struct str token)
+struct str request_token(const struct small_request *request)
 {
+	const struct str authorization = http1_field(request->head, "Authorization");
 	const struct str scheme = STR("Bearer ");
+
+	return str_starts(authorization, scheme) ? str_skip(authorization, scheme.n) : STR("");
+}
+
+/* Takes as long for a wrong token as for the right one. */
+static bool is_token(struct str given, struct str token)
+{
 	unsigned difference = 0;
 
-	if (!str_starts(authorization, scheme) || authorization.n - scheme.n != token.n)
+	if (given.n != token.n)
 		return false;
-	authorization = str_skip(authorization, scheme.n);
 	for (size_t i = 0; i < token.n; i++)
-		difference |= (unsigned char)(authorization.p[i] ^ token.p[i]);
+		difference |= (unsigned char)(given.p[i] ^ token.p[i]);
 	return difference == 0;
 }
 
@@ -99,9 +105,8 @@ unsigned request_refuse(const struct request_rules *rules, const struct small_re
 		*ret_why = "the request comes from a page of another site";
 		return 403;
 	}
-	if (is_data && rules->token.n &&
-	    !has_token(http1_field(request->head, "Authorization"), rules->token)) {
-		*ret_why = "the request has no valid token";
+	if (is_data && rules->token.n && !is_token(request_token(request), rules->token)) {
+		*ret_why = "This dashboard asks for the token of its --token-file.";
 		return 401;
 	}
 	return 0;

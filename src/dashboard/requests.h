@@ -24,5 +24,8 @@ extern const char request_headers[];
 unsigned request_refuse(const struct request_rules *rules, const struct small_request *request,
 			const char **ret_why);
 
+/* The bearer token of a request; "" when it has none. */
+struct str request_token(const struct small_request *request);
+
 /* "127.0.0.1" of "127.0.0.1:8088", "[::1]" of "[::1]:80". */
 struct str request_host_name(struct str host);

@@ -58,6 +58,12 @@ static void get_cluster(struct route_call *c)
 
 static void get_events(struct route_call *c)
 {
+	if (c->d->config->user_tokens &&
+	    !user_access_add_stream(&c->d->access, request_token(c->request),
+				    c->request->connection)) {
+		respond_error(c->ret, 401, STR("the token is not valid any more"), c->a);
+		return;
+	}
 	*c->ret = (struct small_response){ .http = { .status = 200,
 						     .content_type = "text/event-stream",
 						     .body = STR(": connected\n\n") },
@@ -73,6 +79,31 @@ static void get_node(struct route_call *c)
 		respond_json(c->ret, 200, text);
 	else
 		respond_error(c->ret, 404, STR("there is no such node"), c->a);
+}
+
+/* {} when the node is measured from now on, otherwise {"why":"..."}. The numbers come with the
+ * stream. */
+static void get_use(struct route_call *c)
+{
+	const struct shown_node *n = shown_state_find_node(&c->d->state, parameter(c, STR("node")));
+	yyjson_mut_doc *m = doc_build(c->a);
+	yyjson_mut_val *root = yyjson_mut_obj(m);
+	struct str text = STR("{}");
+	struct err err = { 0 };
+	int r = 0;
+
+	if (!n) {
+		respond_error(c->ret, 404, STR("there is no such node"), c->a);
+		return;
+	}
+	if (c->d->config->kubeconfig)
+		r = use_meter_ask(&c->d->use, n->name, &err);
+	else if (c->d->config->bundle)
+		r = err_set(&err, ENODATA, "a bundle has no measurements");
+	if (r < 0)
+		doc_put_str(m, root, STR("why"), str_from(err.msg));
+	(void)doc_write(root, false, c->a, &text, NULL);
+	respond_json(c->ret, 200, text);
 }
 
 static void get_history(struct route_call *c)
@@ -220,6 +251,48 @@ void dashboard_on_pod(void *context, uint64_t connection, yyjson_val *object, co
 	small_server_respond(&d->http, connection, &response);
 }
 
+/* --- users --- */
+
+/* Whether the token is accepted. A page asks this first, and again when it gets 401. */
+static void get_session(struct route_call *c)
+{
+	struct err err = { 0 };
+
+	if (!c->d->config->user_tokens)
+		respond_json(c->ret, 200, STR("{}"));
+	else if (user_access_review(&c->d->access, request_token(c->request),
+				    c->request->connection, &err) < 0)
+		respond_error(c->ret, 503, str_from(err.msg), c->a);
+	else
+		c->ret->is_deferred = true;
+}
+
+void dashboard_on_review(void *context, uint64_t connection, const struct err *why)
+{
+	struct dashboard *d = context;
+	CLEANUP(arena_done) struct arena a;
+	struct small_response response = { 0 };
+
+	arena_init(&a, 0);
+	if (!why)
+		respond_json(&response, 200, STR("{}"));
+	else
+		respond_error(&response, why->code == EACCES ? 403 : 502, str_from(why->msg), &a);
+	small_server_respond(&d->http, connection, &response);
+}
+
+/* 0, or the status of the refusal. Everything but data is public. */
+static unsigned refuse_user(struct dashboard *d, const struct small_request *request)
+{
+	const struct str token = request_token(request);
+
+	if (!d->config->user_tokens || !str_starts(request->http.path, STR("/api/")))
+		return 0;
+	if (str_eq(request->http.path, STR("/api/session")) && token.n)
+		return 0;
+	return user_access_allows(&d->access, token) ? 0 : 401;
+}
+
 /* --- the table --- */
 
 static const struct {
@@ -229,7 +302,8 @@ static const struct {
 	{ "GET", "/api/cluster", get_cluster }, { "GET", "/api/events", get_events },
 	{ "GET", "/api/node", get_node },	{ "GET", "/api/history", get_history },
 	{ "GET", "/api/pods", get_pods },	{ "GET", "/api/pod", get_pod },
-	{ "GET", "/api/profile", get_profile }, { "POST", "/api/what-if", post_what_if },
+	{ "GET", "/api/profile", get_profile }, { "GET", "/api/use", get_use },
+	{ "GET", "/api/session", get_session }, { "POST", "/api/what-if", post_what_if },
 };
 
 static void respond_file(struct small_response *ret, const struct page_file *file)
@@ -275,6 +349,11 @@ void dashboard_handle(const struct small_request *request, struct small_response
 		return;
 	}
 	status = request_refuse(&c.d->rules, request, &why);
+	if (!status) {
+		status = refuse_user(c.d, request);
+		why = "This dashboard asks for the token of a user of the cluster: "
+		      "kubectl create token NAME.";
+	}
 	if (status)
 		respond_error(ret, status, str_from(why), a);
 	else

@@ -11,12 +11,11 @@
 #include "base/err.h"
 #include "base/file.h"
 #include "base/macro.h"
+#include "cpu/cpu_stat.h"
 #include "cpu/topology_read.h"
 #include "kube/names.h"
 #include "local/local_node.h"
 #include "partition/machine_groups.h"
-
-#define STAT_MAX ((size_t)4 << 20)
 
 /* --- pods --- */
 
@@ -317,7 +316,7 @@ int source_machine_read(struct source_machine *s, struct err *err)
 }
 
 /* The first one: its name depends on the source. */
-static struct str node_name(const struct source_machine *s)
+struct str source_machine_node(const struct source_machine *s)
 {
 	for (size_t i = 0; i < s->state->n_node_buckets; i++)
 		if (s->state->nodes[i])
@@ -345,7 +344,7 @@ int source_machine_open(struct source_machine *s, const struct source_machine_co
 		r = source_machine_groups(&s->topology, &a, &groups, err);
 	if (r < 0)
 		return r;
-	shown_state_set_topology(state, node_name(s), groups);
+	shown_state_set_topology(state, source_machine_node(s), groups);
 	state->is_complete = true;
 	state->history.since_ms = state->now_ms;
 	source_machine_measure(s);
@@ -358,11 +357,11 @@ void source_machine_measure(struct source_machine *s)
 	struct str text;
 
 	arena_init(&a, 0);
-	if (!s->use || file_read_at(AT_FDCWD, "/proc/stat", STAT_MAX, &a, &text, NULL) < 0)
+	if (!s->use || cpu_stat_read(&a, &text, NULL) < 0)
 		return;
 	text = cpu_use_read(s->use, text, &a);
 	if (text.n)
-		shown_state_set_use(s->state, node_name(s), text);
+		shown_state_set_use(s->state, source_machine_node(s), text);
 }
 
 void source_machine_done(struct source_machine *s)

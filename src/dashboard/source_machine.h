@@ -34,7 +34,8 @@ struct source_machine {
 int source_machine_open(struct source_machine *s, const struct source_machine_config *config,
 			struct shown_state *state, struct err *err);
 int source_machine_read(struct source_machine *s, struct err *err);
-void source_machine_measure(struct source_machine *s); /* the use of its CPUs */
+void source_machine_measure(struct source_machine *s);		/* the use of its CPUs */
+struct str source_machine_node(const struct source_machine *s); /* the name of its node */
 void source_machine_done(struct source_machine *s);
 
 /* The groups of cores as JSON, for shown_state_set_topology(). Pure. */

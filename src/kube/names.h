@@ -75,6 +75,7 @@
 /* Where the shipped manifests run the webhook and the agent (ours). */
 #define NAME_NAMESPACE_WEBHOOK "pinfold"
 #define NAME_NAMESPACE_AGENT "pinfold-agent"
+#define NAME_AGENT "pinfold-agent" /* label app.kubernetes.io/name of the agent's pods */
 
 /* The digest of namespace permissions, which the operator writes and agents read (ours, D33): a
  * ConfigMap with one key for each workload type. It is not in a namespace of Pinfold: where Pinfold
@@ -170,7 +171,8 @@
 #define NAME_REBOOT_OPERATOR "operator"
 
 /* The state of a node (ours): one object for each node, with the node's name. */
-#define NAME_PARTITION_API "pinfold.io/v1alpha1"
+#define NAME_PARTITION_GROUP "pinfold.io"
+#define NAME_PARTITION_API NAME_PARTITION_GROUP "/v1alpha1"
 #define NAME_PARTITION_KIND "NodePartition"
 #define NAME_PARTITION_RESOURCE "nodepartitions"
 

@@ -379,6 +379,15 @@ void small_server_broadcast(struct small_server *s, struct str text)
 	}
 }
 
+void small_server_end(struct small_server *s, uint64_t connection)
+{
+	for (unsigned i = 0; i < s->n; i++)
+		if (s->connections[i]->id == connection && s->connections[i]->is_stream) {
+			close_connection(s->connections[i]);
+			return;
+		}
+}
+
 size_t small_server_streams(const struct small_server *s)
 {
 	size_t n = 0;

@@ -65,6 +65,7 @@ void small_server_respond(struct small_server *s, uint64_t connection,
 /* Sends a piece of text to every stream. */
 void small_server_broadcast(struct small_server *s, struct str text);
 size_t small_server_streams(const struct small_server *s);
+void small_server_end(struct small_server *s, uint64_t connection); /* a stream, if it is open */
 
 /* Bytes that were sent and not read by the clients. */
 size_t small_server_unread(const struct small_server *s);

@@ -5,7 +5,6 @@
 #include "base/arena.h"
 #include "base/macro.h"
 #include "cpu/topology_read.h"
-#include "dashboard/cpu_use.h"
 #include "dashboard/dashboard_private.h"
 #include "dashboard/explanation.h"
 #include "dashboard/page.h"
@@ -647,25 +646,6 @@ TEST(groups_of_cores_survive_both_ways)
 	CHECK(machine_groups_build(groups, n, &a, &again, &err) < 0);
 	groups[0].cores = STR("x");
 	CHECK(machine_groups_build(groups, n, &a, &again, &err) < 0);
-}
-
-TEST(use_is_the_difference_of_two_readings)
-{
-	CLEANUP(arena_done) struct arena a;
-	struct cpu_use *u = calloc(1, sizeof(*u));
-
-	arena_init(&a, 0);
-	CHECK_STR(cpu_use_read(u,
-			       STR("cpu  9 9 9 9\ncpu0 100 0 0 100 0 0 0 0 0 0\ncpu1 0 0 0 10 0 0 "
-				   "0 0\nintr 5\n"),
-			       &a),
-		  "");
-	CHECK_STR(cpu_use_read(u,
-			       STR("cpu0 150 0 0 150 0 0 0 0 50 0\ncpu1 0 0 0 20 0 0 0 0\ncpu3 1 0 "
-				   "0 0 0 0 0 0\ncpux 1\ncpu4\n"),
-			       &a),
-		  "{\"0\":50,\"1\":0,\"3\":100}");
-	free(u);
 }
 
 TEST(a_pod_is_explained_with_the_state_of_the_cluster)

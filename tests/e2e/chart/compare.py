@@ -32,6 +32,7 @@ CASES = [
     ("distribution kind", {"distribution": "kind"}, ["."], []),
     ("monitoring", {"monitoring": {"enabled": True}}, [".", "monitoring"], []),
     ("dashboard", {"dashboard": {"enabled": True}}, [".", "dashboard"], []),
+    ("overlays/dashboard-users", {"dashboard": {"enabled": True, "userTokens": True}}, [".", "overlays/dashboard-users"], []),
     ("topology", {"topology": {"enabled": True}}, [".", "topology"], PUBLISH_TOPOLOGY),
 ]
 
