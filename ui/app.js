@@ -23,7 +23,7 @@ function make() {
 	const {parts, parameters} = parse();
 	switch (parts[0]) {
 	case 'node':
-		return [new NodeView(parts[1] || ''), 'cluster'];
+		return [new NodeView(parts[1] || '', parameters.get('pod')), 'cluster'];
 	case 'pods':
 		return [new PodsView(parameters), 'pods'];
 	case 'pod':
@@ -62,27 +62,27 @@ function applyTheme(name) {
 
 theme.addEventListener('click', () => applyTheme(themes[(themes.indexOf(document.documentElement.dataset.theme) + 1) % themes.length]));
 
-function askToken() {
+function askToken(why) {
 	const input = h('input', {type: 'password', id: 'token', autocomplete: 'off'});
 	main.replaceChildren(h('form', {class: 'view token', onsubmit: (event) => {
 		event.preventDefault();
 		setToken(input.value.trim());
 		begin();
-	}}, h('h1', {tabindex: '-1'}, 'Token'), h('p', {}, 'This dashboard asks for the token of its --token-file.'),
+	}}, h('h1', {tabindex: '-1'}, 'Token'), h('p', {role: 'alert'}, why),
 	h('label', {for: 'token'}, 'Token', input), h('button', {type: 'submit'}, 'Continue')));
 	input.focus();
 }
 
 const linkText = {live: 'live', disconnected: 'disconnected, trying again', token: 'token needed'};
 
-function onLink(kind) {
+function onLink(kind, why) {
 	text(link, linkText[kind]);
 	link.className = 'link ' + kind;
 	if (kind === 'token') {
 		if (view)
 			view.end();
 		view = null;
-		askToken();
+		askToken(why);
 	} else if (!view) {
 		show(true);
 	}

@@ -30,11 +30,13 @@ const orders = {
 	pods: ['Most pods', (a, b) => b.pods - a.pods],
 };
 
+const parts = [['management', 'management CPUs'], ['shared', 'shared'], ['owned', 'guaranteed, owned'], ['guaranteed', 'guaranteed, free']];
+
 class Tile {
 	constructor() {
 		this.name = h('span', {class: 'name'});
 		this.profile = h('span', {class: 'dim'});
-		this.segments = ['management', 'shared', 'owned', 'guaranteed'].map((name) => h('span', {class: 'seg ' + name}));
+		this.segments = parts.map(([name]) => h('span', {class: 'seg ' + name}));
 		this.sizes = h('span', {class: 'hidden'}); /* what the bar shows */
 		this.facts = h('span', {class: 'facts'});
 		this.badges = h('span', {class: 'badges'});
@@ -109,6 +111,8 @@ export class ClusterView {
 					oninput: (event) => this.choose('words', event.target.value)})),
 				choice('Show', filters, this.filter, (value) => this.choose('filter', value)),
 				choice('Order', orders, this.order, (value) => this.choose('order', value))),
+			h('ul', {class: 'legend', 'aria-label': 'Parts of a bar'}, parts.map(([name, words]) =>
+				h('li', {}, h('span', {class: 'key seg ' + name, 'aria-hidden': 'true'}), words))),
 			this.empty, this.scroller);
 	}
 
@@ -157,11 +161,11 @@ export class ClusterView {
 
 	summarise(all) {
 		const sum = (f) => all.reduce((n, node) => n + f(node), 0);
-		const parts = [plural(all.length, 'node') + (this.list.length !== all.length ? ', ' + this.list.length + ' shown' : ''),
+		const facts = [plural(all.length, 'node') + (this.list.length !== all.length ? ', ' + this.list.length + ' shown' : ''),
 			plural(state.pods, 'pod'), sum(owned) + ' CPUs owned, ' + sum(free) + ' free',
 			plural(sum((node) => waits(node, 'Reboot') ? 1 : 0), 'node waits', 'nodes wait') + ' for a reboot',
 			sum((node) => problems(node) ? 1 : 0) + ' with findings'];
-		text(this.summary, (state.complete ? '' : 'Reading the cluster: ') + parts.join(' · '));
+		text(this.summary, (state.complete ? '' : 'Reading the cluster: ') + facts.join(' · '));
 	}
 
 	draw() {

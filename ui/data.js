@@ -36,18 +36,27 @@ function target(name, parameters) {
 	return 'api/' + name + (query ? '?' + query : '');
 }
 
+/* Where users are those of a cluster, the dashboard has a token reviewed when the page asks for it. */
+async function ask(where, options = {}) {
+	const send = () => fetch(where, Object.assign({}, options, {headers: headers(options.headers)}));
+	const response = await send();
+	if (response.status !== 401 || !token)
+		return checked(response);
+	await checked(await fetch('api/session', {headers: headers()}));
+	return checked(await send());
+}
+
 export async function get(name, parameters) {
-	return (await checked(await fetch(target(name, parameters), {headers: headers()}))).json();
+	return (await ask(target(name, parameters))).json();
 }
 
 export async function getText(name, parameters) {
-	return (await checked(await fetch(target(name, parameters), {headers: headers()}))).text();
+	return (await ask(target(name, parameters))).text();
 }
 
 export async function post(name, body) {
-	const response = await fetch(target(name), {method: 'POST', body: JSON.stringify(body),
-		headers: headers({'Content-Type': 'application/json'})});
-	return (await checked(response)).json();
+	return (await ask(target(name), {method: 'POST', body: JSON.stringify(body),
+		headers: {'Content-Type': 'application/json'}})).json();
 }
 
 /* The nodes of the list, by name, as the dashboard last reported them. */
@@ -125,16 +134,18 @@ async function readStream(response) {
 export async function follow(onLink) {
 	for (let wait = 500;; wait = Math.min(wait * 2, 10000)) {
 		try {
-			const response = await checked(await fetch(target('events'), {headers: headers()}));
+			const response = await ask(target('events'));
 			await readAll();
 			onLink('live');
 			wait = 250;
 			await readStream(response);
 			onLink('disconnected');
 		} catch (e) {
-			onLink(e.status === 401 ? 'token' : 'disconnected');
-			if (e.status === 401)
+			if (e.status === 401 || e.status === 403) {
+				onLink('token', e.message);
 				return;
+			}
+			onLink('disconnected');
 		}
 		await new Promise((done) => setTimeout(done, wait));
 	}

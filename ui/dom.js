@@ -27,18 +27,21 @@ export function text(element, value) {
 		element.textContent = value;
 }
 
+/* On a narrow screen each row is a list of its cells with their heads (style.css). The roles say that it is a table nevertheless. */
 export function table(caption, heads, rows, empty) {
 	if (!rows.length)
 		return h('p', {class: 'dim'}, empty);
+	for (const row of rows)
+		heads.forEach((head, i) => set(row.cells[i], {'data-head': head}));
 	return h('div', {class: 'scroll', tabindex: '0', role: 'region', 'aria-label': caption},
-		h('table', {},
+		h('table', {role: 'table'},
 			h('caption', {class: 'hidden'}, caption),
-			h('thead', {}, h('tr', {}, heads.map((head) => h('th', {scope: 'col'}, head)))),
-			h('tbody', {}, rows)));
+			h('thead', {role: 'rowgroup'}, h('tr', {role: 'row'}, heads.map((head) => h('th', {role: 'columnheader', scope: 'col'}, head)))),
+			h('tbody', {role: 'rowgroup'}, rows)));
 }
 
 export function row(cells, attributes) {
-	return h('tr', attributes, cells.map((cell) => h('td', {}, cell)));
+	return h('tr', Object.assign({role: 'row'}, attributes), cells.map((cell) => h('td', {role: 'cell'}, cell)));
 }
 
 export function badge(kind, label) {

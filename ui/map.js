@@ -103,9 +103,9 @@ export class CpuMap {
 		}
 		this.element.replaceChildren(...[...sockets].map(([socket, numa]) =>
 			h('div', {class: 'socket', role: 'group', 'aria-label': 'socket ' + socket},
-				sockets.size > 1 || coresKnown ? h('span', {class: 'of'}, 'socket ' + socket) : null,
+				numa.size > 1 && (sockets.size > 1 || coresKnown) ? h('span', {class: 'of'}, 'socket ' + socket) : null,
 				[...numa].map(([id, list]) => h('div', {class: 'numa', role: 'group', 'aria-label': 'NUMA node ' + id},
-					h('span', {class: 'of'}, 'NUMA node ' + id),
+					h('span', {class: 'of'}, (numa.size > 1 || !coresKnown ? '' : 'socket ' + socket + ', ') + 'NUMA node ' + id),
 					list.map((group) => h('div', {class: 'cache'},
 						coresKnown ? h('span', {class: 'of'}, 'L3 ' + group.cache) : null,
 						h('div', {class: 'cores'}, group.cores.map((core) =>

@@ -7,6 +7,7 @@ import {CpuMap, describe, legend, settings} from './map.js';
 import {waitText} from './cluster.js';
 
 const HOUR = 3600 * 1000;
+const ASK_MS = 5000; /* how often the page says that it shows the node */
 
 const podKey = (namespace, pod) => namespace + '/' + pod;
 
@@ -43,15 +44,28 @@ export function eventText(event) {
 	return event.to ? '→ ' + place(event.to) : place(event.from) + ' →';
 }
 
+function parsePod(text) {
+	const at = (text || '').indexOf('/');
+	return at < 0 ? null : {namespace: text.slice(0, at), name: text.slice(at + 1)};
+}
+
+/* The page of a node, with this pod marked. */
+export function placeOf(node, pod) {
+	return path('node', node) + '?' + new URLSearchParams({pod: podKey(pod.namespace, pod.name)});
+}
+
 export class NodeView {
-	constructor(name) {
+	/* `followed`, "namespace/name", is the pod that the user follows over nodes. */
+	constructor(name, followed) {
 		this.name = name;
+		this.marked = parsePod(followed);
 		this.time = 0; /* 0: now */
 		this.events = [];
 		this.since = Date.now();
 		this.map = new CpuMap('CPUs of ' + name, (entry) => this.select(entry), (entry) => this.pin(entry));
 		this.facts = h('p', {class: 'summary'});
 		this.notes = h('div', {});
+		this.trail = h('p', {class: 'trail', role: 'status', hidden: true});
 		this.detail = h('div', {class: 'detail', role: 'status', 'aria-label': 'Selected CPU'},
 			h('p', {class: 'dim'}, 'Point at a CPU, or use Tab and the arrow keys.'));
 		this.slider = h('input', {type: 'range', min: 0, max: 3600, value: 3600, step: 1, id: 'time',
@@ -61,7 +75,7 @@ export class NodeView {
 		this.log = h('div', {});
 		this.containers = h('div', {});
 		this.element = h('div', {class: 'view node'},
-			h('h1', {tabindex: '-1'}, 'Node ', name), this.facts, this.notes,
+			h('h1', {tabindex: '-1'}, 'Node ', name), this.facts, this.notes, this.trail,
 			h('div', {class: 'columns'},
 				h('div', {class: 'wide'}, this.legend, this.map.element),
 				h('aside', {class: 'side', 'aria-label': 'Details'}, this.detail)),
@@ -71,7 +85,7 @@ export class NodeView {
 					h('button', {type: 'button', class: 'quiet', onclick: () => this.setTime(3600)}, 'Now')),
 				this.log),
 			h('section', {}, h('h2', {}, 'Containers'), this.containers),
-			h('p', {}, h('a', {href: path('whatif', name)}, 'What would another profile change here?')));
+			h('p', {class: 'after'}, h('a', {href: path('whatif', name)}, 'What would another profile change here?')));
 	}
 
 	title() {
@@ -85,12 +99,39 @@ export class NodeView {
 			else if (kind === 'changes' && (detail.all || detail.nodes.some((n) => n.name === this.name) || detail.removed.includes(this.name)))
 				this.reload();
 		});
+		this.asking = setInterval(() => this.ask(), ASK_MS);
+		this.ask();
 		await this.reload();
 	}
 
 	end() {
 		this.stop();
+		clearInterval(this.asking);
 		this.ended = true;
+	}
+
+	/* CPUs of a cluster's node are measured only while a page asks for it. */
+	async ask() {
+		let why = '';
+		try {
+			why = (await get('use', {node: this.name})).why || '';
+		} catch (e) {
+			return; /* the stream reports a lost connection, and reload() a missing node */
+		}
+		if (why !== this.unmeasured) {
+			this.unmeasured = why;
+			if (why)
+				this.map.setUse(null);
+			if (this.selected)
+				this.select(this.map.entries.get(this.selected.cpu));
+		}
+	}
+
+	useText(cpu) {
+		const use = this.map.use[cpu];
+		if (use !== undefined)
+			return 'Use: ' + use + ' % busy.';
+		return this.time || !this.unmeasured ? 'Use: not measured.' : 'Use: not measured, because ' + this.unmeasured + '.';
 	}
 
 	/* One request at a time; a change meanwhile leads to another one. */
@@ -150,6 +191,38 @@ export class NodeView {
 		this.showContainers(pods);
 		if (this.selected)
 			this.select(this.map.entries.get(this.selected.cpu));
+		this.showTrail();
+	}
+
+	/* Where the followed pod is: here, or on another node by now. */
+	async showTrail() {
+		const pod = this.marked;
+		this.trail.hidden = !pod;
+		if (!pod)
+			return;
+		const link = h('a', {href: path('pod', pod.namespace, pod.name)}, podKey(pod.namespace, pod.name));
+		const stop = h('button', {type: 'button', class: 'quiet', onclick: () => this.mark(null)}, 'Stop');
+		if (this.node.podList.some((p) => p.namespace === pod.namespace && p.name === pod.name)) {
+			this.trail.replaceChildren('Following ', link, '. ', stop);
+			return;
+		}
+		let where = '';
+		try {
+			where = (await get('pod', {namespace: pod.namespace, name: pod.name})).node;
+		} catch (e) {
+			/* it is gone */
+		}
+		if (pod !== this.marked)
+			return;
+		this.trail.replaceChildren('Following ', link, ...(where ? [', which runs on ', h('a', {href: placeOf(where, pod)}, where), ' now. '] :
+			[', which no longer exists. ']), stop);
+	}
+
+	mark(pod) {
+		this.marked = pod;
+		history.replaceState(null, '', pod ? placeOf(this.name, pod) : path('node', this.name));
+		this.map.update(this.node, this.map.entries, pod);
+		this.showTrail();
 	}
 
 	showFacts(node, pools) {
@@ -181,6 +254,7 @@ export class NodeView {
 
 	showContainers(pods) {
 		const rows = [];
+		pods = pods.slice().sort((a, b) => podKey(a.namespace, a.name).localeCompare(podKey(b.namespace, b.name), 'en', {numeric: true}));
 		for (const pool of ['management', 'shared', 'guaranteed'])
 			for (const pod of pods)
 				for (const container of pod.containers.filter((c) => c.pool === pool))
@@ -195,27 +269,26 @@ export class NodeView {
 		if (!entry)
 			return;
 		this.selected = entry;
-		const use = this.map.use[entry.cpu];
 		const list = entry.owner ? [entry.owner] : entry.containers;
 		this.detail.replaceChildren(
 			h('h2', {}, 'CPU ' + entry.cpu),
 			h('p', {}, entry.pool === 'none' ? 'In no pool.' : 'Pool: ' + entry.pool + (entry.pool === 'guaranteed' ? entry.owner ? ', owned' : ', free' : '') + '.'),
-			h('p', {}, use === undefined ? 'Use: not measured.' : 'Use: ' + use + ' % busy.'),
+			h('p', {}, this.useText(entry.cpu)),
 			h('ul', {class: 'plain'}, list.slice(0, 12).map(({pod, container}) => h('li', {},
 				h('a', {href: path('pod', pod.namespace, pod.name)}, podKey(pod.namespace, pod.name)), ' ', container.name,
 				h('span', {class: 'dim'}, ' ' + settings(container))))),
 			list.length > 12 ? h('p', {class: 'dim'}, 'and ' + plural(list.length - 12, 'more container')) : '');
 	}
 
-	/* A click follows the pod that owns the CPU: its other CPUs are marked. */
+	/* A click follows the pod that owns the CPU: its other CPUs are marked, and where it goes is told. A second one opens it. */
 	pin(entry) {
 		if (!entry)
 			return;
 		const target = entry.owner || (entry.containers.length === 1 ? entry.containers[0] : null);
 		const same = this.marked && target && this.marked.name === target.pod.name && this.marked.namespace === target.pod.namespace;
-		this.marked = target && !same ? target.pod : null;
-		this.map.update(this.node, this.map.entries, this.marked);
 		if (same)
 			location.hash = path('pod', target.pod.namespace, target.pod.name);
+		else
+			this.mark(target && {namespace: target.pod.namespace, name: target.pod.name});
 	}
 }

@@ -3,7 +3,7 @@
 import {h, text, table, row, badge, plural, clock, path} from './dom.js';
 import {get, listen} from './data.js';
 import {settings} from './map.js';
-import {eventText} from './node.js';
+import {eventText, placeOf} from './node.js';
 
 const SEARCH_MS = 200;
 
@@ -117,7 +117,7 @@ export class PodView {
 			return;
 		}
 		const pod = this.pod;
-		this.facts.replaceChildren(pod.state, ' · ', pod.node ? h('span', {}, 'on node ', h('a', {href: path('node', pod.node)}, pod.node)) : 'not scheduled');
+		this.facts.replaceChildren(pod.state, ' · ', pod.node ? h('span', {}, 'on node ', h('a', {href: placeOf(pod.node, pod)}, pod.node)) : 'not scheduled');
 		this.body.replaceChildren(
 			h('section', {}, h('h2', {}, 'Where it runs'), table('Containers of the pod', ['Container', 'Pool', 'CPUs', 'Settings'],
 				pod.containers.map((c) => row([c.name + (c.kind === 'app' ? '' : ' (' + c.kind + ')'), h('span', {class: 'pool ' + c.pool}, c.pool),

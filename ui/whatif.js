@@ -17,7 +17,7 @@ export class WhatIfView {
 		this.status = h('p', {class: 'summary', role: 'status'});
 		this.options = h('datalist', {id: 'nodes'});
 		this.choice = h('input', {id: 'node-name', list: 'nodes', value: this.name, autocomplete: 'off', onchange: () => this.choose(this.choice.value.trim())});
-		this.editor = h('textarea', {id: 'profile', spellcheck: 'false', rows: 22, autocapitalize: 'off', oninput: () => this.schedule()});
+		this.editor = h('textarea', {id: 'profile', spellcheck: 'false', rows: 16, autocapitalize: 'off', oninput: () => this.schedule()});
 		this.before = new CpuMap('CPUs now', () => {}, () => {});
 		this.after = new CpuMap('CPUs with the new profile', () => {}, () => {});
 		this.result = h('div', {});
@@ -120,7 +120,7 @@ export class WhatIfView {
 		this.result.replaceChildren(...[
 			answer.effect && h('p', {}, badge(effects[answer.effect][0], answer.effect === 'nothing' ? 'live' : answer.effect), ' ', effects[answer.effect][1]),
 			answer.problems.length ? table('Problems', ['Level', 'Line', 'Field', 'Problem'], answer.problems.map((p) =>
-				row([badge(levels[p.level] || 'info', p.level), p.line ? String(p.line) : '', h('code', {}, p.field || ''), p.text])), '') : null,
+				row([badge(levels[p.level] || 'info', p.level), p.line ? String(p.line) : '', h('code', {class: 'whole'}, p.field || ''), p.text])), '') : null,
 		].filter(Boolean));
 		this.lists.replaceChildren(...[
 			answer.pods && h('h2', {}, 'Pods that move or no longer fit'),

@@ -60,6 +60,8 @@ const char page_rules[] =
 	"overflow-x:auto;font:12.5px/1.45 ui-monospace,\"DejaVu Sans Mono\",monospace}\n"
 	"summary{cursor:pointer;padding:2px 0}:focus-visible{outline:2px solid var(--fi);"
 	"outline-offset:2px}\n"
+	/* Columns that scroll instead of words that are cut to letters. */
+	"@media screen and (max-width:600px){td{min-width:9em}}\n"
 	"@media print{body{max-width:none;padding:0;font-size:11pt}h2{break-after:avoid}"
 	"figure,tr,.panels svg{break-inside:avoid}.panels svg{flex-basis:46%;min-width:0}"
 	"*{print-color-adjust:exact;-webkit-print-color-adjust:exact}}\n";
