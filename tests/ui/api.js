@@ -2,8 +2,13 @@
 
 import assert from 'node:assert';
 import fs from 'node:fs';
+import http from 'node:http';
 import https from 'node:https';
+import net from 'node:net';
 import path from 'node:path';
+import {nodeObject, podObject, profileObject} from './objects.js';
+
+export {partitionStatus} from './objects.js';
 
 export const cluster = process.env.CLUSTER;
 export const kubeconfig = path.join(cluster, 'dashboard.kubeconfig');
@@ -38,8 +43,7 @@ const PARTITIONS = '/apis/pinfold.io/v1alpha1/nodepartitions';
 export const patch = (target, body) => must('PATCH', target, body, MERGE);
 
 export async function profile(name, role, cpu) {
-	await must('POST', '/apis/performance.openshift.io/v2/performanceprofiles', {apiVersion: 'performance.openshift.io/v2',
-		kind: 'PerformanceProfile', metadata: {name}, spec: {cpu, nodeSelector: {['node-role.kubernetes.io/' + role]: ''}}});
+	await must('POST', '/apis/performance.openshift.io/v2/performanceprofiles', profileObject(name, role, cpu));
 }
 
 export async function namespace(name, annotations) {
@@ -53,29 +57,8 @@ export async function allNodes() {
 	await patch('/apis/config.openshift.io/v1/infrastructures/cluster/status', {status: {cpuPartitioning: 'AllNodes'}});
 }
 
-const now = () => new Date().toISOString().slice(0, 19) + 'Z';
-
-/* 2 sockets, 4 caches, 32 cores with 2 threads each; CPU n and n + 32 are a core. */
-export const topology = [0, 1, 2, 3].map((cache) => ({socket: cache >> 1, numaNode: cache >> 1, cache,
-	cores: [...Array(8).keys()].map((i) => `${cache * 8 + i},${cache * 8 + i + 32}`).join(' ')}));
-
-export function partitionStatus(profileName, {assignments = [], pending = [], ready = 'True', version = '0.2.0'} = {}) {
-	const exclusive = assignments.map((a) => a.cpus).join(',');
-	const n = assignments.reduce((sum, a) => sum + a.cpus.split(',').length, 0);
-	return {agentVersion: version, source: 'Profile', profile: {name: profileName, generation: 1},
-		cpus: {management: '0-1,32-33', shared: '2-7,34-39', guaranteed: '8-31,40-63', online: '0-63'},
-		pools: [{name: 'management', containers: 6, requestedMillicores: 1200}, {name: 'shared', containers: 14, requestedMillicores: 5600},
-			{name: 'guaranteed', containers: assignments.length, exclusiveCPUs: exclusive, freeCPUs: 48 - n}],
-		topology, assignments, pending, counters: {},
-		conditions: [{type: 'Ready', status: ready, reason: ready === 'True' ? 'Partitioned' : 'ResizeRefused',
-			message: ready === 'True' ? '' : 'CPUs 8-9 are owned by ran/vdu-1', lastTransitionTime: now()}]};
-}
-
 export async function node(name, role, status) {
-	const created = await must('POST', '/api/v1/nodes', {metadata: {name, labels: {['node-role.kubernetes.io/' + role]: '', 'kubernetes.io/hostname': name}},
-		status: {allocatable: {cpu: '64', 'management.workload.openshift.io/cores': '4k'}, capacity: {cpu: '64', 'management.workload.openshift.io/cores': '4k'},
-			conditions: [{type: 'Ready', status: 'True', reason: 'KubeletReady'},
-				{type: 'PartitioningReady', status: 'True', reason: 'Partitioned', lastHeartbeatTime: now()}]}});
+	const created = await must('POST', '/api/v1/nodes', nodeObject(name, role));
 	/* The API server adds a taint to a new node, which a controller removes when the node is ready. */
 	await patch('/api/v1/nodes/' + name, {spec: {taints: null}});
 	await must('POST', PARTITIONS, {apiVersion: 'pinfold.io/v1alpha1', kind: 'NodePartition', metadata: {name,
@@ -85,18 +68,54 @@ export async function node(name, role, status) {
 
 export const partition = (name, status) => patch(`${PARTITIONS}/${name}/status`, {status});
 
-/* A pod as it is stored; `kind` is management (converted), shared or guaranteed. */
 export async function pod(namespaceName, name, nodeName, kind, annotations = {}) {
-	const resources = {
-		management: {requests: {'management.workload.openshift.io/cores': '200', memory: '64Mi'}, limits: {'management.workload.openshift.io/cores': '200'}},
-		shared: {requests: {cpu: '400m', memory: '64Mi'}, limits: {cpu: '800m', memory: '64Mi'}},
-		guaranteed: {requests: {cpu: '2', memory: '64Mi'}, limits: {cpu: '2', memory: '64Mi'}},
-	}[kind];
-	const own = kind === 'management' ? {'target.workload.openshift.io/management': '{"effect":"PreferredDuringScheduling"}',
-		'resources.workload.openshift.io/main': '{"cpushares":204,"cpulimit":300}'} : {};
-	await must('POST', `/api/v1/namespaces/${namespaceName}/pods`, {metadata: {name, annotations: Object.assign(own, annotations)},
-		spec: {nodeName, containers: [{name: 'main', image: 'example/image', resources}], terminationGracePeriodSeconds: 0}});
+	await must('POST', `/api/v1/namespaces/${namespaceName}/pods`, podObject(namespaceName, name, nodeName, kind, annotations));
 	await patch(`/api/v1/namespaces/${namespaceName}/pods/${name}/status`, {status: {phase: 'Running'}});
 }
 
 export const removePod = (namespaceName, name) => must('DELETE', `/api/v1/namespaces/${namespaceName}/pods/${name}`, {gracePeriodSeconds: 0});
+
+/* A token of a ServiceAccount, which is created if it is missing. */
+export async function userToken(namespaceName, name) {
+	await call('POST', `/api/v1/namespaces/${namespaceName}/serviceaccounts`, {metadata: {name}});
+	return (await must('POST', `/api/v1/namespaces/${namespaceName}/serviceaccounts/${name}/token`, {spec: {expirationSeconds: 3600}})).status.token;
+}
+
+/* The ServiceAccount may list these in all namespaces. */
+export async function mayList(namespaceName, name, rules) {
+	const role = {metadata: {name: `ui-${name}`}, rules: rules.map(([group, resource]) => ({apiGroups: [group], resources: [resource], verbs: ['list']}))};
+	await must('POST', '/apis/rbac.authorization.k8s.io/v1/clusterroles', role);
+	await must('POST', '/apis/rbac.authorization.k8s.io/v1/clusterrolebindings', {metadata: role.metadata,
+		roleRef: {apiGroup: 'rbac.authorization.k8s.io', kind: 'ClusterRole', name: role.metadata.name},
+		subjects: [{kind: 'ServiceAccount', namespace: namespaceName, name}]});
+}
+
+export const mayNotList = (name) => must('DELETE', `/apis/rbac.authorization.k8s.io/v1/clusterrolebindings/ui-${name}`);
+
+/* The requests of the dashboard so far: {verb, requestURI, ...}. */
+export function requests() {
+	const file = path.join(cluster, 'audit.log');
+	return fs.existsSync(file) ? fs.readFileSync(file, 'utf8').split('\n').filter(Boolean).map((line) => JSON.parse(line)) : [];
+}
+
+/* How the API server reaches pods: each address is a port of this machine. Returns what stops it. */
+export function reachPods(ports) {
+	const server = http.createServer();
+	server.on('connect', (request, client) => {
+		const to = net.connect(ports[request.url] || 1, '127.0.0.1', () => {
+			client.write('HTTP/1.1 200 OK\r\n\r\n');
+			to.pipe(client).pipe(to);
+		});
+		to.on('error', () => client.destroy());
+		client.on('error', () => to.destroy());
+	});
+	server.listen(path.join(cluster, 'egress.sock'));
+	return () => server.close();
+}
+
+/* The pod of an agent, as the kubelet reports it. */
+export async function agentPod(name, nodeName, podIP) {
+	await must('POST', '/api/v1/namespaces/pinfold-agent/pods', {metadata: {name, labels: {'app.kubernetes.io/name': 'pinfold-agent'}},
+		spec: {nodeName, hostNetwork: true, containers: [{name: 'agent', image: 'pinfold', ports: [{name: 'metrics', containerPort: 9465}]}]}});
+	await patch(`/api/v1/namespaces/pinfold-agent/pods/${name}/status`, {status: {phase: 'Running', podIP, podIPs: [{ip: podIP}], hostIP: podIP}});
+}

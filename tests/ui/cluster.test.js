@@ -1,8 +1,12 @@
 /* Every view with the objects of a real API server, read with the permissions of deploy/dashboard. */
 
 import assert from 'node:assert';
+import {spawn} from 'node:child_process';
+import fs from 'node:fs';
+import os from 'node:os';
+import path from 'node:path';
 import test, {after, before} from 'node:test';
-import {accessible, close, closeBrowser, isLive, limit, open, serve, shot, until} from './lib.js';
+import {accessible, close, closeBrowser, freePort, isLive, limit, open, pinfold, serve, shot, until} from './lib.js';
 import * as api from './api.js';
 
 const hostile = '<img src=x onerror=alert(1)><script>alert(2)</script>';
@@ -129,9 +133,108 @@ test('what if uses the profile of the cluster, and counts the nodes that it sele
 	await close(page);
 });
 
-test('screenshots of every view at three widths in both themes, and axe', async () => {
-	for (const [width, theme, check] of [[1280, 'light', true], [1280, 'dark', true], [320, 'light', true], [320, 'dark', false],
-		[2560, 'light', false], [2560, 'dark', false]]) {
+test('a pod is followed to the node on which it is created again', async () => {
+	const page = await open(dashboard.url + '#/node/edge-7');
+	await page.getByRole('button', {name: /^CPU 8,.*ran\/vdu-7/}).click();
+	await page.getByText('Following ran/vdu-7').waitFor();
+	assert.equal(await page.locator('.map .marked').count(), 2);
+	await api.removePod('ran', 'vdu-7');
+	await api.partition('edge-7', {assignments: []});
+	await page.getByText('which no longer exists').waitFor();
+	await api.pod('ran', 'vdu-7', 'edge-10', 'guaranteed');
+	await api.partition('edge-10', {assignments: [{namespace: 'ran', pod: 'vdu-7', container: 'main', cpus: '10,42'}]});
+	await page.reload();
+	await page.getByText('Following ran/vdu-7, which runs on edge-10 now').waitFor();
+	await page.getByRole('link', {name: 'edge-10', exact: true}).click();
+	await page.getByRole('heading', {name: 'Node edge-10'}).waitFor();
+	await until('its CPUs there', 10000, async () => await page.locator('.map .marked').count() === 2);
+	page.faults = page.faults.filter((fault) => !/404/.test(fault)); /* the pod while it did not exist */
+	await close(page);
+});
+
+test('the use of CPUs comes from the agent of the node, while its page is open', async () => {
+	const dir = fs.mkdtempSync(path.join(os.tmpdir(), 'pinfold-agent-')), port = await freePort();
+	const agent = spawn(pinfold, ['agent', '--run-dir', dir, '--nri-socket', path.join(dir, 'nri.sock'), '--listen', `127.0.0.1:${port}`,
+		'--topology', 'pack:1 core:4 pu:2', '--management', '0-1', '--shared', '2-3', '--guaranteed', '4-7'], {stdio: 'ignore'});
+	const stop = api.reachPods({'10.77.0.4:9465': port});
+	try {
+		await api.agentPod('pinfold-agent-4', 'edge-4', '10.77.0.4');
+		await api.agentPod('pinfold-agent-6', 'edge-6', '10.77.0.6');
+		const page = await open(dashboard.url + '#/node/edge-4');
+		await page.getByRole('button', {name: /^CPU 0,.*% busy/}).hover({timeout: 60000});
+		assert.match(await page.locator('.detail').innerText(), /Use: \d+ % busy/);
+		await page.getByText('The filled part of a CPU is how busy it is.').waitFor();
+		await page.goto(dashboard.url + '#/node/edge-8');
+		await page.getByRole('button', {name: /^CPU 0,/}).hover();
+		await page.getByText('not measured, because no agent runs on the node as a pod').waitFor();
+		/* Its port cannot be reached. */
+		await page.goto(dashboard.url + '#/node/edge-6');
+		await page.getByRole('button', {name: /^CPU 0,/}).hover();
+		await page.getByText(/not measured, because the API server responded 5/).waitFor({timeout: 60000});
+		await page.goto(dashboard.url + '#/cluster');
+		await page.waitForTimeout(17000);
+		const before = api.requests().length;
+		await page.waitForTimeout(6000);
+		assert.equal(api.requests().slice(before).filter((r) => /proxy/.test(r.requestURI)).length, 0, 'nothing is measured whose page is closed');
+		await close(page);
+	} finally {
+		stop();
+		agent.kill();
+		fs.rmSync(dir, {recursive: true});
+	}
+});
+
+/* Without a page and with one: only watches stay open, and each is opened again after minutes. */
+test('in steady state the API server has hardly a request', async () => {
+	const SECONDS = Number(process.env.STEADY || 40);
+	const page = await open(dashboard.url);
+	await isLive(page);
+	const all = api.requests();
+	assert.ok(all.every((r) => ['get', 'list', 'watch'].includes(r.verb)), 'only reads');
+	await page.waitForTimeout(SECONDS * 1000);
+	const more = api.requests().slice(all.length);
+	console.log(`${all.length} requests so far; ${more.length} in ${SECONDS} s with a page open: ${more.map((r) => r.verb + ' ' + r.requestURI).join('; ') || 'none'}`);
+	assert.ok(more.every((r) => r.verb === 'watch'));
+	assert.ok(more.length <= 7);
+	await close(page);
+});
+
+test('with --user-tokens the API server decides who may look', async () => {
+	const users = await serve('--kubeconfig', api.kubeconfig, '--user-tokens');
+	const kinds = [['', 'nodes'], ['', 'pods'], ['pinfold.io', 'nodepartitions'], ['performance.openshift.io', 'performanceprofiles']];
+	const [allowed, narrow] = [await api.userToken('shop', 'allowed'), await api.userToken('shop', 'narrow')];
+	await api.mayList('shop', 'allowed', kinds);
+	await api.mayList('shop', 'narrow', kinds.slice(0, 1));
+	const ask = async (target, token) => (await fetch(users.url + target, {headers: token ? {Authorization: 'Bearer ' + token} : {}})).status;
+	assert.equal(await ask('api/cluster'), 401);
+	assert.equal(await ask('api/session'), 401);
+	assert.equal(await ask('api/session', 'not a token of this cluster'), 403);
+	assert.equal(await ask('api/session', narrow), 403);
+	assert.equal(await ask('api/cluster', narrow), 401);
+	assert.equal(await ask('api/cluster', allowed), 401, 'not before it was reviewed');
+	assert.equal(await ask('api/session', allowed), 200);
+	assert.equal(await ask('api/cluster', allowed), 200);
+	const page = await open(users.url);
+	await page.getByText('This dashboard asks for the token of a user of the cluster').waitFor();
+	await page.getByLabel('Token').fill(narrow);
+	await page.getByRole('button', {name: 'Continue'}).click();
+	await page.getByText('user system:serviceaccount:shop:narrow may not list pods in all namespaces').waitFor();
+	await accessible(page, 'a refused user');
+	await page.getByLabel('Token').fill(allowed);
+	await page.getByRole('button', {name: 'Continue'}).click();
+	await page.locator('.tile').first().waitFor();
+	await isLive(page);
+	/* A permission that is taken away ends the stream, when the decision is renewed. */
+	await api.mayNotList('allowed');
+	await until('the review refuses', 30000, async () => await ask('api/session', allowed) === 403);
+	await page.getByText('may not list nodes in all namespaces').waitFor({timeout: 30000});
+	page.faults.length = 0; /* the browser reports each 401 and 403 */
+	await close(page);
+	assert.equal((await users.stop()).code, 0);
+});
+
+test('every view is accessible, and nothing is wider than the page', async () => {
+	for (const [width, theme, check] of [[1280, 'light', true], [1280, 'dark', false], [320, 'light', true]]) {
 		const page = await open(dashboard.url, {width, theme});
 		await isLive(page);
 		for (const [name, hash, ready] of [['nodes', '#/cluster', '.tile'], ['node', '#/node/edge-2', '.cpu.owned'],

@@ -5,6 +5,7 @@ import assert from 'node:assert';
 import {spawn} from 'node:child_process';
 import fs from 'node:fs';
 import {createRequire} from 'node:module';
+import net from 'node:net';
 import os from 'node:os';
 import path from 'node:path';
 
@@ -41,13 +42,24 @@ export async function serve(...options) {
 	})};
 }
 
+/* A port that is free at the moment. */
+export const freePort = () => new Promise((done) => {
+	const server = net.createServer().listen(0, '127.0.0.1', () => {
+		const {port} = server.address();
+		server.close(() => done(port));
+	});
+});
+
 let browser = null;
 
-export async function open(url, {width = 1280, height = 900, theme = 'light', bypassCSP = true} = {}) {
+export async function open(url, {width = 1280, height = 900, theme = 'light', bypassCSP = true, reducedMotion = 'no-preference'} = {}) {
 	browser = browser || await chromium.launch({executablePath: process.env.CHROMIUM || '/usr/bin/chromium',
 		args: ['--no-sandbox', '--disable-gpu', '--disable-dev-shm-usage', '--disable-quic', '--no-first-run',
-			'--disable-background-networking', '--disable-component-update', '--disable-sync']});
-	const context = await browser.newContext({viewport: {width, height}, colorScheme: theme, bypassCSP});
+			'--disable-background-networking', '--disable-component-update', '--disable-sync', '--disable-lcd-text',
+			'--font-render-hinting=none', '--force-color-profile=srgb', '--hide-scrollbars'],
+		env: Object.assign({}, process.env, {FONTCONFIG_FILE: path.join(root, 'tests/ui/fonts.conf')})});
+	const context = await browser.newContext({viewport: {width, height}, colorScheme: theme, bypassCSP, reducedMotion,
+		timezoneId: 'UTC', locale: 'en-GB'});
 	const page = await context.newPage();
 	const origin = new URL(url).origin;
 	page.faults = [];
@@ -59,6 +71,15 @@ export async function open(url, {width = 1280, height = 900, theme = 'light', by
 	});
 	await page.goto(url);
 	return page;
+}
+
+/* What the page's thread computes from now on, in ms of CPU time: other processes do not count. */
+export async function computing(page) {
+	const cdp = await page.context().newCDPSession(page);
+	await cdp.send('Performance.enable', {timeDomain: 'threadTicks'});
+	const read = async () => (await cdp.send('Performance.getMetrics')).metrics.find((m) => m.name === 'TaskDuration').value * 1000;
+	const before = await read();
+	return async () => await read() - before;
 }
 
 export async function close(page) {
