@@ -108,6 +108,8 @@ static void check_policies(const struct cluster_facts *f, struct preflight_repor
 	} wanted[] = {
 		{ STR_INIT("pinfold-guard"), PREFLIGHT_MUTATING_OBJECT },
 		{ STR_INIT("pinfold-pods"), PREFLIGHT_MUTATING_OBJECT },
+		{ STR_INIT("pinfold-converted"), PREFLIGHT_MUTATING_OBJECT },
+		{ STR_INIT("pinfold-nodepartitions"), PREFLIGHT_MUTATING_OBJECT },
 		{ STR_INIT("pinfold-webhook"), PREFLIGHT_MUTATING_OBJECT },
 		{ STR_INIT("pinfold-agent"), PREFLIGHT_DAEMONSET_OBJECT },
 		{ STR_INIT("pinfold-operator"), PREFLIGHT_OPERATOR_OBJECT },

@@ -59,7 +59,8 @@ installed() {
     kubectl -n default create serviceaccount default >/dev/null 2>&1 || true
     apply_crds
     kubectl create namespace pinfold-agent >/dev/null
-    kubectl apply -f deploy/base/policy.yaml -f deploy/agent/policy.yaml >/dev/null
+    kubectl apply -f deploy/base/policy.yaml -f deploy/base/policy-pods.yaml -f deploy/base/policy-nodepartitions.yaml \
+        -f deploy/agent/policy.yaml >/dev/null
     wh_account "$cp"
     start_webhook
     wh_configure "$wh" "$cp"

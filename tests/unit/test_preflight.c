@@ -31,19 +31,17 @@
 	"\",\"conditions\":[{\"type\":\"Conflict\",\"status\":\"" conflict                         \
 	"\",\"reason\":\"X\",\"lastTransitionTime\":\"2026-01-01T00:00:00Z\"}]}}"
 
+#define GUARD NAMED("pinfold-guard") "," NAMED("pinfold-pods") "," NAMED("pinfold-converted")
+#define POLICIES                                                                                   \
+	"," NAMED("pinfold-webhook") "," NAMED("pinfold-agent") "," NAMED("pinfold-operator")
+
 static const char *const fine[PREFLIGHT_OBJECT__COUNT] = {
 	[PREFLIGHT_VERSION_OBJECT] = "{\"gitVersion\":\"v1.34.1\"}",
 	[PREFLIGHT_CRDS_OBJECT] = LIST(CRD("infrastructures.config.openshift.io") "," CRD(
 		"performanceprofiles.performance.openshift.io") "," CRD("nodepartitions.pinfold."
 									"io")),
-	[PREFLIGHT_POLICIES_OBJECT] =
-		LIST(NAMED("pinfold-guard") "," NAMED("pinfold-pods") "," NAMED(
-			"pinfold-webhook") "," NAMED("pinfold-agent") "," NAMED("pinfold-"
-										"operator")),
-	[PREFLIGHT_BINDINGS_OBJECT] =
-		LIST(NAMED("pinfold-guard") "," NAMED("pinfold-pods") "," NAMED(
-			"pinfold-webhook") "," NAMED("pinfold-agent") "," NAMED("pinfold-"
-										"operator")),
+	[PREFLIGHT_POLICIES_OBJECT] = LIST(GUARD "," NAMED("pinfold-nodepartitions") POLICIES),
+	[PREFLIGHT_BINDINGS_OBJECT] = LIST(GUARD "," NAMED("pinfold-nodepartitions") POLICIES),
 	[PREFLIGHT_INFRASTRUCTURE_OBJECT] = "{\"status\":{\"cpuPartitioning\":\"AllNodes\"}}",
 	[PREFLIGHT_MUTATING_OBJECT] =
 		"{\"webhooks\":[{\"name\":\"w\",\"clientConfig\":{\"url\":\"https://w\"}}]}",
@@ -123,6 +121,8 @@ TEST(each_spoiled_object_is_found_with_a_remedy)
 		  PREFLIGHT_CRDS_CHECK, PREFLIGHT_FAILURE, "is not established" },
 		{ PREFLIGHT_POLICIES_OBJECT, LIST(""), PREFLIGHT_POLICIES_CHECK, PREFLIGHT_WARNING,
 		  "pinfold-guard does not exist" },
+		{ PREFLIGHT_POLICIES_OBJECT, LIST(GUARD POLICIES), PREFLIGHT_POLICIES_CHECK,
+		  PREFLIGHT_WARNING, "pinfold-nodepartitions does not exist" },
 		{ PREFLIGHT_BINDINGS_OBJECT, LIST(""), PREFLIGHT_POLICIES_CHECK, PREFLIGHT_WARNING,
 		  "has no binding" },
 		{ PREFLIGHT_OPERATOR_OBJECT, NULL, PREFLIGHT_OPERATOR_CHECK, PREFLIGHT_NOTE,
