@@ -211,6 +211,21 @@ static void check_trust(const struct cluster_facts *f, struct preflight_report *
 				      STR("start the webhook, which creates it"));
 }
 
+/* With failurePolicy Ignore the pod goes on without the webhook, and the guard refuses it (D48):
+ * its message alone would look like a matter of permissions. */
+static struct str unanswered(const struct err *err, struct arena *a)
+{
+	if (!err->code)
+		return STR("a pod that opts in is admitted without the webhook: the API server "
+			   "cannot call it, and failurePolicy is Ignore");
+	if (str_has(str_from(err->msg), STR("failed calling webhook")))
+		return str_dup(a, str_from(err->msg));
+	return str_printf(a,
+			  "a pod that opts in passes without the webhook, which the API server "
+			  "cannot call, and is refused later: %s",
+			  err->msg);
+}
+
 static void check_answers(const struct cluster_facts *f, struct preflight_report *r)
 {
 	const struct webhook_attempt *p = &f->pod;
@@ -225,11 +240,7 @@ static void check_answers(const struct cluster_facts *f, struct preflight_report
 			      STR("a pod that opts in reaches the webhook"), STR(""));
 	else
 		preflight_add(r, PREFLIGHT_WEBHOOK_ANSWERS_CHECK, PREFLIGHT_FAILURE,
-			      p->err.code ?
-				      str_dup(r->a, str_from(p->err.msg)) :
-				      STR("a pod that opts in is admitted without the webhook: "
-					  "the API server cannot call it, and failurePolicy "
-					  "is Ignore"),
+			      unanswered(&p->err, r->a),
 			      STR("see webhook-pods and webhook-trust; then the API server's log "
 				  "(\"failed calling webhook\") and network policies"));
 }

@@ -216,6 +216,39 @@ TEST(a_webhook_that_the_api_server_does_not_reach_is_a_failure)
 	CHECK_STR(find(&r, PREFLIGHT_WEBHOOK_TRUST_CHECK)->message, "certificate verify failed");
 }
 
+TEST(a_pod_that_the_guard_refuses_did_not_reach_the_webhook)
+{
+	static const struct {
+		const char *err; /* of the API server, or NULL: the pod is admitted */
+		const char *message;
+	} rows[] = {
+		{ NULL, "admitted without the webhook" },
+		{ "failed calling webhook \"pinfold\"", "failed calling webhook" },
+		{ "ValidatingAdmissionPolicy 'pinfold-guard' denied request: not permitted",
+		  "passes without the webhook, which the API server cannot call, and is refused "
+		  "later: ValidatingAdmissionPolicy 'pinfold-guard'" },
+	};
+
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+		CLEANUP(arena_done) struct arena a;
+		const struct preflight_finding *found;
+		struct preflight_report r;
+		struct cluster_facts f;
+
+		TEST_ROW("%s", rows[i].message);
+		arena_init(&a, 0);
+		cluster_fine(&a, &f);
+		f.pod.is_answered = false;
+		if (rows[i].err)
+			(void)err_set(&f.pod.err, EPERM, "%s", rows[i].err);
+		preflight_report_init(&r, &a);
+		preflight_cluster(&f, &r);
+		found = find(&r, PREFLIGHT_WEBHOOK_ANSWERS_CHECK);
+		CHECK_INT(found->level, PREFLIGHT_FAILURE);
+		CHECK(str_has(found->message, str_from(rows[i].message)));
+	}
+}
+
 /* A webhook behind a Service, with the certificate of one CA and the caBundle of another. */
 static enum preflight_level trust_level(int64_t now_s, bool is_same_ca, struct arena *a)
 {
