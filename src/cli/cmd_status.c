@@ -233,6 +233,9 @@ static void add_profile_warning(struct strbuf *b, yyjson_val *root)
 			      FMT_STR(name), FMT_STR(message));
 	else if (message.n)
 		strbuf_printf(b, "warning: no profile is applied: " PRI_STR "\n", FMT_STR(message));
+	else if (name.n && str_eq(doc_str(doc_find(root, "/source/kind")), STR("None")))
+		strbuf_printf(b, "warning: profile " PRI_STR " is not applied yet\n",
+			      FMT_STR(name));
 	else if (name.n && !in_force.n && doc_get(root, STR("source")))
 		strbuf_printf(b,
 			      "warning: profile " PRI_STR " is not applied: the pools of " PRI_STR
