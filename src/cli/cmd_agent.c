@@ -59,7 +59,8 @@ static const struct option_desc options[] = {
 	/* The former spelling. */
 	{ OPT_UINT, 0, "reassert", "SECONDS", NULL, NULL, AT(config.reconcile_interval_s) },
 	{ OPT_STR, 0, "listen", "HOST:PORT",
-	  "also serve /metrics, /cpus, /healthz and /readyz at this address", NULL, AT(config.listen) },
+	  "also serve /metrics, /cpus, /healthz and /readyz at this address", NULL,
+	  AT(config.listen) },
 	{ OPT_FLAG, 0, "no-confinement", NULL,
 	  "do not restrict system calls, capabilities and write access to files after start-up",
 	  NULL, AT(config.is_unconfined) },

@@ -64,23 +64,28 @@ static size_t colour_length(struct str s)
 	return 0;
 }
 
+/* Terminals take U+0080 to U+009F for control characters, too. */
+static bool is_control(struct str s)
+{
+	const unsigned char c = (unsigned char)s.p[0];
+
+	if (c == 0xc2 && s.n > 1)
+		return (unsigned char)s.p[1] < 0xa0;
+	return (c < ' ' && c != '\n' && c != '\t') || c == 0x7f;
+}
+
 /* How many bytes at the beginning are printed as they are. */
 static size_t printable_length(struct str s, bool has_colour)
 {
 	size_t i = 0;
 
 	while (i < s.n) {
-		const unsigned char c = (unsigned char)s.p[i];
-		const size_t colour = has_colour && c == 033 ? colour_length(str_skip(s, i)) : 0;
+		const struct str rest = str_skip(s, i);
+		const size_t colour = has_colour && s.p[i] == 033 ? colour_length(rest) : 0;
 
-		if (colour)
-			i += colour;
-		else if ((c < ' ' && c != '\n' && c != '\t') || c == 0x7f)
+		if (!colour && is_control(rest))
 			break;
-		else if (c == 0xc2 && i + 1 < s.n && (unsigned char)s.p[i + 1] < 0xa0)
-			break; /* U+0080 to U+009F: terminals take them for control characters */
-		else
-			i++;
+		i += colour ? colour : 1;
 	}
 	return i;
 }

@@ -76,12 +76,12 @@ static void on_counters(struct api_call *call, yyjson_val *object, const struct 
 	CLEANUP(arena_done) struct arena a;
 	struct str use;
 
+	arena_init(&a, 0);
 	m->is_active = false;
 	if (!object) {
 		fail(m, err);
 		return;
 	}
-	arena_init(&a, 0);
 	m->why = (struct err){ 0 };
 	use = cpu_use_read(m->counters, doc_str(object), &a);
 	if (!use.n || !shown_state_find_node(u->state, str_from(m->node)))

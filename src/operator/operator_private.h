@@ -77,5 +77,5 @@ void operator_trigger(struct operator_daemon *op); /* something has changed: rec
 void operator_give_up(struct operator_daemon *op, const struct err *err); /* ends a dry run */
 
 /* endpoints.c: a small_handler_fn; the context is the struct operator_daemon. */
-void operator_handle(const struct small_request *request, struct small_response *ret,
+void operator_handle(const struct small_request *received, struct small_response *response,
 		     void *context);

@@ -116,7 +116,8 @@ size_t ledger_position(const struct ledger *l, struct str pod_uid, struct str co
 {
 	const struct assignment key = { .pod_uid = pod_uid, .container = container };
 
-	return sorted_position(l->items, l->n, sizeof(*l->items), &key, compare_assignment);
+	/* sizeof(void *): the items are pointers. */
+	return sorted_position(l->items, l->n, sizeof(void *), &key, compare_assignment);
 }
 
 /* One allocation per assignment: its strings follow the struct. */

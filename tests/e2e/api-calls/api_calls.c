@@ -88,7 +88,10 @@ static void record(struct run *run)
 	arena_init(&a, 0);
 	if (object_event_write(&e, &a, &path, &body, NULL) >= 0)
 		api_start(&run->api, &run->call,
-			  &(struct api_request){ "POST", path, NULL, API_JSON, body, false },
+			  &(struct api_request){ .method = "POST",
+						 .path = path,
+						 .content_type = API_JSON,
+						 .body = body },
 			  on_event);
 }
 
@@ -117,8 +120,10 @@ static void next(struct run *run)
 		return;
 	}
 	api_start(&run->api, &run->call,
-		  &(struct api_request){ s->method, str_from(s->path), NULL, s->content_type,
-					 str_from(s->body), false },
+		  &(struct api_request){ .method = s->method,
+					 .path = str_from(s->path),
+					 .content_type = s->content_type,
+					 .body = str_from(s->body) },
 		  on_done);
 }
 
