@@ -33,6 +33,12 @@ static void forget(struct user_session *s)
 	*s = (struct user_session){ 0 };
 }
 
+static void digest_of(struct str token, unsigned char *ret)
+{
+	if (EVP_Digest(token.p, token.n, ret, NULL, EVP_sha256(), NULL) != 1)
+		abort();
+}
+
 static bool has_token(const struct user_session *s, const unsigned char *digest)
 {
 	return s->is_used && memcmp(s->digest, digest, sizeof(s->digest)) == 0;
@@ -42,8 +48,7 @@ static struct user_session *find(struct user_access *u, struct str token)
 {
 	unsigned char digest[sizeof(u->sessions[0].digest)];
 
-	if (EVP_Digest(token.p, token.n, digest, NULL, EVP_sha256(), NULL) != 1)
-		abort();
+	digest_of(token, digest);
 	for (size_t i = 0; i < USER_ACCESS_MAX; i++)
 		if (has_token(&u->sessions[i], digest)) {
 			u->sessions[i].used_ms = loop_now_ms(u->loop);
@@ -77,8 +82,7 @@ static struct user_session *add(struct user_access *u, struct str token)
 	if (s->is_used)
 		forget(s);
 	*s = (struct user_session){ .of = u, .is_used = true, .used_ms = loop_now_ms(u->loop) };
-	if (EVP_Digest(token.p, token.n, s->digest, NULL, EVP_sha256(), NULL) != 1)
-		abort();
+	digest_of(token, s->digest);
 	return s;
 }
 

@@ -353,14 +353,21 @@ void small_server_close(struct small_server *s)
 		close_connection(s->connections[s->n - 1]);
 }
 
+static struct small_connection *find_connection(const struct small_server *s, uint64_t id)
+{
+	for (unsigned i = 0; i < s->n; i++)
+		if (s->connections[i]->id == id)
+			return s->connections[i];
+	return NULL;
+}
+
 void small_server_respond(struct small_server *s, uint64_t connection,
 			  const struct small_response *response)
 {
-	for (unsigned i = 0; i < s->n; i++)
-		if (s->connections[i]->id == connection && s->connections[i]->is_deferred) {
-			send_response(s->connections[i], response);
-			return;
-		}
+	struct small_connection *c = find_connection(s, connection);
+
+	if (c && c->is_deferred)
+		send_response(c, response);
 }
 
 void small_server_broadcast(struct small_server *s, struct str text)
@@ -381,11 +388,10 @@ void small_server_broadcast(struct small_server *s, struct str text)
 
 void small_server_end(struct small_server *s, uint64_t connection)
 {
-	for (unsigned i = 0; i < s->n; i++)
-		if (s->connections[i]->id == connection && s->connections[i]->is_stream) {
-			close_connection(s->connections[i]);
-			return;
-		}
+	struct small_connection *c = find_connection(s, connection);
+
+	if (c && c->is_stream)
+		close_connection(c);
 }
 
 size_t small_server_streams(const struct small_server *s)
