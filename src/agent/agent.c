@@ -47,6 +47,7 @@
 
 #define TICK_MS 1000		/* each resets the watchdog; far below WatchdogSec= of the unit */
 #define UNWATCHED_INTERVAL_S 20 /* reconcile interval while not every cgroup can be watched */
+#define FIRST_PROFILES_MS 10000 /* a list takes a second or two; a runtime waits for no plugin */
 #define MAX_CHECKPOINT ((size_t)4 << 20)
 
 struct agent {
@@ -81,6 +82,7 @@ struct agent {
 	char boot_id[STORE_BOOT_ID_MAX];
 	struct cpuset own_cpus; /* where this process was put */
 	uint64_t n_ticks;
+	uint64_t plugin_deadline_ms; /* the plugin waits for profiles until then; 0: not at all */
 	int failure;
 };
 
@@ -392,9 +394,36 @@ static void pin_self(struct agent *agent)
 	agent->own_cpus = management;
 }
 
+/* An agent that learns its pools from the cluster alone waits for the first list of profiles. With
+ * the containers the runtime reports, Guaranteed ones get exclusive CPUs at once, and CPUs that are
+ * in use cannot be taken back by the profile. Not for long: without an API server containers are
+ * placed, too. A runtime that started the plugin has connected it and does not wait for it. */
+static void start_plugin(struct agent *agent)
+{
+	struct nri_poll poll;
+
+	nri_plugin_poll(agent->plugin, &poll);
+	if (agent->in_force.origin == POOLS_FROM_NOTHING && agent->pools.or_whole_set &&
+	    poll.fd < 0) {
+		agent->plugin_deadline_ms = loop_now_ms(&agent->loop) + FIRST_PROFILES_MS;
+		return;
+	}
+	dispatch_plugin(agent, 0); /* begins to connect; containers are reported from now on */
+}
+
+static void end_plugin_wait(struct agent *agent)
+{
+	if (!agent->plugin_deadline_ms)
+		return;
+	agent->plugin_deadline_ms = 0;
+	dispatch_plugin(agent, 0);
+}
+
 static void resync(struct agent *agent)
 {
 	agent->manager.wants_sync = false;
+	if (agent->plugin_deadline_ms)
+		return;
 	nri_plugin_resync(agent->plugin);
 	dispatch_plugin(agent, 0);
 }
@@ -454,6 +483,11 @@ static void on_tick(struct timer *t)
 		oci_containers_sweep(&agent->oci);
 	}
 	node_sync_tick(&agent->node_sync);
+	if (agent->plugin_deadline_ms && loop_now_ms(&agent->loop) >= agent->plugin_deadline_ms) {
+		log_warning("the profiles of the cluster are not known yet, placing containers "
+			    "without them");
+		end_plugin_wait(agent);
+	}
 	if (node_sync_get_node(&agent->node_sync, &node))
 		nrt_sync_tick(&agent->nrt_sync, &node);
 	notify_manager("WATCHDOG=1"); /* last: a tick that hangs must not reset the watchdog */
@@ -505,7 +539,10 @@ static void describe_host(void *data, struct node_partition_status *s, struct ar
 
 static void on_profiles_changed(struct node_sync *s)
 {
-	profile_follow_update(&container_of(s, struct agent, node_sync)->profile_follow, s);
+	struct agent *agent = container_of(s, struct agent, node_sync);
+
+	profile_follow_update(&agent->profile_follow, s);
+	end_plugin_wait(agent);
 }
 
 /* The plugin's descriptor changes with every connection, and a uv_poll_t is bound to one descriptor
@@ -566,7 +603,7 @@ static int start_loop(struct agent *agent, struct err *err)
 	agent->node_sync.partition_source.describe = describe_host;
 	agent->node_sync.partition_source.describe_data = agent;
 	node_sync_start(&agent->node_sync, &agent->loop, &agent->manager);
-	dispatch_plugin(agent, 0); /* begins to connect; containers are reported from now on */
+	start_plugin(agent);
 	return 0;
 }
 

@@ -205,6 +205,33 @@ test_deferred() {
 	soon "Ready" True:Partitioned condition Ready
 }
 
+# Without a kept profile an agent waits for the profiles of the cluster before it assigns exclusive CPUs: a container that runs
+# already gets none that the profile reserves.
+test_first_start() {
+	local pod cgroup
+	profile edge "$edge" 'reserved: "0", isolated: "1"'
+	soon "CPUs" "0 1" kernel
+	agent_down
+	rm -rf "$dir/run" "$dir/state/profile.json"
+	pod=$(native_pod "$dir" exclusive "")
+	cgroup=$(native_cgroup "$dir" "$(native_container "$dir" exclusive '"cpu_shares":1024,"cpu_period":100000,"cpu_quota":100000')")
+	is "CPUs without an agent" "$(cpus_of "$cgroup")" 0-1
+	agent_begin
+	soon "CPUs of a container that ran before the agent" 1 cpus_of "$cgroup"
+	LIMIT=30 soon "Ready beside a container that ran before the agent" True:SharedPoolEmpty condition Ready
+	native_crictl "$dir" rmp -f "$pod" >/dev/null
+	# Without an API server it does not wait forever.
+	process_stop "$dir" kube-apiserver
+	agent_down
+	rm -rf "$dir/run" "$dir/state/profile.json"
+	agent_begin
+	LIMIT=30 soon "CPUs without an API server and without a kept profile" "0-1 0-1" kernel
+	cp_start_apiserver "$dir"
+	LIMIT=60 soon "CPUs when the API server is back" "0 1" kernel
+	profile edge "$edge" 'reserved: "1", isolated: "0"'
+	LIMIT=40 soon "CPUs" "1 0" kernel
+}
+
 # One profile, two machines of different size; the second joins later. Its agent has a described machine and no runtime.
 test_sizes() {
 	profile edge "$edge" 'reserved: first 1 core of each numa, isolated: rest'
@@ -352,7 +379,7 @@ kubectl apply -f "$deploy/base/crd-performanceprofiles.yaml" -f "$deploy/base/cr
 	-f "$deploy/base/policy-nodepartitions.yaml" -f "$deploy/agent/namespace.yaml" -f "$deploy/agent/rbac.yaml" \
 	-f "$deploy/agent/policy.yaml" -f "$deploy/agent/node-rbac.yaml" >/dev/null
 kubectl wait --for condition=Established crd --all --timeout 60s >/dev/null
-for t in ${TESTS:-none applied resized relabelled conflict invalid offline precedence deferred sizes policy lost writes without_manifests uninstall}; do
+for t in ${TESTS:-none applied resized relabelled conflict invalid offline precedence deferred first_start sizes policy lost writes without_manifests uninstall}; do
 	echo "$t" >&2
 	"test_$t"
 done
