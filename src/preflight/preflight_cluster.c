@@ -98,21 +98,43 @@ static void check_crds(const struct cluster_facts *f, struct preflight_report *r
 			      STR(""));
 }
 
-/* A policy without its binding has no effect. */
+/* Parts of an installation that come with policies of their own. */
+enum part { PART_ANY, PART_WEBHOOK, PART_AGENT, PART_OPERATOR };
+
+static bool is_installed(const struct cluster_facts *f, enum part part)
+{
+	const bool has_webhook = f->objects[PREFLIGHT_MUTATING_OBJECT].object,
+		   has_agent = f->objects[PREFLIGHT_DAEMONSET_OBJECT].object,
+		   has_operator = f->objects[PREFLIGHT_OPERATOR_OBJECT].object;
+
+	switch (part) {
+	case PART_ANY:
+		return has_webhook || has_agent || has_operator;
+	case PART_WEBHOOK:
+		return has_webhook;
+	case PART_AGENT:
+		return has_agent;
+	case PART_OPERATOR:
+		return has_operator;
+	}
+	return false;
+}
+
+/* A policy without its binding has no effect. The guard is there in every admission mode. */
 static void check_policies(const struct cluster_facts *f, struct preflight_report *r)
 {
-	/* Those of the agent and the operator come with their manifests. */
 	static const struct {
 		struct str name;
-		enum preflight_object with;
+		enum part with;
 	} wanted[] = {
-		{ STR_INIT("pinfold-guard"), PREFLIGHT_MUTATING_OBJECT },
-		{ STR_INIT("pinfold-pods"), PREFLIGHT_MUTATING_OBJECT },
-		{ STR_INIT("pinfold-converted"), PREFLIGHT_MUTATING_OBJECT },
-		{ STR_INIT("pinfold-nodepartitions"), PREFLIGHT_MUTATING_OBJECT },
-		{ STR_INIT("pinfold-webhook"), PREFLIGHT_MUTATING_OBJECT },
-		{ STR_INIT("pinfold-agent"), PREFLIGHT_DAEMONSET_OBJECT },
-		{ STR_INIT("pinfold-operator"), PREFLIGHT_OPERATOR_OBJECT },
+		{ STR_INIT("pinfold-guard"), PART_ANY },
+		{ STR_INIT("pinfold-pods"), PART_ANY },
+		{ STR_INIT("pinfold-converted"), PART_ANY },
+		{ STR_INIT("pinfold-nodepartitions"), PART_ANY },
+		{ STR_INIT("pinfold-webhook"), PART_WEBHOOK },
+		{ STR_INIT("pinfold-agent"), PART_AGENT },
+		{ STR_INIT("pinfold-operator"), PART_OPERATOR },
+		{ STR_INIT(NAME_PERMISSIONS), PART_OPERATOR },
 	};
 	const struct object_fact *list = &f->objects[PREFLIGHT_POLICIES_OBJECT];
 	const struct object_fact *bindings = &f->objects[PREFLIGHT_BINDINGS_OBJECT];
@@ -124,7 +146,7 @@ static void check_policies(const struct cluster_facts *f, struct preflight_repor
 	for (size_t i = 0; i < ARRAY_LEN(wanted); i++) {
 		const bool exists = find_named(list->object, wanted[i].name) != NULL;
 
-		if (!f->objects[wanted[i].with].object ||
+		if (!is_installed(f, wanted[i].with) ||
 		    (exists && find_named(bindings->object, wanted[i].name)))
 			continue;
 		is_complete = false;

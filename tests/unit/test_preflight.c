@@ -32,8 +32,8 @@
 	"\",\"reason\":\"X\",\"lastTransitionTime\":\"2026-01-01T00:00:00Z\"}]}}"
 
 #define GUARD NAMED("pinfold-guard") "," NAMED("pinfold-pods") "," NAMED("pinfold-converted")
-#define POLICIES                                                                                   \
-	"," NAMED("pinfold-webhook") "," NAMED("pinfold-agent") "," NAMED("pinfold-operator")
+#define PARTS NAMED("pinfold-webhook") "," NAMED("pinfold-agent") "," NAMED("pinfold-operator")
+#define POLICIES "," PARTS "," NAMED("pinfold-permissions")
 
 static const char *const fine[PREFLIGHT_OBJECT__COUNT] = {
 	[PREFLIGHT_VERSION_OBJECT] = "{\"gitVersion\":\"v1.34.1\"}",
@@ -123,6 +123,10 @@ TEST(each_spoiled_object_is_found_with_a_remedy)
 		  "pinfold-guard does not exist" },
 		{ PREFLIGHT_POLICIES_OBJECT, LIST(GUARD POLICIES), PREFLIGHT_POLICIES_CHECK,
 		  PREFLIGHT_WARNING, "pinfold-nodepartitions does not exist" },
+		{ PREFLIGHT_POLICIES_OBJECT,
+		  LIST(GUARD "," NAMED("pinfold-nodepartitions") "," PARTS),
+		  PREFLIGHT_POLICIES_CHECK, PREFLIGHT_WARNING,
+		  "pinfold-permissions does not exist" },
 		{ PREFLIGHT_BINDINGS_OBJECT, LIST(""), PREFLIGHT_POLICIES_CHECK, PREFLIGHT_WARNING,
 		  "has no binding" },
 		{ PREFLIGHT_OPERATOR_OBJECT, NULL, PREFLIGHT_OPERATOR_CHECK, PREFLIGHT_NOTE,
@@ -197,6 +201,22 @@ TEST(each_spoiled_object_is_found_with_a_remedy)
 		CHECK(str_has(found->message, str_from(rows[i].message)));
 		CHECK(found->remedy.n > 0);
 	}
+}
+
+TEST(without_a_webhook_the_guard_is_missed_too)
+{
+	CLEANUP(arena_done) struct arena a;
+	struct preflight_report r;
+	struct cluster_facts f;
+
+	arena_init(&a, 0);
+	cluster_fine(&a, &f);
+	f.objects[PREFLIGHT_MUTATING_OBJECT].object = NULL;
+	f.objects[PREFLIGHT_POLICIES_OBJECT].object = f.objects[PREFLIGHT_VERSION_OBJECT].object;
+	preflight_report_init(&r, &a);
+	preflight_cluster(&f, &r);
+	CHECK(str_has(find(&r, PREFLIGHT_POLICIES_CHECK)->message,
+		      STR("pinfold-guard does not exist")));
 }
 
 TEST(a_webhook_that_the_api_server_does_not_reach_is_a_failure)
