@@ -23,7 +23,7 @@ void peer_table_done(struct peer_table *t)
 }
 
 /* An IPv6 client has a /64 at least, so the network counts, not the address. */
-static void key_of(const struct sockaddr_storage *address, unsigned char *ret)
+void peer_key(const struct sockaddr_storage *address, unsigned char ret[PEER_KEY_BYTES])
 {
 	static const unsigned char mapped[12] = { [10] = 0xff, [11] = 0xff };
 	struct sockaddr_in6 in6;
@@ -36,7 +36,7 @@ static void key_of(const struct sockaddr_storage *address, unsigned char *ret)
 			memcpy(ret + 4, (const char *)&in6.sin6_addr + 12, 4);
 		else
 			memcpy(ret, &in6.sin6_addr, 8);
-	} else {
+	} else if (address->ss_family == AF_INET) {
 		memcpy(&in4, address, sizeof(in4));
 		memcpy(ret + 4, &in4.sin_addr, 4);
 	}
@@ -57,7 +57,7 @@ struct peer *peer_join(struct peer_table *t, const struct sockaddr_storage *addr
 	struct peer_list *bucket;
 	struct peer *p;
 
-	key_of(address, key);
+	peer_key(address, key);
 	bucket = bucket_of(t, key);
 	pthread_mutex_lock(&t->lock);
 	for (p = LIST_FIRST(bucket); p; p = LIST_NEXT(p, link))

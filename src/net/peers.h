@@ -29,6 +29,9 @@ struct peer_table {
 	_Atomic unsigned n_holding; /* peers with memory from the budget */
 };
 
+/* The key of an address; of another family than IPv4 and IPv6: all 0. */
+void peer_key(const struct sockaddr_storage *address, unsigned char ret[PEER_KEY_BYTES]);
+
 void peer_table_init(struct peer_table *t);
 void peer_table_done(struct peer_table *t); /* all peers have left */
 

@@ -5,7 +5,6 @@
 
 #include "small_server.h"
 
-#include <netinet/in.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -23,15 +22,11 @@
 #define RESPONSE_MS 10000 /* until the client has read the response */
 #define DEFERRED_MS 60000 /* until there is one, if it is deferred */
 
-struct peer_address {
-	char bytes[sizeof(struct in6_addr)]; /* all 0 on the Unix socket */
-};
-
 struct small_connection {
 	struct stream stream;
 	struct timer deadline;
 	struct small_server *server;
-	struct peer_address peer;
+	unsigned char peer[PEER_KEY_BYTES]; /* all 0 on the Unix socket */
 	struct http1_parser parser;
 	char *bytes;
 	size_t n, cap;
@@ -94,8 +89,8 @@ static struct small_connection *choose_victim(const struct small_server *s)
 		unsigned same = 0;
 
 		for (unsigned k = 0; k < s->n; k++)
-			same += memcmp(&s->connections[i]->peer, &s->connections[k]->peer,
-				       sizeof(struct peer_address)) == 0;
+			same += memcmp(s->connections[i]->peer, s->connections[k]->peer,
+				       PEER_KEY_BYTES) == 0;
 		if (same > most) {
 			most = same;
 			victim = i;
@@ -265,34 +260,30 @@ static const struct stream_events events = {
 	.on_drained = on_drained,
 };
 
-/* IPv4 and IPv6 of one host count as two. */
-static struct peer_address address_of(int fd)
+static void read_peer(int fd, unsigned char *ret)
 {
-	struct peer_address ret = { 0 };
-	union {
-		struct sockaddr any;
-		struct sockaddr_in in4;
-		struct sockaddr_in6 in6;
-		struct sockaddr_storage space;
-	} address = { 0 };
+	struct sockaddr_storage address = { 0 };
 	socklen_t size = sizeof(address);
 
-	if (getpeername(fd, &address.any, &size) < 0)
-		return ret;
-	if (address.any.sa_family == AF_INET6)
-		memcpy(ret.bytes, &address.in6.sin6_addr, sizeof(address.in6.sin6_addr));
-	else if (address.any.sa_family == AF_INET)
-		memcpy(ret.bytes, &address.in4.sin_addr, sizeof(address.in4.sin_addr));
-	return ret;
+	(void)getpeername(fd, (struct sockaddr *)&address, &size);
+	peer_key(&address, ret);
+}
+
+static bool is_admitted(struct small_server *s, int fd, const unsigned char *peer)
+{
+	return s->is_local ? peer_is_trusted(fd) :
+			     peer_rate_allow(&s->rate, peer, loop_now_ms(s->loop));
 }
 
 static void on_accept(struct listener *l, int fd)
 {
 	struct small_server *s = container_of(l, struct small_server, listener);
+	unsigned char peer[PEER_KEY_BYTES];
 	struct small_connection *c;
 	struct err err = { 0 };
 
-	if (s->is_local && !peer_is_trusted(fd)) {
+	read_peer(fd, peer);
+	if (!is_admitted(s, fd, peer)) {
 		(void)close(fd);
 		return;
 	}
@@ -303,7 +294,7 @@ static void on_accept(struct listener *l, int fd)
 		abort(); /* D21 */
 	c->server = s;
 	c->id = ++s->last_id;
-	c->peer = address_of(fd);
+	memcpy(c->peer, peer, sizeof(c->peer));
 	c->n_open = 2; /* stream and timer */
 	s->connections[s->n++] = c;
 	if (s->is_local && s->n == ARRAY_LEN(s->connections))

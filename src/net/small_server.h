@@ -2,8 +2,9 @@
 
 /* A plain HTTP/1.1 server on one loop, with one request per connection: for metrics, probes, the
  * agent's socket and the dashboard. It has no TLS; a local server accepts only root and the
- * process's own user. The handler responds from memory: at once, later (small_server_respond()), or
- * with a stream that grows (small_server_broadcast()). Admission uses server.h. */
+ * process's own user, a port a limited number of connections a second of each address. The handler
+ * responds from memory: at once, later (small_server_respond()), or with a stream that grows
+ * (small_server_broadcast()). Admission uses server.h. */
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -11,6 +12,7 @@
 
 #include "http.h"
 #include "loop.h"
+#include "peer_rate.h"
 
 struct err;
 struct small_connection;
@@ -47,6 +49,7 @@ struct small_server {
 	struct small_connection *connections[SMALL_SERVER_MAX_CONNECTIONS]; /* oldest first */
 	unsigned n;
 	uint64_t last_id;
+	struct peer_rate rate; /* of a port */
 	bool is_open;
 };
 

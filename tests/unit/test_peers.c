@@ -2,6 +2,7 @@
 #include <netinet/in.h>
 
 #include "base/macro.h"
+#include "net/peer_rate.h"
 #include "net/peers.h"
 #include "test.h"
 
@@ -72,4 +73,33 @@ TEST(the_share_of_an_address_depends_on_how_many_hold_memory)
 	peer_leave(&t, x);
 	peer_leave(&t, y);
 	peer_table_done(&t);
+}
+
+TEST(an_address_begins_a_limited_number_of_connections_in_a_window)
+{
+	const struct sockaddr_storage a = address("192.0.2.1"), b = address("192.0.2.2");
+	unsigned char x[PEER_KEY_BYTES], y[PEER_KEY_BYTES];
+	struct peer_rate r = { 0 };
+
+	peer_key(&a, x);
+	peer_key(&b, y);
+	for (int i = 0; i < PEER_RATE_LIMIT; i++)
+		CHECK(peer_rate_allow(&r, x, 5000));
+	CHECK(!peer_rate_allow(&r, x, 5001));
+	CHECK(peer_rate_allow(&r, y, 5001));
+	CHECK(!peer_rate_allow(&r, x, 5000 + PEER_RATE_WINDOW_MS - 1));
+	CHECK(peer_rate_allow(&r, x, 5000 + PEER_RATE_WINDOW_MS));
+}
+
+TEST(more_addresses_than_the_table_has_are_admitted)
+{
+	struct peer_rate r = { 0 };
+	unsigned char key[PEER_KEY_BYTES] = { 0 };
+
+	for (unsigned round = 0; round < 2; round++)
+		for (unsigned i = 0; i < 4 * ARRAY_LEN(r.entries); i++) {
+			key[6] = (unsigned char)(i >> 8);
+			key[7] = (unsigned char)i;
+			CHECK(peer_rate_allow(&r, key, 7000 + i));
+		}
 }

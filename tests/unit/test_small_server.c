@@ -20,13 +20,15 @@ struct fixture {
 	struct small_server server;
 	char *body;
 	in_port_t port;
+	unsigned n_requests;
 };
 
 /* "/small", "/large" or "/stream". */
 static void handle(const struct small_request *q, struct small_response *ret, void *context)
 {
-	const struct fixture *f = context;
+	struct fixture *f = context;
 
+	f->n_requests++;
 	*ret = (struct small_response){ .http = { .status = 200, .content_type = "text/plain" } };
 	if (str_eq(q->http.path, STR("/large")))
 		ret->http.body = (struct str){ f->body, BODY_BYTES };
@@ -63,16 +65,24 @@ static void turn(struct fixture *f, int times)
 		(void)uv_run(&f->loop.uv, UV_RUN_NOWAIT);
 }
 
-static int ask(const struct fixture *f, const char *request)
+static int ask_from(const struct fixture *f, const char *source, const char *request)
 {
 	struct sockaddr_in to = { .sin_family = AF_INET, .sin_port = htons(f->port) };
+	struct sockaddr_in from = { .sin_family = AF_INET };
 	const int fd = socket(AF_INET, SOCK_STREAM, 0);
 	const ssize_t n = (ssize_t)strlen(request);
 
 	CHECK(inet_pton(AF_INET, "127.0.0.1", &to.sin_addr) == 1);
+	CHECK(inet_pton(AF_INET, source, &from.sin_addr) == 1);
+	CHECK(bind(fd, (struct sockaddr *)&from, sizeof(from)) == 0);
 	CHECK(connect(fd, (struct sockaddr *)&to, sizeof(to)) == 0);
 	CHECK(send(fd, request, (size_t)n, 0) == n);
 	return fd;
+}
+
+static int ask(const struct fixture *f, const char *request)
+{
+	return ask_from(f, "127.0.0.1", request);
 }
 
 /* Whether the server answers with this; waits for as long as the server lets it. */
@@ -126,6 +136,22 @@ TEST(attack_streams_that_are_not_read_do_not_fill_the_memory_of_the_dashboard)
 	CHECK(small_server_streams(&f.server) < HOSTILE); /* the attack takes effect */
 	CHECK(answers(&f, GET("/small"), "200 OK"));
 	end(&f, clients, HOSTILE);
+}
+
+TEST(attack_connections_without_a_pause_do_not_keep_probes_of_others_waiting)
+{
+	enum { CONNECTIONS = 3 * PEER_RATE_LIMIT };
+	int clients[CONNECTIONS];
+	struct fixture f;
+
+	start(&f);
+	for (size_t i = 0; i < CONNECTIONS; i++)
+		clients[i] = ask_from(&f, "127.0.0.66", GET("/small"));
+	/* They are all in the backlog, before the probe. */
+	CHECK(answers(&f, GET("/small"), "200 OK"));
+	/* The windows of a slow machine may be two. */
+	CHECK(f.n_requests > 1 && f.n_requests <= 2 * PEER_RATE_LIMIT + 1);
+	end(&f, clients, CONNECTIONS);
 }
 
 /* Only the beginning of such a body is ever awaited, and it is no whole request. */
