@@ -14,9 +14,43 @@
 #include "base/file.h"
 #include "base/macro.h"
 #include "cgroup/cgroup.h"
+#include "cgroup/cgroup_path.h"
 #include "test.h"
 
 #define REAL_MOUNT "/sys/fs/cgroup"
+
+TEST(cgroups_are_found_by_the_names_of_both_drivers)
+{
+	static const struct {
+		const char *name, *path;
+	} table[] = {
+		{ "", "" },
+		{ "/kubepods/burstable/pod1/abc", "kubepods/burstable/pod1/abc" },
+		{ "kubepods/pod1", "kubepods/pod1" },
+		{ "kubepods-pod1.slice:cri-containerd:abc",
+		  "kubepods.slice/kubepods-pod1.slice/cri-containerd-abc.scope" },
+		{ "kubepods-burstable-pod1.slice:crio:abc",
+		  "kubepods.slice/kubepods-burstable.slice/kubepods-burstable-pod1.slice/"
+		  "crio-abc.scope" },
+		{ "kubepods-burstable-pod1.slice",
+		  "kubepods.slice/kubepods-burstable.slice/kubepods-burstable-pod1.slice" },
+		{ "/kubepods.slice/kubepods-pod1.slice", "kubepods.slice/kubepods-pod1.slice" },
+		{ "-.slice:crio:abc", "crio-abc.scope" },
+		{ "/../etc", "" },
+		{ "/kubepods/./x", "" },
+		{ "a.slice:crio", "" },
+		{ "a.slice::abc", "" },
+		{ "noslice:crio:abc", "" },
+		{ "a.slice:crio:../../x", "" },
+	};
+	CLEANUP(arena_done) struct arena a;
+
+	arena_init(&a, 0);
+	for (size_t i = 0; i < ARRAY_LEN(table); i++) {
+		TEST_ROW("%s", table[i].name);
+		CHECK_STR(cgroup_path_of(table[i].name, &a), table[i].path);
+	}
+}
 
 TEST(shares_become_the_weight_that_runtimes_write)
 {
