@@ -166,12 +166,16 @@ static void apply_units(struct host *h)
 
 /* --- a check of everything --- */
 
+/* Where units are restricted, affinities are recorded, too: host files have a CPUAffinity= that
+ * services which are started later keep. A host whose processes are not visible goes without. */
 static int record_services(struct host *h, struct err *err)
 {
+	const int r = processes_record(h->dirs.proc, &h->originals, h->uses_systemd ? NULL : err);
+
+	if (!h->uses_systemd)
+		return r;
 	/* The names are in use while a batch of calls is on its way. */
-	if (h->uses_systemd)
-		return systemd_client_is_idle(&h->systemd) ? record_units(h, err) : 0;
-	return processes_record(h->dirs.proc, &h->originals, err);
+	return systemd_client_is_idle(&h->systemd) ? record_units(h, err) : 0;
 }
 
 /* False when nothing may be changed, because it could not be restored. A part that cannot be

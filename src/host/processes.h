@@ -1,8 +1,9 @@
 #pragma once
 
-/* Affinities of host processes, for hosts whose systemd cannot restrict units: cgroup v1, or
- * another init. New processes inherit the affinity of their parent, so little is left to do after
- * the first time. Kernel threads, pods, containers and virtual machines are left out (host_plan.h).
+/* Affinities of host processes. They are applied on hosts whose systemd cannot restrict units:
+ * cgroup v1, or another init. They are recorded and restored on all. New processes inherit the
+ * affinity of their parent, so little is left to do after the first time. Kernel threads, pods,
+ * containers and virtual machines are left out (host_plan.h).
  */
 
 #include <stddef.h>

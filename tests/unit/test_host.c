@@ -637,3 +637,41 @@ TEST(affinities_of_real_processes_are_narrowed_and_restored)
 	(void)close(proc);
 	captured_remove(&tree);
 }
+
+/* Host files set CPUAffinity=, which process 1 and services that are started again keep. */
+TEST(affinities_that_services_got_from_host_files_are_restored_beside_their_units)
+{
+	const pid_t pid = start_child();
+	struct cpuset all = { 0 }, one = { 0 };
+	struct host_settings settings;
+	struct err err = { 0 };
+	struct test_host t;
+	char command[512], status[64];
+	void *mask = all.w;
+
+	CHECK(sched_getaffinity(0, sizeof(all.w), mask) >= 0);
+	if (cpuset_count(&all) < 2)
+		TEST_SKIP("one CPU");
+	cpuset_add(&one, cpuset_last(&all));
+	mask = one.w;
+	CHECK(sched_setaffinity(pid, sizeof(one.w), mask) == 0);
+	host_setup(&t, "/run/systemd/private");
+	settings = settings_of(&t);
+	(void)snprintf(command, sizeof(command),
+		       "cd %s/proc && mkdir -p %d/task/%d && cp /proc/%d/stat %d && "
+		       "cp /proc/%d/stat %d/task/%d && echo 0::/system.slice/a.service >%d/cgroup",
+		       t.tree.dir, (int)pid, (int)pid, (int)pid, (int)pid, (int)pid, (int)pid,
+		       (int)pid, (int)pid);
+	CHECK(system(command) == 0);
+	(void)snprintf(status, sizeof(status), "proc/%d/task/%d/status", (int)pid, (int)pid);
+	write_file(&t, "proc/1/status", "Cpus_allowed_list:\t0-7\n");
+	write_file(&t, status, "Cpus_allowed_list:\t0-7\n");
+	run_agent(&t, 15);
+	end_agent(&t);
+	check_affinity(TEST_AT("applied"), pid, &one); /* by the unit, not by affinity */
+	write_file(&t, status, "Cpus_allowed_list:\t0-1\n");
+	CHECK_INT(host_restore(&settings, &err), 1);
+	check_affinity(TEST_AT("restored"), pid, &all);
+	CHECK(kill(pid, SIGKILL) == 0 && waitpid(pid, NULL, 0) == pid);
+	host_teardown(&t);
+}
