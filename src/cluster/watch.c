@@ -14,10 +14,12 @@
 #include "net/loop.h"
 #include "object_path.h"
 
-#define WATCH_S 300	  /* the server ends a watch after this time, and the next one starts */
-#define BRIEF_MS 1000	  /* a watch that ends before that is a failure */
-#define ABSENT_MS 10000	  /* between requests for a collection that does not exist */
-#define RELIST_FAILURES 5 /* in a row; then the version itself may be the cause */
+#define WATCH_S 300	     /* the server ends a watch after this time, and the next one starts */
+#define BRIEF_MS 1000	     /* a watch that ends before that is a failure */
+#define ABSENT_MS 10000	     /* between requests for a collection that does not exist, */
+#define ABSENT_FEW 6	     /* as long as its CRD may be about to be installed; */
+#define LONG_ABSENT_MS 60000 /* later. Some clusters never have it, and every agent asks. */
+#define RELIST_FAILURES 5    /* in a row; then the version itself may be the cause */
 #define ARENA_KEEP ((size_t)256 << 10)
 
 static bool is_too_old(const struct watch_outcome *o)
@@ -40,7 +42,9 @@ struct watch_plan watch_decide(const struct watch_outcome *o)
 	bool absent = o->may_be_absent && o->status == 404;
 
 	if (o->was_list && absent)
-		return (struct watch_plan){ true, WATCH_ABSENT, false };
+		return (struct watch_plan){
+			true, o->absences < ABSENT_FEW ? WATCH_ABSENT : WATCH_LONG_ABSENT, false
+		};
 	if (o->may_be_forbidden && o->status == 403 && o->refusals >= BACKOFF_SURE_FAILURES)
 		return (struct watch_plan){ true, WATCH_FORBIDDEN, false };
 	/* 404 to a watch: the CRD was removed, and the list decides. 410 to a list: the continue
@@ -82,6 +86,7 @@ static void schedule_next(struct watch *w, const struct watch_outcome *o, const 
 
 	w->phase = WATCH_WAITING;
 	w->refusals = o->status == 403 ? w->refusals + 1 : 0;
+	w->absences = w->is_absent ? w->absences + 1 : 0;
 	w->must_list = plan.relist;
 	if (!plan.keeps_page)
 		buffer_done(&w->next_page);
@@ -95,6 +100,8 @@ static void schedule_next(struct watch *w, const struct watch_outcome *o, const 
 		(void)backoff_next(&w->backoff, 0); /* the next one in a row is delayed */
 	} else if (plan.delay == WATCH_ABSENT) {
 		delay_ms = backoff_jitter(ABSENT_MS, backoff_random());
+	} else if (plan.delay == WATCH_LONG_ABSENT) {
+		delay_ms = backoff_jitter(LONG_ABSENT_MS, backoff_random());
 	} else if (plan.delay == WATCH_FORBIDDEN) {
 		delay_ms = backoff_jitter(BACKOFF_FORBIDDEN_MS, backoff_random());
 		w->events->on_forbidden(w, err);
@@ -134,7 +141,8 @@ static void end_list(struct watch *w, yyjson_val *list, const struct err *err)
 				   .may_be_absent = w->config->may_be_absent,
 				   .may_be_forbidden = w->events->on_forbidden != NULL,
 				   .failures = w->backoff.n,
-				   .refusals = w->refusals };
+				   .refusals = w->refusals,
+				   .absences = w->absences };
 	struct err broken;
 
 	w->is_absent = o.status == 404 && o.may_be_absent;

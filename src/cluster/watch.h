@@ -61,6 +61,7 @@ struct watch {
 	char version[WATCH_VERSION_SIZE];
 	struct backoff backoff;
 	unsigned refusals; /* 403 in a row */
+	unsigned absences; /* lists in a row that found no such collection */
 	bool must_list;
 	bool is_synced;	  /* a list was complete once */
 	bool is_current;  /* the watch is established now */
@@ -100,9 +101,16 @@ struct watch_outcome {
 	bool may_be_absent, may_be_forbidden;
 	unsigned failures; /* in a row, before this one */
 	unsigned refusals; /* 403 in a row, likewise: an outage before them does not count */
+	unsigned absences; /* of the collection, likewise */
 };
 
-enum watch_delay { WATCH_AT_ONCE, WATCH_BACK_OFF, WATCH_ABSENT, WATCH_FORBIDDEN };
+enum watch_delay {
+	WATCH_AT_ONCE,
+	WATCH_BACK_OFF,
+	WATCH_ABSENT,
+	WATCH_LONG_ABSENT,
+	WATCH_FORBIDDEN
+};
 
 struct watch_plan {
 	bool relist;
