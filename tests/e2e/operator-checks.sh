@@ -237,7 +237,7 @@ sep=
 nodes=${NODES:-1000}
 images=$(for i in $(seq 50); do printf '%s{"names":["registry.example/image-%d@sha256:0123456789abcdef0123456789abcdef","registry.example/image-%d:v1"],"sizeBytes":12345678}' "$sep" "$i" "$i"; sep=,; done)
 for i in $(seq "$nodes"); do
-    echo "{\"apiVersion\":\"v1\",\"kind\":\"Node\",\"metadata\":{\"name\":\"big-$i\",\"labels\":{\"pool\":\"big\"}},\"status\":{\"allocatable\":{$cores},\"images\":[$images]}}"
+    echo "{\"apiVersion\":\"v1\",\"kind\":\"Node\",\"metadata\":{\"name\":\"big-$i\",\"labels\":{\"pool\":\"big\"}},\"status\":{\"capacity\":{$cores},\"allocatable\":{$cores},\"images\":[$images]}}"
 done | kubectl create -f - >/dev/null
 has_nodes() { [ "$(operator_metric 'pinfold_state_objects{kind="Node"}')" = $((nodes + 2)) ]; }
 wait_for 60 has_nodes || die "the operator does not see $nodes nodes"
