@@ -24,6 +24,7 @@
 # restarts     of kubelet, runtime and agent; needs "pools"
 # reboot       of a node; needs "pools"
 # joining      a node that is not set up joins; needs "pools"
+# dashboard    as a pod behind port forwarding: nodes, and how busy their CPUs are
 # placement    one pod of each pool on worker-0, whatever its topology (matrix.sh); not one of the parts by default
 
 set -euo pipefail
@@ -34,7 +35,7 @@ top=${KEEP:-$(mktemp -d /tmp/pinfold-scenarios-XXXXXX)}
 # shellcheck source=tests/e2e/lib/virtual-cluster.sh
 . "$here/lib/virtual-cluster.sh"
 
-all_parts="network none deployed resized kinds types fairness limits inplace pools counted restarts reboot joining"
+all_parts="network none deployed resized kinds types fairness limits inplace pools counted restarts reboot joining dashboard"
 cores=management.workload.openshift.io/cores
 management="target.workload.openshift.io/management: '{\"effect\":\"PreferredDuringScheduling\"}'"
 LIMIT=${LIMIT:-2400} # seconds, for every state: the nodes are slow
@@ -527,6 +528,26 @@ joins() {
 node_exists() { [ -n "$(kubectl get node "$1" --ignore-not-found -o name)" ]; }
 agent_is_gone() { [ -z "$(kubectl -n pinfold-agent get pods --field-selector "spec.nodeName=$1" -o name)" ]; }
 taint() { kubectl get node "$1" -o 'jsonpath={.spec.taints[?(@.key=="pinfold.io/unpartitioned")].key}'; }
+
+# The manifests as they are. How busy CPUs are comes from the agent of the node, through the API server.
+part_dashboard() {
+	local port
+	port=$(free_port)
+	kubectl apply -k "$here/../../deploy/dashboard" >/dev/null
+	soon "the dashboard's pod" 1 kubectl -n pinfold get deployment pinfold-dashboard -o 'jsonpath={.status.readyReplicas}'
+	process_start "$top" forward "$(cp_bin "$cp" kubectl)" --kubeconfig "$cp/admin.kubeconfig" -n pinfold port-forward deployment/pinfold-dashboard "$port:8088"
+	soon "the nodes of the page" "$(vc_nodes | tr ' ' '\n')" dashboard_nodes "$port"
+	is "control: another name of the host" "$(curl -s -o /dev/null -w '%{http_code}' -H 'Host: example.com' "http://localhost:$port/api/cluster")" 421
+	soon "the CPUs of worker-0 that are measured" "$(seq 0 7)" dashboard_use "$port" worker-0
+	process_stop "$top" forward
+	kubectl delete -k "$here/../../deploy/dashboard" --wait=false >/dev/null
+}
+dashboard_nodes() { curl -sf -m 60 "http://localhost:$1/api/cluster" | jq -r '.nodes[].name'; } # PORT
+# dashboard_use PORT NODE: the numbers of the CPUs in the first event about their use. They are measured while somebody asks.
+dashboard_use() {
+	curl -sf -m 60 "http://localhost:$1/api/use?node=$2" >/dev/null || :
+	timeout 30 curl -sN "http://localhost:$1/api/events" | sed -n '/^event: use/ { n; s/^data: //p; q }' | jq -r '.use | keys_unsorted[]' || :
+}
 
 # --- ---
 
