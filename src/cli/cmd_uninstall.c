@@ -34,7 +34,7 @@ static const struct option_desc options[] = {
 	  "also delete the CRDs of profiles and the cluster flag, and with them all profiles", NULL,
 	  AT(crds) },
 	{ OPT_UINT, 0, "timeout", "SECONDS",
-	  "how long to wait for pods, agents and namespaces, each (default: 120)", NULL,
+	  "how long to wait for pods, agents and namespaces, each (default: 300)", NULL,
 	  AT(timeout_s) },
 	{ OPT_FLAG, 0, "force", NULL, "go on although converted pods wait for a node", NULL,
 	  AT(force) },
@@ -42,7 +42,7 @@ static const struct option_desc options[] = {
 	{ 0 },
 };
 
-static const struct uninstall_options defaults = { .timeout_s = 120 };
+static const struct uninstall_options defaults = { .timeout_s = 300 };
 
 static const struct command_example examples[] = {
 	{ "pinfold uninstall --dry-run", "what would be removed, in this order" },
