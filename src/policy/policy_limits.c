@@ -103,6 +103,31 @@ static bool warns_in_response(const struct limit_question *q)
 		q->result->rule == RULE_TARGET);
 }
 
+static bool has_cpu(yyjson_val *resources)
+{
+	struct quantity cpu = { 0 };
+
+	return resource_get(resources, STR(NAME_CPU), &cpu, NULL) > 0 && quantity_sign(&cpu) != 0;
+}
+
+/* The guard has no parameters: it cannot know that the cluster is not known. What it stores has
+ * the permission of its namespace and runs as a converted pod does (D48). */
+static bool arrives_converted(const struct limit_question *q)
+{
+	struct container_iter it = container_iter(q->pod, false);
+	struct container c;
+
+	if (q->result->allowed || q->result->rule != RULE_INFRASTRUCTURE)
+		return false;
+	while (container_next(&it, &c)) {
+		struct str key = str_printf(q->a, NAME_RESOURCES_PREFIX PRI_STR, FMT_STR(c.name));
+
+		if (has_cpu(c.requests) || has_cpu(c.limits) || !pod_annotation(q->pod, key).n)
+			return false;
+	}
+	return true;
+}
+
 static const struct {
 	struct policy_limit limit;
 	bool (*holds)(const struct limit_question *q);
@@ -127,6 +152,9 @@ static const struct {
 	{ { "warning", "policies return no warning about the state of the cluster",
 	    "the same pod is stored, and kubectl prints nothing" },
 	  warns_in_response },
+	{ { "unknown-cluster", "policies leave a pod that arrives converted as it is",
+	    "stored also while the cluster is not known" },
+	  arrives_converted },
 };
 _Static_assert(ARRAY_LEN(limits) <= POLICY_LIMITS_MAX, "all limits fit");
 
