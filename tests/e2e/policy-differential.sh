@@ -72,7 +72,10 @@ op_account "$cp"
 op_start "$dir" operator "$cp" --feature-gates GuaranteedCPUPool=true
 wh_account "$cp"
 wh_start "$wh" "$cp" --kubeconfig "$cp/pinfold.kubeconfig" --feature-gates GuaranteedCPUPool=true --shutdown-delay 0
-print_config --feature-gates GuaranteedCPUPool=true --failure-policy Fail | python3 tests/e2e/policy/adapt.py webhook | kubectl apply -f - >/dev/null
+# In mode both the webhook gets what deploy/overlays/both leaves to it.
+kubectl kustomize deploy/overlays/both | awk 'BEGIN { RS = "---\n" } /\nkind: MutatingWebhookConfiguration\n/' |
+    kubectl create --dry-run=client -o json -f - >"$dir/both.json"
+print_config --feature-gates GuaranteedCPUPool=true --failure-policy Fail | python3 tests/e2e/policy/adapt.py webhook "$dir/both.json" | kubectl apply -f - >/dev/null
 apply_policies ''
 for mode in webhook policy both; do
     cp_namespace "$cp" "allowed-$mode" >/dev/null
@@ -134,6 +137,7 @@ part_availability() {
 
 # --- nodes ---
 
+# The last part: it replaces the configurations of the webhook.
 stays_on() { ! kubectl patch infrastructure cluster --dry-run=server --subresource status --type merge -p '{"status":{"cpuPartitioning":"None"}}' 2>&1; }
 part_nodes() {
     local nodes

@@ -190,12 +190,26 @@ def has_cores(pod):
                for k in c.get("resources", {}).get("requests", {}))
 
 
+def arrives_converted(pod):
+    """By the one who creates it: every container has its annotation, and no CPU."""
+    notes = pod["metadata"].get("annotations", {})
+    return len(effects(pod)) == 1 and all(
+        RESOURCES + c["name"] in notes and not any(amount(c.get("resources", {}).get(k, {}).get("cpu", "0")) for k in ("requests", "limits"))
+        for c in pod["spec"].get("initContainers", []) + pod["spec"]["containers"])
+
+
+def keeps_annotations(pod, result):
+    return result[0] == "stored" and result[1]["annotations"] == pod["metadata"]["annotations"]
+
+
 CONDITIONS = {
     "effect-spelling": lambda pod, results: any(not SPELLINGS.fullmatch(e) for e in effects(pod)) and
     results["policy"][0] == "refused",
     "annotation-spelling": lambda pod, results: has_cores(pod) and any(
         k.startswith(RESOURCES) and not re.fullmatch(r'[{]"cpushares":\s?\d+(,"cpulimit":\d+)?[}]', v)
         for k, v in pod["metadata"].get("annotations", {}).items()),
+    "unknown-cluster": lambda pod, results: arrives_converted(pod) and keeps_annotations(pod, results["policy"]) and
+    results["webhook"][0] == "refused" and 'infrastructure.config.openshift.io "cluster" not found' in results["webhook"][1][1],
 }
 
 
@@ -208,9 +222,10 @@ class Report:
         """"": no difference. The name of a documented one. None: another one."""
         if all(same(results["webhook"], results[mode]) for mode in MODES):
             return ""
-        # Mode both has the webhook behind the policies, so that it may differ from them, but never from the webhook.
+        # Mode both has the webhook behind the policies, for what they did not convert: it decides as one of them.
         for key, holds in CONDITIONS.items():
-            if same(results["webhook"], results["both"]) and holds(pod, results):
+            like = {"webhook": ("webhook",), "either": ("webhook", "policy")}[documented[key]["both"]]
+            if any(same(results[mode], results["both"]) for mode in like) and holds(pod, results):
                 return key
         return None
 
