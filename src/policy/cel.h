@@ -21,8 +21,10 @@
 #define CEL_NOTES(object) object ".metadata.?annotations.orValue({})"
 #define CEL_WITH_PREFIX(prefix) "variables.notes.filter(k, k.startsWith('" prefix "'))"
 
+/* dyn: the type check of a policy's status has different types for the two lists and cannot add
+ * them, and knows no optional field of an optional object. */
 #define CEL_CONTAINERS(object)                                                                     \
-	"(" object ".spec.?initContainers.orValue([]) + " object ".spec.containers)"
+	"(dyn(" object ".spec.?initContainers.orValue([])) + dyn(" object ".spec.containers))"
 #define CEL_REQUESTS(c) c ".?resources.?requests.orValue({})"
 #define CEL_LIMITS(c) c ".?resources.?limits.orValue({})"
 

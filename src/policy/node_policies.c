@@ -15,9 +15,10 @@
 			"'].orValue('') == '" NAME_WORKLOADS_ON "'",                               \
 			NULL                                                                       \
 	}
-/* node_has_resource(): a part of the name, so that every workload type counts. */
+/* node_has_resource(): a part of the name, so that every workload type counts. dyn: the type check of
+ * a policy's status knows no optional field of an optional object. */
 #define HAS_CORES(list)                                                                            \
-	"object.?status.?" list ".orValue({}).exists(k, k.contains('" NAME_CORES "'))"
+	"dyn(object).?status.?" list ".orValue({}).exists(k, k.contains('" NAME_CORES "'))"
 
 const struct policy policy_nodes = {
 	.name = "pinfold-nodes",
