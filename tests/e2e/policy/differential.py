@@ -506,6 +506,9 @@ def try_guard(lines, failed, name, pod, space):
     lines[name + ", converted"] = decision(kept, again)
 
 
+POD_LEVEL = " with pod-level resources"  # not compared: Kubernetes before 1.34 drops them, later versions refuse some
+
+
 def guard(count, seed, path):
     lines, failed, done = {}, [], []
     for name, allowed in NAMESPACES.items():
@@ -520,7 +523,9 @@ def guard(count, seed, path):
         for number in range(count):
             r = random.Random(f"{seed}/guard/{number}")
             space = r.choice(["allowed"] * 3 + list(NAMESPACES))
-            done.append(clients.submit(try_guard, lines, failed, f"random pod {number} in {space}", random_pod(r), space))
+            pod = random_pod(r)
+            name = f"random pod {number} in {space}" + (POD_LEVEL if "resources" in pod["spec"] else "")
+            done.append(clients.submit(try_guard, lines, failed, name, pod, space))
         for each in done:
             each.result()
     for line in failed[:5]:
@@ -528,7 +533,7 @@ def guard(count, seed, path):
     n_stored = sum(v == "stored" for v in lines.values())
     n_converted = sum(k.endswith(", converted") for k in lines)
     print(f"# guard: {len(lines) - n_converted} pods and {n_converted} made by the webhook, {n_stored} stored, {len(lines) - n_stored} refused, {len(failed)} failures")
-    pathlib.Path(path).write_text("".join(json.dumps([k, lines[k]]) + "\n" for k in sorted(lines)))
+    pathlib.Path(path).write_text("".join(json.dumps([k, lines[k]]) + "\n" for k in sorted(lines) if POD_LEVEL not in k))
     return not failed and 0 < n_stored < len(lines) and n_converted > 0
 
 
