@@ -46,9 +46,9 @@ for version in "${versions[@]}"; do
     ok "the guard is accepted ($version)" kubectl apply -f <("$pinfold" policy --kubernetes "${version%.*}")
     ok "the guard is in force ($version)" wait_for 60 guarded
     ok "an ordinary pod is created ($version)" ordinary
-    # The API server checks expressions when a policy is created.
-    equals "the API server has no complaint about the guard ($version)" '' kubectl get validatingadmissionpolicies \
-        -o 'jsonpath={.items[*].status.typeChecking.expressionWarnings}'
+    # The type check needs a controller manager, which is built only for the newest version.
+    [ "$version" != "$KUBERNETES_VERSION" ] ||
+        equals "the types in the guard's expressions fit ($version)" '' cp_policy_warnings "$cp"
     step "pods are stored only with permission, and as the webhook made them ($version)" \
         python3 tests/e2e/policy/differential.py "$(cat "$cp/port")" "$cp/pki" guard "${GUARD_PODS:-500}" "$seed" "$dir/decisions-$version"
     cp_restart_apiserver "$cp"

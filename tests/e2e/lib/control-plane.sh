@@ -6,6 +6,7 @@
 #	cp_start DIR                      DIR/admin.kubeconfig works when it returns
 #	cp_start_scheduler DIR
 #	cp_start_controller_manager DIR [FLAG...]
+#	cp_policy_warnings DIR            what the type check finds in the expressions of validating policies, "POLICY: FIELD: WARNING"
 #	cp_kubectl DIR ARG...             kubectl as system:masters
 #	kubectl ARG...                    the same for the control plane in $cp, the only one of most tests
 #	cp_namespace DIR NAME             a namespace that accepts pods, with or without controller manager
@@ -156,6 +157,20 @@ cp_start_controller_manager() {
 	cp_start_client "$dir" kube-controller-manager --use-service-account-credentials \
 		--service-account-private-key-file "$pki/service-account.key" --root-ca-file "$pki/ca.crt" \
 		--cluster-signing-cert-file "$pki/ca.crt" --cluster-signing-key-file "$pki/ca.key" "$@"
+}
+
+# The controller manager checks the types of expressions; without it a policy has no status. No other controller runs: they would
+# taint nodes that have no kubelet.
+cp_policies_have_status() {
+	cp_kubectl "$1" get validatingadmissionpolicies -o json |
+		jq -e '[.items[] | .status.observedGeneration == .metadata.generation] | length > 0 and all' >/dev/null
+}
+cp_policy_warnings() {
+	cp_start_controller_manager "$1" --controllers validatingadmissionpolicy-status-controller || return
+	wait_for 180 cp_policies_have_status "$1" || echo "the status of a policy is missing"
+	process_stop "$1" kube-controller-manager
+	cp_kubectl "$1" get validatingadmissionpolicies -o json | jq -r '.items[] | .metadata.name as $name |
+		.status.typeChecking.expressionWarnings[]? | "\($name): \(.fieldRef): \(.warning | gsub("\\s+"; " "))"'
 }
 
 # The ServiceAccount is what a controller manager would create; without it every pod is refused.
