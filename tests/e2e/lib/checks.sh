@@ -7,7 +7,8 @@
 #	                               `is`: a command that fails inside $(...) prints nothing, too
 #	wait_for SECONDS COMMAND...    until COMMAND succeeds; fails when the time is over. COMMAND is called again and
 #	                               again, so hand over a function, not the output of one. SECONDS is only a limit:
-#	                               make it generous
+#	                               make it generous. Where COMMAND takes seconds, the pauses are as long: to ask
+#	                               all the time would slow down what is waited for
 #	die TEXT                       ends the test with status 1, after explain(), which a test may redefine
 
 checks=0
@@ -33,10 +34,13 @@ prints() {
 }
 
 wait_for() {
-	local end=$(($(date +%s) + $1))
+	local began end now
+	began=$(date +%s) end=$((began + $1))
 	shift
 	until "$@"; do
-		[ "$(date +%s)" -lt "$end" ] || return 1
-		sleep 0.2
+		now=$(date +%s)
+		[ "$now" -lt "$end" ] || return 1
+		if [ $((now - began)) -gt 1 ]; then sleep $((now - began)); else sleep 0.2; fi
+		began=$(date +%s)
 	done
 }

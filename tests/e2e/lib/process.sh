@@ -71,7 +71,7 @@ stop_descendants() {
 # wait_ready DIR NAME SECONDS COMMAND...: like wait_for, but fails at once if process NAME ends, and
 # prints the end of its log when it fails.
 wait_ready() {
-	local dir=$1 name=$2 end=$((SECONDS + $3))
+	local dir=$1 name=$2 end=$((SECONDS + $3)) began=$SECONDS
 	shift 3
 	until "$@"; do
 		if process_gone "$dir" "$name" || [ $SECONDS -ge $end ]; then
@@ -79,7 +79,8 @@ wait_ready() {
 			tail -n 20 "$dir/logs/$name.log" >&2
 			return 1
 		fi
-		sleep 0.2
+		if [ $((SECONDS - began)) -gt 1 ]; then sleep $((SECONDS - began)); else sleep 0.2; fi
+		began=$SECONDS
 	done
 }
 
