@@ -177,7 +177,8 @@ vc_start_control_plane() {
 }
 vc_network() { kubectl apply -f "$e2e_lib/../deploy/network.yaml"; }
 vc_node_ready() { node_wait_ready "$top/$1"; }
-vc_rollout() { kubectl -n "$1" rollout status "$2" --timeout 30m; }
+# kubectl gives up at the progress deadline of a Deployment, ten minutes. A node may need longer to boot, and the Deployment goes on then.
+vc_rollout() { wait_for 1800 kubectl -n "$1" rollout status "$2" --timeout 30m; }
 vc_dns_runs() { vc_rollout kube-system deployment/coredns && vc_rollout kube-system daemonset/kube-proxy; }
 vc_egress() { start_egress "$top/$(vc_nodes | head -n 1)"; }
 
