@@ -18,7 +18,6 @@
 #include "http1.h"
 
 #define FIRST_BYTES 2048
-#define REQUEST_MS 2000	  /* from accept to the end of the request; below the timeout of hooks */
 #define RESPONSE_MS 10000 /* until the client has read the response */
 #define DEFERRED_MS 60000 /* until there is one, if it is deferred */
 
@@ -300,7 +299,7 @@ static void on_accept(struct listener *l, int fd)
 	if (s->is_local && s->n == ARRAY_LEN(s->connections))
 		listener_pause(l); /* until remove_connection() */
 	timer_init(&c->deadline, s->loop, on_deadline);
-	timer_start(&c->deadline, REQUEST_MS, 0);
+	timer_start(&c->deadline, s->request_ms, 0);
 	if (stream_open(&c->stream, s->loop, fd, &events, &err) < 0)
 		close_connection(c);
 }
@@ -318,6 +317,7 @@ int small_server_open(struct small_server *s, struct loop *loop, int fd, struct 
 	if (fd < 0)
 		return fd;
 	s->loop = loop;
+	s->request_ms = s->is_local ? SMALL_SERVER_LOCAL_REQUEST_MS : SMALL_SERVER_PORT_REQUEST_MS;
 	r = listener_init(&s->listener, loop, fd, on_accept, on_accept_error, err);
 	s->is_open = r == 0;
 	return r;

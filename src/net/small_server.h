@@ -22,6 +22,12 @@ struct small_connection;
 #define SMALL_SERVER_MAX_UNREAD ((size_t)8 << 20) /* of a stream; its client is too slow then */
 #define SMALL_SERVER_MAX_UNREAD_SUM ((size_t)32 << 20) /* of all clients */
 
+/* From accept to the end of the request. On a local socket below the timeout of hooks, which wait
+ * for a connection. On a port as long as the kubelet waits for a liveness probe: on an overloaded
+ * node the server reads it late, and a probe that is cut off counts as failed. */
+#define SMALL_SERVER_LOCAL_REQUEST_MS 2000
+#define SMALL_SERVER_PORT_REQUEST_MS 30000
+
 struct small_request {
 	struct http_request http;
 	struct str head;     /* request line and header, for http1_field() */
@@ -45,6 +51,7 @@ struct small_server {
 	size_t max_request_bytes; /* header and body; 0: SMALL_SERVER_MAX_REQUEST */
 
 	struct loop *loop;
+	uint64_t request_ms; /* one of the two limits above */
 	struct listener listener;
 	struct small_connection *connections[SMALL_SERVER_MAX_CONNECTIONS]; /* oldest first */
 	unsigned n;

@@ -1,8 +1,9 @@
-/* Clients that do not read what they asked for. */
+/* Clients that do not read what they asked for, or ask late. */
 
 #include "net/small_server.h"
 
 #include <arpa/inet.h>
+#include <poll.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -155,6 +156,28 @@ TEST(attack_connections_without_a_pause_do_not_keep_probes_of_others_waiting)
 }
 
 /* Only the beginning of such a body is ever awaited, and it is no whole request. */
+/* On an overloaded node seconds pass between a probe's connection and its request. */
+TEST(a_probe_that_arrives_late_is_answered)
+{
+	char bytes[64] = "";
+	struct fixture f;
+	int client;
+
+	start(&f);
+	client = ask(&f, "GET /small HTTP/1.1\r\n");
+	for (int i = 0; i < 25; i++) { /* 2.5 s: longer than a hook may take */
+		turn(&f, 2);
+		(void)poll(NULL, 0, 100);
+	}
+	CHECK(send(client, "Host: x\r\n\r\n", 11, MSG_NOSIGNAL) == 11);
+	for (int i = 0; i < 50 && recv(client, bytes, sizeof(bytes) - 1, MSG_DONTWAIT) < 0; i++) {
+		turn(&f, 2);
+		(void)poll(NULL, 0, 100);
+	}
+	CHECK(str_starts(str_from(bytes), STR("HTTP/1.1 200 ")));
+	end(&f, &client, 1);
+}
+
 TEST(a_body_beyond_every_limit_is_refused)
 {
 	static char request[8192];
