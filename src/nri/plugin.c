@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
@@ -28,6 +29,11 @@
  * have to wait for several others (docs/reference/nri.md#connection). */
 #define HANDSHAKE_MS 20000
 
+/* containerd synchronizes a plugin when no container is being stopped, and that may take the whole
+ * grace period of a pod. Plugins wait in a queue: one that connects again is the last of it
+ * (docs/reference/nri.md#handshake). */
+#define SYNCHRONIZE_MS (3600 * 1000)
+
 /* A missing socket is cheap to check often; a runtime that refuses the plugin is retried slowly. */
 #define PAUSE_FIRST_MS 50
 #define PAUSE_ABSENT_MAX_MS 1000
@@ -45,7 +51,7 @@ struct nri_plugin {
 	bool was_launched; /* by the runtime: it gave us the connection, and there is no second */
 
 	int fd; /* -1 while waiting for the next attempt */
-	uint64_t retry_ms, deadline_ms;
+	uint64_t retry_ms, begun_ms;
 	unsigned n_failures;
 	struct err problem;
 };
@@ -113,7 +119,7 @@ static bool adopt_launch_environment(struct nri_plugin *p)
 
 static void begin_session(struct nri_plugin *p)
 {
-	p->deadline_ms = now_ms() + HANDSHAKE_MS;
+	p->begun_ms = now_ms();
 	session_start(&p->session);
 }
 
@@ -288,6 +294,11 @@ static int receive(struct nri_plugin *p, struct err *err)
 	return 0;
 }
 
+static uint64_t handshake_ms(const struct nri_plugin *p)
+{
+	return p->session.is_configured ? SYNCHRONIZE_MS : HANDSHAKE_MS;
+}
+
 int nri_plugin_dispatch(struct nri_plugin *p, short revents)
 {
 	struct err err = { 0 };
@@ -307,9 +318,10 @@ int nri_plugin_dispatch(struct nri_plugin *p, short revents)
 		r = receive(p, &err);
 	if (r == 0)
 		r = send_pending(p, &err);
-	if (r == 0 && !p->session.is_synced && now_ms() >= p->deadline_ms)
-		r = err_set(&err, ETIMEDOUT, "the runtime did not finish the handshake within %d s",
-			    HANDSHAKE_MS / 1000);
+	if (r == 0 && !p->session.is_synced && now_ms() >= p->begun_ms + handshake_ms(p))
+		r = err_set(&err, ETIMEDOUT,
+			    "the runtime did not finish the handshake within %" PRIu64 " s",
+			    handshake_ms(p) / 1000);
 	if (r < 0) {
 		disconnect(p, &err, PAUSE_REFUSED_MAX_MS);
 		return p->was_launched ? -ESHUTDOWN : 0;
@@ -330,7 +342,7 @@ void nri_plugin_poll(struct nri_plugin *p, struct nri_poll *ret)
 	if (p->fd < 0)
 		until = p->retry_ms;
 	else if (!p->session.is_synced)
-		until = p->deadline_ms;
+		until = p->begun_ms + handshake_ms(p);
 	if (p->fd >= 0 && session_pending(&p->session).n > 0)
 		/* Only with bytes to send: a socket is nearly always writable, and poll would
 		 * return at once. */

@@ -233,7 +233,7 @@ void session_start(struct session *s)
 	s->mux = (struct mux_reader){ 0 };
 	s->last_stream = 0;
 	s->next_stream = 1;
-	s->is_synced = s->can_update = false;
+	s->is_configured = s->is_synced = s->can_update = false;
 	arena_reset(&s->call);
 	arena_reset(&s->own);
 	drop_sync_parts(s);
@@ -289,6 +289,7 @@ static int serve_configure(struct exchange *x, struct err *err)
 	uint32_t events = s->events ? s->events : default_events(s->handlers);
 
 	(void)err;
+	s->is_configured = true;
 	s->can_update = version_can_update(runtime->nri_version);
 	if (s->handlers->configure &&
 	    s->handlers->configure(s->user, runtime, &events, &x->reply) < 0 && !x->reply.refusal)

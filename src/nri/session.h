@@ -60,6 +60,7 @@ struct session {
 	struct strbuf out;
 	size_t sent; /* bytes of `out` already sent */
 
+	bool is_configured; /* the runtime has called Configure */
 	bool is_synced;
 	bool can_update; /* NRI >= 0.12.1 */
 };

@@ -108,20 +108,31 @@ static void run_until_readable(struct fixture *w, int fd)
 	}
 }
 
-static void serve_handshake(struct fixture *w)
+static void accept_plugin(struct fixture *w)
 {
 	char bytes[4096];
-	struct str call;
 
 	run_until_readable(w, w->listener);
 	w->conn = accept(w->listener, NULL, NULL);
 	CHECK(w->conn >= 0);
 	run_until_readable(w, w->conn);
 	CHECK(recv(w->conn, bytes, sizeof(bytes), 0) > 0);
-	call = runtime_request("Configure", 1, STR(""), &w->a);
+}
+
+static void send_request(struct fixture *w, const char *method, uint32_t stream)
+{
+	const struct str call = runtime_request(method, stream, STR(""), &w->a);
+
 	CHECK(send(w->conn, call.p, call.n, 0) == (ssize_t)call.n);
-	call = runtime_request("Synchronize", 3, STR(""), &w->a);
-	CHECK(send(w->conn, call.p, call.n, 0) == (ssize_t)call.n);
+}
+
+static void serve_handshake(struct fixture *w)
+{
+	char bytes[4096];
+
+	accept_plugin(w);
+	send_request(w, "Configure", 1);
+	send_request(w, "Synchronize", 3);
 	run_until_readable(w, w->conn);
 	CHECK(recv(w->conn, bytes, sizeof(bytes), 0) > 0);
 }
@@ -159,6 +170,35 @@ TEST(the_plugin_connects_to_a_runtime_that_starts_later_and_after_a_restart)
 	serve_handshake(&w);
 	CHECK_UINT(w.n_connected, 2);
 	CHECK_UINT(w.n_syncs, 2);
+}
+
+/* A runtime that stops a container does not synchronize before that has ended, and a pod may have a
+ * grace period of minutes. */
+TEST(a_plugin_keeps_its_place_until_the_runtime_synchronizes_it)
+{
+	CLEANUP(fixture_done) struct fixture w;
+	struct nri_poll want;
+	char bytes[4096];
+
+	fixture_init(&w);
+	listen_again(&w);
+	w.plugin = plugin_new(&w);
+	accept_plugin(&w);
+	nri_plugin_poll(w.plugin, &want);
+	CHECK(want.timeout_ms > 0 && want.timeout_ms <= 20000); /* nothing heard yet */
+
+	send_request(&w, "Configure", 1);
+	run_until_readable(&w, w.conn);
+	CHECK(recv(w.conn, bytes, sizeof(bytes), 0) > 0);
+	CHECK(!nri_plugin_is_connected(w.plugin));
+	nri_plugin_poll(w.plugin, &want);
+	CHECK(want.timeout_ms > 30 * 60 * 1000);
+
+	send_request(&w, "Synchronize", 3);
+	run_until_readable(&w, w.conn);
+	CHECK(nri_plugin_is_connected(w.plugin));
+	nri_plugin_poll(w.plugin, &want);
+	CHECK_INT(want.timeout_ms, -1);
 }
 
 TEST(resync_registers_again_and_synchronizes)
