@@ -155,7 +155,6 @@ TEST(attack_connections_without_a_pause_do_not_keep_probes_of_others_waiting)
 	end(&f, clients, CONNECTIONS);
 }
 
-/* Only the beginning of such a body is ever awaited, and it is no whole request. */
 /* On an overloaded node seconds pass between a probe's connection and its request. */
 TEST(a_probe_that_arrives_late_is_answered)
 {
@@ -178,6 +177,7 @@ TEST(a_probe_that_arrives_late_is_answered)
 	end(&f, &client, 1);
 }
 
+/* Only the beginning of such a body is ever awaited, and it is no whole request. */
 TEST(a_body_beyond_every_limit_is_refused)
 {
 	static char request[8192];
