@@ -550,7 +550,7 @@ part_dashboard() {
 	kubectl delete -k "$here/../../deploy/dashboard" --wait=false >/dev/null
 }
 dashboard_nodes() { curl -sf -m 60 "http://localhost:$1/api/cluster" | jq -r '.nodes[].name'; } # PORT
-# dashboard_use PORT NODE: the numbers of the CPUs in the first event about their use. They are measured while somebody asks.
+# dashboard_use PORT NODE: the numbers of the CPUs in the first event about their use. They are measured while a client asks.
 dashboard_use() {
 	curl -sf -m 60 "http://localhost:$1/api/use?node=$2" >/dev/null || :
 	timeout 30 curl -sN "http://localhost:$1/api/events" | sed -n '/^event: use/ { n; s/^data: //p; q }' | jq -r '.use | keys_unsorted[]' || :
