@@ -79,8 +79,11 @@ static bool get_strings(yyjson_val *o, struct str key, struct arena *a, struct s
 	struct str *items = arena_array(a, struct str, yyjson_arr_size(list));
 	size_t n = 0;
 
-	DOC_EACH_ITEM (list, item)
+	DOC_EACH_ITEM (list, item) {
+		if (!yyjson_is_str(item))
+			return false;
 		items[n++] = doc_str(item);
+	}
 	*ret = items;
 	*ret_n = n;
 	return yyjson_is_arr(list);
@@ -112,7 +115,7 @@ static bool get_state(yyjson_val *o, enum local_state *ret)
 
 static bool get_container(yyjson_val *o, struct arena *a, struct local_container *ret)
 {
-	int64_t kind, restart, grace, shares, quota, period;
+	int64_t kind, restart, grace, shares = 0, quota, period;
 	struct cpuset nodes;
 	struct local_container c = {
 		.namespace = doc_str(doc_get(o, STR("namespace"))),
@@ -128,7 +131,8 @@ static bool get_container(yyjson_val *o, struct arena *a, struct local_container
 	    !get_number(o, STR("kind"), 0, CONTAINER__COUNT - 1, &kind) ||
 	    !get_number(o, STR("restart"), 0, LOCAL_RESTART__COUNT - 1, &restart) ||
 	    !get_number(o, STR("graceSeconds"), 0, INT32_MAX, &grace) ||
-	    !get_number(o, STR("shares"), 0, INT64_MAX, &shares) ||
+	    (doc_get(o, STR("shares")) &&
+	     !get_number(o, STR("shares"), 0, INT64_MAX, &shares)) || /* 0 is not written */
 	    !get_number(o, STR("quotaUs"), -1, INT64_MAX, &quota) ||
 	    !get_number(o, STR("periodUs"), 1, INT64_MAX, &period) || !get_pool(o, &c.pool) ||
 	    !get_strings(o, STR("argv"), a, &c.argv, &c.n_argv) ||

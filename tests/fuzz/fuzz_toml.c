@@ -17,7 +17,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	const struct str text = { (const char *)data, size }, name = STR("f");
 	const struct nri_pair annotations[] = { { "target.workload.openshift.io/management", "" },
 						{ "resources.workload.openshift.io/c",
-						  "{\"cpulimit\":5}" } };
+						  "{\"cpulimit\":54321}" } };
 	struct workloads workloads;
 	struct workload_cpu cpu;
 	struct err err = { 0 };
@@ -33,7 +33,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	for (size_t i = 0; i < workloads.n; i++)
 		if (workload_resolve(&workloads.items[i], "c", annotations, 2, &a, &cpu, &err) ==
 			    0 &&
-		    cpu.limit_milli != 0 && cpu.quota_us == 0)
+		    cpu.limit_milli == 54321 && cpu.quota_us == 0) /* a default stays a limit */
 			abort();
 	return 0;
 }

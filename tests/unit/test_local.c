@@ -108,6 +108,7 @@ TEST(a_damaged_state_file_is_refused_as_a_whole)
 		{ "\"restarts\":5", "\"restarts\":-1" },
 		{ "\"periodUs\":100000", "\"periodUs\":0" },
 		{ "\"argv\":[", "\"argx\":[" },
+		{ "\"argv\":[", "\"argv\":[1," },
 	};
 	struct local_container c = sample();
 	enum local_state is = LOCAL_STOPPING;
