@@ -144,6 +144,10 @@ static int read_amount(const struct container *c, bool of_limit, struct str name
 	struct err err = { 0 };
 	int r = resource_get(of_limit ? c->limits : c->requests, name, ret, &err);
 
+	/* The API server refuses a negative amount only while it is in the pod, and a conversion
+	 * moves it to an annotation. The text is the API server's. */
+	if (r > 0 && quantity_sign(ret) < 0)
+		r = err_set(&err, EINVAL, "must be greater than or equal to 0");
 	if (r < 0)
 		add_quantity_error(problems, c, of_limit ? "limits" : "requests", name, &err);
 	return r;

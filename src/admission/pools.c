@@ -67,8 +67,6 @@ static bool stamp_containers(struct pod_context *ctx, struct cpu_stamp *stamps)
 
 		if (f->has_request[QOS_CPU] && container_milli(f, false, &milli, &problems) < 0)
 			continue;
-		if (milli < 0)
-			milli = 0; /* a negative request: the API server refuses it later */
 		stamps[i] = (struct cpu_stamp){
 			.name = f->c.name,
 			.kind = f->c.kind,

@@ -66,8 +66,13 @@
 	"'" NAME_CPU "' in object.spec.?resources.?requests.orValue({}) ||\n"                      \
 	"  '" NAME_CPU "' in object.spec.?resources.?limits.orValue({})"
 
-/* check_type() to check_pod_level(): 'none' did not opt in, 'leave' is refused by the guard,
- * 'strip' loses its annotations, any other also gets a warning. */
+/* read_amount(): the API server refuses the pod only while the amount is in it. */
+#define HAS_NEGATIVE_CPU                                                                           \
+	"variables.slots.exists(f, [f.q, f.l].exists(r,\n"                                         \
+	"  '" NAME_CPU "' in r && quantity(r." NAME_CPU ").isLessThan(quantity('0'))))"
+
+/* check_type() to pod_context_read_resources(): 'none' did not opt in, 'leave' is refused by the
+ * API server or the guard, 'strip' loses its annotations, any other also gets a warning. */
 #define GATE                                                                                       \
 	"size(variables.targets) == 0 ? 'none' :\n"                                                \
 	"size(variables.targets) > 1 || variables.type == '' ? 'leave' :\n"                        \
@@ -80,7 +85,8 @@
 	"!(variables.type in\n"                                                                    \
 	"  namespaceObject.metadata.annotations['" NAME_ALLOWED "'].split(',')) ? 'leave' :\n"     \
 	"!" EFFECT_IS_VALID " ? 'leave' :\n"                                                       \
-	HAS_POD_LEVEL " ? 'pod-level' : 'go'"
+	HAS_POD_LEVEL " ? 'pod-level' :\n"                                                         \
+	HAS_NEGATIVE_CPU " ? 'leave' : 'go'"
 #define VERDICT                                                                                    \
 	"variables.gate != 'go' ? variables.gate :\n"                                              \
 	IS_GUARANTEED " ? 'guaranteed' :\n"                                                        \

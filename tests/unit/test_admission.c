@@ -89,6 +89,39 @@ TEST(a_converted_pod_keeps_its_cores_and_limit_when_admitted_again)
 	}
 }
 
+/* Converted, the amount would be in an annotation, where the API server does not look. */
+TEST(a_negative_amount_is_refused_before_it_is_moved)
+{
+	static const struct {
+		const char *pod, *field;
+	} cases[] = {
+		{ POD(TARGET, CONTAINER("\"cpu\":\"1\",\"memory\":\"1Gi\"", "\"cpu\":\"-1\"")),
+		  "spec.containers[0].resources.limits[cpu]: Invalid value: \"-1\": " },
+		{ POD(TARGET, CONTAINER("\"cpu\":\"-100m\",\"memory\":\"1Gi\"", "")),
+		  "spec.containers[0].resources.requests[cpu]: Invalid value: \"-100m\": " },
+		{ POD(TARGET, CONTAINER("\"management.workload.openshift.io/cores\":\"20\","
+					"\"memory\":\"1Gi\"",
+					"\"management.workload.openshift.io/cores\":\"20\","
+					"\"cpu\":\"-1n\"")),
+		  "spec.containers[0].resources.limits[cpu]: Invalid value: \"-1n\": " },
+	};
+	CLEANUP(arena_done) struct arena a;
+	struct state_manifests m;
+
+	arena_init(&a, 0);
+	cluster(&m, &a);
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+		struct admission_result result;
+		yyjson_val *after;
+
+		TEST_ROW("%s", cases[i].field);
+		result = admitted(&m.state, cases[i].pod, &a, &after);
+		CHECK_INT(result.code, 422);
+		CHECK(str_has(result.message, str_from(cases[i].field)));
+		CHECK(str_has(result.message, STR("must be greater than or equal to 0")));
+	}
+}
+
 TEST(updates_of_workload_annotations_and_counted_cpu_are_refused)
 {
 	static const char plain[] = POD("\"a\":\"b\"", CONTAINER("\"cpu\":\"1\"", ""));

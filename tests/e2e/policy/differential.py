@@ -372,6 +372,8 @@ def resources(r, kind):
     if r.random() < 0.05:
         name = r.choice(["openshift.io/shared-cpus", "openshift.io/guaranteed-cpus"])
         result["requests"][name] = result["limits"][name] = r.choice(["100", "1k"])
+    if r.random() < 0.02:
+        result[r.choice(["requests", "limits"])]["cpu"] = r.choice(["-1", "-100m", "-1n"])
     return result
 
 
