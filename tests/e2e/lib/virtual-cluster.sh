@@ -107,16 +107,12 @@ vc_components() {
 		"$RUNTIME" crictl coredns helm && "$e2e_lib/../components/guest-image"
 }
 
-vc_images() {
-	local root
+vc_image() {
 	if [ -n "${IMAGE:-}" ]; then
-		cp "$IMAGE" "$top/pinfold.tar" || return
+		cp "$IMAGE" "$top/pinfold.tar"
 	else
-		image_pinfold "$top/pinfold.tar" "localhost/pinfold:$vc_version" || return
+		image_pinfold "$top/pinfold.tar" "localhost/pinfold:$vc_version"
 	fi
-	root=$(mktemp -d) || return
-	cp "$("$e2e_build" coredns)/bin/coredns" "$root/" && image_make "$root" localhost/coredns:1 "$top/coredns.tar" /coredns
-	rm -rf "$root"
 }
 
 # The hashes of what a saved state depends on.
@@ -141,7 +137,7 @@ vc_node_environment() {
 	join_segment "$1"
 	GUEST_TOPOLOGY=$(vc_topology $(($1 - 1))) || return
 	# shellcheck disable=SC2034,SC2086  # a list; read by guest.sh and node.sh
-	GUEST_MEMORY_MB=$(vc_word $(($1 - 1)) $MEMORY_MB) NODE_CNI=none NODE_PROXY=yes NODE_PAYLOAD=("$top/coredns.tar")
+	GUEST_MEMORY_MB=$(vc_word $(($1 - 1)) $MEMORY_MB) NODE_CNI=none NODE_PROXY=yes NODE_PAYLOAD=() NODE_TOOLS="crictl coredns"
 	# shellcheck disable=SC2034
 	NODE_KUBELET_CONFIG="clusterDNS: [10.96.0.10]
 clusterDomain: cluster.local
@@ -338,7 +334,7 @@ vc_up() {
 	mkdir -p "$top/logs" "$vc_cache"
 	vc_began=$SECONDS
 	vc_step "building components that are missing" vc_components || return
-	vc_step "building Pinfold's image" vc_images || return
+	vc_step "building Pinfold's image" vc_image || return
 	base=$(vc_key_base) && installed=$(vc_key_installed "$base") || return
 	echo "$base $installed" >"$top/keys"
 	if vc_saved "$installed"; then
@@ -370,6 +366,6 @@ vc_down() {
 		[ ! -d "$top/$node" ] || vc_stop_node "$node"
 	done
 	[ ! -d "$cp" ] || cp_stop "$cp"
-	rm -rf "$cp/etcd" "$top/pinfold.tar" "$top/coredns.tar" "$top/segment"
+	rm -rf "$cp/etcd" "$top/pinfold.tar" "$top/segment"
 }
 
