@@ -49,8 +49,14 @@ in_modes() {
     jq --arg modes "${*:2}" "($1) = {matchExpressions: [{key: \"mode\", operator: \"In\", values: (\$modes | split(\" \"))}]}"
 }
 only_pods() { jq '.items |= map(.webhooks |= map(select(.name | startswith("pods.")))) | .items |= map(select(.webhooks != []))'; }
-print_config "$(wh_url "$wh")" | as_list | only_pods | in_modes '.items[].webhooks[].namespaceSelector' webhook shipped both |
+print_config "$(wh_url "$wh")" | as_list | only_pods >"$dir/webhooks.json"
+in_modes '.items[].webhooks[].namespaceSelector' webhook shipped <"$dir/webhooks.json" |
     in_modes '.items[] | select(.kind == "ValidatingWebhookConfiguration").webhooks[].namespaceSelector' shipped both | kubectl apply -f - >/dev/null
+# In mode both the mutating webhook gets only what deploy/overlays/both leaves to it.
+condition=$(kubectl kustomize deploy/overlays/both | awk 'BEGIN { RS = "---\n" } /\nkind: MutatingWebhookConfiguration\n/' |
+    kubectl create --dry-run=client -o json -f - | jq '.webhooks[0].matchConditions[] | select(.name == "not-converted-by-policies")')
+in_modes '.items[].webhooks[].namespaceSelector' both <"$dir/webhooks.json" | jq --argjson condition "$condition" '
+    .items |= map(select(.kind == "MutatingWebhookConfiguration") | .metadata.name = "both" | .webhooks[].matchConditions += [$condition])' | kubectl apply -f - >/dev/null
 named() { echo ".items[] | select((.kind | endswith(\"Binding\")) and (.metadata.name | $1)) | .spec.matchResources.namespaceSelector"; } # CONDITION
 "$pinfold" policy --mode policy -o json | jq '.items |= map(select(.metadata.name | test("nodes|cluster-flag") | not))' |
     in_modes "$(named 'test("workloads|warnings")')" policy both | in_modes "$(named 'test("converted")')" shipped policy both |
