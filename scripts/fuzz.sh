@@ -21,7 +21,7 @@ corpus=tests/fuzz/corpus
 campaign=$cache/campaign
 max_files=150 max_kib=150 # of generated inputs of one target in the corpus
 # Targets that need more than 150 us for an input get a tenth of the share of the others.
-slow=' json node node_profile nri_session profile static_manifest sysfs topology yaml '
+slow=' json node node_profile nri_session profile static_manifest sysfs topology watch_events yaml '
 generated='^[0-9a-f]{40}$'
 all=$(basename -a -s .c tests/fuzz/fuzz_*.c | sed 's/^fuzz_//' | tr '\n' ' ')
 read -ra targets <<<"${FUZZ_TARGETS:-$all}"
