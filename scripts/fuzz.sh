@@ -20,9 +20,10 @@ cache=${XDG_CACHE_HOME:-$HOME/.cache}/pinfold/fuzz
 corpus=tests/fuzz/corpus
 campaign=$cache/campaign
 max_files=150 max_kib=150 # of generated inputs of one target in the corpus
-# The share of a target follows its speed, so that none takes most of the time: 1 for those that need more than 150 us for an input,
-# 5 above 40 us, 40 below 11 us, and 10 for all others.
-slow=' json node node_profile nri_session profile static_manifest sysfs topology watch_events yaml '
+# The share of a target follows its speed, so that none takes most of the time: 1 for those that need milliseconds for an input, 4 above
+# 150 us, 20 above 40 us, 160 below 11 us, and 40 for all others.
+slowest=' node topology '
+slow=' json node_profile nri_session profile static_manifest sysfs watch_events yaml '
 medium=' http1 kubeconfig mux nri_message oci podres review topology_expr '
 fast=' dbus host_files_record partition proc quantity '
 generated='^[0-9a-f]{40}$'
@@ -36,14 +37,16 @@ print_failure() {
 }
 
 weight_of() {
-    if [[ $slow == *" $1 "* ]]; then
+    if [[ $slowest == *" $1 "* ]]; then
         echo 1
+    elif [[ $slow == *" $1 "* ]]; then
+        echo 4
     elif [[ $medium == *" $1 "* ]]; then
-        echo 5
+        echo 20
     elif [[ $fast == *" $1 "* ]]; then
-        echo 40
+        echo 160
     else
-        echo 10
+        echo 40
     fi
 }
 
