@@ -69,8 +69,8 @@ e2e: all ## test against real components; SMOKE=1 for a short round
 cluster: all ## a real cluster on this machine to try it: NODES=2 CPUS="8 4" NUMA=2 RUNTIME=crio; see docs/try.md
 	@tests/e2e/cluster up
 
-soak: all ## random actions and kills for HOURS=N or SECONDS=N, while invariants are checked from outside
-	@HOURS='$(HOURS)' DURATION='$(SECONDS)' tests/e2e/soak.sh
+soak: all ## random actions and kills for HOURS=N or SECONDS=N, while invariants are checked from outside; NODES=2 on virtual nodes
+	@HOURS='$(HOURS)' DURATION='$(SECONDS)' tests/e2e/soak$(if $(NODES),-nodes).sh
 
 install uninstall: build/build.ninja ## install to PREFIX below DESTDIR, or remove it from there
 	@DESTDIR='$(DESTDIR)' scripts/install.sh $@ build '$(PREFIX)'

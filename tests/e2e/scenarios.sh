@@ -34,6 +34,8 @@ KUBERNETES=${KUBERNETES:-${CP_VERSION:-}}
 top=${KEEP:-$(mktemp -d /tmp/pinfold-scenarios-XXXXXX)}
 # shellcheck source=tests/e2e/lib/virtual-cluster.sh
 . "$here/lib/virtual-cluster.sh"
+# shellcheck source=tests/e2e/lib/node-kernel.sh
+. "$here/lib/node-kernel.sh"
 
 all_parts="network none deployed resized kinds types fairness limits inplace pools counted restarts reboot joining dashboard"
 cores=management.workload.openshift.io/cores
@@ -52,12 +54,9 @@ explain() {
 
 # --- the kernel ---
 
-install_truth() { # NODE
-	on "$1" test -x /root/kernel_truth || guest_put "$top/$1" "$top/kernel_truth" /root/
-}
 # truth NODE ID NUMBER...: fields of the container's line of kernel_truth; "gone" when it has no process.
 truth() {
-	on "$1" /root/kernel_truth /sys/fs/cgroup/kubepods.slice | awk -F '\t' -v id="$2" -v fields="${*:3}" '
+	node_truth "$1" | awk -F '\t' -v id="$2" -v fields="${*:3}" '
 		index($1, id) && !index($1, "conmon") { n = split(fields, f, " "); for (i = 1; i <= n; i++) printf "%s%s", (i > 1 ? " " : ""), $f[i]; print ""; found = 1 }
 		END { if (!found) print "gone" }'
 }
@@ -76,14 +75,12 @@ cpus() {
 	shift
 	ids=$(kubectl -n shop get pods --field-selector "status.phase=Running,spec.nodeName=$node" \
 		-o 'jsonpath={range .items[*]}{.metadata.labels.app}={.status.containerStatuses[0].containerID}{" "}{end}') || return
-	on "$node" /root/kernel_truth /sys/fs/cgroup/kubepods.slice | awk -F '\t' -v ids="$ids" -v apps="$*" '
+	node_truth "$node" | awk -F '\t' -v ids="$ids" -v apps="$*" '
 		BEGIN { for (n = split(ids, pod, " "); n > 0; n--) { at = index(pod[n], "="); id[substr(pod[n], 1, at - 1)] = substr(pod[n], at + 1) }
 			for (app in id) sub(".*/", "", id[app]) }
 		!index($1, "conmon") { for (app in id) if (id[app] != "" && index($1, id[app])) cpus[app] = $3 }
 		END { n = split(apps, name, " "); for (i = 1; i <= n; i++) printf "%s%s", (i > 1 ? " " : ""), (name[i] in cpus ? cpus[name[i]] : "gone"); print "" }'
 }
-numa_of() { on "$1" "for cpu in ${*:2}; do basename /sys/devices/system/cpu/cpu\$cpu/node*; done | sort -u" | tr '\n' ' ' | sed 's/ $//'; }
-siblings() { on "$1" "cat /sys/devices/system/cpu/cpu$2/topology/thread_siblings_list"; }
 
 # --- objects ---
 
@@ -297,7 +294,7 @@ ratio() {
 usages() {
 	local ids
 	ids=$(for app in "$1" "$2"; do kubectl -n shop get pod "$app" -o 'jsonpath={.status.containerStatuses[0].containerID}{"\n"}'; done | sed 's,.*//,,' | tr '\n' ' ')
-	on worker-1 /root/kernel_truth /sys/fs/cgroup/kubepods.slice | awk -F '\t' -v ids="$ids" '
+	node_truth worker-1 | awk -F '\t' -v ids="$ids" '
 		BEGIN { n = split(ids, id, " ") } { for (i = 1; i <= n; i++) if (index($1, id[i]) && !index($1, "conmon")) used[i] = $8 } END { print used[1], used[2] }'
 }
 within() { # WHAT VALUE LOW HIGH
@@ -426,7 +423,6 @@ reports() {
 	local now before
 	before=$(vc_heartbeat "$1") && sleep 10 && now=$(vc_heartbeat "$1") && [ "$before" != "$now" ] && node_is_ready "$top/$1" && echo yes
 }
-agent_ready_on() { on "$1" "printf 'GET /readyz HTTP/1.0\r\n\r\n' | socat -t 20 - UNIX-CONNECT:/run/pinfold/agent.sock 2>/dev/null | head -n 1 | grep -q ' 200 '"; }
 
 # What to expect comes from the node's own sysfs: the threads of its first core, and the cores of NUMA nodes.
 part_placement() {
@@ -568,8 +564,7 @@ if [ -z "${KEEP:-}" ] || ! vc_running; then
 else
 	vc_settings
 fi
-gcc -O2 -static -D_GNU_SOURCE -o "$top/kernel_truth" "$here/kernel-truth/kernel_truth.c"
-vc_each install_truth
+kernel_truth_build
 kubectl apply -f - >/dev/null <<<'{apiVersion: v1, kind: Namespace, metadata: {name: shop, annotations: {workload.openshift.io/allowed: management}}}'
 total=0
 for part in ${PARTS:-$all_parts}; do

@@ -1,9 +1,9 @@
 #!/bin/bash
 #
 # soak: pods of all pools are created, resized, deleted and disturbed at random, and agent and runtime are killed, beside a real
-# containerd of this machine. All the time observe.py checks from outside, by kernel_truth, that no CPU has two owners and that no container
-# stays on foreign CPUs; from time to time all pods are deleted, and nothing may be left: no assignments in
-# the ledger, no cgroups, no more descriptors or memory of the agent than before. Needs root and two CPUs.
+# containerd of this machine (soak-nodes.sh: on virtual nodes). All the time observe.py checks from outside, by kernel_truth, that no CPU
+# has two owners and that no container stays on foreign CPUs; from time to time all pods are deleted, and nothing may be left: no
+# assignments in the ledger, no cgroups, no more descriptors or memory of the agent than before. Needs root and two CPUs.
 #
 #	DURATION=120                seconds (`make soak SECONDS=...`); or HOURS
 #	SEED=N                      of the sequence of actions; it is printed
@@ -20,10 +20,9 @@ here=$(cd "$(dirname "$0")" && pwd)
 . "$here/lib/native-runtime.sh"
 # shellcheck source=tests/e2e/lib/native-agent.sh
 . "$here/lib/native-agent.sh"
+# shellcheck source=tests/e2e/soak/common.sh
+. "$here/soak/common.sh"
 
-duration=${DURATION:-${HOURS:+$((HOURS * 3600))}}
-duration=${duration:-120}
-seed=${SEED:-$((RANDOM * 32768 + RANDOM))}
 every_ms=100
 pods_max=10
 quiet_after=25 # actions; then everything is deleted and counted
@@ -33,14 +32,6 @@ RUNTIME=${RUNTIME:-containerd-1.7}
 dir=$(mktemp -d /tmp/pinfold-soak-XXXXXX)
 last=$(($(nproc) - 1))
 
-# --- chance ---
-
-state=$seed
-# draw N: sets drawn to a number below N.
-draw() {
-	state=$(((state * 1103515245 + 12345) & 0x7fffffff))
-	drawn=$((state / 65536 % $1))
-}
 # draw_pod: sets pod to one of those that exist; fails when there is none.
 draw_pod() {
 	local pods
@@ -170,34 +161,32 @@ act() {
 	else action=kill_runtime; fi
 	echo "$(date +%T) $actions $action" >>"$dir/logs/actions.log"
 	"do_$action"
-	actions=$((actions + 1)) done_of[$action]=$((${done_of[$action]:-0} + 1))
+	count $action
 }
 
 # --- invariants of an empty node ---
 
-ledger_entries() { jq '[.. | objects | select(has("pod_uid") or has("podUid") or has("pod"))] | length' "$dir/run/ledger.json"; }
 # Those of containers; a kubelet would remove those of pods.
 cgroups_left() { find /sys/fs/cgroup -type d -regextype posix-extended -regex ".*/$(basename "$dir")-pods/.*/[0-9a-f]{64}" 2>/dev/null | wc -l; }
-nothing_left() { [ "$(ledger_entries)" = 0 ] && [ "$(cgroups_left)" = 0 ] && [ "$(agent_status '.containers | length')" = 0 ]; }
+nothing_left() { [ "$(ledger_entries <"$dir/run/ledger.json")" = 0 ] && [ "$(cgroups_left)" = 0 ] && [ "$(agent_status '.containers | length')" = 0 ]; }
 agent_fds() { find "/proc/$(cut -d' ' -f1 "$dir/agent.pid")/fd" -mindepth 1 | wc -l; }
 
-# The first count of an agent is its base. Descriptors are exact; memory may grow by a megabyte, and by two kB for each pod.
+# The first count of an agent is its base.
 count_empty() {
-	local name fds rss
+	local name fds rss more
 	for name in "$dir"/expect/*; do
 		[ ! -e "$name" ] || remove_pod "$(basename "$name")"
 	done
 	wait_for 60 nothing_left ||
-		violation "left without pods: $(ledger_entries) assignments in the ledger, $(cgroups_left) cgroups, $(agent_status '.containers | length') containers in the agent"
+		violation "left without pods: $(ledger_entries <"$dir/run/ledger.json") assignments in the ledger, $(cgroups_left) cgroups, $(agent_status '.containers | length') containers in the agent"
 	fds=$(agent_fds) rss=$(agent_rss)
 	echo "$(date +%T) $actions empty: $fds descriptors, $rss kB" >>"$dir/logs/actions.log"
 	if [ -z "$base_fds" ]; then
 		base_fds=$fds base_rss=$rss born=$created
 		return
 	fi
-	[ "$fds" -le "$base_fds" ] || violation "the agent had $base_fds descriptors and has $fds, after $((created - born)) pods"
-	[ "$rss" -le $((base_rss + 1024 + 2 * (created - born))) ] ||
-		violation "the agent had $base_rss kB and has $rss kB, after $((created - born)) pods"
+	more=$(leaked "$fds" "$rss" "$base_fds" "$base_rss" $((created - born)))
+	[ -z "$more" ] || violation "the agent leaks: $more"
 }
 
 violation() {
@@ -244,8 +233,8 @@ observe() {
 	process_start "$dir" observer sh -c "exec python3 '$here/soak/observe.py' '$dir' $every_ms <'$dir/truth.fifo'"
 }
 
-declare -A done_of=() made_with=()
-runtime_starts=1 actions=0 created=0 refused=0 agent_starts=0 born=0 base_fds='' base_rss=0 action=none
+declare -A made_with=()
+runtime_starts=1 created=0 refused=0 agent_starts=0 born=0 base_fds='' base_rss=0 action=none
 mkdir -p "$dir/expect"
 echo 0 >"$dir/management"
 echo "0-$last" >"$dir/all"
@@ -271,8 +260,6 @@ check_observer
 process_stop "$dir" truth # the observer ends with its input, and prints its statistics
 wait_for 30 process_gone "$dir" observer || die "the observer does not end"
 [ "$actions" -gt 0 ] || die "nothing was done"
-for name in "${!done_of[@]}"; do printf '%s %s, ' "${done_of[$name]}" "$name"; done >&2
-echo "$refused refused, the agent started $agent_starts times" >&2
-[ -z "${RESULTS:-}" ] || printf '%s\t-\t%s\t-\tsoak\t%s\t%s\n' "$(date +%F)" "$RUNTIME" \
-	"seed $seed: $actions actions, $(tail -n 1 "$dir/logs/observer.log")," "$((SECONDS - began))" >>"$RESULTS"
+echo "$(counts)$refused refused, the agent started $agent_starts times" >&2
+result - "$RUNTIME" - "seed $seed: $actions actions, $(tail -n 1 "$dir/logs/observer.log")," $((SECONDS - began))
 echo "soak.sh: seed $seed, $actions actions in $((SECONDS - began)) s: $(tail -n 1 "$dir/logs/observer.log")"

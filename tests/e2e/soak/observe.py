@@ -1,16 +1,20 @@
 #!/usr/bin/env python3
-"""observe.py DIR MS: checks invariants of placement, from outside, while tests/e2e/soak.sh acts.
+"""observe.py DIR MS: checks invariants of placement on one node, from outside, while tests/e2e/soak.sh or soak-nodes.sh acts.
 
-Standard input is the output of `kernel_truth ROOT MS`: what the kernel does with every cgroup, round after round. DIR has:
+Standard input is the output of `kernel_truth ROOT MS`: what the kernel does with every cgroup, round after round. The line "lost" says that
+the output was interrupted there; the round that it interrupts does not count. DIR has:
 
-    expect/NAME     what a pod is to have, "CONTAINER-ID CLASS CPUS": management, shared or exclusive, and how many CPUs
+    expect/NAME     what a container is to have, "CONTAINER-ID CLASS CPUS": management, shared, exclusive or ending, and how many CPUs.
+                    An exclusive container owns its CPUs until its file is removed, an ending one while it has processes
     management      the CPUs of the management pool
     all             all CPUs
     creating        the name of a pod whose creation the runtime has not reported yet
     up              exists while the agent is up
+    round           is written after every round: the number of containers that were seen of each class
 
-A cgroup whose last component contains CONTAINER-ID is the container. All other cgroups are those of pause processes. The runtime tells
-the agent of a pause process when it has started it; so those of a pod that is being created do not count yet.
+A cgroup whose last component contains CONTAINER-ID is the container, unless it is that of its monitor (conmon). All other cgroups are those
+of pause processes, or of containers that are not known yet. The runtime tells the agent of a pause process when it has started it;
+so those of a pod that is being created do not count yet.
 
 An invariant that does not hold is a violation when it has not held for SOAK_LIMIT seconds while the agent was up. The default is 2: the agent
 looks once a second at cgroups that others have written to, and has a second to act. The time is counted in rounds: on a machine where
@@ -44,6 +48,8 @@ class Observer:
         self.owned = {}  # name of an exclusive container -> its CPUs when it was last seen
         self.reported = set()
         self.rounds = self.seen = self.longest = 0
+        self.classes = {"management": set(), "shared": set(), "exclusive": set()}  # those that were seen
+        self.worst = ""
 
     def read(self, name):
         try:
@@ -68,19 +74,22 @@ class Observer:
             if creating and f"pod-{creating}/" in path:
                 continue
             last = os.path.basename(path)
-            name, kind, number = next((w for key, w in wanted.items() if key in last), (path, "other", 0))
+            found = next((w for key, w in wanted.items() if key in last and "conmon" not in last), None)
+            name, kind, number = found or (path, "other", 0)
+            if kind in self.classes:
+                self.classes[kind].add(name)
             yield path, name, kind, number, cpus(allowed), quota
 
     def broken(self, lines):
         """What does not hold in this round."""
         management, everything = cpus(self.read("management")), cpus(self.read("all"))
         seen = list(self.classify(lines))
-        owners = [s for s in seen if s[2] == "exclusive"]
+        owners = [s for s in seen if s[2] in ("exclusive", "ending")]
         # The CPUs of a container that has just ended are its own until its pod is removed.
         expected = {name for name, kind, _ in self.expectations().values() if kind == "exclusive"}
         self.owned = {name: held for name, held in self.owned.items() if name in expected}
-        self.owned.update({s[1]: s[4] for s in owners})
-        owned = set().union(*self.owned.values())
+        self.owned.update({s[1]: s[4] for s in owners if s[2] == "exclusive"})
+        owned = set().union(*self.owned.values(), *(s[4] for s in owners))
         # A pod that is being created may own CPUs that the test does not know yet.
         shared = (set() if self.read("creating") else everything - management - owned) or everything - owned
         for path, name, kind, number, allowed, quota in seen:
@@ -103,24 +112,36 @@ class Observer:
             self.age.clear()
             return
         now = set(self.broken(lines))
-        step = min(elapsed, 2 * self.every)
+        step = max(0, min(elapsed, 2 * self.every))
         self.age = {what: self.age.get(what, -step) + step for what in now}
         for what, age in self.age.items():
-            self.longest = max(self.longest, age)
+            if age > self.longest:
+                self.longest, self.worst = age, what
             if age > LIMIT and what not in self.reported:
                 self.reported.add(what)
                 with open(os.path.join(self.directory, "violations"), "a", encoding="utf-8") as file:
                     file.write(f"{time.strftime('%H:%M:%S')} for {age:.1f} s: {what}\n")
 
+    def count(self):
+        text = " ".join(f"{kind} {len(names)}" for kind, names in self.classes.items())
+        with open(os.path.join(self.directory, "round"), "w", encoding="utf-8") as file:
+            file.write(f"{self.rounds} rounds: {text}\n")
+
     def run(self, stream):
         lines, before = [], None
         for line in stream:
+            if line == "lost\n":
+                lines, before = [], None
+                continue
             if not line.startswith("end "):
                 lines.append(line.rstrip("\n"))
                 continue
             now = int(line.split()[1]) / 1000
             self.round(lines, now - before if before else 0)
+            self.count()
             lines, before = [], now
+        if self.worst:
+            print(f"the longest deviation: {self.worst}")
         print(f"{self.rounds} rounds, {self.seen} cgroups looked at, longest deviation {self.longest:.1f} s, "
               f"{len(self.reported)} violations")
 
