@@ -11,7 +11,7 @@
 #	SEED=N                      of the sequence of actions; it is printed. What they meet depends on the nodes' speed, too
 #	NODES=2                     and the other variables of tests/e2e/cluster
 #	SOAK_LIMIT=30               seconds for which a deviation may last while the agent is up. Nodes are emulated: README.md has measurements
-#	AGENT_IMAGE=FILE            an archive with another program for the agents, for example one with a seeded bug; containerd only
+#	AGENT=PROGRAM               another static program for the agents, for example one with a seeded bug (README.md)
 #	KEEP=DIR                    the cluster in DIR is used if it runs, and left running
 #	RESULTS=FILE                a line is added to it (scripts/compatibility reads them)
 #
@@ -370,12 +370,18 @@ explain() {
 	kubectl get events -A --sort-by .lastTimestamp | tail -n 20
 }
 
-use_agent_image() {
-	local each
-	for each in $(vc_nodes); do
-		guest_put "$top/$each" "$AGENT_IMAGE" /root/ && on "$each" "/payload/bin/ctr -n k8s.io images import /root/$(basename "$AGENT_IMAGE")" >&2 || return
-	done
-	kubectl -n pinfold-agent set image daemonset/pinfold-agent "agent=$(image_name "$AGENT_IMAGE")" >/dev/null && vc_rollout pinfold-agent daemonset/pinfold-agent >&2
+load_agent() { # NODE
+	guest_put "$top/$1" "$dir/agent.tar" /root/ || return
+	if [ "$RUNTIME" = crio ]; then
+		on "$1" "skopeo copy -q docker-archive:/root/agent.tar containers-storage:localhost/pinfold-other:1"
+	else
+		on "$1" "/payload/bin/ctr -n k8s.io images import /root/agent.tar" >&2
+	fi
+}
+use_agent() { # PROGRAM
+	mkdir -p "$dir/image/usr/local/bin" && cp "$1" "$dir/image/usr/local/bin/pinfold" &&
+		image_make "$dir/image" localhost/pinfold-other:1 "$dir/agent.tar" /usr/local/bin/pinfold && vc_each load_agent &&
+		kubectl -n pinfold-agent set image daemonset/pinfold-agent agent=localhost/pinfold-other:1 >/dev/null && vc_rollout pinfold-agent daemonset/pinfold-agent >&2
 }
 
 prepare() { # NODE
@@ -403,7 +409,7 @@ rm -rf "$dir"
 mkdir -p "$dir/logs"
 echo "soak-nodes.sh: seed $seed, $duration s, Kubernetes $KUBERNETES, $RUNTIME, $NODES nodes; actions are in $dir/logs/actions.log" >&2
 kernel_truth_build
-[ -z "${AGENT_IMAGE:-}" ] || use_agent_image || die "the agents do not start with $AGENT_IMAGE"
+[ -z "${AGENT:-}" ] || use_agent "$AGENT" || die "the agents do not start with $AGENT"
 vc_each prepare
 kubectl apply -f - >/dev/null <<<'{apiVersion: v1, kind: Namespace, metadata: {name: soak, annotations: {workload.openshift.io/allowed: management}}}'
 kubectl label nodes --all node-role.kubernetes.io/worker= --overwrite >/dev/null
