@@ -37,9 +37,14 @@ host_packages() {
 	[ ${#missing[@]} -eq 0 ] && return
 	say "installing ${missing[*]}"
 	[ "$(id -u)" -eq 0 ] || die "not root: install them yourself: apt-get install ${missing[*]}"
-	apt-get update -qq >&2
-	DEBIAN_FRONTEND=noninteractive nice apt-get install -qq -y --no-install-recommends \
-		"${missing[@]}" >&2
+	(
+		# Tests that start at the same time wait for each other, and for another apt-get. That may hold the lock of the lists; then it
+		# updates them.
+		flock 8
+		apt-get update -qq >&2 || say "the package lists were not updated"
+		DEBIAN_FRONTEND=noninteractive nice apt-get install -qq -y --no-install-recommends -o DPkg::Lock::Timeout=600 \
+			"${missing[@]}" >&2
+	) 8>"$cache/.host-packages.lock"
 }
 
 # The archive that this machine uses: the first source with a plain suite.
