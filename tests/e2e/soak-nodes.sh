@@ -10,7 +10,7 @@
 #	DURATION=1200               seconds (`make soak NODES=2 SECONDS=...`); or HOURS
 #	SEED=N                      of the sequence of actions; it is printed. What they meet depends on the nodes' speed, too
 #	NODES=2                     and the other variables of tests/e2e/cluster
-#	SOAK_LIMIT=30               seconds for which a deviation may last while the agent is up. Nodes are emulated: README.md has measurements
+#	SOAK_LIMIT=30               seconds for which a deviation may last while the agent is up. Emulated nodes need more than the 2 of soak.sh
 #	AGENT=PROGRAM               another static program for the agents, for example one with a seeded bug (README.md)
 #	KEEP=DIR                    the cluster in DIR is used if it runs, and left running
 #	RESULTS=FILE                a line is added to it (scripts/compatibility reads them)
