@@ -235,9 +235,10 @@ static int finish(hwloc_topology_t h, const struct topology_extra *extra, struct
 		in.isolated = extra->isolated;
 		in.memory_nodes = extra->memory_nodes.w[0];
 	}
-	r = read_cpus(h, extra, a, &in, err);
+	/* Nodes first: their limit bounds numa_of(), which compares each CPU with each node. */
+	r = read_nodes(h, a, &in, err);
 	if (r == 0)
-		r = read_nodes(h, a, &in, err);
+		r = read_cpus(h, extra, a, &in, err);
 	return r < 0 ? r : topology_build(&in, a, ret, err);
 }
 
@@ -260,31 +261,39 @@ int topology_parse_xml(struct str text, struct str file, struct arena *a, struct
 	return r < 0 ? err_wrap(err, PRI_STR, FMT_STR(file)) : 0;
 }
 
+static bool starts_number(char before, char c)
+{
+	return (before == ':' || before == ' ' || before == '\t' || before == '\n') &&
+	       (str_is_digit(c) || c == '+' || c == '-');
+}
+
 /* The most CPUs a synthetic string can describe: the product of all numbers that follow a
  * colon or begin a word ("core:8", "8"), without attributes in parentheses. Checked first, because
- * hwloc would build all of them. */
-static uint64_t synthetic_size(struct str text)
+ * hwloc would build all of them. Numbers are read as hwloc reads them: "0x10" and "+16" are 16. */
+static uint64_t synthetic_size(const char *text)
 {
 	uint64_t product = 1;
 	char before = ' ';
-	size_t i = 0;
 
-	while (i < text.n && product <= CPUSET_MAX) {
-		const char *end = text.p[i] == '(' ? memchr(text.p + i, ')', text.n - i) : NULL;
-		uint64_t number = 0;
+	while (*text && product <= CPUSET_MAX) {
+		const char *close = *text == '(' ? strchr(text, ')') : NULL;
+		unsigned long number;
+		char *end;
 
-		if (end)
-			i = (size_t)(end - text.p);
-		if (!str_is_digit(text.p[i]) ||
-		    (before != ':' && before != ' ' && before != '\t' && before != '\n')) {
-			before = text.p[i++];
+		if (close)
+			text = close;
+		if (!starts_number(before, *text)) {
+			before = *text++;
 			continue;
 		}
-		for (; i < text.n && str_is_digit(text.p[i]); before = text.p[i++])
-			number = number > CPUSET_MAX ? number :
-						       number * 10 + (uint64_t)(text.p[i] - '0');
-		/* Cannot overflow: each factor is below 10 * CPUSET_MAX and the loop ends above
-		 * CPUSET_MAX. */
+		number = strtoul(text, &end, 0);
+		if (end == text)
+			end++; /* a sign alone */
+		before = end[-1];
+		text = end;
+		if (number > CPUSET_MAX)
+			return number;
+		/* Cannot overflow: both factors are at most CPUSET_MAX. */
 		product *= number ? number : 1;
 	}
 	return product;
@@ -295,17 +304,18 @@ int topology_parse_synthetic(struct str text, struct arena *a, struct topology *
 {
 	CLEANUP(hwloc_done) hwloc_topology_t h = NULL;
 	const struct str trimmed = str_trim(text);
+	const char *description = str_cstr(a, trimmed);
 	int r;
 
 	if (!trimmed.n)
 		return err_set(err, EINVAL, "an empty topology");
-	if (synthetic_size(trimmed) > CPUSET_MAX)
+	if (synthetic_size(description) > CPUSET_MAX)
 		return err_set(err, ERANGE, "%s: more than %d CPUs", quote(trimmed).text,
 			       CPUSET_MAX);
 	r = hwloc_begin(&h, err);
 	if (r < 0)
 		return r;
-	if (hwloc_topology_set_synthetic(h, str_cstr(a, trimmed)) < 0)
+	if (hwloc_topology_set_synthetic(h, description) < 0)
 		return err_set(err, EINVAL,
 			       "%s: no such file, and not an hwloc synthetic topology such as "
 			       "\"pack:2 core:4 pu:2\"",

@@ -407,6 +407,16 @@ TEST(a_topology_beyond_the_limits_is_refused)
 	arena_init(&a, 0);
 	CHECK_ERR(topology_parse_synthetic(STR("numa:2000 pu:1"), &a, &t, &err), ERANGE,
 		  "\"numa:2000 pu:1\": hwloc sees 2000 NUMA nodes");
+	/* Numbers as hwloc reads them: it would build all of these before anyone counts them. */
+	CHECK_ERR(topology_parse_synthetic(STR("pack:2 core:0x8000 pu:1"), &a, &t, &err), ERANGE,
+		  "\"pack:2 core:0x8000 pu:1\": more than 8192 CPUs");
+	CHECK_ERR(topology_parse_synthetic(STR("pack:+76 core:+80 pu:3"), &a, &t, &err), ERANGE,
+		  "\"pack:+76 core:+80 pu:3\": more than 8192 CPUs");
+	CHECK_ERR(topology_parse_synthetic(STR("pu:-1"), &a, &t, &err), ERANGE,
+		  "\"pu:-1\": more than 8192 CPUs");
+	CHECK_ERR(topology_parse_synthetic(STR("core:- pu:1"), &a, &t, &err), EINVAL,
+		  "\"core:- pu:1\": no such file, and not an hwloc synthetic topology such as "
+		  "\"pack:2 core:4 pu:2\"");
 	CHECK_ERR(topology_parse_xml(large, STR("m"), &a, &t, &err), EFBIG,
 		  "m: larger than 67108864 bytes");
 	CHECK(topology_parse_xml(STR("nonsense"), STR("m"), &a, &t, &err) < 0);
