@@ -233,6 +233,8 @@ TEST(agent_hook_and_local_decide_the_same)
 {
 	struct prop p = prop_start();
 	size_t n_refused = 0, n_mems = 0;
+	/* The hook reads the boot id below /, and an emulator opens another directory for it. */
+	const bool has_hook = !getenv("MESON_EXE_WRAPPER");
 
 	log_setup(LOG_LEVEL_ERROR, LOG_FORMAT_TEXT);
 	for (p.round = 0; p.round < (p.runs < ROUNDS ? p.runs : ROUNDS); p.round++) {
@@ -241,14 +243,16 @@ TEST(agent_hook_and_local_decide_the_same)
 
 		scene_init(&s, &p);
 		ask_agent(&s, agent);
-		ask_hook(&s, hook);
+		if (has_hook)
+			ask_hook(&s, hook);
 		ask_local(&s, local);
 		for (size_t i = 0; i < N_PODS; i++) {
 			TEST_ROW("seed %llu round %u: %s, %s, guaranteed " PRI_STR ", pod %zu of "
 				 "%u CPUs",
 				 (unsigned long long)p.seed, p.round, s.machine, s.policy,
 				 FMT_STR(s.guaranteed), i, s.n_cpus[i]);
-			CHECK_STR(hook[i], agent[i]);
+			if (has_hook)
+				CHECK_STR(hook[i], agent[i]);
 			CHECK_STR(local[i], agent[i]);
 			n_refused += str_starts(agent[i], STR("TopologyAffinityError"));
 			n_mems += !str_ends(agent[i], STR("mems="));
