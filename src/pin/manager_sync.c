@@ -172,15 +172,13 @@ static void log_grant(const struct sync_item *item, const struct ledger_live *li
 }
 
 /* All grants in one transaction: assignments of pods that are gone are released, the others are
- * kept or made. When the ledger cannot be written, each container is asked for alone. */
+ * kept or made. */
 static void adopt_by_ledger(struct sync *s)
 {
 	struct manager *m = s->m;
 	struct err err = { 0 };
-	const bool has_grants =
-		ledger_synchronize(m->ledger, s->live, s->n, s->uids, s->n_uids, &err) >= 0;
 
-	if (!has_grants) {
+	if (ledger_synchronize(m->ledger, s->live, s->n, s->uids, s->n_uids, &err) < 0) {
 		log_error("cannot synchronize the ledger with the runtime", LOG_ERR(&err));
 		m->has_unreleased = true; /* pods that are gone may still have CPUs */
 	}
@@ -191,11 +189,9 @@ static void adopt_by_ledger(struct sync *s)
 		const struct sync_item *item = &s->items[i];
 		struct placement p;
 
-		if (has_grants)
-			log_grant(item, live);
+		log_grant(item, live);
 		err = (struct err){ 0 };
-		if (place_class(m, item->pod, item->container, &class,
-				has_grants ? &live->grant : NULL, &p, &err) < 0)
+		if (place_class(m, item->pod, item->container, &class, &live->grant, &p, &err) < 0)
 			manager_log_unplaced(item->pod, item->container, &err);
 		else
 			adopt(s, item, &p);

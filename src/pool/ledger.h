@@ -190,7 +190,9 @@ struct ledger_live {
 
 /* Releases pods that are gone, keeps or adopts the CPUs of running containers, allocates what is
  * missing, in one transaction. `live` may have several containers of one pod, in any order. `pods`
- * are the UIDs of all pods, also of those whose containers have all ended. */
+ * are the UIDs of all pods, also of those whose containers have all ended. When the transaction
+ * cannot be written, nothing is released, each container is asked for alone, and the results are
+ * set as well. */
 int ledger_synchronize(struct ledger *l, struct ledger_live *live, size_t n, const struct str *pods,
 		       size_t n_pods, struct err *err);
 

@@ -115,9 +115,13 @@ int ledger_synchronize(struct ledger *l, struct ledger_live *live, size_t n, con
 	adopt_all(l, live, n);
 	allocate_all(l, live, n);
 	r = ledger_leave(l, entered, 0, err);
-	if (r < 0)
-		return r;
-	(void)ledger_cpus(l, POOL_SHARED, &shared); /* final only after all allocations */
+	/* The containers run in any case. All of them before the shared set is known: it is
+	 * final only after all allocations. */
+	if (r < 0) {
+		adopt_all(l, live, n);
+		allocate_all(l, live, n);
+	}
+	(void)ledger_cpus(l, POOL_SHARED, &shared);
 	for (size_t i = 0; i < n; i++) {
 		struct ledger_live *c = &live[i];
 
@@ -127,5 +131,5 @@ int ledger_synchronize(struct ledger *l, struct ledger_live *live, size_t n, con
 			(void)ledger_cpus(l, POOL_MANAGEMENT, &c->grant.cpus);
 		c->push = !c->current_known || !cpuset_eq(&c->current, &c->grant.cpus);
 	}
-	return 0;
+	return r;
 }

@@ -408,8 +408,11 @@ TEST(a_change_that_cannot_be_written_is_rolled_back)
 	CHECK_STR(give(&b, "q", "app", 2000), "disk: broken");
 	CHECK_ERR(ledger_release_pod(&b.l, STR("p"), &err), EIO, "disk: broken");
 	CHECK_ERR(ledger_resize(&b.l, &c, &err), EIO, "disk: broken");
+	/* Once for all of them, then for each alone. */
 	CHECK_ERR(ledger_synchronize(&b.l, live, 1, NULL, 0, &err), EIO, "disk: broken");
-	CHECK_INT(n_writes, 4);
+	CHECK_INT(n_writes, 5);
+	CHECK_INT(live[0].grant.pool, POOL_SHARED);
+	CHECK_STR(cpuset_format(&live[0].grant.cpus, &b.a), "2-7");
 	CHECK_UINT(b.l.n, 1);
 	CHECK_STR(free_now(&b), "10-15");
 	CHECK_STR(pool_now(&b, POOL_MANAGEMENT), "0-1");

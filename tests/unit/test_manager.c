@@ -532,6 +532,33 @@ TEST(cpus_are_released_later_when_the_ledger_cannot_be_written)
 	CHECK_UINT(n.ledger.n, 0);
 }
 
+/* Found by the model checker: the agent did not know the container, which ran on all CPUs. */
+TEST(running_container_is_shared_while_the_ledger_cannot_be_written)
+{
+	CLEANUP(node_done) struct node n;
+	struct nri_sync sync = { .n_pods = 1, .n_containers = 1 };
+	struct err err = { 0 };
+	struct box b;
+	bool fails = true;
+
+	node_init(&n, "0-1", "2-3", "4-7");
+	n.ledger.persist = refuse_to_persist;
+	n.ledger.persist_data = &fails;
+	box_init(&b, "alone", "", 2048, 200000);
+	make_cgroup(&n, b.pod_cgroup, "0-7");
+	make_cgroup(&n, b.cgroup + 1, "0-7");
+	sync.pods = &b.pod;
+	sync.containers = &b.container;
+	CHECK_OK(session_feed(&n.session,
+			      runtime_request("Synchronize", 3,
+					      runtime_encode(&nri_sync_message, &sync, &n.a), &n.a),
+			      &err));
+	manager_flush(&n.manager);
+	CHECK_UINT(n.manager.registry.n_containers, 1);
+	CHECK_STR(read_at(&n, b.cgroup + 1, "cpuset.cpus"), "2-3");
+	CHECK_UINT(n.ledger.n, 0);
+}
+
 TEST(container_that_was_missed_is_adopted_after_its_start)
 {
 	CLEANUP(node_done) struct node n;
