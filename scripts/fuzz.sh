@@ -20,12 +20,6 @@ cache=${XDG_CACHE_HOME:-$HOME/.cache}/pinfold/fuzz
 corpus=tests/fuzz/corpus
 campaign=$cache/campaign
 max_files=150 max_kib=150 # of generated inputs of one target in the corpus
-# The share of a target follows its speed, so that none takes most of the time: 1 for those that need milliseconds for an input, 4 above
-# 150 us, 20 above 40 us, 160 below 11 us, and 40 for all others.
-slowest=' node topology '
-slow=' json node_profile nri_session profile static_manifest sysfs watch_events yaml '
-medium=' http1 kubeconfig mux nri_message oci podres review topology_expr '
-fast=' dbus host_files_record partition proc quantity '
 generated='^[0-9a-f]{40}$'
 all=$(basename -a -s .c tests/fuzz/fuzz_*.c | sed 's/^fuzz_//' | tr '\n' ' ')
 read -ra targets <<<"${FUZZ_TARGETS:-$all}"
@@ -36,18 +30,16 @@ print_failure() {
     echo "   repeat it with: build-fuzz/tests/fuzz/fuzz_$2 FILE, where FILE is named above"
 }
 
+# The share of a target follows its speed, so that none takes most of the time: 1 for those that need milliseconds for an input, 4 above
+# 150 us, 20 above 40 us, 160 below 11 us, and 40 for all others.
 weight_of() {
-    if [[ $slowest == *" $1 "* ]]; then
-        echo 1
-    elif [[ $slow == *" $1 "* ]]; then
-        echo 4
-    elif [[ $medium == *" $1 "* ]]; then
-        echo 20
-    elif [[ $fast == *" $1 "* ]]; then
-        echo 160
-    else
-        echo 40
-    fi
+    case $1 in
+    node | topology) echo 1 ;;
+    json | node_profile | nri_session | profile | static_manifest | sysfs | watch_events | yaml) echo 4 ;;
+    http1 | kubeconfig | mux | nri_message | oci | podres | review | topology_expr) echo 20 ;;
+    dbus | host_files_record | partition | proc | quantity) echo 160 ;;
+    *) echo 40 ;;
+    esac
 }
 
 # share_of NAME RUNS: how many of the inputs are this target's.

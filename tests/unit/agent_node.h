@@ -219,6 +219,18 @@ static inline struct ttrpc_response ask(struct node *n, const char *method, cons
 	return runtime_response(&n->session, n->stream, &n->a);
 }
 
+/* The response to Synchronize. Not flushed: cgroups may be written after it. */
+static inline struct ttrpc_response synchronize(struct node *n, const struct nri_sync *sync)
+{
+	const struct str payload = runtime_encode(&nri_sync_message, sync, &n->a);
+	struct err err = { 0 };
+
+	n->stream += 2;
+	CHECK_OK(session_feed(&n->session,
+			      runtime_request("Synchronize", n->stream, payload, &n->a), &err));
+	return runtime_response(&n->session, n->stream, &n->a);
+}
+
 /* The CPU settings of a response; all unset when there are none. */
 static inline struct nri_cpu response_cpu(struct node *n, const struct ttrpc_response *r,
 					  const struct pb_message *m)

@@ -334,7 +334,6 @@ TEST(synchronization_replies_before_it_writes_cgroups)
 		CLEANUP(node_done) struct node n;
 		struct box share, alone, created;
 		struct nri_sync sync = { .n_pods = 2, .n_containers = 2 };
-		struct err err = { 0 };
 
 		TEST_ROW("%s", rows[i].runtimes_cpus);
 		node_init(&n, "0-1", "2-3", "4-7");
@@ -345,13 +344,7 @@ TEST(synchronization_replies_before_it_writes_cgroups)
 		make_cgroup(&n, share.cgroup + 1, "0-7");
 		sync.pods = (struct nri_pod[]){ share.pod, alone.pod };
 		sync.containers = (struct nri_container[]){ share.container, alone.container };
-		CHECK_OK(session_feed(
-			&n.session,
-			runtime_request("Synchronize", 3,
-					runtime_encode(&nri_sync_message, &sync, &n.a), &n.a),
-			&err));
-		n.stream = 3;
-		CHECK(!runtime_response(&n.session, 3, &n.a).status);
+		CHECK(!synchronize(&n, &sync).status);
 		CHECK_STR(read_at(&n, share.cgroup + 1, "cpuset.cpus"), rows[i].shared_after_reply);
 		/* The next request finds everything written, also when no flush came between. */
 		CHECK_STR(create(&n, &created).cpus, "6-7");
@@ -386,13 +379,8 @@ TEST(synchronization_corrects_containers_started_without_the_agent)
 		pods[i] = boxes[i].pod;
 		containers[i] = boxes[i].container;
 	}
-	CHECK_OK(session_feed(&n.session,
-			      runtime_request("Synchronize", 3,
-					      runtime_encode(&nri_sync_message, &sync, &n.a), &n.a),
-			      &err));
+	r = synchronize(&n, &sync);
 	manager_flush(&n.manager);
-	n.stream = 3;
-	r = runtime_response(&n.session, 3, &n.a);
 	CHECK(!r.status);
 	CHECK_STR(read_at(&n, "kubepods/burstable/pod-mgmt/mgmt", "cpuset.cpus"), "0-1");
 	CHECK_STR(read_at(&n, "kubepods/burstable/pod-mgmt/mgmt", "cpu.weight"), "49");
@@ -411,13 +399,8 @@ TEST(synchronization_corrects_containers_started_without_the_agent)
 	for (size_t i = 0; i < 2; i++)
 		write_at(&n, boxes[i].cgroup + 1, "cpuset.cpus.effective", i ? "2-3" : "0-1");
 	sync.n_pods = sync.n_containers = 2;
-	CHECK_OK(session_feed(&n.session,
-			      runtime_request("Synchronize", 5,
-					      runtime_encode(&nri_sync_message, &sync, &n.a), &n.a),
-			      &err));
+	CHECK(!synchronize(&n, &sync).status);
 	manager_flush(&n.manager);
-	n.stream = 5;
-	CHECK(!runtime_response(&n.session, 5, &n.a).status);
 	CHECK_UINT(n.manager.counters.adopted_late, 3);
 	CHECK_UINT(n.ledger.n, 0);
 	CHECK(n.manager.registry.containers[0]->watch.cpuset > heard);
@@ -537,7 +520,6 @@ TEST(running_container_is_shared_while_the_ledger_cannot_be_written)
 {
 	CLEANUP(node_done) struct node n;
 	struct nri_sync sync = { .n_pods = 1, .n_containers = 1 };
-	struct err err = { 0 };
 	struct box b;
 	bool fails = true;
 
@@ -549,10 +531,7 @@ TEST(running_container_is_shared_while_the_ledger_cannot_be_written)
 	make_cgroup(&n, b.cgroup + 1, "0-7");
 	sync.pods = &b.pod;
 	sync.containers = &b.container;
-	CHECK_OK(session_feed(&n.session,
-			      runtime_request("Synchronize", 3,
-					      runtime_encode(&nri_sync_message, &sync, &n.a), &n.a),
-			      &err));
+	CHECK(!synchronize(&n, &sync).status);
 	manager_flush(&n.manager);
 	CHECK_UINT(n.manager.registry.n_containers, 1);
 	CHECK_STR(read_at(&n, b.cgroup + 1, "cpuset.cpus"), "2-3");

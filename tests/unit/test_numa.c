@@ -223,7 +223,6 @@ TEST(pod_with_finished_containers_keeps_its_cpus_over_a_synchronization)
 {
 	CLEANUP(node_done) struct node n;
 	struct nri_sync sync;
-	struct err err = { 0 };
 	struct box b;
 
 	node_init(&n, "0-1", "2-3", "4-7");
@@ -233,12 +232,7 @@ TEST(pod_with_finished_containers_keeps_its_cpus_over_a_synchronization)
 	sync = (struct nri_sync){
 		.pods = &b.pod, .n_pods = 1, .containers = &b.container, .n_containers = 1
 	};
-	CHECK_OK(session_feed(&n.session,
-			      runtime_request("Synchronize", 5,
-					      runtime_encode(&nri_sync_message, &sync, &n.a), &n.a),
-			      &err));
-	n.stream = 5;
-	CHECK(!runtime_response(&n.session, 5, &n.a).status);
+	CHECK(!synchronize(&n, &sync).status);
 	CHECK_UINT(n.ledger.n, 1);
 	CHECK(!ask(&n, "RemovePodSandbox", &b, NULL).status);
 	CHECK_UINT(n.ledger.n, 0);

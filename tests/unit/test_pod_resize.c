@@ -119,7 +119,6 @@ TEST(a_container_resized_without_the_agent_keeps_its_cpus)
 {
 	CLEANUP(node_done) struct node n;
 	struct nri_sync sync = { .n_pods = 1, .n_containers = 1 };
-	struct err err = { 0 };
 	struct box b;
 
 	node_init(&n, "0-1", "2-3", "4-7");
@@ -130,11 +129,7 @@ TEST(a_container_resized_without_the_agent_keeps_its_cpus)
 	b.cpu.quota_us = 150000;
 	sync.pods = &b.pod;
 	sync.containers = &b.container;
-	CHECK_OK(session_feed(&n.session,
-			      runtime_request("Synchronize", 5,
-					      runtime_encode(&nri_sync_message, &sync, &n.a), &n.a),
-			      &err));
-	CHECK(!runtime_response(&n.session, 5, &n.a).status);
+	CHECK(!synchronize(&n, &sync).status);
 	CHECK_STR(read_at(&n, b.cgroup + 1, "cpuset.cpus"), "4-5");
 	CHECK_STR(settings_cpus(&n, n.manager.registry.containers[0]->id), "4-5");
 	CHECK_UINT(n.ledger.n, 1);
