@@ -1,5 +1,6 @@
 /* Blocks have a power of two as size and a header with its exponent. A freed block goes to the
- * list of its size; the region never shrinks. */
+ * list of its size; the region never shrinks. Of a freed block only that list is copied: most of
+ * the region are arenas that are freed at the end of a step. */
 
 #include "heap.h"
 
@@ -8,8 +9,13 @@
 #include <string.h>
 
 #define REGION_SIZE ((size_t)16 << 20)
-#define HEADER 16 /* keeps malloc's alignment */
 #define CLASSES 25
+
+struct header {
+	_Alignas(16) unsigned class; /* keeps malloc's alignment */
+	bool is_free;
+};
+#define HEADER sizeof(struct header)
 
 struct region {
 	size_t used;
@@ -48,6 +54,18 @@ static size_t region_head(void)
 	return offsetof(struct region, bytes);
 }
 
+static void copy_blocks(const char *from, char *to, size_t n)
+{
+	struct header h;
+
+	memcpy(to, from, region_head());
+	for (size_t at = region_head(); at < n; at += HEADER + ((size_t)1 << h.class)) {
+		memcpy(&h, from + at, HEADER);
+		memcpy(to + at, from + at,
+		       HEADER + (h.is_free ? sizeof(void *) : (size_t)1 << h.class));
+	}
+}
+
 void heap_save(struct heap_copy *ret)
 {
 	ret->n = region_head() + region.used;
@@ -58,12 +76,12 @@ void heap_save(struct heap_copy *ret)
 		if (!ret->bytes)
 			abort();
 	}
-	memcpy(ret->bytes, &region, ret->n);
+	copy_blocks((char *)&region, ret->bytes, ret->n);
 }
 
 void heap_restore(const struct heap_copy *from)
 {
-	memcpy(&region, from->bytes, from->n);
+	copy_blocks(from->bytes, (char *)&region, from->n);
 }
 
 void heap_copy_done(struct heap_copy *c)
@@ -79,9 +97,9 @@ static bool is_ours(const void *p)
 	return c >= region.bytes && c < region.bytes + REGION_SIZE;
 }
 
-static unsigned *class_of(void *p)
+static struct header *header_of(void *p)
 {
-	return (unsigned *)((char *)p - HEADER);
+	return (struct header *)((char *)p - HEADER);
 }
 
 void *__wrap_malloc(size_t n)
@@ -98,13 +116,14 @@ void *__wrap_malloc(size_t n)
 	p = region.free_lists[class];
 	if (p) {
 		memcpy(&region.free_lists[class], p, sizeof(void *));
+		header_of(p)->is_free = false;
 		return p;
 	}
 	if (region.used + HEADER + ((size_t)1 << class) > REGION_SIZE)
 		abort();
 	p = region.bytes + region.used + HEADER;
 	region.used += HEADER + ((size_t)1 << class);
-	*class_of(p) = class;
+	*header_of(p) = (struct header){ .class = class };
 	return p;
 }
 
@@ -129,8 +148,9 @@ void __wrap_free(void *p)
 		__real_free(p);
 		return;
 	}
-	memcpy(p, &region.free_lists[*class_of(p)], sizeof(void *));
-	region.free_lists[*class_of(p)] = p;
+	memcpy(p, &region.free_lists[header_of(p)->class], sizeof(void *));
+	region.free_lists[header_of(p)->class] = p;
+	header_of(p)->is_free = true;
 }
 
 void *__wrap_realloc(void *p, size_t n)
@@ -142,7 +162,7 @@ void *__wrap_realloc(void *p, size_t n)
 		return __wrap_malloc(n);
 	if (!is_ours(p))
 		return __real_realloc(p, n);
-	size = (size_t)1 << *class_of(p);
+	size = (size_t)1 << header_of(p)->class;
 	if (n <= size)
 		return p;
 	q = __wrap_malloc(n);

@@ -121,7 +121,7 @@ static bool explore_scenario(const struct scenario *s, struct explore *e, bool i
 	static struct saved first, at; /* large */
 	static struct node n;
 	struct expansion x = { .n = &n, .e = e, .at = &at, .is_quiet = is_quiet };
-	bool is_right = true;
+	bool is_right = true, may_act[ACT__COUNT];
 	uint64_t hash;
 
 	node_init(&n, s);
@@ -138,11 +138,11 @@ static bool explore_scenario(const struct scenario *s, struct explore *e, bool i
 		rebuild(&n, e, x.node, &first);
 		heap_use(false);
 		save(&n, &at);
-		for (uint8_t action = 0; is_right && action < ACT__COUNT; action++) {
-			restore(&n, &at);
-			if (node_may_act(&n, action))
+		for (unsigned action = 0; action < ACT__COUNT; action++)
+			may_act[action] = node_may_act(&n, (uint8_t)action);
+		for (uint8_t action = 0; is_right && action < ACT__COUNT; action++)
+			if (may_act[action])
 				is_right = try_action(&x, action);
-		}
 	}
 	restore(&n, &first);
 	heap_use(true);
