@@ -53,8 +53,7 @@ print_config "$(wh_url "$wh")" | as_list | only_pods >"$dir/webhooks.json"
 in_modes '.items[].webhooks[].namespaceSelector' webhook shipped <"$dir/webhooks.json" |
     in_modes '.items[] | select(.kind == "ValidatingWebhookConfiguration").webhooks[].namespaceSelector' shipped both | kubectl apply -f - >/dev/null
 # In mode both the mutating webhook gets only what deploy/overlays/both leaves to it.
-condition=$(kubectl kustomize deploy/overlays/both | awk 'BEGIN { RS = "---\n" } /\nkind: MutatingWebhookConfiguration\n/' |
-    kubectl create --dry-run=client -o json -f - | jq '.webhooks[0].matchConditions[] | select(.name == "not-converted-by-policies")')
+condition=$(wh_overlay both | jq '.webhooks[0].matchConditions[] | select(.name == "not-converted-by-policies")')
 in_modes '.items[].webhooks[].namespaceSelector' both <"$dir/webhooks.json" | jq --argjson condition "$condition" '
     .items |= map(select(.kind == "MutatingWebhookConfiguration") | .metadata.name = "both" | .webhooks[].matchConditions += [$condition])' | kubectl apply -f - >/dev/null
 named() { echo ".items[] | select((.kind | endswith(\"Binding\")) and (.metadata.name | $1)) | .spec.matchResources.namespaceSelector"; } # CONDITION

@@ -73,8 +73,7 @@ op_start "$dir" operator "$cp" --feature-gates GuaranteedCPUPool=true
 wh_account "$cp"
 wh_start "$wh" "$cp" --kubeconfig "$cp/pinfold.kubeconfig" --feature-gates GuaranteedCPUPool=true --shutdown-delay 0
 # In mode both the webhook gets what deploy/overlays/both leaves to it.
-kubectl kustomize deploy/overlays/both | awk 'BEGIN { RS = "---\n" } /\nkind: MutatingWebhookConfiguration\n/' |
-    kubectl create --dry-run=client -o json -f - >"$dir/both.json"
+wh_overlay both >"$dir/both.json"
 print_config --feature-gates GuaranteedCPUPool=true --failure-policy Fail | python3 tests/e2e/policy/adapt.py webhook "$dir/both.json" | kubectl apply -f - >/dev/null
 apply_policies ''
 for mode in webhook policy both; do

@@ -4,6 +4,7 @@
 #
 #	wh_start DIR CPDIR [FLAG...]      serves on a free port, with a certificate of the control plane's CA
 #	wh_configure DIR CPDIR [FLAG...]  applies what --print-config prints
+#	wh_overlay NAME                   the mutating configuration of deploy/overlays/NAME, as JSON
 #	wh_metric DIR CPDIR NAME          the sum of a metric over all of its labels
 #	wh_partition_cluster CPDIR        creates the Infrastructure object, with cpuPartitioning AllNodes, and a partitioned Node
 #	wh_account CPDIR                  CPDIR/pinfold.kubeconfig with the rights that deploy/ gives the webhook
@@ -42,6 +43,11 @@ wh_configure() {
     shift 2
     "$pinfold" webhook --print-config --url "$(wh_url "$dir")" --ca "$cp/pki/ca.crt" "$@" | wh_timeout |
         cp_kubectl "$cp" apply -f - >/dev/null
+}
+
+wh_overlay() {
+    kubectl kustomize "deploy/overlays/$1" | awk 'BEGIN { RS = "---\n" } /\nkind: MutatingWebhookConfiguration\n/' |
+        kubectl create --dry-run=client -o json -f -
 }
 
 # Status is a subresource: the API server drops it from what is created.
