@@ -130,6 +130,8 @@ guest_qemu() {
 	append+=" panic=1"
 	# On a busy machine the guest is slower than systemd's default time-outs allow.
 	append+=" systemd.default_timeout_start_sec=600 systemd.default_device_timeout_sec=600"
+	# Page table isolation makes every system call flush the emulated TLB, and khugepaged copies pages all the time.
+	append+=" mitigations=off transparent_hugepage=never"
 	# shellcheck disable=SC2086  # three numbers
 	mapfile -t machine < <(guest_machine ${GUEST_TOPOLOGY:-2 2 2})
 	if [ -n "${GUEST_SEGMENT:-}" ]; then
@@ -139,9 +141,10 @@ guest_qemu() {
 			-device "virtio-net-pci,netdev=segment,mac=$(cat "$dir/mac")")
 	fi
 	# vendor: with qemu's own vendor the guest sees no hyperthreads. cx16: with it Debian 13's
-	# kernel crashed on qemu 7.2 at a cmpxchg16b; without it it never has.
+	# kernel crashed on qemu 7.2 at a cmpxchg16b; without it it never has. erms: with it the kernel copies and clears pages
+	# byte by byte, which is slow under emulation.
 	process_start "$dir" qemu qemu-system-x86_64 -accel tcg,thread=multi \
-		-cpu max,vendor=GenuineIntel,cx16=off -m "$memory" "${machine[@]}" \
+		-cpu max,vendor=GenuineIntel,cx16=off,erms=off -m "$memory" "${machine[@]}" \
 		-kernel "$image/vmlinuz" -initrd "$image/initrd" \
 		-append "$append ${GUEST_APPEND:-}" \
 		"$@" -display none -monitor none -serial "file:$dir/console.log" \
