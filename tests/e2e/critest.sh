@@ -1,8 +1,7 @@
 #!/bin/bash
 #
 # critest, the test suite of the container runtime interface, against a real containerd of this machine, without the agent and with it:
-# the results have to be the same, spec by spec. A spec whose result differs is run again, three times each, because some depend on
-# time. Needs root; runs in a network namespace of its own, so that no bridge stays on the machine.
+# the results have to be the same (lib/suite.sh). Needs root; runs in a network namespace of its own, so that no bridge stays on the machine.
 #
 #	RUNTIME=containerd-1.7      or containerd
 #	FOCUS=REGEX                 only these specs
@@ -24,6 +23,8 @@ fi
 . "$here/lib/native-runtime.sh"
 # shellcheck source=tests/e2e/lib/native-agent.sh
 . "$here/lib/native-agent.sh"
+# shellcheck source=tests/e2e/lib/suite.sh
+. "$here/lib/suite.sh"
 
 skip='[Ii]mage [Mm]anager|[Ii]mage.*(pull|Pull)|[Ss]treaming|port mapping|portforward|[Ss]eccomp|[Aa]pp[Aa]rmor|SELinux|[Bb]enchmark'
 dir=$(mktemp -d /tmp/pinfold-critest-XXXXXX)
@@ -57,28 +58,9 @@ both() {
 	agent_status '.counters' >"$dir/counters"
 	agent_down
 }
-compare() { python3 "$here/critest/compare.py" "$@" "$dir/$name-without.json" "$dir/$name-with.json"; }
-
 native_start "$dir" "$RUNTIME"
 agent_flags=(--management 0 --nri-socket "$dir/nri.sock" --no-cluster)
 e2e_say "critest with $RUNTIME"
-name=all
-both all "${FOCUS:-.}"
+suite_same "${FOCUS:-.}"
 jq -e '[.[] | numbers] | add > 0' "$dir/counters" >/dev/null || die "the agent saw no container: $(cat "$dir/counters")"
-if ! compare; then
-	mapfile -t differing < <(compare --names | grep .)
-	[ ${#differing[@]} -gt 0 ] || die "no spec ran"
-	e2e_say "${#differing[@]} differ; again, three times"
-	focus=$(printf '%s\n' "${differing[@]}" | sed 's/[][().*+?^$|{}\\/]/./g' | paste -sd '|')
-	for try in 1 2 3; do
-		name=again$try
-		both "$name" "$focus"
-		! compare || break
-		[ $try -lt 3 ] || die "these specs have other results with the agent"
-	done
-fi
-result=$(compare | head -n 2 | tr '\n' ';')
-count() { jq "[.[].SpecReports[] | select(.State == \"$1\" and .LeafNodeType == \"It\")] | length" "$dir/all-with.json"; }
-[ -z "${RESULTS:-}" ] || printf '%s\t-\t%s\t-\tcritest\t%s\t%s\n' "$(date +%F)" "$RUNTIME" \
-	"$(count passed) passed, $(count failed) failed, the same without the agent," "$SECONDS" >>"$RESULTS"
-echo "critest.sh: $RUNTIME: $result in $SECONDS s"
+suite_result "$RUNTIME" critest

@@ -11,6 +11,8 @@
 
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
+# shellcheck source=tests/e2e/lib/record.sh
+. "$here/lib/record.sh"
 failed=0 count=0
 while read -r kubernetes runtime cpus numa smt <&3; do
 	count=$((count + 1))
@@ -19,7 +21,7 @@ while read -r kubernetes runtime cpus numa smt <&3; do
 	SAVE=${SAVE:-0} NODES=1 CPUS=$cpus NUMA=$numa SMT=$smt KUBERNETES=$kubernetes RUNTIME=$runtime PARTS=placement \
 		"$here/scenarios.sh" </dev/null || {
 		failed=$((failed + 1))
-		[ -z "${RESULTS:-}" ] || printf '%s\t%s\t%s\t%s\t%s\t%s\t%s\n' "$(date +%F)" "$kubernetes" "$runtime" "$cpus/$numa/$smt" "scenarios placement" failed - >>"$RESULTS"
+		record "$kubernetes" "$runtime" "$cpus/$numa/$smt" "scenarios placement" failed -
 	}
 done 3< <(if [ -n "${ONLY:-}" ]; then echo "$ONLY"; else "$here/matrix" "${MATRIX:-pairwise}"; fi)
 [ $failed = 0 ] || { echo "matrix.sh: $failed of $count combinations failed" >&2; exit 1; }

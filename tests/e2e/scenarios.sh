@@ -36,11 +36,13 @@ top=${KEEP:-$(mktemp -d /tmp/pinfold-scenarios-XXXXXX)}
 . "$here/lib/virtual-cluster.sh"
 # shellcheck source=tests/e2e/lib/node-kernel.sh
 . "$here/lib/node-kernel.sh"
+# shellcheck source=tests/e2e/lib/node-pods.sh
+. "$here/lib/node-pods.sh"
+# shellcheck source=tests/e2e/lib/record.sh
+. "$here/lib/record.sh"
 
 all_parts="network none deployed resized kinds types fairness limits inplace pools counted restarts reboot joining dashboard"
 cores=management.workload.openshift.io/cores
-management="target.workload.openshift.io/management: '{\"effect\":\"PreferredDuringScheduling\"}'"
-LIMIT=${LIMIT:-2400} # seconds, for every state: the nodes are slow
 case $RUNTIME in crio) unit=crio ;; *) unit=containerd ;; esac
 
 explain() {
@@ -52,79 +54,13 @@ explain() {
 	done
 }
 
-# --- the kernel ---
-
-# truth NODE ID NUMBER...: fields of the container's line of kernel_truth; "gone" when it has no process.
-truth() {
-	node_truth "$1" | awk -F '\t' -v id="$2" -v fields="${*:3}" '
-		index($1, id) && !index($1, "conmon") { n = split(fields, f, " "); for (i = 1; i <= n; i++) printf "%s%s", (i > 1 ? " " : ""), $f[i]; print ""; found = 1 }
-		END { if (!found) print "gone" }'
-}
-# pod_truth NAMESPACE SELECTOR NODE FIELD...: of the first container of the first such pod on the node ("-": on any).
-pod_truth() {
-	local id node where=status.phase=Running
-	[ "$3" = - ] || where+=,spec.nodeName=$3
-	read -r node id < <(kubectl -n "$1" get pods -l "$2" --field-selector "$where" \
-		-o 'jsonpath={.items[0].spec.nodeName} {.items[0].status.containerStatuses[0].containerID}{"\n"}' 2>/dev/null) || return 1
-	[ -n "$id" ] && truth "$node" "${id##*/}" "${@:4}"
-}
-# cpus NODE APP...: the CPUs that the kernel allows the container of each app on the node, from its threads. All of them in one read: a
-# command takes a node seconds.
-cpus() {
-	local node=$1 ids
-	shift
-	ids=$(kubectl -n shop get pods --field-selector "status.phase=Running,spec.nodeName=$node" \
-		-o 'jsonpath={range .items[*]}{.metadata.labels.app}={.status.containerStatuses[0].containerID}{" "}{end}') || return
-	node_truth "$node" | awk -F '\t' -v ids="$ids" -v apps="$*" '
-		BEGIN { for (n = split(ids, pod, " "); n > 0; n--) { at = index(pod[n], "="); id[substr(pod[n], 1, at - 1)] = substr(pod[n], at + 1) }
-			for (app in id) sub(".*/", "", id[app]) }
-		!index($1, "conmon") { for (app in id) if (id[app] != "" && index($1, id[app])) cpus[app] = $3 }
-		END { n = split(apps, name, " "); for (i = 1; i <= n; i++) printf "%s%s", (i > 1 ? " " : ""), (name[i] in cpus ? cpus[name[i]] : "gone"); print "" }'
-}
-
 # --- objects ---
 
-# pod_template NAME ANNOTATIONS RESOURCES [COMMAND] [MORE-OF-SPEC]: metadata and spec of a pod, as JSON.
-pod_template() {
-	cat <<-EOF2
-	{metadata: {labels: {app: $1}, annotations: {$2}}, spec: {automountServiceAccountToken: false, terminationGracePeriodSeconds: 1, ${5:-}
-	  containers: [{name: c, image: "localhost/busybox:1", imagePullPolicy: Never, args: [-c, "${4:-exec sleep 1000000}"], resources: {$3}}]}}
-	EOF2
-}
-controller() { # KIND NAME ANNOTATIONS RESOURCES [MORE-OF-SPEC-OF-CONTROLLER]
-	echo "{apiVersion: apps/v1, kind: $1, metadata: {name: $2, namespace: shop}, spec: {selector: {matchLabels: {app: $2}}, ${5:-}"
-	echo "  template: $(pod_template "$2" "$3" "$4")}}"
-	echo ---
-}
-# pod NAME NODE ANNOTATIONS RESOURCES [COMMAND]
-pod() {
-	local missed
-	while :; do
-		missed=$(calls_missed)
-		pod_manifest "$@" | kubectl apply -f - >/dev/null || die "pod $1 is not created"
-		[ "$(calls_missed)" != "$missed" ] || return 0
-		e2e_say "creating pod $1 again, because the API server gave up a call"
-		kubectl -n shop delete pod "$1" --now >/dev/null
-	done
-}
-pod_manifest() {
-	local spec
-	spec=$(pod_template "$1" "$3" "$4" "${5:-}" "nodeSelector: {kubernetes.io/hostname: $2},")
-	echo "{apiVersion: v1, kind: Pod, metadata: {name: $1, namespace: shop, labels: {app: $1}, annotations: {$3}}, ${spec#*\}\}, }"
-}
-remove() { kubectl -n shop delete pod "$@" --ignore-not-found --now --wait=false >/dev/null; }
-pods_gone() { [ -z "$(kubectl -n shop get pods "$@" --ignore-not-found -o name)" ]; }
-is_running() { [ "$(kubectl -n shop get pod "$1" -o 'jsonpath={.status.conditions[?(@.type=="Ready")].status}' 2>/dev/null)" = True ]; }
-running() {
-	local name
-	for name; do wait_for "$LIMIT" is_running "$name" || die "pod $name does not run"; done
-}
 requests() { kubectl -n shop get pods -l "app=$1" -o "jsonpath={.items[0].spec.containers[0].resources.requests}"; }
 capacity() { kubectl get node "$1" -o "jsonpath={.status.allocatable['${cores//./\\.}']}"; }
 set_profile() { # NAME ROLE CPU
 	profile "$1" "node-role.kubernetes.io/$2" "$3"
 }
-available() { kubectl get performanceprofile "$1" -o 'jsonpath={.status.conditions[?(@.type=="Available")].status} {.status.nodes.ready}'; }
 pending_because() { kubectl -n shop get pod "$1" -o 'jsonpath={.status.phase}: {.status.conditions[?(@.type=="PodScheduled")].message}'; }
 is_pending_for() { [[ $(pending_because "$1") == Pending:*"$2"* ]]; }
 says_pending() { # POD TEXT
@@ -189,8 +125,8 @@ part_deployed() {
 	set_profile worker worker 'reserved: first 1 core, isolated: rest'
 	soon "step 9: CPUs on the control plane node" "0-1,4-5 2-3,6-7" cpus worker-0 platform web
 	soon "step 9: CPUs on the worker" "0-1 2-3" cpus worker-1 platform web
-	soon "the status of the profile of the control plane" "True 1" available control-plane
-	soon "the status of the profile of the worker" "True 1" available worker
+	soon "the status of the profile of the control plane" "True 1" profile_status control-plane
+	soon "the status of the profile of the worker" "True 1" profile_status worker
 	pod late worker-1 "$management" 'requests: {cpu: 400m, memory: 32Mi}'
 	running late
 	is "step 11: the shares in the annotation" "$(kubectl -n shop get pod late -o 'jsonpath={.metadata.annotations.resources\.workload\.openshift\.io/c}')" '{"cpushares":409}'
@@ -215,7 +151,7 @@ part_resized() {
 }
 
 part_kinds() {
-	local kind app small='requests: {cpu: 50m, memory: 16Mi}'
+	local kind app static small='requests: {cpu: 50m, memory: 16Mi}'
 	{
 		controller Deployment deployment "$management" "$small" 'replicas: 2,'
 		controller StatefulSet statefulset "$management" "$small" 'serviceName: none,'
@@ -230,8 +166,9 @@ part_kinds() {
 			echo ---
 		done
 	} | kubectl apply -f - >/dev/null
-	app=$(pod_template static "$management" "$small")
-	echo "{apiVersion: v1, kind: Pod, metadata: {name: static, namespace: shop, labels: {app: static}, annotations: {$management}}, ${app#*\}\}, }" |
+	# The kubelet takes a file that begins with a brace for JSON.
+	static=$(pod_template static "$management" "$small") static=${static#*\}\}, }
+	printf '%s\n' 'apiVersion: v1' 'kind: Pod' "metadata: {name: static, namespace: shop, labels: {app: static}, annotations: {$management}}" "${static%\}}" |
 		on worker-1 'cat >/etc/kubernetes/static.yaml && mv /etc/kubernetes/static.yaml /etc/kubernetes/manifests/'
 	for app in deployment statefulset job cron; do
 		soon "a management pod of kind $app is pinned" reserved where app=$app
@@ -317,6 +254,7 @@ part_fairness() {
 	soon "weights of 1:4" "8 32" weights small large
 	within "CPU time of requests 1:4, in percent" "$(ratio small large)" 280 560
 	remove small large
+	wait_for "$LIMIT" pods_gone small large || die "the pods do not end"
 }
 weights() { for name; do pod_truth shop "app=$name" worker-1 7; done | tr '\n' ' ' | sed 's/ $//'; }
 
@@ -350,6 +288,7 @@ part_pools() {
 	vc_helm upgrade pinfold "$vc_source/deploy/chart" --reset-then-reuse-values --set webhook.pools=true >/dev/null ||
 		die "helm does not upgrade"
 	vc_rollout pinfold deployment/pinfold-webhook >/dev/null
+	soon "the new replicas of the webhook are on both nodes" "worker-0 worker-1" webhook_nodes
 	set_profile control-plane control-plane 'reserved: "0-1", shared: "2,4-5", isolated: "3,6-7"'
 	set_profile worker worker 'reserved: "0", shared: "1", isolated: "2-3"'
 	soon "millicores of the pools, as the scheduler sees them" "3k 3k 1k 2k" pool_resources
@@ -377,6 +316,7 @@ part_pools() {
 	is "control: what the first one has" "$(cpus worker-0 alone)" 6-7
 	remove over overshared fits fraction
 }
+webhook_nodes() { kubectl -n pinfold get pods -l app.kubernetes.io/component=webhook -o 'jsonpath={range .items[*]}{.spec.nodeName}{"\n"}{end}' | sort | paste -sd ' '; }
 # The webhook learns of the nodes' pools a moment after the API server.
 counted() {
 	pod_manifest dry worker-0 '' 'requests: {cpu: 200m, memory: 16Mi}' | kubectl create --dry-run=server -f - \
@@ -392,7 +332,7 @@ pool_resources() {
 # All three, under the pods of part "pools". What containers have is in the kernel and must not change for a moment.
 part_restarts() {
 	local before each
-	before=$(identity)
+	before=$(identity alone share)
 	is "CPUs before" "$(cpus worker-0 alone share platform)" "6-7 2,4-5 0-1"
 	for each in kubelet "$unit"; do
 		on worker-0 systemctl restart "$each"
@@ -403,7 +343,7 @@ part_restarts() {
 	is "CPUs while the agent is gone" "$(cpus worker-0 alone share platform)" "6-7 2,4-5 0-1"
 	wait_for "$LIMIT" agent_ready_on worker-0 || die "the agent does not start again"
 	is "CPUs after a kill of the agent" "$(cpus worker-0 alone share platform)" "6-7 2,4-5 0-1"
-	is "the containers are the same" "$(identity)" "$before"
+	is "the containers are the same" "$(identity alone share)" "$before"
 	# Control: a container that starts now is placed; the agent that was killed has not left anything undone.
 	pod after worker-0 '' 'requests: {cpu: 100m, memory: 16Mi}'
 	running after
@@ -418,7 +358,6 @@ part_reboot() {
 	soon "CPUs after the reboot" "6-7 2,4-5 0-1" cpus worker-0 alone share platform
 	soon "control: the other node was not concerned" "0 1" cpus worker-1 platform web
 }
-identity() { kubectl -n shop get pods -l 'app in (alone, share)' -o 'jsonpath={range .items[*]}{.status.containerStatuses[0].containerID} {.status.containerStatuses[0].restartCount}{"\n"}{end}' | sort; }
 reports() {
 	local now before
 	before=$(vc_heartbeat "$1") && sleep 10 && now=$(vc_heartbeat "$1") && [ "$before" != "$now" ] && node_is_ready "$top/$1" && echo yes
@@ -565,13 +504,13 @@ else
 	vc_settings
 fi
 kernel_truth_build
-kubectl apply -f - >/dev/null <<<'{apiVersion: v1, kind: Namespace, metadata: {name: shop, annotations: {workload.openshift.io/allowed: management}}}'
+shop_namespace
 total=0
 for part in ${PARTS:-$all_parts}; do
 	e2e_say "$KUBERNETES, $RUNTIME: $part ($SECONDS s)"
 	began=$SECONDS checks=0
 	"part_$part"
 	total=$((total + checks))
-	[ -z "${RESULTS:-}" ] || printf '%s\t%s\t%s\t%s\t%s\t%s\t%s\n' "$(date +%F)" "$KUBERNETES" "$RUNTIME" "$CPUS/$NUMA/$SMT" "scenarios $part" "$checks checks passed" "$((SECONDS - began))" >>"$RESULTS"
+	record "$KUBERNETES" "$RUNTIME" "$CPUS/$NUMA/$SMT" "scenarios $part" "$checks checks passed" $((SECONDS - began))
 done
 echo "scenarios.sh: Kubernetes $KUBERNETES, $RUNTIME, $total checks passed in $SECONDS s"

@@ -10,8 +10,9 @@
 #	DURATION=1200               seconds (`make soak NODES=2 SECONDS=...`); or HOURS
 #	SEED=N                      of the sequence of actions; it is printed. What they meet depends on the nodes' speed, too
 #	NODES=2                     and the other variables of tests/e2e/cluster
-#	SOAK_LIMIT=30               seconds for which a deviation may last while the agent is up. Emulated nodes need more than the 2 of soak.sh
-#	AGENT=PROGRAM               another static program for the agents, for example one with a seeded bug (README.md)
+#	SOAK_LIMIT=10               seconds for which a deviation may last while the agent is up. Emulated nodes need more than the 2 of soak.sh
+#	SOAK_START_LIMIT=30         the same for containers that start; their pause processes are on all CPUs until the runtime reports them
+#	AGENT=PROGRAM               another program for the agents, for example one with a seeded bug (README.md)
 #	KEEP=DIR                    the cluster in DIR is used if it runs, and left running
 #	RESULTS=FILE                a line is added to it (scripts/compatibility reads them)
 #
@@ -20,7 +21,7 @@
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 export NODES=${NODES:-2} CPUS=${CPUS:-8 4} NUMA=${NUMA:-2 1} SMT=${SMT:-on} RUNTIME=${RUNTIME:-containerd}
-export SOAK_LIMIT=${SOAK_LIMIT:-30}
+export SOAK_LIMIT=${SOAK_LIMIT:-10} SOAK_START_LIMIT=${SOAK_START_LIMIT:-30}
 DURATION=${DURATION:-${HOURS:+$((HOURS * 3600))}}
 DURATION=${DURATION:-1200}
 top=${KEEP:-$(mktemp -d /tmp/pinfold-soak-XXXXXX)}
@@ -30,6 +31,8 @@ top=${KEEP:-$(mktemp -d /tmp/pinfold-soak-XXXXXX)}
 . "$here/lib/node-kernel.sh"
 # shellcheck source=tests/e2e/soak/common.sh
 . "$here/soak/common.sh"
+# shellcheck source=tests/e2e/lib/record.sh
+. "$here/lib/record.sh"
 
 dir=$top/soak
 every_ms=1000
@@ -138,7 +141,7 @@ do_resize() {
 do_drift() {
 	local id
 	draw_pod . || return 0
-	read -r id _ <"$dir/$node/expect/soak.$pod.c" || return 0
+	read -r id _ 2>/dev/null <"$dir/$node/expect/soak.$pod.c" || return 0
 	log "overwrites the cpuset of $pod on $node"
 	on "$node" "find /sys/fs/cgroup/kubepods.slice -name '*$id*' ! -name '*conmon*' -exec sh -c 'echo $(cat "$dir/$node/all") >\$0/cpuset.cpus' {} ';'" 2>>"$dir/logs/actions.log" || :
 }
@@ -236,8 +239,7 @@ quotas_hold() {
 }
 # inspect NODE: "PID DESCRIPTORS MEMORY-IN-KB CGROUPS-OF-PODS", and in files the agent's ledger and status.
 inspect() {
-	on "$1" 'cat /run/pinfold/ledger.json' >"$dir/$1/ledger" && on "$1" "printf 'GET /status HTTP/1.0\r\n\r\n' | socat -t 20 - UNIX-CONNECT:/run/pinfold/agent.sock" |
-		sed '1,/^\r*$/d' >"$dir/$1/status" && on "$1" "pid=\$(pgrep -of '^/usr/local/bin/pinfold agent') && echo \$pid \$(ls /proc/\$pid/fd | wc -l) \
+	on "$1" 'cat /run/pinfold/ledger.json' >"$dir/$1/ledger" && agent_status_on "$1" >"$dir/$1/status" && on "$1" "pid=\$(pgrep -of '^/usr/local/bin/pinfold agent') && echo \$pid \$(ls /proc/\$pid/fd | wc -l) \
 			\$(awk '/VmRSS/ { print \$2 }' /proc/\$pid/status) \$(find /sys/fs/cgroup/kubepods.slice -type d -name '*-pod*.slice' | wc -l)" >"$dir/$1/inspected"
 }
 pods_on() { kubectl get pods -A --field-selector "spec.nodeName=$1" -o name | wc -l; }
@@ -308,18 +310,18 @@ check_observers() {
 
 # --- ---
 
-# stream NODE: what kernel_truth prints there, also after a reboot.
+# stream NODE DIR: what kernel_truth prints there, also after a reboot.
 stream() {
-	while [ -e "$dir/$1/observing" ]; do
+	while [ -e "$2/observing" ]; do
 		on "$1" "/root/kernel_truth /sys/fs/cgroup/kubepods.slice $every_ms" || :
 		printf '\nlost\n'
 		sleep 1
-	done >"$dir/$1/truth.fifo"
+	done >"$2/truth.fifo"
 }
 observe() { # NODE
 	mkfifo "$dir/$1/truth.fifo"
-	touch "$dir/$1/observing"
-	process_start "$dir/$1" truth stream "$1"
+	touch "$dir/$1/observing" "$dir/$1/round"
+	process_start "$dir/$1" truth stream "$1" "$dir/$1"
 	process_start "$dir/$1" observer sh -c "exec python3 '$here/soak/observe.py' '$dir/$1' $every_ms <'$dir/$1/truth.fifo'"
 }
 # The observer ends with its input, and prints its statistics.
@@ -337,8 +339,8 @@ statistics() {
 			! grep -q "$kind 0" "$dir/$each/round" || die "no $kind container was seen on $each"
 		done
 		tail -n 1 "$dir/$each/logs/observer.log"
-	done | awk '{ rounds += $1; looked += $3; if ($9 > longest) longest = $9; violations += $11 }
-		END { printf "%d rounds, %d cgroups looked at, longest deviation %.1f s, %d violations\n", rounds, looked, longest, violations }'
+	done | awk '{ rounds += $1; looked += $3; if ($9 > longest) longest = $9; if ($11 > start) start = $11; violations += $15 }
+		END { printf "%d rounds, %d cgroups looked at, longest deviation %.1f s, %.1f s of starts, %d violations\n", rounds, looked, longest, start, violations }'
 }
 
 # Nothing else: the cluster goes on.
@@ -370,17 +372,9 @@ explain() {
 	kubectl get events -A --sort-by .lastTimestamp | tail -n 20
 }
 
-load_agent() { # NODE
-	guest_put "$top/$1" "$dir/agent.tar" /root/ || return
-	if [ "$RUNTIME" = crio ]; then
-		on "$1" "skopeo copy -q docker-archive:/root/agent.tar containers-storage:localhost/pinfold-other:1"
-	else
-		on "$1" "/payload/bin/ctr -n k8s.io images import /root/agent.tar" >&2
-	fi
-}
+load_agent() { vc_load "$1" "$dir/agent.tar" >&2; } # NODE
 use_agent() { # PROGRAM
-	mkdir -p "$dir/image/usr/local/bin" && cp "$1" "$dir/image/usr/local/bin/pinfold" &&
-		image_make "$dir/image" localhost/pinfold-other:1 "$dir/agent.tar" /usr/local/bin/pinfold && vc_each load_agent &&
+	image_program "$dir/agent.tar" localhost/pinfold-other:1 "$1" && vc_each load_agent &&
 		kubectl -n pinfold-agent set image daemonset/pinfold-agent agent=localhost/pinfold-other:1 >/dev/null && vc_rollout pinfold-agent daemonset/pinfold-agent >&2
 }
 
@@ -391,7 +385,6 @@ prepare() { # NODE
 	on "$1" 'for cpu in /sys/devices/system/cpu/cpu[0-9]*; do cat $cpu/topology/thread_siblings_list; done' |
 		grep -vxF "$(cat "$dir/$1/management")" >"$dir/$1/isolated" # one word for each CPU
 }
-profile_available() { kubectl get performanceprofile soak -o 'jsonpath={.status.conditions[?(@.type=="Available")].status} {.status.nodes.ready}'; }
 
 declare -A base_pid=() base_fds=() base_rss=() born=()
 created=0 refused=0 compared=0 action=none unsettled=none
@@ -414,7 +407,8 @@ vc_each prepare
 kubectl apply -f - >/dev/null <<<'{apiVersion: v1, kind: Namespace, metadata: {name: soak, annotations: {workload.openshift.io/allowed: management}}}'
 kubectl label nodes --all node-role.kubernetes.io/worker= --overwrite >/dev/null
 profile soak node-role.kubernetes.io/worker 'reserved: first 1 core, isolated: rest'
-LIMIT=$limit soon "the profile is applied" "True $NODES" profile_available
+LIMIT=$limit soon "the profile is applied" "True $NODES" profile_status soak
+touch "$dir/polls"
 process_start "$dir" expect python3 "$here/soak/expect.py" "$cp" "$dir"
 for node in $(vc_nodes); do
 	touch "$dir/$node/up"
@@ -432,5 +426,5 @@ took=$((SECONDS - began))
 for node in $(vc_nodes); do unobserve "$node"; done
 found=$(statistics)
 echo "$(counts)$refused refused, agents compared with before $compared times" >&2
-result "$KUBERNETES" "$RUNTIME" "$CPUS/$NUMA/$SMT" "seed $seed: $actions actions, $found," $took
+record "$KUBERNETES" "$RUNTIME" "$CPUS/$NUMA/$SMT" soak "seed $seed: $actions actions, $found," $took
 echo "soak-nodes.sh: seed $seed, $actions actions in $took s: $found"

@@ -22,6 +22,8 @@ here=$(cd "$(dirname "$0")" && pwd)
 . "$here/lib/native-agent.sh"
 # shellcheck source=tests/e2e/soak/common.sh
 . "$here/soak/common.sh"
+# shellcheck source=tests/e2e/lib/record.sh
+. "$here/lib/record.sh"
 
 every_ms=100
 pods_max=10
@@ -261,5 +263,5 @@ process_stop "$dir" truth # the observer ends with its input, and prints its sta
 wait_for 30 process_gone "$dir" observer || die "the observer does not end"
 [ "$actions" -gt 0 ] || die "nothing was done"
 echo "$(counts)$refused refused, the agent started $agent_starts times" >&2
-result - "$RUNTIME" - "seed $seed: $actions actions, $(tail -n 1 "$dir/logs/observer.log")," $((SECONDS - began))
+record - "$RUNTIME" - soak "seed $seed: $actions actions, $(tail -n 1 "$dir/logs/observer.log")," $((SECONDS - began))
 echo "soak.sh: seed $seed, $actions actions in $((SECONDS - began)) s: $(tail -n 1 "$dir/logs/observer.log")"

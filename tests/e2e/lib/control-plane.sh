@@ -202,6 +202,7 @@ profile() {
 	  nodeSelector: {$2: ""}
 	EOF
 }
+profile_status() { kubectl get performanceprofile "$1" -o 'jsonpath={.status.conditions[?(@.type=="Available")].status} {.status.nodes.ready}'; } # NAME
 
 cp_stop() {
 	local name

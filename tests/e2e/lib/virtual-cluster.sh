@@ -9,6 +9,7 @@
 #	vc_running                  whether it runs
 #	vc_nodes                    the names of its nodes
 #	vc_boot_node NAME NUMBER    one more node, which joins now
+#	vc_load NODE FILE           an archive of lib/image.sh, as an image of the node's runtime
 #	on NODE COMMAND...          a command on a node
 #	vc_pinfold ARG...           the program of this tree, with the cluster's kubeconfig
 #	vc_helm ARG...
@@ -178,14 +179,16 @@ vc_rollout() { wait_for 1800 kubectl -n "$1" rollout status "$2" --timeout 30m; 
 vc_dns_runs() { vc_rollout kube-system deployment/coredns && vc_rollout kube-system daemonset/kube-proxy; }
 vc_egress() { start_egress "$top/$(vc_nodes | head -n 1)"; }
 
-vc_load_image() { # NODE
-	guest_put "$top/$1" "$top/pinfold.tar" /root/ || return
+vc_load() {
+	local file=/root/${2##*/}
+	guest_put "$top/$1" "$2" /root/ || return
 	if [ "$RUNTIME" = crio ]; then
-		on "$1" "skopeo copy -q oci-archive:/root/pinfold.tar containers-storage:localhost/pinfold:$vc_version && rm /root/pinfold.tar"
+		on "$1" "skopeo copy -q $(image_transport "$2"):$file containers-storage:$(image_name "$2") && rm $file"
 	else
-		on "$1" "/payload/bin/ctr -n k8s.io images import /root/pinfold.tar && rm /root/pinfold.tar"
+		on "$1" "/payload/bin/ctr -n k8s.io images import $file && rm $file"
 	fi
 }
+vc_load_image() { vc_load "$1" "$top/pinfold.tar"; } # NODE
 
 vc_helm() {
 	KUBECONFIG=$cp/admin.kubeconfig HELM_CACHE_HOME=$top/helm HELM_CONFIG_HOME=$top/helm HELM_DATA_HOME=$top/helm \

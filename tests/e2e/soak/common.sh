@@ -8,7 +8,6 @@
 #	counts                      all of them, for the summary
 #	ledger_entries              the number of assignments in the ledger on standard input
 #	leaked FDS RSS BASE_FDS BASE_RSS PODS   says what an agent has more than it had before it saw PODS pods; nothing when that is in order
-#	result KUBERNETES RUNTIME TOPOLOGY TEXT SECONDS   adds a line to the file $RESULTS, if that is set
 
 duration=${DURATION:-${HOURS:+$((HOURS * 3600))}}
 duration=${duration:-120}
@@ -35,9 +34,4 @@ ledger_entries() { jq '[.. | objects | select(has("pod"))] | length'; }
 leaked() {
 	[ "$1" -le "$3" ] || echo "it had $3 descriptors and has $1, after $5 pods"
 	[ "$2" -le $(($4 + 1024 + 2 * $5)) ] || echo "it had $4 kB and has $2 kB, after $5 pods"
-}
-
-result() {
-	[ -n "${RESULTS:-}" ] || return 0
-	printf '%s\t%s\t%s\t%s\tsoak\t%s\t%s\n' "$(date +%F)" "$1" "$2" "$3" "$4" "$5" >>"$RESULTS"
 }

@@ -18,14 +18,15 @@ so those of a pod that is being created do not count yet.
 
 An invariant that does not hold is a violation when it has not held for SOAK_LIMIT seconds while the agent was up. The default is 2: the agent
 looks once a second at cgroups that others have written to, and has a second to act. The time is counted in rounds: on a machine where
-both are slow, rounds are, too. Violations are written to DIR/violations, and at the end of the input
-statistics are printed.
+both are slow, rounds are, too. SOAK_START_LIMIT is the limit for cgroups that are not known (yet); the default is SOAK_LIMIT. Violations are
+written to DIR/violations, and at the end of the input statistics are printed.
 """
 import os
 import sys
 import time
 
 LIMIT = float(os.environ.get("SOAK_LIMIT") or 2)
+START_LIMIT = float(os.environ.get("SOAK_START_LIMIT") or LIMIT)
 
 
 def cpus(text):
@@ -47,9 +48,10 @@ class Observer:
         self.age = {}  # what does not hold -> for how long
         self.owned = {}  # name of an exclusive container -> its CPUs when it was last seen
         self.reported = set()
-        self.rounds = self.seen = self.longest = 0
+        self.rounds = self.seen = 0
+        self.longest = {True: 0, False: 0}  # whether the cgroup is known -> for how long something did not hold
         self.classes = {"management": set(), "shared": set(), "exclusive": set()}  # those that were seen
-        self.worst = ""
+        self.worst = {True: "", False: ""}
 
     def read(self, name):
         try:
@@ -81,7 +83,7 @@ class Observer:
             yield path, name, kind, number, cpus(allowed), quota
 
     def broken(self, lines):
-        """What does not hold in this round."""
+        """What does not hold in this round, and whether that is about a container that is known."""
         management, everything = cpus(self.read("management")), cpus(self.read("all"))
         seen = list(self.classify(lines))
         owners = [s for s in seen if s[2] in ("exclusive", "ending")]
@@ -96,15 +98,15 @@ class Observer:
             self.seen += 1
             for other in owners:
                 if other[0] != path and allowed & other[4]:
-                    yield f"CPU {show(allowed & other[4])} of {other[1]} is also a CPU of {kind} {name}"
+                    yield f"CPU {show(allowed & other[4])} of {other[1]} is also a CPU of {kind} {name}", kind != "other"
             if kind == "exclusive" and len(allowed) != number:
-                yield f"{name} is to own {number} CPUs and has {show(allowed)}"
+                yield f"{name} is to own {number} CPUs and has {show(allowed)}", True
             if kind == "exclusive" and quota != "max":
-                yield f"{name} owns its CPUs and has a quota of {quota}"
+                yield f"{name} owns its CPUs and has a quota of {quota}", True
             if kind == "management" and not allowed <= management:
-                yield f"management {name} may use {show(allowed)}, the pool is {show(management)}"
+                yield f"management {name} may use {show(allowed)}, the pool is {show(management)}", True
             if kind == "shared" and not allowed <= shared:
-                yield f"shared {name} may use {show(allowed)}, the pool has {show(shared)}"
+                yield f"shared {name} may use {show(allowed)}, the pool has {show(shared)}", True
 
     def round(self, lines, elapsed):
         self.rounds += 1
@@ -114,10 +116,10 @@ class Observer:
         now = set(self.broken(lines))
         step = max(0, min(elapsed, 2 * self.every))
         self.age = {what: self.age.get(what, -step) + step for what in now}
-        for what, age in self.age.items():
-            if age > self.longest:
-                self.longest, self.worst = age, what
-            if age > LIMIT and what not in self.reported:
+        for (what, is_known), age in self.age.items():
+            if age > self.longest[is_known]:
+                self.longest[is_known], self.worst[is_known] = age, what
+            if age > (LIMIT if is_known else START_LIMIT) and what not in self.reported:
                 self.reported.add(what)
                 with open(os.path.join(self.directory, "violations"), "a", encoding="utf-8") as file:
                     file.write(f"{time.strftime('%H:%M:%S')} for {age:.1f} s: {what}\n")
@@ -140,10 +142,11 @@ class Observer:
             self.round(lines, now - before if before else 0)
             self.count()
             lines, before = [], now
-        if self.worst:
-            print(f"the longest deviation: {self.worst}")
-        print(f"{self.rounds} rounds, {self.seen} cgroups looked at, longest deviation {self.longest:.1f} s, "
-              f"{len(self.reported)} violations")
+        for is_known, what in self.worst.items():
+            if what:
+                print(f"the longest deviation{'' if is_known else ' of a start'}: {what}")
+        print(f"{self.rounds} rounds, {self.seen} cgroups looked at, longest deviation {self.longest[True]:.1f} s, "
+              f"{self.longest[False]:.1f} s of starts, {len(self.reported)} violations")
 
 
 if __name__ == "__main__":

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""compare.py WITHOUT WITH: two reports of critest (ginkgo's JSON). Prints how many specs passed, failed and were skipped in each, the
+"""compare-specs.py WITHOUT WITH: two reports of a test suite (ginkgo's JSON), without Pinfold and with it. Prints how many specs passed, failed and were skipped in each, the
 specs whose results differ, and those that failed in both. Exit status 1 when results differ, or when nothing ran.
-compare.py --names WITHOUT WITH: only the names of specs that differ, one on a line.
+compare-specs.py --names WITHOUT WITH: only the names of specs that differ, one on a line.
 """
 import collections
 import json
@@ -21,16 +21,16 @@ def results(path):
 
 def main():
     only_names = sys.argv[1] == "--names"
-    without, with_agent = (results(path) for path in sys.argv[-2:])
-    differ = sorted(name for name in without | with_agent if without.get(name) != with_agent.get(name))
+    without, with_it = (results(path) for path in sys.argv[-2:])
+    differ = sorted(name for name in without | with_it if without.get(name) != with_it.get(name))
     if only_names:
         print("\n".join(differ))
         return 0
-    for title, each in (("without the agent", without), ("with the agent", with_agent)):
+    for title, each in (("without Pinfold", without), ("with Pinfold", with_it)):
         count = collections.Counter(each.values())
         print(f"{title}: {count['passed']} passed, {count['failed']} failed, {count['skipped'] + count['pending']} skipped")
     for name in differ:
-        print(f"differs: {name}: {without.get(name)}, with the agent {with_agent.get(name)}")
+        print(f"differs: {name}: {without.get(name)}, with Pinfold {with_it.get(name)}")
     for name in sorted(name for name, state in without.items() if state == "failed" and name not in differ):
         print(f"failed in both: {name}")
     return 1 if differ or "passed" not in without.values() else 0
