@@ -84,6 +84,7 @@ struct node_desired {
 	enum node_reason reason;
 	struct str message;
 	enum node_taint taint;
+	bool is_undecided;     /* the pools may be about to change: nothing is patched */
 	bool is_heartbeat_due; /* the condition is written again, to show that the agent runs */
 	int64_t now_s;
 };

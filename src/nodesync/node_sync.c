@@ -175,11 +175,17 @@ static void update_permissions(struct node_sync *s)
 		log_warning("cannot write the permissions of namespaces", LOG_ERR(&err));
 }
 
+/* A kept profile may be that of a role which the Node no longer has. Pods that were scheduled to
+ * its pools in the meantime could not be taken back. */
 static struct node_desired desired(void *data, bool is_leaving, struct arena *a)
 {
 	struct node_sync *s = data;
+	struct node_desired want =
+		node_desired_read(&s->desired, loop_now_ms(s->loop), is_leaving, a);
 
-	return node_desired_read(&s->desired, loop_now_ms(s->loop), is_leaving, a);
+	want.is_undecided = s->manager->status.pools.origin == POOLS_FROM_PROFILE &&
+			    profile_watch_is_undecided(&s->profiles);
+	return want;
 }
 
 int node_sync_init(struct node_sync *s, const struct node_sync_config *config, struct err *err)

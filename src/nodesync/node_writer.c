@@ -34,6 +34,8 @@ int node_write_plan(const struct node_observed *observed, const struct node_desi
 		request->content_type = API_JSON;
 		request->path = node_path(STR(""), STR(""), a);
 		r = node_plan_registration(&rules->registration, want, a, &request->body, err);
+	} else if (want->is_undecided) {
+		return 0;
 	} else {
 		request->content_type = API_PATCH_STRATEGIC;
 		request->path = node_path(rules->registration.name, STR("status"), a);

@@ -16,6 +16,7 @@
 #include "partition/node_profile.h"
 
 #define ABSENT_MS 30000
+#define MAX_REFUSED 3 /* a server that has just started responds with errors for a moment */
 
 static struct profile_watch *profile_watch_of(struct watch *w)
 {
@@ -124,6 +125,7 @@ static void on_synced(struct watch *watch)
 		if (!w->items[i - 1].is_listed)
 			remove_at(w, i - 1);
 	w->is_listing = false;
+	w->n_refused = 0;
 	w->has_logged_forbidden = false;
 	if (!w->is_known)
 		log_info("watching the profiles", LOG_INT("profiles", w->n));
@@ -134,8 +136,10 @@ static void on_synced(struct watch *watch)
 
 static void on_failure(struct watch *watch, const struct err *err)
 {
-	api_failures_add(profile_watch_of(watch)->failures, loop_now_ms(watch->loop),
-			 "watch the profiles", err);
+	struct profile_watch *w = profile_watch_of(watch);
+
+	w->n_refused += watch->must_list && watch->list.http.status != 0;
+	api_failures_add(w->failures, loop_now_ms(watch->loop), "watch the profiles", err);
 }
 
 static void on_forbidden(struct watch *watch, const struct err *err)
@@ -148,6 +152,7 @@ static void on_forbidden(struct watch *watch, const struct err *err)
 			    "with the identity of the kubelet",
 			    LOG_ERR(err));
 	w->has_logged_forbidden = true;
+	w->n_refused = MAX_REFUSED;
 }
 
 void profile_watch_start(struct profile_watch *w, struct api *api, struct api_failures *failures)
@@ -185,6 +190,11 @@ void profile_watch_done(struct profile_watch *w)
 	while (w->n > 0)
 		remove_at(w, w->n - 1);
 	free(w->items);
+}
+
+bool profile_watch_is_undecided(const struct profile_watch *w)
+{
+	return w->n_refused < MAX_REFUSED && (!w->is_known || w->is_changed);
 }
 
 yyjson_val **profile_watch_objects(const struct profile_watch *w, struct arena *a, size_t *ret_n)

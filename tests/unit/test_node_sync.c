@@ -173,6 +173,51 @@ TEST(the_agent_waits_for_its_kubeconfig_then_registers_and_learns_the_namespaces
 	(void)close(s.run_fd);
 }
 
+static void on_profiles_changed(struct node_sync *s)
+{
+	s->manager->status.pools.origin = POOLS_FROM_NOTHING;
+}
+
+/* The Node was deleted, and its next one has another role or none. */
+TEST(the_pools_of_a_kept_profile_are_published_only_after_the_profiles_were_read)
+{
+	struct node_sync_config config = { .node_name = "n1", .version = "1" };
+	CLEANUP(node_done) struct node n;
+	struct api_server server;
+	struct node_sync s;
+	struct err err = { 0 };
+	char path[128];
+
+	node_init(&n, "0-1", "2-3", "4-7");
+	n.manager.status.pools.origin = POOLS_FROM_PROFILE;
+	api_server_init(&server);
+	api_server_set(&server,
+		       &(struct api_server_rule){
+			       "GET", "/api/v1/nodes", "limit=", 200,
+			       "{\"metadata\":{\"resourceVersion\":\"7\"},\"items\":[" NODE "]}" });
+	api_server_set(&server,
+		       &(struct api_server_rule){
+			       "GET", "/apis/performance.openshift.io/v2/performanceprofiles",
+			       "limit=", 200,
+			       "{\"metadata\":{\"resourceVersion\":\"7\"},\"items\":[]}" });
+	api_server_set(&server, &(struct api_server_rule){ "PATCH", "/api/v1/nodes/n1/status", "",
+							   200, NODE });
+	(void)snprintf(path, sizeof(path), "%s/kubeconfig", n.dir);
+	config.kubeconfig = path;
+	write_kubeconfig(&n, server.kubeconfig.port);
+	CHECK_OK(node_sync_init(&s, &config, &err));
+	s.on_profiles_changed = on_profiles_changed;
+	node_sync_start(&s, &server.loop, &n.manager);
+	API_SERVER_WAIT(&server, s.node_watch.watch.is_synced && s.profiles.is_known);
+	CHECK(s.writer.observed.exists && s.writer.writing == NODE_WRITE_NONE);
+	CHECK_UINT(s.writer.n_written[NODE_WRITE_STATUS], 0);
+	node_sync_tick(&s);
+	API_SERVER_WAIT(&server, s.writer.n_written[NODE_WRITE_STATUS] == 1);
+	node_sync_close(&s);
+	api_server_done(&server);
+	node_sync_done(&s);
+}
+
 TEST(memory_is_returned_after_the_start_and_after_every_new_connection)
 {
 	static const struct {

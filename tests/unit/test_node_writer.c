@@ -141,6 +141,29 @@ TEST(the_next_write_is_the_status_then_the_taint)
 	}
 }
 
+TEST(a_node_whose_pools_are_undecided_is_left_alone_but_registered)
+{
+	const struct node_write_rules rules = { .may_register = true,
+						.may_taint = true,
+						.registration.name = STR("n1") };
+	CLEANUP(arena_done) struct arena a;
+	struct node_observed observed;
+	struct node_desired want;
+	struct node_write write;
+	struct err err = { 0 };
+	struct doc doc;
+
+	arena_init(&a, 0);
+	want = desired(NULL, false, &a);
+	want.is_undecided = want.is_heartbeat_due = true;
+	CHECK_OK(doc_parse(STR(NODE_TAINTED), STR("test"), NULL, &a, &doc, &err));
+	node_observed_of(doc.root, &observed);
+	CHECK_INT(node_write_plan(&observed, &want, &rules, &a, &write, &err), 0);
+	node_observed_of(NULL, &observed);
+	CHECK_INT(node_write_plan(&observed, &want, &rules, &a, &write, &err), 1);
+	CHECK_INT(write.kind, NODE_WRITE_REGISTER);
+}
+
 TEST(a_node_without_the_resources_gets_them_once)
 {
 	CLEANUP(fixture_done) struct fixture f;

@@ -102,6 +102,24 @@ TEST(an_error_leaves_the_profiles_unknown)
 	CLEANUP(fixture_done) struct fixture f;
 
 	fixture_init(&f, 500, "{}", "");
+	CHECK(profile_watch_is_undecided(&f.watch));
 	API_SERVER_WAIT(&f.server, f.failures.n >= 2);
 	CHECK(!f.watch.is_known && !f.watch.is_changed);
+	CHECK(profile_watch_is_undecided(&f.watch)); /* the server may have just started */
+	API_SERVER_WAIT(&f.server, f.failures.n >= 3);
+	CHECK(!profile_watch_is_undecided(&f.watch)); /* the last profile stays in effect */
+}
+
+TEST(profiles_are_undecided_from_a_change_until_the_owner_has_seen_it)
+{
+	CLEANUP(fixture_done) struct fixture f;
+
+	fixture_init(&f, 200, "{\"metadata\":{\"resourceVersion\":\"7\"},\"items\":[]}", "");
+	CHECK(profile_watch_is_undecided(&f.watch));
+	API_SERVER_WAIT(&f.server, f.watch.is_known);
+	CHECK(profile_watch_is_undecided(&f.watch));
+	f.watch.is_changed = false;
+	CHECK(!profile_watch_is_undecided(&f.watch));
+	f.watch.is_changed = true;
+	CHECK(profile_watch_is_undecided(&f.watch));
 }
