@@ -205,7 +205,7 @@ test_policy() {
 	metadata: {name: other}
 	EOF
 	# shellcheck disable=SC2317  # called by name
-	policy_active() { ! "${as_agent[@]}" label node "$name" probe=1 --overwrite >/dev/null 2>&1; }
+	policy_active() { ! "${as_agent[@]}" label node "$name" probe=1 --dry-run=server >/dev/null 2>&1; }
 	wait_for 30 policy_active || die "the policy is not in force"
 	refused() { # TEXT COMMAND...
 		"${@:2}" >"$dir/refused.out" 2>&1 && die "allowed: ${*:2}"
