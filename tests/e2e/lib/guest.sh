@@ -84,10 +84,15 @@ guest_wait_up() {
 	guest_run "$1" '[ ! -b /dev/vdb ] || mountpoint -q /payload || mount -o ro /dev/vdb /payload'
 }
 
+# guest_packages: installs what guests need on this machine.
+guest_packages() {
+	type -P qemu-system-x86_64 qemu-img ssh >/dev/null || # fails when one of them is missing
+		"$e2e_lib/../components/host-packages" qemu-system-x86 qemu-utils openssh-client e2fsprogs
+}
+
 # guest_prepare DIR: sets image, the caller's, and writes what the functions above need to DIR.
 guest_prepare() {
-	command -v qemu-system-x86_64 >/dev/null && command -v ssh >/dev/null ||
-		"$e2e_lib/../components/host-packages" qemu-system-x86 openssh-client e2fsprogs || return
+	guest_packages || return
 	image=$("$e2e_lib/../components/guest-image") || return
 	mkdir -p "$1/logs"
 	cp "$image/id" "$1/id"
@@ -98,7 +103,6 @@ guest_prepare() {
 
 # guest_overlay FILE BASE FORMAT
 guest_overlay() {
-	command -v qemu-img >/dev/null || "$e2e_lib/../components/host-packages" qemu-utils || return
 	qemu-img create -q -f qcow2 -b "$2" -F "$3" "$1"
 }
 

@@ -104,7 +104,7 @@ vc_step() {
 # --- parts ---
 
 vc_components() {
-	"$e2e_build" etcd "kubernetes-$KUBERNETES:kube-apiserver,kubectl,kubelet,kube-scheduler,kube-controller-manager,kube-proxy" \
+	guest_packages && "$e2e_build" etcd "kubernetes-$KUBERNETES:kube-apiserver,kubectl,kubelet,kube-scheduler,kube-controller-manager,kube-proxy" \
 		"$RUNTIME" crictl coredns helm && "$e2e_lib/../components/guest-image"
 }
 
