@@ -1,9 +1,9 @@
 #!/bin/bash
 #
-# critest, the test suite of the container runtime interface, against a real containerd of this machine, without the agent and with it:
+# critest, the test suite of the container runtime interface, against a real runtime of this machine, without the agent and with it:
 # the results have to be the same (lib/suite.sh). Needs root; runs in a network namespace of its own, so that no bridge stays on the machine.
 #
-#	RUNTIME=containerd-1.7      or containerd
+#	RUNTIME=containerd-1.7      or containerd, crio
 #	FOCUS=REGEX                 only these specs
 #	RESULTS=FILE                a line is added to it (scripts/compatibility reads them)
 #
@@ -36,6 +36,7 @@ explain() { tail -n 20 "$dir"/critest-*.log; }
 ip link set lo up
 mkdir -p "$dir/cni"
 echo '{"cniVersion":"1.0.0","name":"pods","plugins":[{"type":"bridge","bridge":"cri0","isGateway":true,"ipam":{"type":"host-local","ranges":[[{"subnet":"10.99.0.0/16"}]],"routes":[{"dst":"0.0.0.0/0"}]}}]}' >"$dir/cni/10-pods.conflist"
+[ "$RUNTIME" != crio ] || ln -s /usr/lib/cni/* "$dir/cni/" # its only directory of plugins
 # shellcheck disable=SC2034  # read by native-runtime.sh
 NATIVE_CONFIG="[plugins.\"io.containerd.grpc.v1.cri\".cni]
   bin_dir = \"/usr/lib/cni\"

@@ -61,7 +61,7 @@ guest_is_up() { guest_run "$1" true 2>/dev/null; }
 guest_patch_kernel() {
 	guest_run "$1" "$(cat <<-'EOF'
 	set -e
-	echo 0 >/proc/sys/kernel/panic
+	echo 0 | tee /proc/sys/kernel/panic /proc/sys/kernel/panic_on_rcu_stall >/dev/null
 	for hook in prerouting input forward output postrouting; do
 		echo "add table inet early; add chain inet early $hook { type filter hook $hook priority 0; }"
 	done | nft -f -
@@ -132,6 +132,9 @@ guest_qemu() {
 	append="console=ttyS0 net.ifnames=0 systemd.unified_cgroup_hierarchy=1 systemd.show_status=0"
 	# A boot that dies of what guest_patch_kernel() describes is repeated; the guest is not in use yet.
 	append+=" panic=1"
+	# So is one whose first CPU lost its timer, which has been seen at the start of systemd: nothing goes on then. One stall may be that of a
+	# busy machine.
+	append+=" sysctl.kernel.panic_on_rcu_stall=1 sysctl.kernel.max_rcu_stall_to_panic=2"
 	# On a busy machine the guest is slower than systemd's default time-outs allow.
 	append+=" systemd.default_timeout_start_sec=600 systemd.default_device_timeout_sec=600"
 	# Page table isolation makes every system call flush the emulated TLB, and khugepaged copies pages all the time.
