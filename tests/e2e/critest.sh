@@ -16,7 +16,9 @@ RUNTIME=${RUNTIME:-containerd-1.7}
 if [ -z "${CRITEST_INSIDE:-}" ]; then
 	# What comes from outside comes before the namespace.
 	"$here/components/build" "$RUNTIME" crictl critest >/dev/null
-	"$here/components/host-packages" runc busybox-static containernetworking-plugins iproute2 iptables jq curl
+	packages=(runc busybox-static containernetworking-plugins iproute2 iptables jq curl)
+	[ "$RUNTIME" != crio ] || packages+=(conmon skopeo)
+	"$here/components/host-packages" "${packages[@]}"
 	CRITEST_INSIDE=1 exec unshare -n "$here/critest.sh"
 fi
 # shellcheck source=tests/e2e/lib/native-runtime.sh
