@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
-"""compare-specs.py WITHOUT WITH: two reports of a test suite (ginkgo's JSON), without Pinfold and with it. Prints how many specs passed, failed and were skipped in each, the
-specs whose results differ, and those that failed in both. Exit status 1 when results differ, or when nothing ran.
+"""compare-specs.py WITHOUT WITH: two reports of a test suite (ginkgo's JSON), without Pinfold and with it. Prints how many specs passed,
+failed and were skipped in each, the specs whose results differ, and those that failed in both. Exit status 1 when results differ, or when
+no spec passed.
 compare-specs.py --names WITHOUT WITH: only the names of specs that differ, one on a line.
 """
 import collections

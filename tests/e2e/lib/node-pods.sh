@@ -58,19 +58,17 @@ cpus() {
 		END { n = split(apps, name, " "); for (i = 1; i <= n; i++) printf "%s%s", (i > 1 ? " " : ""), (name[i] in cpus ? cpus[name[i]] : "gone"); print "" }'
 }
 
-# pod_template NAME ANNOTATIONS RESOURCES [COMMAND] [MORE-OF-SPEC]: metadata and spec of a pod, as JSON.
 pod_template() {
 	cat <<-EOF2
 	{metadata: {labels: {app: $1}, annotations: {$2}}, spec: {automountServiceAccountToken: false, terminationGracePeriodSeconds: 1, ${5:-}
 	  containers: [{name: c, image: "localhost/busybox:1", imagePullPolicy: Never, args: [-c, "${4:-exec sleep 1000000}"], resources: {$3}}]}}
 	EOF2
 }
-controller() { # KIND NAME ANNOTATIONS RESOURCES [MORE-OF-SPEC-OF-CONTROLLER]
+controller() {
 	echo "{apiVersion: apps/v1, kind: $1, metadata: {name: $2, namespace: shop}, spec: {selector: {matchLabels: {app: $2}}, ${5:-}"
 	echo "  template: $(pod_template "$2" "$3" "$4")}}"
 	echo ---
 }
-# pod NAME NODE ANNOTATIONS RESOURCES [COMMAND]
 pod() {
 	local missed
 	while :; do
