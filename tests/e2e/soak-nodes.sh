@@ -339,8 +339,8 @@ statistics() {
 			! grep -q "$kind 0" "$dir/$each/round" || die "no $kind container was seen on $each"
 		done
 		tail -n 1 "$dir/$each/logs/observer.log"
-	done | awk '{ rounds += $1; looked += $3; if ($9 > longest) longest = $9; if ($11 > start) start = $11; violations += $15 }
-		END { printf "%d rounds, %d cgroups looked at, longest deviation %.1f s, %.1f s of starts, %d violations\n", rounds, looked, longest, start, violations }'
+	done | awk '{ rounds += $1; looked += $3; if ($9 > longest) longest = $9; if ($11 > start) start = $11; violations += $15; long += $21; starts += $22 }
+		END { printf "%d rounds, %d cgroups looked at, longest deviation %.1f s, %.1f s of starts, %d violations, longer than 1 s: %d, %d starts\n", rounds, looked, longest, start, violations, long, starts }'
 }
 
 # Nothing else: the cluster goes on.

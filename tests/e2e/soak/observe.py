@@ -19,7 +19,7 @@ so those of a pod that is being created do not count yet.
 An invariant that does not hold is a violation when it has not held for SOAK_LIMIT seconds while the agent was up. The default is 2: the agent
 looks once a second at cgroups that others have written to, and has a second to act. The time is counted in rounds: on a machine where
 both are slow, rounds are, too. SOAK_START_LIMIT is the limit for cgroups that are not known (yet); the default is SOAK_LIMIT. Violations are
-written to DIR/violations, and at the end of the input statistics are printed.
+written to DIR/violations. A deviation that lasted longer than a second is printed when it ends, and statistics at the end of the input.
 """
 import os
 import sys
@@ -52,6 +52,7 @@ class Observer:
         self.longest = {True: 0, False: 0}  # whether the cgroup is known -> for how long something did not hold
         self.classes = {"management": set(), "shared": set(), "exclusive": set()}  # those that were seen
         self.worst = {True: "", False: ""}
+        self.long = {True: 0, False: 0}  # how many lasted longer than a second
 
     def read(self, name):
         try:
@@ -115,6 +116,10 @@ class Observer:
             return
         now = set(self.broken(lines))
         step = max(0, min(elapsed, 2 * self.every))
+        for (what, is_known), age in self.age.items():
+            if age > 1 and (what, is_known) not in now:
+                self.long[is_known] += 1
+                print(f"{time.strftime('%H:%M:%S')} ended after {age:.1f} s: {what}", flush=True)
         self.age = {what: self.age.get(what, -step) + step for what in now}
         for (what, is_known), age in self.age.items():
             if age > self.longest[is_known]:
@@ -146,7 +151,8 @@ class Observer:
             if what:
                 print(f"the longest deviation{'' if is_known else ' of a start'}: {what}")
         print(f"{self.rounds} rounds, {self.seen} cgroups looked at, longest deviation {self.longest[True]:.1f} s, "
-              f"{self.longest[False]:.1f} s of starts, {len(self.reported)} violations")
+              f"{self.longest[False]:.1f} s of starts, {len(self.reported)} violations, "
+              f"longer than 1 s: {self.long[True]}, {self.long[False]} starts")
 
 
 if __name__ == "__main__":
