@@ -340,7 +340,7 @@ vc_up() {
 	vc_step "building Pinfold's image" vc_image || return
 	base=$(vc_key_base) && installed=$(vc_key_installed "$base") || return
 	echo "$base $installed" >"$top/keys"
-	if vc_saved "$installed"; then
+	if [ "${PINFOLD_INSTALL:-yes}" = yes ] && vc_saved "$installed"; then
 		vc_step "starting the saved cluster with Pinfold" vc_restore "$installed"
 		return
 	fi
