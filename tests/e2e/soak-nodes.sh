@@ -11,7 +11,8 @@
 #	SEED=N                      of the sequence of actions; it is printed. What they meet depends on the nodes' speed, too
 #	NODES=2                     and the other variables of tests/e2e/cluster
 #	SOAK_LIMIT=10               seconds for which a deviation may last while the agent is up. Emulated nodes need more than the 2 of soak.sh
-#	SOAK_START_LIMIT=30         the same for containers that start; their pause processes are on all CPUs until the runtime reports them
+#	SOAK_START_LIMIT=120        the same for containers that start: they are on all CPUs until runc sets their cpuset, and their pause
+#	                            processes until the runtime reports them. When all pods are Ready, no deviation may be left
 #	AGENT=PROGRAM               another program for the agents, for example one with a seeded bug (README.md)
 #	KEEP=DIR                    the cluster in DIR is used if it runs, and left running
 #	RESULTS=FILE                a line is added to it (scripts/compatibility reads them)
@@ -21,7 +22,7 @@
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 export NODES=${NODES:-2} CPUS=${CPUS:-8 4} NUMA=${NUMA:-2 1} SMT=${SMT:-on} RUNTIME=${RUNTIME:-containerd}
-export SOAK_LIMIT=${SOAK_LIMIT:-10} SOAK_START_LIMIT=${SOAK_START_LIMIT:-30}
+export SOAK_LIMIT=${SOAK_LIMIT:-10} SOAK_START_LIMIT=${SOAK_START_LIMIT:-120}
 DURATION=${DURATION:-${HOURS:+$((HOURS * 3600))}}
 DURATION=${DURATION:-1200}
 top=${KEEP:-$(mktemp -d /tmp/pinfold-soak-XXXXXX)}
@@ -237,6 +238,8 @@ quotas_hold() {
 	done < <(kubectl -n soak get pods -o json | jq -r --arg node "$1" '.items[] | select(.spec.nodeName == $node and (.metadata.name | startswith("s"))) |
 		[.metadata.name, (.status.containerStatuses[0].containerID | sub(".*/"; "")), (.spec.containers[0].resources.limits.cpu | sub("m$"; ""))] | join(" ")')
 }
+# nothing_deviates NODE: in the last round of its observer.
+nothing_deviates() { grep -q ', 0 deviations$' "$dir/$1/round"; }
 # inspect NODE: "PID DESCRIPTORS MEMORY-IN-KB CGROUPS-OF-PODS", and in files the agent's ledger and status.
 inspect() {
 	on "$1" 'cat /run/pinfold/ledger.json' >"$dir/$1/ledger" && agent_status_on "$1" >"$dir/$1/status" && on "$1" "pid=\$(pgrep -of '^/usr/local/bin/pinfold agent') && echo \$pid \$(ls /proc/\$pid/fd | wc -l) \
@@ -272,6 +275,7 @@ quiet() {
 	wait_for $limit all_ready || die "not ready: $(pods | grep -v ready)"
 	for each in $(vc_nodes); do
 		wait_for 600 quotas_hold "$each" || violation "the quota of $unsettled is not its limit"
+		wait_for 120 nothing_deviates "$each" || violation "$each has deviations with all pods Ready: $(cat "$dir/$each/round")"
 	done
 	check_observers
 	kubectl -n soak delete pods --all --wait=false >/dev/null

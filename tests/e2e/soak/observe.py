@@ -10,7 +10,7 @@ the output was interrupted there; the round that it interrupts does not count. D
     all             all CPUs
     creating        the name of a pod whose creation the runtime has not reported yet
     up              exists while the agent is up
-    round           is written after every round: the number of containers that were seen of each class
+    round           is written after every round: the number of containers that were seen of each class, and how many deviations there are
 
 A cgroup whose last component contains CONTAINER-ID is the container, unless it is that of its monitor (conmon). All other cgroups are those
 of pause processes, or of containers that are not known yet. The runtime tells the agent of a pause process when it has started it;
@@ -132,7 +132,7 @@ class Observer:
     def count(self):
         text = " ".join(f"{kind} {len(names)}" for kind, names in self.classes.items())
         with open(os.path.join(self.directory, "round"), "w", encoding="utf-8") as file:
-            file.write(f"{self.rounds} rounds: {text}\n")
+            file.write(f"{self.rounds} rounds: {text}, {len(self.age)} deviations\n")
 
     def run(self, stream):
         lines, before = [], None
