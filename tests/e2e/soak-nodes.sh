@@ -240,10 +240,10 @@ quotas_hold() {
 }
 # nothing_deviates NODE: in the last round of its observer.
 nothing_deviates() { grep -q ', 0 deviations$' "$dir/$1/round"; }
-# inspect NODE: "PID DESCRIPTORS MEMORY-IN-KB CGROUPS-OF-PODS", and in files the agent's ledger and status.
+# inspect NODE: "PID DESCRIPTORS MEMORY-IN-KB CGROUPS-OF-PODS", and in files the agent's ledger, status and descriptors.
 inspect() {
-	on "$1" 'cat /run/pinfold/ledger.json' >"$dir/$1/ledger" && agent_status_on "$1" >"$dir/$1/status" && on "$1" "pid=\$(pgrep -of '^/usr/local/bin/pinfold agent') && echo \$pid \$(ls /proc/\$pid/fd | wc -l) \
-			\$(awk '/VmRSS/ { print \$2 }' /proc/\$pid/status) \$(find /sys/fs/cgroup/kubepods.slice -type d -name '*-pod*.slice' | wc -l)" >"$dir/$1/inspected"
+	on "$1" 'cat /run/pinfold/ledger.json' >"$dir/$1/ledger" && agent_status_on "$1" >"$dir/$1/status" && on "$1" "pid=\$(pgrep -of '^/usr/local/bin/pinfold agent') && ls -l /proc/\$pid/fd >&2 && echo \$pid \$(ls /proc/\$pid/fd | wc -l) \
+			\$(awk '/VmRSS/ { print \$2 }' /proc/\$pid/status) \$(find /sys/fs/cgroup/kubepods.slice -type d -name '*-pod*.slice' | wc -l)" >"$dir/$1/inspected" 2>"$dir/$1/descriptors"
 }
 pods_on() { kubectl get pods -A --field-selector "spec.nodeName=$1" -o name | wc -l; }
 containers_of_agent() { jq '.containers | length' "$dir/$1/status"; }
@@ -253,20 +253,31 @@ nothing_left() {
 	wanted=$(pods_on "$1") && inspect "$1" && [ "$(ledger_entries <"$dir/$1/ledger")" = 0 ] && [ "$(cut -d' ' -f4 "$dir/$1/inspected")" = "$wanted" ] &&
 		[ "$(containers_of_agent "$1")" = "$wanted" ]
 }
-# count_empty NODE: the first count of an agent is its base.
+# same_agent NODE: the one whose first count is the base.
+same_agent() { [ "${base_pid[$1]:-}" = "$(cut -d' ' -f1 "$dir/$1/inspected")" ]; }
+# not_leaking NODE: looks again; sets more. A new agent has nothing to compare with.
+not_leaking() {
+	local fds rss
+	inspect "$1" || return
+	same_agent "$1" || return 0
+	read -r _ fds rss _ <"$dir/$1/inspected"
+	more=$(leaked "$fds" "$rss" "${base_fds[$1]}" "${base_rss[$1]}" $((created - born[$1])))
+	[ -z "$more" ]
+}
+# count_empty NODE: the first count of an agent is its base. A probe that is answered just then has a descriptor more for that time.
 count_empty() {
 	local pid fds rss more
 	wait_for 600 nothing_left "$1" ||
 		violation "left on $1 without pods: $(ledger_entries <"$dir/$1/ledger") assignments in the ledger, $(cut -d' ' -f4 "$dir/$1/inspected") cgroups of pods and $(containers_of_agent "$1") containers in the agent for $(pods_on "$1") pods"
+	wait_for 60 not_leaking "$1" || violation "the agent of $1 leaks: $more"
 	read -r pid fds rss _ <"$dir/$1/inspected"
 	log "empty: the agent of $1 ($pid) has $fds descriptors, $rss kB"
-	if [ "${base_pid[$1]:-}" != "$pid" ]; then
+	if same_agent "$1"; then
+		[ "$fds" -ge "${base_fds[$1]}" ] || base_fds[$1]=$fds
+		compared=$((compared + 1))
+	else
 		base_pid[$1]=$pid base_fds[$1]=$fds base_rss[$1]=$rss born[$1]=$created
-		return
 	fi
-	more=$(leaked "$fds" "$rss" "${base_fds[$1]}" "${base_rss[$1]}" $((created - born[$1])))
-	[ -z "$more" ] || violation "the agent of $1 leaks: $more"
-	compared=$((compared + 1))
 }
 quiet() {
 	local each

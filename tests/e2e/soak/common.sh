@@ -8,9 +8,12 @@
 #	counts                      all of them, for the summary
 #	ledger_entries              the number of assignments in the ledger on standard input
 #	leaked FDS RSS BASE_FDS BASE_RSS PODS   says what an agent has more than it had before it saw PODS pods; nothing when that is in order
+#
+# The signal USR1 ends it before its time: no more actions, the last checks, and the statistics of the time it ran.
 
 duration=${DURATION:-${HOURS:+$((HOURS * 3600))}}
 duration=${duration:-120}
+trap 'duration=0' USR1
 seed=${SEED:-$((RANDOM * 32768 + RANDOM))}
 actions=0
 declare -A done_of=()
