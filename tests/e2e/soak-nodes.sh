@@ -240,18 +240,24 @@ quotas_hold() {
 }
 # nothing_deviates NODE: in the last round of its observer.
 nothing_deviates() { grep -q ', 0 deviations$' "$dir/$1/round"; }
-# inspect NODE: "PID DESCRIPTORS MEMORY-IN-KB CGROUPS-OF-PODS", and in files the agent's ledger, status and descriptors.
+# inspect NODE: "PID DESCRIPTORS MEMORY-IN-KB CGROUPS-OF-PODS", and in files the agent's ledger, status and descriptors, and the runtime's containers.
 inspect() {
-	on "$1" 'cat /run/pinfold/ledger.json' >"$dir/$1/ledger" && agent_status_on "$1" >"$dir/$1/status" && on "$1" "pid=\$(pgrep -of '^/usr/local/bin/pinfold agent') && ls -l /proc/\$pid/fd >&2 && echo \$pid \$(ls /proc/\$pid/fd | wc -l) \
+	on "$1" 'cat /run/pinfold/ledger.json' >"$dir/$1/ledger" && agent_status_on "$1" >"$dir/$1/status" &&
+		on "$1" '/payload/bin/crictl -t 600s -c /payload/crictl.yaml ps -a -o json' >"$dir/$1/runtime" &&
+		on "$1" "pid=\$(pgrep -of '^/usr/local/bin/pinfold agent') && ls -l /proc/\$pid/fd >&2 && echo \$pid \$(ls /proc/\$pid/fd | wc -l) \
 			\$(awk '/VmRSS/ { print \$2 }' /proc/\$pid/status) \$(find /sys/fs/cgroup/kubepods.slice -type d -name '*-pod*.slice' | wc -l)" >"$dir/$1/inspected" 2>"$dir/$1/descriptors"
 }
 pods_on() { kubectl get pods -A --field-selector "spec.nodeName=$1" -o name | wc -l; }
-containers_of_agent() { jq '.containers | length' "$dir/$1/status"; }
-# Each pod of the platform has one container.
+# containers_differ NODE: containers of the agent that the runtime does not have, and running ones that the agent does not have. The agent keeps
+# one that has ended until the runtime removes it.
+containers_differ() {
+	jq -nr --slurpfile agent "$dir/$1/status" --slurpfile runtime "$dir/$1/runtime" '[$agent[0].containers[].id] as $known |
+		($known - [$runtime[0].containers[].id])[], ([$runtime[0].containers[] | select(.state == "CONTAINER_RUNNING").id] - $known)[]'
+}
 nothing_left() {
-	local wanted
-	wanted=$(pods_on "$1") && inspect "$1" && [ "$(ledger_entries <"$dir/$1/ledger")" = 0 ] && [ "$(cut -d' ' -f4 "$dir/$1/inspected")" = "$wanted" ] &&
-		[ "$(containers_of_agent "$1")" = "$wanted" ]
+	local differ
+	inspect "$1" && [ "$(ledger_entries <"$dir/$1/ledger")" = 0 ] && [ "$(cut -d' ' -f4 "$dir/$1/inspected")" = "$(pods_on "$1")" ] &&
+		differ=$(containers_differ "$1") && [ -z "$differ" ]
 }
 # same_agent NODE: the one whose first count is the base.
 same_agent() { [ "${base_pid[$1]:-}" = "$(cut -d' ' -f1 "$dir/$1/inspected")" ]; }
@@ -268,7 +274,7 @@ not_leaking() {
 count_empty() {
 	local pid fds rss more
 	wait_for 600 nothing_left "$1" ||
-		violation "left on $1 without pods: $(ledger_entries <"$dir/$1/ledger") assignments in the ledger, $(cut -d' ' -f4 "$dir/$1/inspected") cgroups of pods and $(containers_of_agent "$1") containers in the agent for $(pods_on "$1") pods"
+		violation "left on $1 without pods: $(ledger_entries <"$dir/$1/ledger") assignments in the ledger, $(cut -d' ' -f4 "$dir/$1/inspected") cgroups of pods for $(pods_on "$1") pods, and containers known to only one of agent and runtime: $(containers_differ "$1" | paste -sd ' ')"
 	wait_for 60 not_leaking "$1" || violation "the agent of $1 leaks: $more"
 	read -r pid fds rss _ <"$dir/$1/inspected"
 	log "empty: the agent of $1 ($pid) has $fds descriptors, $rss kB"
