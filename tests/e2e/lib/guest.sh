@@ -77,8 +77,35 @@ guest_master() {
 	mapfile -t options < <(guest_ssh_options "$1")
 	ssh -f -N -M "${options[@]}" root@127.0.0.1 </dev/null >>"$1/logs/ssh.log" 2>&1
 }
+# qemu 7.2 can also lose the timer of a CPU, or stop at the first PCI devices: nothing goes on then, and nothing is printed. Such a guest is
+# reset. A boot that goes on prints within a minute, or in three on a busy machine.
+guest_silence_s=300
+guest_resets=3
+# guest_booted DIR COMMAND...: COMMAND, once; a silent guest is reset. Sets resets, the caller's.
+guest_booted() {
+	local dir=$1 printed
+	shift
+	! "$@" || return 0
+	printed=$(stat -c %Y "$dir/console.log") || return
+	if [ "$resets" -lt $guest_resets ] && [ $(($(date +%s) - printed)) -ge $guest_silence_s ]; then
+		resets=$((resets + 1))
+		e2e_say "the guest has printed nothing for $guest_silence_s s, resetting it; the last line: $(tail -n 1 "$dir/console.log")"
+		touch "$dir/console.log"
+		"$e2e_lib/monitor.py" "$(cat "$dir/ssh-control")/qmp" reset
+	fi
+	return 1
+}
+# guest_wait DIR COMMAND...: until COMMAND succeeds; for a boot that may be slow.
+guest_wait() {
+	local resets=0
+	touch "$1/console.log" # silence counts from now: a guest that reboots may have printed nothing for hours
+	wait_ready "$1" qemu 2400 guest_booted "$@" && return
+	tail -n 20 "$1/console.log" >&2
+	e2e_say "the guest did not boot: $(process_alive "$1" qemu && echo "no answer after $resets resets" || echo "qemu has ended")"
+	return 1
+}
 guest_wait_up() {
-	wait_ready "$1" qemu 1200 guest_is_up "$1" || { tail -n 20 "$1/console.log" >&2; return 1; }
+	guest_wait "$1" guest_is_up "$1" || return
 	guest_master "$1" || return
 	guest_patch_kernel "$1" || return
 	guest_run "$1" '[ ! -b /dev/vdb ] || mountpoint -q /payload || mount -o ro /dev/vdb /payload'
@@ -186,7 +213,7 @@ guest_reboot() {
 	id=$(guest_bootid "$1") || return
 	guest_run "$1" systemctl reboot || : # the connection may break first
 	guest_disconnect "$1"
-	wait_ready "$1" qemu 1200 guest_rebooted "$1" "$id" && guest_wait_up "$1"
+	guest_wait "$1" guest_rebooted "$1" "$id" && guest_wait_up "$1"
 }
 
 guest_disconnect() {

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """monitor.py SOCKET save FILE: stops the guest of qemu's monitor at SOCKET, writes its memory and devices to FILE, ends qemu.
 monitor.py SOCKET resume: waits until qemu has read such a file (-incoming), and lets the guest continue.
+monitor.py SOCKET reset: starts the guest's boot again.
 """
 import json
 import shlex
@@ -45,10 +46,16 @@ class Monitor:
             time.sleep(0.1)
         self.call("cont")
 
+    def reset(self):
+        self.call("system_reset")
+        self.call("cont")  # it may have been stopped
+
 
 monitor = Monitor(sys.argv[1])
 if sys.argv[2] == "save":
     monitor.save(sys.argv[3])
     monitor.socket.sendall(b'{"execute": "quit"}\n')
+elif sys.argv[2] == "reset":
+    monitor.reset()
 else:
     monitor.resume()
