@@ -166,6 +166,9 @@ guest_qemu() {
 	append+=" systemd.default_timeout_start_sec=600 systemd.default_device_timeout_sec=600"
 	# Page table isolation makes every system call flush the emulated TLB, and khugepaged copies pages all the time.
 	append+=" mitigations=off transparent_hugepage=never"
+	# On a busy machine the kernel's watchdog sees a skew between TSC and HPET. It would give up the TSC: that patches the running kernel, see
+	# guest_patch_kernel(), and every look at the clock would be a device access.
+	append+=" tsc=nowatchdog"
 	# shellcheck disable=SC2086  # three numbers
 	mapfile -t machine < <(guest_machine ${GUEST_TOPOLOGY:-2 2 2})
 	if [ -n "${GUEST_SEGMENT:-}" ]; then

@@ -60,7 +60,7 @@ kernel_boot() { # DIR IMAGE
 		-smp 8,sockets=2,cores=2,threads=2 \
 		-object memory-backend-ram,id=m0,size=384M -numa node,nodeid=0,cpus=0-3,memdev=m0 \
 		-object memory-backend-ram,id=m1,size=384M -numa node,nodeid=1,cpus=4-7,memdev=m1 -kernel "$2/vmlinuz" -initrd "$1/initrd" \
-		-append "console=ttyS0 quiet panic=-1" -display none -monitor none -nic none -no-reboot \
+		-append "console=ttyS0 quiet panic=-1 tsc=nowatchdog" -display none -monitor none -nic none -no-reboot \
 		-serial "file:$1/console.log" </dev/null || :
 	grep -q '=== begins' "$1/console.log"
 }
