@@ -52,7 +52,7 @@ kernel_archive() { # DIR SCRIPT FILE...
 	rm -rf "$root"
 }
 
-# Fails when the script did not start: qemu 7.2 can panic while the kernel patches itself (lib/guest.sh).
+# Fails when the script did not start: qemu 7.2 can panic while the kernel patches itself. lib/guest.sh says so, and why the clock has no watchdog.
 kernel_boot() { # DIR IMAGE
 	local clock=(-accel "tcg,thread=multi")
 	[ -z "${KERNEL_COUNTS:-}" ] || clock=(-accel "tcg,thread=single" -icount "shift=0,sleep=off")
