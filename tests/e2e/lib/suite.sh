@@ -4,7 +4,8 @@
 #
 #	suite_same FOCUS            ends the test when a spec has another result with Pinfold; those that differ are run three times more,
 #	                            because some depend on time
-#	suite_result RUNTIME NAME   prints the numbers and records them (record.sh), with KUBERNETES and TOPOLOGY
+#	suite_result RUNTIME NAME   prints the numbers and records them (record.sh), with KUBERNETES and TOPOLOGY; and each spec in a
+#	                            file of the directory suites beside $RESULTS
 #
 # The caller has dir and both NAME FOCUS, which writes the reports $dir/NAME-without.json and $dir/NAME-with.json.
 
@@ -28,10 +29,19 @@ suite_same() {
 	die "these specs have other results with Pinfold"
 }
 
-suite_count() { jq "[.[].SpecReports[] | select(.State == \"$1\" and .LeafNodeType == \"It\")] | length" "$dir/all-with.json"; }
+# suite_specs: the results of all specs; a spec that ran again has its last.
+suite_specs() {
+	local try reports=("$dir/all-without.json" "$dir/all-with.json")
+	for try in 1 2 3; do
+		[ ! -e "$dir/again$try-with.json" ] || reports+=("$dir/again$try-without.json" "$dir/again$try-with.json")
+	done
+	python3 "$e2e_lib/compare-specs.py" --tsv "${reports[@]}"
+}
 suite_result() {
 	local text
-	text="$(suite_count passed) passed, $(suite_count failed) failed, the same without Pinfold,"
+	suite_specs >"$dir/specs.tsv"
+	text="$(awk -F '\t' '{ n[$3]++ } END { printf "%d passed, %d failed", n["passed"], n["failed"] }' "$dir/specs.tsv"), the same without Pinfold,"
 	record "${KUBERNETES:--}" "$1" "${TOPOLOGY:--}" "$2" "$text" "$SECONDS"
+	[ -z "${RESULTS:-}" ] || install -D -m 644 "$dir/specs.tsv" "$(dirname "$RESULTS")/suites/$2-$1.tsv"
 	echo "$(basename "$0"): $1: $text in $SECONDS s"
 }
