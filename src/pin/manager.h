@@ -111,6 +111,7 @@ struct manager {
 	bool wants_sync;		  /* the runtime has to write the agent's own cgroup */
 	bool has_unreleased;		  /* the ledger has pods whose release failed */
 	bool is_sync_unwritten;		  /* manager_enforce_synchronized() has work */
+	bool has_seen_pods;		  /* the cgroup of a pod was where its path says */
 	bool wants_trim;		  /* a synchronization has freed much memory */
 	struct event_queue *events;	  /* NULL: no cluster */
 

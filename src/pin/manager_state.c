@@ -174,10 +174,13 @@ void manager_release_unreleased(struct manager *m)
 }
 
 /* The kubelet creates a pod's cgroup before the sandbox and removes it after the last container. A
- * cgroup that was never seen proves nothing: its path may be unknown. */
+ * cgroup that was never seen may be somewhere else, unless those of other pods are where they are
+ * to be. Such a pod ended before the agent connected, and the runtime still listed its sandbox. */
 static bool has_vanished(const struct manager *m, const struct pod_entry *pod)
 {
-	if (!pod->was_seen || cgroup_exists(m->cgroups, pod->cgroup))
+	if (cgroup_exists(m->cgroups, pod->cgroup))
+		return false;
+	if (!pod->was_seen && (!m->has_seen_pods || !*pod->cgroup || pod->n_containers > 0))
 		return false;
 	for (size_t i = 0; i < m->registry.n_containers; i++)
 		if (m->registry.containers[i]->pod == pod && !m->registry.containers[i]->is_started)
@@ -263,6 +266,7 @@ void manager_enforce_pod(struct manager *m, struct pod_entry *pod, bool is_drift
 
 	pod->was_written = false;
 	pod->was_seen = pod->was_seen || cgroup_exists(m->cgroups, pod->cgroup);
+	m->has_seen_pods = m->has_seen_pods || pod->was_seen;
 	change_watch_add_pod(m, pod); /* before the cgroups are read, as above */
 	r = enforce_pod(m->cgroups, pod, &err);
 	if (r >= 0) {

@@ -5,6 +5,7 @@
 #
 #	RUNTIME=containerd-1.7      or containerd, crio
 #	FOCUS=REGEX                 only these specs
+#	LOGS=DIR                    reports and logs are copied there
 #	RESULTS=FILE                a line is added to it (scripts/compatibility reads them)
 #
 # Not run (skip below): what needs images of a registry, which cannot be reached; streaming and port mapping, which want a network outside
@@ -31,8 +32,13 @@ fi
 skip='[Ii]mage [Mm]anager|[Ii]mage.*(pull|Pull)|[Ss]treaming|port mapping|portforward|[Ss]eccomp|[Aa]pp[Aa]rmor|SELinux|[Bb]enchmark'
 dir=$(mktemp -d /tmp/pinfold-critest-XXXXXX)
 critest=$("$e2e_build" critest)/bin/critest
-# shellcheck disable=SC2064  # expanded now
-trap "process_stop '$dir' agent; native_stop '$dir'; rm -rf '$dir'" EXIT
+end() {
+	process_stop "$dir" agent
+	native_stop "$dir"
+	[ -z "${LOGS:-}" ] || install -D -m 644 -t "$LOGS" "$dir"/*.json "$dir"/critest-*.log || :
+	rm -rf "$dir"
+}
+trap end EXIT
 explain() { tail -n 20 "$dir"/critest-*.log; }
 
 ip link set lo up

@@ -699,6 +699,47 @@ TEST(cpus_of_a_vanished_pod_are_released)
 	CHECK_UINT(n.ledger.n, 1);
 }
 
+/* A restarted containerd lists older sandboxes, but does not report their removal. The agent never
+ * saw the cgroup of a pod that ended before it connected. */
+TEST(cpus_of_a_pod_that_ended_before_the_synchronization_are_released)
+{
+	CLEANUP(node_done) struct node n;
+	struct box ended, again, runs;
+	struct nri_pod pods[3];
+	struct nri_sync sync = { .pods = pods, .n_pods = 3, .n_containers = 1 };
+
+	node_init(&n, "0-1", "2-3", "4-7");
+	box_init(&ended, "one", "", 2048, 200000);
+	box_init(&again, "again", "", 2048, 200000); /* its sandbox after a reboot */
+	again.pod.uid = "one";
+	again.pod_linux.cgroup_parent = ended.pod_cgroup;
+	box_init(&runs, "two", "", 2048, 200000);
+	CHECK_STR(create(&n, &ended).cpus, "4-5");
+	CHECK_STR(create(&n, &runs).cpus, "6-7");
+	pods[0] = ended.pod;
+	pods[1] = again.pod;
+	pods[2] = runs.pod;
+	sync.containers = &runs.container;
+	CHECK(!synchronize(&n, &sync).status);
+	CHECK_UINT(n.ledger.n, 2);
+
+	/* No cgroup of any pod is where it is to be. */
+	manager_reconcile(&n.manager, 4);
+	manager_reconcile(&n.manager, 4);
+	CHECK_UINT(n.manager.registry.n_pods, 3);
+	CHECK_UINT(n.ledger.n, 2);
+
+	make_cgroup(&n, runs.pod_cgroup, "0-7");
+	make_cgroup(&n, runs.cgroup + 1, "6-7");
+	CHECK(!ask(&n, "RemovePodSandbox", &again, NULL).status);
+	CHECK_UINT(n.ledger.n, 2);
+	manager_reconcile(&n.manager, 4);
+	manager_reconcile(&n.manager, 4);
+	CHECK_UINT(n.manager.registry.n_pods, 1);
+	CHECK_UINT(n.ledger.n, 1);
+	CHECK_STR(read_at(&n, runs.cgroup + 1, "cpuset.cpus"), "6-7");
+}
+
 /* Whichever event reported it: shared containers are moved, vanished pods are released. */
 TEST(missed_container_gets_cpus_without_shared_containers)
 {
