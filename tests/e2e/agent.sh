@@ -172,6 +172,25 @@ test_runtime_restart() {
 }
 not_ready() { ! agent_ready; }
 
+# A pod ends while the agent is away, and its sandbox is removed later, as a kubelet does. The runtime is younger than the sandbox and does not
+# report that. This ends the pod "alone".
+test_ended() {
+	local pod path
+	pod=$(cat "$dir/pod-alone.id")
+	process_stop "$dir" containerd
+	native_daemon "$dir"
+	agent_down
+	native_crictl "$dir" stopp "$pod" >/dev/null
+	native_crictl "$dir" rm -f "$alone" >/dev/null
+	find /sys/fs/cgroup -depth -type d -path "*/$(basename "$dir")-pods/pod-alone" -exec rmdir {} +
+	agent_up
+	is "sandboxes of the pod that the runtime lists" "$(native_crictl "$dir" pods -q --no-trunc --id "$pod")" "$pod"
+	native_crictl "$dir" rmp "$pod" >/dev/null
+	native_pod "$dir" next "" >/dev/null
+	path=$(native_cgroup "$dir" "$(native_container "$dir" next '"cpu_shares":1024,"cpu_period":100000,"cpu_quota":100000')")
+	is "the exclusive CPU after its pod has ended" "$(cpus_of "$path")" 1
+}
+
 # One pod of the storm: mostly management, some shared, some that request an exclusive CPU, which "alone" owns. What
 # fails because the runtime restarts is repeated, as a kubelet does.
 storm_pod() {
@@ -311,7 +330,7 @@ for runtime in ${RUNTIMES:-containerd-1.7 containerd}; do
 	native_start "$dir" "$runtime"
 	agent_flags=(--management 0 --allow-namespace default --nri-socket "$dir/nri.sock" --reconcile-interval 600)
 	agent_up
-	for t in ${TESTS:-attack types placement kubelet refusal drift absence runtime_restart storm confined container uninstall}; do
+	for t in ${TESTS:-attack types placement kubelet refusal drift absence runtime_restart storm confined container ended uninstall}; do
 		echo "$runtime: $t" >&2
 		"test_$t"
 	done
