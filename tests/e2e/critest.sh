@@ -8,8 +8,9 @@
 #	LOGS=DIR                    reports and logs are copied there
 #	RESULTS=FILE                a line is added to it (scripts/compatibility reads them)
 #
-# Not run (skip below): what needs images of a registry, which cannot be reached; streaming and port mapping, which want a network outside
-# of the namespace; seccomp, AppArmor and SELinux profiles, which need the host's.
+# Not run (skip below): what pulls images, because no registry can be reached; streaming and port mapping, which want a network outside
+# of the namespace; seccomp, AppArmor and SELinux profiles, which need the host's. Images that specs name themselves are made here, with
+# the few programs that the specs call.
 
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
@@ -20,7 +21,8 @@ if [ -z "${CRITEST_INSIDE:-}" ]; then
 	packages=(runc busybox-static containernetworking-plugins iproute2 iptables jq curl)
 	[ "$RUNTIME" != crio ] || packages+=(conmon skopeo)
 	"$here/components/host-packages" "${packages[@]}"
-	CRITEST_INSIDE=1 exec unshare -n "$here/critest.sh"
+	# Also its own shared memory: specs leave segments.
+	CRITEST_INSIDE=1 exec unshare -n -i "$here/critest.sh"
 fi
 # shellcheck source=tests/e2e/lib/native-runtime.sh
 . "$here/lib/native-runtime.sh"
@@ -30,6 +32,7 @@ fi
 . "$here/lib/suite.sh"
 
 skip='[Ii]mage [Mm]anager|[Ii]mage.*(pull|Pull)|[Ss]treaming|port mapping|portforward|[Ss]eccomp|[Aa]pp[Aa]rmor|SELinux|[Bb]enchmark'
+skip+='|Image (Identifier )?Consistency'
 dir=$(mktemp -d /tmp/pinfold-critest-XXXXXX)
 critest=$("$e2e_build" critest)/bin/critest
 end() {
@@ -50,8 +53,35 @@ NATIVE_CONFIG="[plugins.\"io.containerd.grpc.v1.cri\".cni]
   bin_dir = \"/usr/lib/cni\"
   conf_dir = \"$dir/cni\""
 for name in defaultTestContainerImage webServerTestImage hostNetWebServerTestImage; do
-	echo "$name: localhost/busybox:1"
+	echo "$name: localhost/critest:1"
 done >"$dir/images.yaml"
+
+script() { printf '%s\n' '#!/bin/sh' "$2" >"$root/bin/$1" && chmod 755 "$root/bin/$1"; } # NAME TEXT
+# One tree of files is in all images. Specs look for processes with pgrep, and for a server called nginx with a "master process", they hide
+# ls from sh, and run a program that shows whether it has got root.
+make_root() {
+	mkdir -p "$root/www" && image_busybox_root "$root" && cp --remove-destination "$root/bin/busybox" "$root/bin/ls" || return
+	printf '%s\n' root:x:0:0::/:/bin/sh nobody:x:65534:65534::/:/bin/sh default-user:x:1000:1000::/:/bin/sh >"$root/etc/passwd"
+	printf '%s\n' root:x:0: nobody:x:65534: default-user:x:1000: group-defined-in-image:x:50000:default-user >"$root/etc/group"
+	echo it works >"$root/www/index.html"
+	# shellcheck disable=SC2016  # expanded by the script
+	script pgrep 'ps -o pid,comm | awk -v name="$1" "\$2 == name { print \$1 }"' && script ipcs 'cat /proc/sysvipc/shm' &&
+		script nginx 'mkdir -p /var/run; echo $$ >/var/run/nginx.pid; trap "exit 0" TERM; sleep 1000000 & wait' &&
+		script web 'echo httpd; exec httpd -f -p 80 -h /www' || return
+	gcc -O2 -static -o "$root/bin/effective" -x c - <<-'EOF' && chmod 4755 "$root/bin/effective"
+	#include <stdio.h>
+	#include <unistd.h>
+	int main(void) { return printf("Effective uid: %d\n", (int)geteuid()) < 0; }
+	EOF
+}
+image() { # NAME WORD...
+	image_make "$root" "localhost/$1" "$dir/image.tar" "${@:2}" && native_load "$dir" "$dir/image.tar" && rm "$dir/image.tar"
+}
+images() {
+	local root=$dir/files tests=e2e-test-images
+	make_root && image critest:1 -- sh && image $tests/nginx:1.14-2 /bin/nginx "master process" && image $tests/httpd:2.4.39-4 /bin/web &&
+		image $tests/nonewprivs:1.3 /bin/effective && image k8s-staging-cri-tools/test-image-predefined-group:latest -- sh
+}
 
 # run NAME FOCUS: critest's own status says that specs failed, which the comparison decides.
 run() {
@@ -68,6 +98,7 @@ both() {
 	agent_down
 }
 native_start "$dir" "$RUNTIME"
+images || die "an image is not made"
 agent_flags=(--management 0 --nri-socket "$dir/nri.sock" --no-cluster)
 e2e_say "critest with $RUNTIME"
 suite_same "${FOCUS:-.}"

@@ -4,6 +4,7 @@
 # no guest, no kubelet. crictl makes the CRI calls that a kubelet would make. Source it, then:
 #
 #	native_start DIR [RUNTIME]         RUNTIME: containerd (default), containerd-1.7 or crio
+#	native_load DIR FILE               an archive of image.sh, as an image of the runtime
 #	native_stop DIR                    with every pod
 #	native_crictl DIR ARG...
 #	native_pod DIR NAME CLASS ANNOTATIONS        runs a sandbox, prints its id; CLASS: "burstable/" or ""
@@ -128,8 +129,19 @@ native_daemon() {
 	wait_ready "$1" containerd 60 native_is_up "$1"
 }
 
+native_load() {
+	local flags=()
+	if [ -e "$1/crio.conf" ]; then
+		skopeo --policy "$1/policy.json" copy -q "docker-archive:$2" "containers-storage:[vfs@$1/root+$1/state]$(image_name "$2")"
+		return
+	fi
+	[[ $(cat "$1/bin") != */containerd-2* ]] || flags=(--local)
+	"$(cat "$1/bin")/ctr" -a "$1/cri.sock" -n k8s.io images import "${flags[@]}" --snapshotter native "$2" >>"$1/logs/import.log" 2>&1
+}
+
+# CRI-O's first images come before the daemon, whose pause image is one of them.
 native_start() {
-	local dir=$1 runtime=${2:-containerd} image flags=()
+	local dir=$1 runtime=${2:-containerd}
 	command -v runc >/dev/null && command -v busybox >/dev/null ||
 		"$e2e_lib/../components/host-packages" runc busybox-static || return
 	mkdir -p "$dir"
@@ -137,31 +149,19 @@ native_start() {
 		return
 	image_busybox "$dir/busybox.tar" && image_pause "$dir/pause.tar" || return
 	if [ "$runtime" = crio ]; then
-		native_start_crio "$dir"
-		return
+		native_configure_crio "$dir" && native_load "$dir" "$dir/pause.tar" && native_load "$dir" "$dir/busybox.tar" && native_daemon "$dir"
+	else
+		native_config "$dir" >"$dir/config.toml"
+		native_daemon "$dir" && native_load "$dir" "$dir/pause.tar" && native_load "$dir" "$dir/busybox.tar"
 	fi
-	native_config "$dir" >"$dir/config.toml"
-	native_daemon "$dir" || return
-	[ "$runtime" != containerd ] || flags=(--local)
-	for image in pause busybox; do
-		"$(cat "$dir/bin")/ctr" -a "$dir/cri.sock" -n k8s.io images import "${flags[@]}" \
-			--snapshotter native "$dir/$image.tar" >>"$dir/logs/import.log" 2>&1 || return
-	done
 }
 
-native_start_crio() {
-	local image
+native_configure_crio() {
 	command -v conmon >/dev/null && command -v skopeo >/dev/null && command -v jq >/dev/null ||
 		"$e2e_lib/../components/host-packages" conmon skopeo jq || return
 	mkdir -p "$1/cni"
 	echo '{"default":[{"type":"insecureAcceptAnything"}]}' >"$1/policy.json"
-	native_runc_wrapper >"$1/runc-wrapper" && chmod +x "$1/runc-wrapper"
-	native_crio_config "$1" >"$1/crio.conf"
-	for image in pause busybox; do
-		skopeo --policy "$1/policy.json" copy -q "docker-archive:$1/$image.tar" \
-			"containers-storage:[vfs@$1/root+$1/state]localhost/$image:1" || return
-	done
-	native_daemon "$1"
+	native_runc_wrapper >"$1/runc-wrapper" && chmod +x "$1/runc-wrapper" && native_crio_config "$1" >"$1/crio.conf"
 }
 
 native_stop() {
