@@ -12,8 +12,8 @@
 # The specs: pods, their QoS class, init containers and sidecars, resizes in place, quotas of pods, DaemonSets. Left out are those marked
 # [Slow], quotas of objects that no pod has, most probes of sidecars, which take minutes each, and resizes of containers with a limit of
 # 20m or 30m: a shell in them needs 80 s to start on an emulated CPU, and a spec starts dozens. The images of the suite cannot be
-# pulled here: agnhost is built from its source, with busybox instead of the other programs of its image, and busybox stands for nginx, too.
-# Specs that need other images are not among them.
+# pulled here: agnhost is built from its source, with busybox and lib/agnhost-curl instead of the other programs of its image, and busybox
+# stands for nginx, too. Specs that need other images are not among them.
 #
 # Both clusters run at the same time, because specs mostly wait. Each is a process of its own, kubernetes-suite.sh without|with NAME FOCUS,
 # which writes the report $LOGS/NAME-without.json or $LOGS/NAME-with.json.
@@ -53,7 +53,7 @@ make_images() {
 		case $name in
 		*/agnhost:*)
 			cp "$bin/agnhost" "$root/" && ln -s agnhost "$root/agnhost-2"
-			printf '%s\n' '#!/bin/sh' 'for url; do :; done' 'exec wget -q -T 5 -O - "$url"' >"$root/bin/curl" && chmod 755 "$root/bin/curl"
+			install -m 755 "$here/lib/agnhost-curl" "$root/bin/curl"
 			image_make "$root" "$name" "$dir/images/$number.tar" /agnhost -- pause
 			;;
 		*/nginx:*) image_make "$root" "$name" "$dir/images/$number.tar" /bin/httpd -f ;;
